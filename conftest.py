@@ -42,7 +42,8 @@ MARKER_OF: Final = {
 _DONE: Final[dict[str, str]] = {}
 """The markers that the running test needs, each with what it did first."""
 
-settings.register_profile("any-machine", deadline=None)  # how long an example takes depends on what else runs
+# how long an example takes depends on what else runs
+settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
 
 
@@ -64,7 +65,9 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture(autouse=True)
-def coverage_of_children(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def coverage_of_children(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Keep coverage out of child processes: it doubles their time, and tests in this process run the same lines."""
     if _path(request.node) not in MEASURED_CHILDREN:
         monkeypatch.delenv(COVERAGE, raising=False)
@@ -81,7 +84,8 @@ def pytest_configure() -> None:
 
     Each visits what is known of thirty thousand tests, and takes a second.
     """
-    platform.processor()  # asks a program, once for each process; vendors' libraries want to know
+    # asks a program, once for each process; vendors' libraries want to know
+    platform.processor()
     sys.addaudithook(_note)
     gc.set_threshold(10_000, 20, 50)
 
@@ -105,7 +109,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
     yield
     for marker, what in _DONE.items():
         if item.get_closest_marker(marker) is None:
-            pytest.fail(f"not marked with pytest.mark.{marker}: {what[:300]}", pytrace=False)
+            pytest.fail(
+                f"not marked with pytest.mark.{marker}: {what[:300]}", pytrace=False
+            )
 
 
 @pytest.fixture(autouse=True)

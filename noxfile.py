@@ -20,7 +20,15 @@ nox.options.default_venv_backend = "uv|virtualenv"
 nox.options.download_python = "never"
 nox.options.reuse_venv = "yes"
 nox.options.error_on_missing_interpreters = False
-nox.options.sessions = ["lint", "typing", "tests", "plugins", "scaffold", "docs", "repository"]
+nox.options.sessions = [
+    "lint",
+    "typing",
+    "tests",
+    "plugins",
+    "scaffold",
+    "docs",
+    "repository",
+]
 
 ROOT = Path(__file__).resolve().parent
 PLUGINS = {
@@ -36,7 +44,16 @@ NIGHTLY = [
     *("coverage", "tests-3.12", "tests-3.13"),
     *(f"plugins({name})" for name in PLUGINS),
     *(f"scaffold({kind})" for kind in KINDS),
-    *("kill_points", "cancel_matrix", "bad_modules", "soak", "tables", "races", "shell_oracle", "mutants"),
+    *(
+        "kill_points",
+        "cancel_matrix",
+        "bad_modules",
+        "soak",
+        "tables",
+        "races",
+        "shell_oracle",
+        "mutants",
+    ),
 ]
 """What `nightly` runs, each by a name of its own: nox takes the first of several that share one."""
 
@@ -62,7 +79,12 @@ def lint(session: nox.Session) -> None:
         session,
         ["ruff", "check", "."],
         ["ruff", "format", "--check", "."],
-        ["pytest", "-q", "tests/architecture/test_layers.py", "tests/architecture/test_backends.py"],
+        [
+            "pytest",
+            "-q",
+            "tests/architecture/test_layers.py",
+            "tests/architecture/test_backends.py",
+        ],
     )
 
 
@@ -72,11 +94,24 @@ def typing(session: nox.Session) -> None:
     install_workspace(session)
     run_all(
         session,
-        ["mypy", "noxfile.py", "conftest.py", *with_python("src", "tests", "benchmarks", "examples", "scripts")],
-        *(["mypy", *with_python(f"{folder}/src", f"{folder}/tests")] for folder in PLUGINS.values()),
+        [
+            "mypy",
+            "noxfile.py",
+            "conftest.py",
+            *with_python("src", "tests", "benchmarks", "examples", "scripts"),
+        ],
+        *(
+            ["mypy", *with_python(f"{folder}/src", f"{folder}/tests")]
+            for folder in PLUGINS.values()
+        ),
         ["pytest", "-q", "tests/architecture/test_typing.py"],
-        *(["pyright", "--ignoreexternal", "--verifytypes", package] for package in PACKAGES),
-        env={"MYPYPATH": os.pathsep.join(f"{folder}/src" for folder in PLUGINS.values())},
+        *(
+            ["pyright", "--ignoreexternal", "--verifytypes", package]
+            for package in PACKAGES
+        ),
+        env={
+            "MYPYPATH": os.pathsep.join(f"{folder}/src" for folder in PLUGINS.values())
+        },
     )
 
 
@@ -84,7 +119,9 @@ def typing(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the tests: all of them on the oldest Python, those of the SDK, the kit and the kernel on the others."""
     install_workspace(session, "dev" if session.python == DEFAULT else "test")
-    folders = () if session.python == DEFAULT else ("tests/sdk", "tests/kit", "tests/kernel")
+    folders = (
+        () if session.python == DEFAULT else ("tests/sdk", "tests/kit", "tests/kernel")
+    )
     session.run("python", "-m", "pytest", *folders, *session.posargs)
 
 
@@ -112,14 +149,18 @@ def kill_points(session: nox.Session) -> None:
 def cancel_matrix(session: nox.Session) -> None:
     """Cancel a turn at nine places, with three loops, on both backends, twenty times each."""
     install_workspace(session)
-    run_full(session, "tests/reliability/test_cancel_matrix.py", AMPLIFIER_CANCEL_RUNS="20")
+    run_full(
+        session, "tests/reliability/test_cancel_matrix.py", AMPLIFIER_CANCEL_RUNS="20"
+    )
 
 
 @nox.session(python=DEFAULT)
 def bad_modules(session: nox.Session) -> None:
     """Let handlers and tools misbehave in every way at every event."""
     install_workspace(session)
-    run_full(session, "tests/reliability/test_bad_modules.py", AMPLIFIER_BAD_MODULES="1")
+    run_full(
+        session, "tests/reliability/test_bad_modules.py", AMPLIFIER_BAD_MODULES="1"
+    )
 
 
 @nox.session(python=DEFAULT)
@@ -133,8 +174,21 @@ def soak(session: nox.Session) -> None:
 def tables(session: nox.Session) -> None:
     """Send every odd text, secret, hostile folder and huge thing through every route."""
     install_workspace(session)
-    names = ("strings", "app_strings", "canaries", "environment", "hostile_folders", "injection", "names", "sizes")
-    run_full(session, *(f"tests/reliability/test_{name}.py" for name in names), AMPLIFIER_TABLES="1")
+    names = (
+        "strings",
+        "app_strings",
+        "canaries",
+        "environment",
+        "hostile_folders",
+        "injection",
+        "names",
+        "sizes",
+    )
+    run_full(
+        session,
+        *(f"tests/reliability/test_{name}.py" for name in names),
+        AMPLIFIER_TABLES="1",
+    )
 
 
 @nox.session(python=DEFAULT)
@@ -169,24 +223,46 @@ def coverage(session: nox.Session) -> None:
         ["coverage", "erase"],
         ["pytest", "-n", "auto", *session.posargs],
         ["coverage", "combine", "--quiet"],
-        *(["coverage", "report", f"--include={area}/*", "--fail-under=100"] for area in FULL_COVERAGE),
-        *(["coverage", "report", f"--include={area}/*", f"--omit={omit}", "--fail-under=95"] for area in rest),
+        *(
+            ["coverage", "report", f"--include={area}/*", "--fail-under=100"]
+            for area in FULL_COVERAGE
+        ),
+        *(
+            [
+                "coverage",
+                "report",
+                f"--include={area}/*",
+                f"--omit={omit}",
+                "--fail-under=95",
+            ]
+            for area in rest
+        ),
         env=COVERAGE_ENV,
     )
 
 
 @nox.session(python=DEFAULT, reuse_venv=False)
-@nox.parametrize("folder", [nox.param(folder, id=name) for name, folder in PLUGINS.items()])
+@nox.parametrize(
+    "folder", [nox.param(folder, id=name) for name, folder in PLUGINS.items()]
+)
 def plugins(session: nox.Session, folder: str) -> None:
     """Check and test one plugin alone, against the wheels as they would be published."""
     alone = empty_folder(session)
-    session.install(f"{wheel(session, ROOT, alone)}[test]", wheel(session, ROOT / folder, alone), "pip")
+    session.install(
+        f"{wheel(session, ROOT, alone)}[test]",
+        wheel(session, ROOT / folder, alone),
+        "pip",
+    )
     root = {"pyproject.toml": ".", "conftest.py": ".", "typings": "typings"}
-    for source, target in (root | {f"{folder}/README.md": ".", f"{folder}/tests": "tests"}).items():
+    for source, target in (
+        root | {f"{folder}/README.md": ".", f"{folder}/tests": "tests"}
+    ).items():
         copy(ROOT / source, alone / target)
     copy(ROOT / folder / "src", alone / "unpacked")
     with session.chdir(alone):
-        session.run("python", "-m", "mypy", "unpacked", "tests", env={"MYPYPATH": "unpacked"})
+        session.run(
+            "python", "-m", "mypy", "unpacked", "tests", env={"MYPYPATH": "unpacked"}
+        )
         shutil.rmtree("unpacked")
         session.run("python", "-m", "pytest", "tests", *session.posargs)
 
@@ -197,14 +273,20 @@ def scaffold(session: nox.Session, kind: str) -> None:
     """Make a new module of one type and run all that it comes with, against the wheel as it would be published."""
     alone = empty_folder(session)
     session.install(wheel(session, ROOT, alone))
-    session.run("amplifier", "module", "new", "week-days", "--type", kind, "--path", str(alone))
+    session.run(
+        "amplifier", "module", "new", "week-days", "--type", kind, "--path", str(alone)
+    )
     (folder,) = alone.glob("amplifier-module-*")
     session.install("-e", f"{folder}[dev]")
     with session.chdir(folder):
         for name in ("lint", "typing", "tests", "validate", "build"):
             session.run("nox", "--no-venv", "-s", name)
-    session.install("--force-reinstall", "--no-deps", *map(str, folder.glob("dist/*.whl")))
-    session.run("amplifier", "module", "validate", folder.name.removeprefix("amplifier-module-"))
+    session.install(
+        "--force-reinstall", "--no-deps", *map(str, folder.glob("dist/*.whl"))
+    )
+    session.run(
+        "amplifier", "module", "validate", folder.name.removeprefix("amplifier-module-")
+    )
 
 
 @nox.session(python=DEFAULT)
@@ -232,16 +314,40 @@ def repository(session: nox.Session) -> None:
 def release(session: nox.Session) -> None:
     """Build, check and try all distributions; `-- X.Y.Z --write` sets their version and writes the changelog first."""
     install(session, "packaging", *group("release"))
-    version = str(session.run("python", "-m", "scripts.release", "version", *session.posargs, silent=True)).strip()
+    version = str(
+        session.run(
+            "python", "-m", "scripts.release", "version", *session.posargs, silent=True
+        )
+    ).strip()
     changelog = ["--yes"] if "--write" in session.posargs else ["--draft"]
     session.run("towncrier", "build", *changelog, "--version", version)
     dist = ROOT / "dist"
     shutil.rmtree(dist, ignore_errors=True)
-    session.run("uv", "build", "--quiet", "--all-packages", "--out-dir", str(dist), external=True)
-    projects = ["pyproject.toml", *(f"{folder}/pyproject.toml" for folder in PLUGINS.values())]
+    session.run(
+        "uv",
+        "build",
+        "--quiet",
+        "--all-packages",
+        "--out-dir",
+        str(dist),
+        external=True,
+    )
+    projects = [
+        "pyproject.toml",
+        *(f"{folder}/pyproject.toml" for folder in PLUGINS.values()),
+    ]
     session.run("validate-pyproject", *projects, silent=True, log=False)
-    session.run("twine", "check", "--strict", *map(str, sorted(dist.glob("amplifier*"))), silent=True, log=False)
-    wheels = str(session.run("python", "-m", "scripts.release", "order", str(dist), silent=True)).split()
+    session.run(
+        "twine",
+        "check",
+        "--strict",
+        *map(str, sorted(dist.glob("amplifier*"))),
+        silent=True,
+        log=False,
+    )
+    wheels = str(
+        session.run("python", "-m", "scripts.release", "order", str(dist), silent=True)
+    ).split()
     try_release(session, wheels)
     session.log(
         f"{len(wheels)} distributions of version {version} are in dist/. To publish: git push origin v{version}"
@@ -259,10 +365,27 @@ def try_release(session: nox.Session, wheels: Sequence[str]) -> None:
     """Install wheels one by one, in an environment that has nothing else, and run the quick start from them."""
     alone = empty_folder(session)
     python = str(alone / ".venv/bin/python")
-    session.run("uv", "venv", "--quiet", "--python", str(session.python), str(alone / ".venv"), external=True)
+    session.run(
+        "uv",
+        "venv",
+        "--quiet",
+        "--python",
+        str(session.python),
+        str(alone / ".venv"),
+        external=True,
+    )
     for path in wheels:
         extras = "[cli,trio]" if Path(path).name.startswith("amplifier-") else ""
-        session.run("uv", "pip", "install", "--quiet", "--python", python, f"{path}{extras}", external=True)
+        session.run(
+            "uv",
+            "pip",
+            "install",
+            "--quiet",
+            "--python",
+            python,
+            f"{path}{extras}",
+            external=True,
+        )
     session.run("uv", "pip", "check", "--python", python, external=True)
     copy(ROOT / "examples", alone / "examples")
     env = {"AMPLIFIER_HOME": str(alone / "home"), "PYTHONPATH": None}
@@ -275,7 +398,9 @@ def try_release(session: nox.Session, wheels: Sequence[str]) -> None:
 def quick_start() -> list[str]:
     """Return the command of the README that gives a first answer, without the installation before it."""
     block = re.search(
-        r"<!-- run-command -->\n```console\n(.*?)\n```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+        r"<!-- run-command -->\n```console\n(.*?)\n```",
+        (ROOT / "README.md").read_text("utf-8"),
+        re.DOTALL,
     )
     assert block is not None, "README.md lacks a block below <!-- run-command -->"
     return shlex.split(block[1].rpartition(" && ")[2])
@@ -289,12 +414,19 @@ def install(session: nox.Session, *requirements: str) -> None:
 
 def group(name: str) -> list[str]:
     """Return the requirements of a dependency group of `pyproject.toml`."""
-    return list(nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), name))
+    return list(
+        nox.project.dependency_groups(nox.project.load_toml("pyproject.toml"), name)
+    )
 
 
 def install_workspace(session: nox.Session, extra: str = "dev") -> None:
     """Install the root distribution with an extra, and every plugin, editable."""
-    install(session, "-e", f".[{extra}]", *(word for folder in PLUGINS.values() for word in ("-e", folder)))
+    install(
+        session,
+        "-e",
+        f".[{extra}]",
+        *(word for folder in PLUGINS.values() for word in ("-e", folder)),
+    )
 
 
 def empty_folder(session: nox.Session) -> Path:
@@ -308,7 +440,16 @@ def empty_folder(session: nox.Session) -> Path:
 def wheel(session: nox.Session, source: Path, folder: Path) -> str:
     """Build the wheel of a distribution into a folder and return its path."""
     before = set(folder.glob("*.whl"))
-    session.run("uv", "build", "--quiet", "--wheel", "--out-dir", str(folder), str(source), external=True)
+    session.run(
+        "uv",
+        "build",
+        "--quiet",
+        "--wheel",
+        "--out-dir",
+        str(folder),
+        str(source),
+        external=True,
+    )
     (built,) = set(folder.glob("*.whl")) - before
     return str(built)
 
@@ -319,7 +460,9 @@ def run_full(session: nox.Session, *tests: str, **sizes: str) -> None:
     session.run("python", "-m", "pytest", "-q", *tests, *session.posargs, env=sizes)
 
 
-def run_all(session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None) -> None:
+def run_all(
+    session: nox.Session, *commands: Sequence[str], env: Mapping[str, str] | None = None
+) -> None:
     """Run Python modules with their arguments, each whatever became of the one before; fail if one failed."""
     failed = []
     for command in commands:

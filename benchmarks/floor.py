@@ -74,7 +74,9 @@ class Script:
 
     __slots__ = ("answers", "given", "think")
 
-    def __init__(self, answers: Sequence[dict[str, object]], think: float = 0.0) -> None:
+    def __init__(
+        self, answers: Sequence[dict[str, object]], think: float = 0.0
+    ) -> None:
         self.answers = answers
         self.given = 0
         self.think = think
@@ -100,13 +102,19 @@ async def noop(x: int, y: str = "") -> str:
 def replies(steps: Sequence[int]) -> list[dict[str, object]]:
     """Make a turn's answers: one for each step with that many tool calls, and a last one with text."""
     asking: list[dict[str, object]] = [
-        {"role": "assistant", "text": "", "calls": [(new_id(), "noop", ARGUMENTS) for _ in range(calls)]}
+        {
+            "role": "assistant",
+            "text": "",
+            "calls": [(new_id(), "noop", ARGUMENTS) for _ in range(calls)],
+        }
         for calls in steps
     ]
     return [*asking, {"role": "assistant", "text": "done", "calls": []}]
 
 
-async def turn(script: Script, tools: Mapping[str, ToolFunction], history: list[dict[str, object]]) -> object:
+async def turn(
+    script: Script, tools: Mapping[str, ToolFunction], history: list[dict[str, object]]
+) -> object:
     """Run one turn and return its answer."""
     history.append({"role": "user", "text": PROMPT})
     while True:
@@ -119,7 +127,9 @@ async def turn(script: Script, tools: Mapping[str, ToolFunction], history: list[
             _, name, arguments = calls[0]
             results = [await tools[name](**arguments)]
         else:
-            results = await asyncio.gather(*[tools[name](**arguments) for _, name, arguments in calls])
+            results = await asyncio.gather(
+                *[tools[name](**arguments) for _, name, arguments in calls]
+            )
         for (call_id, _, _), result in zip(calls, results):  # noqa: B905  # checking the lengths costs a tenth
             history.append({"role": "tool", "id": call_id, "text": result})
 
@@ -144,7 +154,9 @@ async def observe(event: object) -> None:
     """Hear an event and do nothing."""
 
 
-async def _emit(handlers: Sequence[Callable[[object], Awaitable[None]]], event: Mapping[str, object]) -> None:
+async def _emit(
+    handlers: Sequence[Callable[[object], Awaitable[None]]], event: Mapping[str, object]
+) -> None:
     for handler in handlers:
         await handler(event)
 

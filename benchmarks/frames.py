@@ -55,7 +55,9 @@ def _frames_down_to(name: str) -> list[str]:
         if str(frame.f_globals["__name__"]).startswith("amplifier"):
             names.append(frame.f_code.co_qualname)
         frame = frame.f_back
-    outermost = max(index for index, found in enumerate(names) if found.rpartition(".")[2] == name)
+    outermost = max(
+        index for index, found in enumerate(names) if found.rpartition(".")[2] == name
+    )
     return names[:outermost][::-1]
 
 

@@ -7,7 +7,16 @@ import sys
 from collections.abc import Callable
 from typing import Final
 
-from benchmarks.cases import checks, demands, emits, paced, processes, sessions, streams, turns
+from benchmarks.cases import (
+    checks,
+    demands,
+    emits,
+    paced,
+    processes,
+    sessions,
+    streams,
+    turns,
+)
 from benchmarks.pairing import Effort
 from benchmarks.rows import Row
 

@@ -34,7 +34,13 @@ class Paired:
         return f"{shown(self.subject)} µs, floor {shown(self.floor)} µs; fastest samples {shown(self.best)}×"
 
 
-def paired(subject: Callable[[], float], floor: Callable[[], float], effort: Effort, *, per: int = 1) -> Paired:
+def paired(
+    subject: Callable[[], float],
+    floor: Callable[[], float],
+    effort: Effort,
+    *,
+    per: int = 1,
+) -> Paired:
     """Take samples turn about and return what they say.
 
     Args:

@@ -17,7 +17,9 @@ class Row(TypedDict):
     detail: str
 
 
-def bar(what: str, measured: float, limit: float, detail: str = "", *, unit: str = "×") -> Row:
+def bar(
+    what: str, measured: float, limit: float, detail: str = "", *, unit: str = "×"
+) -> Row:
     """Make a row that a bar is held against."""
     return Row(what=what, measured=measured, unit=unit, bar=limit, detail=detail)
 

@@ -17,7 +17,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:  # this file runs as a program: its own folder is on the path, and its parent is not
+# this file runs as a program: its own folder is on the path, and its parent is not
+if TYPE_CHECKING:
     from benchmarks.rows import Row
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -46,7 +47,10 @@ ONCE: Final = ("imports", "discovery", "checks")
 PEERS: Final = {
     "llm": ("benchmarks.peers.llm_chain", "llm"),
     "amplifier-core": ("benchmarks.peers.amplifier_core_session", "amplifier-core"),
-    "agent-framework": ("benchmarks.peers.agent_framework_agent", "agent-framework-core"),
+    "agent-framework": (
+        "benchmarks.peers.agent_framework_agent",
+        "agent-framework-core",
+    ),
     "pydantic-ai": ("benchmarks.peers.pydantic_ai_agent", "pydantic-ai-slim"),
     "arguments": ("benchmarks.peers.argument_checks", "pydantic msgspec"),
 }
@@ -80,17 +84,37 @@ def main(arguments: Sequence[str] | None = None) -> None:
             failures.append(str(failure))
     print(_table(rows))
     if options.json is not None:
-        options.json.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        options.json.write_text(
+            json.dumps(rows, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
+        )
     if failures:
         sys.exit("\n".join(failures))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Measure the runtime and hold it against its bars.")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=f"any of {', '.join((*CASES, *ONCE))}; default all")
-    parser.add_argument("--quick", action="store_true", help="a sample of under two minutes: good for a trend only")
-    parser.add_argument("--peers", type=Path, metavar="VENVS", help=f"a folder of environments: {', '.join(PEERS)}")
-    parser.add_argument("--json", type=Path, metavar="OUT", help="also write the rows to this file")
+    parser = argparse.ArgumentParser(
+        description="Measure the runtime and hold it against its bars."
+    )
+    parser.add_argument(
+        "cases",
+        nargs="*",
+        metavar="CASE",
+        help=f"any of {', '.join((*CASES, *ONCE))}; default all",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="a sample of under two minutes: good for a trend only",
+    )
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        metavar="VENVS",
+        help=f"a folder of environments: {', '.join(PEERS)}",
+    )
+    parser.add_argument(
+        "--json", type=Path, metavar="OUT", help="also write the rows to this file"
+    )
     return parser
 
 
@@ -128,14 +152,23 @@ def _measure(interpreter: str, module: str, words: Sequence[str]) -> list[Row]:
     """
     environment = dict(os.environ)
     if interpreter != sys.executable:
-        environment.pop("PYTHONPATH", None)  # a peer sees what its own environment holds
+        # a peer sees what its own environment holds
+        environment.pop("PYTHONPATH", None)
     command = [interpreter, "-m", module, *words]
     try:
         done = subprocess.run(
-            command, check=False, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=LONGEST
+            command,
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=ROOT,
+            env=environment,
+            timeout=LONGEST,
         )
     except subprocess.TimeoutExpired as error:
-        raise MeasuringError(f"{' '.join(command)} took longer than {LONGEST} s") from error
+        raise MeasuringError(
+            f"{' '.join(command)} took longer than {LONGEST} s"
+        ) from error
     if done.returncode != 0:
         raise MeasuringError(f"{' '.join(command)} failed:\n{done.stderr}")
     rows: list[Row] = json.loads(done.stdout.splitlines()[-1])
@@ -144,12 +177,17 @@ def _measure(interpreter: str, module: str, words: Sequence[str]) -> list[Row]:
 
 def _table(rows: Sequence[Row]) -> str:
     """Write the rows as a table in Markdown."""
-    lines = ["| what | measured | bar | holds | on this machine |", "| --- | ---: | ---: | --- | --- |"]
+    lines = [
+        "| what | measured | bar | holds | on this machine |",
+        "| --- | ---: | ---: | --- | --- |",
+    ]
     for row in rows:
         limit, unit = row["bar"], row["unit"]
         shown = "" if limit is None else f"{limit:g}{unit}"
         holds = "" if limit is None else "yes" if row["measured"] <= limit else "**no**"
-        lines.append(f"| {row['what']} | {_shown(row['measured'])}{unit} | {shown} | {holds} | {row['detail']} |")
+        lines.append(
+            f"| {row['what']} | {_shown(row['measured'])}{unit} | {shown} | {holds} | {row['detail']} |"
+        )
     return "\n".join(lines)
 
 

@@ -58,7 +58,14 @@ __all__ = [
 ]
 
 BACKENDS: Final = ("asyncio", "trio")
-EVENTS: Final = (PROMPT_SUBMIT, PROVIDER_REQUEST, PROVIDER_RESPONSE, TOOL_PRE, TOOL_POST, PROMPT_COMPLETE)
+EVENTS: Final = (
+    PROMPT_SUBMIT,
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    TOOL_PRE,
+    TOOL_POST,
+    PROMPT_COMPLETE,
+)
 """What a turn owes to its observers, each of which gets one handler where a case asks for it."""
 
 PLAN: Final[dict[str, object]] = {
@@ -130,7 +137,9 @@ class PreparedStream(BaseProvider):
     name = "streaming"
     pieces = 0
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[TextDelta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[TextDelta | ChatResponse, None]:
         """Yield the pieces, then the answer."""
         for _ in range(self.pieces):
             yield TextDelta(text=floor.PIECE)
@@ -156,7 +165,9 @@ class Subject:
         self.session = session
         model = session.coordinator.get("providers", "prepared")
         context = session.coordinator.get("context")
-        if not isinstance(model, PreparedModel) or not isinstance(context, SimpleContext):
+        if not isinstance(model, PreparedModel) or not isinstance(
+            context, SimpleContext
+        ):
             raise TypeError("the plan mounts other modules than it names")
         self.model = model
         self.context: ContextManager = context
@@ -170,7 +181,9 @@ class Subject:
         """Register two handlers that each add a text to every request, as reminders do."""
         remind = partial(_remind, HookResult.inject("Mind the time.", ephemeral=True))
         for _ in range(2):
-            self.session.coordinator.hooks.register(str(PROVIDER_REQUEST), remind, decides=False)
+            self.session.coordinator.hooks.register(
+                str(PROVIDER_REQUEST), remind, decides=False
+            )
 
     async def forget(self, messages: Sequence[MessageDict] = ()) -> None:
         """Replace the history."""
@@ -181,7 +194,9 @@ async def _observe(event: str, data: dict[str, object]) -> None:
     pass
 
 
-async def _remind(result: HookResult, event: str, data: dict[str, object]) -> HookResult:
+async def _remind(
+    result: HookResult, event: str, data: dict[str, object]
+) -> HookResult:
     return result
 
 
@@ -191,7 +206,10 @@ async def open_subject(context: Mapping[str, object] | None = None) -> Subject:
     Args:
         context: the configuration of the context; default its own.
     """
-    session = AmplifierSession(PLAN if context is None else {**PLAN, "context": {"config": context}}, new_loader())
+    session = AmplifierSession(
+        PLAN if context is None else {**PLAN, "context": {"config": context}},
+        new_loader(),
+    )
     await session.initialize()
     return Subject(session)
 
@@ -212,13 +230,22 @@ def new_loader(paced: object = None) -> ModuleLoader:
 
 def answers(steps: Sequence[int]) -> list[ChatResponse]:
     """Make a turn's answers: one for each step with that many tool calls, and a last one with text."""
-    return [*map(_asking, steps), ChatResponse(content=[TextBlock(text="done")], finish_reason="stop")]
+    return [
+        *map(_asking, steps),
+        ChatResponse(content=[TextBlock(text="done")], finish_reason="stop"),
+    ]
 
 
 def _asking(calls: int) -> ChatResponse:
-    made = [ToolCall(id=new_id(), name="noop", arguments=dict(_ARGUMENTS)) for _ in range(calls)]
+    made = [
+        ToolCall(id=new_id(), name="noop", arguments=dict(_ARGUMENTS))
+        for _ in range(calls)
+    ]
     return ChatResponse(
-        content=[ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in made],
+        content=[
+            ToolCallBlock(id=call.id, name=call.name, input=call.arguments)
+            for call in made
+        ],
         tool_calls=made,
         finish_reason="tool_calls",
     )
@@ -263,14 +290,19 @@ def turn_sample(
             subject.remind()
         subject.model.yields = yields
         if journaled:
-            subject.session.coordinator.register_capability("session.journal", ListJournal())
+            subject.session.coordinator.register_capability(
+                "session.journal", ListJournal()
+            )
         subject.model.prepare(answers([1, 2]))
-        await subject.session.execute(PROMPT)  # what is made once a session: schemas, validators
+        # what is made once a session: schemas, validators
+        await subject.session.execute(PROMPT)
         await subject.forget(history)
         if settled:  # the first turn after a history was given looks at all of it
             subject.model.prepare(answers([]))
             await subject.session.execute(PROMPT)
-        subject.model.prepare([answer for _ in range(turns) for answer in answers(steps)])
+        subject.model.prepare(
+            [answer for _ in range(turns) for answer in answers(steps)]
+        )
         seconds = await _timed(lambda: subject.session.execute(PROMPT), turns)
         await subject.session.cleanup()
         return seconds
@@ -337,7 +369,9 @@ def stream_sample(pieces: int, *, backend: str, read: bool) -> Callable[[], floa
 
 async def _read(session: AmplifierSession) -> str:
     async with session.stream(PROMPT) as events:
-        return "".join([event.text async for event in events if isinstance(event, TextDelta)])
+        return "".join(
+            [event.text async for event in events if isinstance(event, TextDelta)]
+        )
 
 
 async def _await(session: AmplifierSession) -> str:

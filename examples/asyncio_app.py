@@ -32,7 +32,10 @@ from amplifier_sdk import (
 
 PROMPT: Final = "What is 19 plus 23? Use the tool."
 SCRIPT: Final[JSONValue] = [
-    {"text": "I add them.", "tool_calls": [{"name": "add", "arguments": {"left": 19, "right": 23}}]},
+    {
+        "text": "I add them.",
+        "tool_calls": [{"name": "add", "arguments": {"left": 19, "right": 23}}],
+    },
     {"deltas": ["19 plus 23 ", "is 42."]},
 ]
 
@@ -85,12 +88,17 @@ def show(event: StreamEvent) -> None:
 async def main(provider: str = "provider-scripted") -> None:
     """Run one turn and print its events as they happen."""
     loader = ModuleLoader(modules={"add": add})
-    async with AmplifierSession(plan(provider), loader) as session, session.stream(PROMPT) as events:
+    async with (
+        AmplifierSession(plan(provider), loader) as session,
+        session.stream(PROMPT) as events,
+    ):
         async for event in events:
             show(event)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Stream a turn with a tool call.")
-    parser.add_argument("--provider", default="provider-scripted", help="the id of the provider module")
+    parser.add_argument(
+        "--provider", default="provider-scripted", help="the id of the provider module"
+    )
     anyio.run(main, parser.parse_args().provider, backend="asyncio")

@@ -54,7 +54,11 @@ class SailorsWords:
     name = "sailing"
 
     def __init__(self, words: Mapping[str, JSONValue]) -> None:
-        self._words = {"port": "the left side of a ship", "starboard": "the right side of a ship", **words}
+        self._words = {
+            "port": "the left side of a ship",
+            "starboard": "the right side of a ship",
+            **words,
+        }
 
     def explain(self, word: str, /) -> str | None:
         """Explain a word, or return `None`."""
@@ -107,7 +111,9 @@ PLAN: Final[Mapping[str, JSONValue]] = {
         }
     ],
     "tools": ["explain"],
-    "glossaries": [{"module": "glossary-sailing", "config": {"knot": "one nautical mile an hour"}}],
+    "glossaries": [
+        {"module": "glossary-sailing", "config": {"knot": "one nautical mile an hour"}}
+    ],
 }
 
 

@@ -43,7 +43,9 @@ class Policy:
     @on(TOOL_PRE, priority=-100)
     async def check(self, event: str, data: ToolPre) -> HookResult | None:
         """Deny a forbidden tool; `None` lets the call go on."""
-        if any(fnmatchcase(data["tool_name"], pattern) for pattern in self._config.deny):
+        if any(
+            fnmatchcase(data["tool_name"], pattern) for pattern in self._config.deny
+        ):
             return HookResult.deny(self._config.reason)
         return None
 
@@ -84,13 +86,22 @@ PLAN: Final[Mapping[str, JSONValue]] = {
         }
     ],
     "tools": ["list_files", "delete_file"],
-    "hooks": [{"module": "hooks-policy", "config": {"deny": ["delete_*"], "reason": "this session is read-only"}}],
+    "hooks": [
+        {
+            "module": "hooks-policy",
+            "config": {"deny": ["delete_*"], "reason": "this session is read-only"},
+        }
+    ],
 }
 
 
 async def main() -> None:
     """Run one turn; print every tool's result and the answer."""
-    modules = {"list_files": list_files, "delete_file": delete_file, "hooks-policy": Policy}
+    modules = {
+        "list_files": list_files,
+        "delete_file": delete_file,
+        "hooks-policy": Policy,
+    }
     async with AmplifierSession(PLAN, ModuleLoader(modules=modules)) as session:
         print(await session.execute("Delete the plan."))
         for message in await session.coordinator.context.get_messages():

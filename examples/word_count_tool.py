@@ -33,7 +33,14 @@ PLAN: Final[Mapping[str, JSONValue]] = {
             "module": "provider-scripted",
             "config": {
                 "responses": [
-                    {"tool_calls": [{"name": "count_words", "arguments": {"text": "to be or not to be"}}]},
+                    {
+                        "tool_calls": [
+                            {
+                                "name": "count_words",
+                                "arguments": {"text": "to be or not to be"},
+                            }
+                        ]
+                    },
                     "It has 6 words.",
                 ]
             },

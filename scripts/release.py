@@ -21,7 +21,14 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
-__all__ = ["VersionMismatchError", "common_version", "install_order", "main", "projects", "write_version"]
+__all__ = [
+    "VersionMismatchError",
+    "common_version",
+    "install_order",
+    "main",
+    "projects",
+    "write_version",
+]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LINE: Final = re.compile(r'^version = ".*"$', re.MULTILINE)
@@ -44,16 +51,25 @@ def common_version(root: Path = ROOT) -> str:
     """
     first, *others = projects(root)
     version = _version(first)
-    if differing := [f"{path.parent.name} ({_version(path)})" for path in others if _version(path) != version]:
+    if differing := [
+        f"{path.parent.name} ({_version(path)})"
+        for path in others
+        if _version(path) != version
+    ]:
         remedy = f"`python -m scripts.release version {version} --write` gives all one version"
-        raise VersionMismatchError(f"The root's version is {version}, that of {', '.join(differing)} is not: {remedy}.")
+        raise VersionMismatchError(
+            f"The root's version is {version}, that of {', '.join(differing)} is not: {remedy}."
+        )
     return version
 
 
 def write_version(version: str, root: Path = ROOT) -> None:
     """Give every distribution a version."""
     for path in projects(root):
-        path.write_text(LINE.sub(f'version = "{version}"', path.read_text("utf-8"), count=1), "utf-8")
+        path.write_text(
+            LINE.sub(f'version = "{version}"', path.read_text("utf-8"), count=1),
+            "utf-8",
+        )
 
 
 def _version(project: Path) -> str:
@@ -76,16 +92,26 @@ def install_order(folder: Path) -> Iterator[Path]:
 
 def _metadata(wheel: Path) -> tuple[str, list[str]]:
     with ZipFile(wheel) as archive:
-        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        (name,) = [
+            name for name in archive.namelist() if name.endswith(".dist-info/METADATA")
+        ]
         headers = HeaderParser().parsestr(archive.read(name).decode())
     requirements = [Requirement(text) for text in headers.get_all("Requires-Dist", [])]
-    needed = [one for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
-    return canonicalize_name(headers["Name"]), [canonicalize_name(one.name) for one in needed]
+    needed = [
+        one
+        for one in requirements
+        if one.marker is None or one.marker.evaluate({"extra": ""})
+    ]
+    return canonicalize_name(headers["Name"]), [
+        canonicalize_name(one.name) for one in needed
+    ]
 
 
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
     """Do what the arguments ask for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     version = commands.add_parser("version")
     version.add_argument("version", nargs="?", type=_canonical)
@@ -102,7 +128,9 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
     except VersionMismatchError as error:
         sys.exit(str(error))
     if given.version not in (None, found):
-        sys.exit(f"The version is {found}, not {given.version}: add `--write` to change it.")
+        sys.exit(
+            f"The version is {found}, not {given.version}: add `--write` to change it."
+        )
     print(found)
 
 
@@ -110,7 +138,9 @@ def _canonical(text: str) -> str:
     try:
         return str(Version(text))
     except InvalidVersion:
-        raise argparse.ArgumentTypeError(f"{text!r} is no version such as 1.2.3") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no version such as 1.2.3"
+        ) from None
 
 
 if __name__ == "__main__":

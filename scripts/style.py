@@ -99,13 +99,21 @@ def measure(file: SourceFile) -> Measures:
         lines=len(lines),
         text=[text for line in lines if (text := line.strip())],
         comments=sum(
-            token.type == tokenize.COMMENT for token in tokenize.generate_tokens(io.StringIO(source).readline)
+            token.type == tokenize.COMMENT
+            for token in tokenize.generate_tokens(io.StringIO(source).readline)
         ),
         functions=[_length(node) for node in functions],
         conditionals=sum(isinstance(node, ast.IfExp) for node in nodes),
-        type_checks=sum(isinstance(node, ast.Call) and _called(node) == "isinstance" for node in nodes),
+        type_checks=sum(
+            isinstance(node, ast.Call) and _called(node) == "isinstance"
+            for node in nodes
+        ),
         public_names=len(_exported(file)) if file.is_public else 0,
-        documented=[ast.get_docstring(node) is not None for node in functions if not node.name.startswith("_")],
+        documented=[
+            ast.get_docstring(node) is not None
+            for node in functions
+            if not node.name.startswith("_")
+        ],
     )
 
 
@@ -132,7 +140,9 @@ def _exported(file: SourceFile) -> Sequence[str]:
     """Return the names in a module's `__all__`."""
     for node in file.tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=ast.List(elts=names)):
+            case ast.Assign(
+                targets=[ast.Name(id="__all__")], value=ast.List(elts=names)
+            ):
                 return [ast.unparse(name) for name in names]
             case _:
                 pass
@@ -145,7 +155,9 @@ def import_cycles(files: Iterable[SourceFile]) -> list[list[str]]:
     Imports for type checkers do not count: they never run.
     """
     modules = {file.module: file for file in files}
-    return _cycles({module: sorted(_needed(file, modules)) for module, file in modules.items()})
+    return _cycles(
+        {module: sorted(_needed(file, modules)) for module, file in modules.items()}
+    )
 
 
 def room_cycles(files: Iterable[SourceFile], package: str) -> list[list[str]]:
@@ -154,9 +166,18 @@ def room_cycles(files: Iterable[SourceFile], package: str) -> list[list[str]]:
     for file in files:
         if is_inside(file.module, package) and file.module != package:
             names = [name.name for name in file.imports if not name.typing_only]
-            inside = (name for name in names if is_inside(name, package) and name != package)
-            rooms[_room(file.module, package)].update(_room(name, package) for name in inside)
-    return _cycles({room: sorted((needed & rooms.keys()) - {room}) for room, needed in rooms.items()})
+            inside = (
+                name for name in names if is_inside(name, package) and name != package
+            )
+            rooms[_room(file.module, package)].update(
+                _room(name, package) for name in inside
+            )
+    return _cycles(
+        {
+            room: sorted((needed & rooms.keys()) - {room})
+            for room, needed in rooms.items()
+        }
+    )
 
 
 def _room(module: str, package: str) -> str:
@@ -191,7 +212,9 @@ def _strongly_connected(graph: Mapping[str, Sequence[str]]) -> Iterator[set[str]
             yield group
 
 
-def _finished(start: str, graph: Mapping[str, Sequence[str]], seen: set[str]) -> Iterator[str]:
+def _finished(
+    start: str, graph: Mapping[str, Sequence[str]], seen: set[str]
+) -> Iterator[str]:
     """Yield what can be reached and was not seen, each after all that it leads to."""
     waiting = [(start, False)]
     while waiting:
@@ -212,7 +235,8 @@ def private_imports(files: Iterable[SourceFile]) -> list[str]:
         f"{file.module} imports {needed}"
         for file in files
         for needed in sorted(_needed(file, modules))
-        if (folder := _private_to(needed)) is not None and not is_inside(file.module, folder)
+        if (folder := _private_to(needed)) is not None
+        and not is_inside(file.module, folder)
     ]
 
 
@@ -236,7 +260,11 @@ def same_named_classes(files: Iterable[SourceFile]) -> dict[str, list[str]]:
         for node in file.tree.body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found[node.name].append(file.module)
-    return {name: sorted(modules) for name, modules in sorted(found.items()) if len(modules) > 1}
+    return {
+        name: sorted(modules)
+        for name, modules in sorted(found.items())
+        if len(modules) > 1
+    }
 
 
 def duplicate_lines(files: Iterable[SourceFile]) -> dict[str, int]:
@@ -262,16 +290,24 @@ def _code(file: SourceFile) -> Iterator[str]:
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
     for number, line in enumerate(file.path.read_text("utf-8").splitlines(), 1):
-        if (text := line.strip()) and number not in imports and not text.startswith("#"):
+        if (
+            (text := line.strip())
+            and number not in imports
+            and not text.startswith("#")
+        ):
             yield text
 
 
 def rows(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:
     """Return the table: for each package, and for all, each measure as text."""
     files = list(files)
-    parts: dict[str, list[SourceFile]] = {package: [] for package in (*PACKAGES, "plugins")}
+    parts: dict[str, list[SourceFile]] = {
+        package: [] for package in (*PACKAGES, "plugins")
+    }
     for file in files:
-        parts[next((name for name in PACKAGES if is_inside(file.module, name)), "plugins")].append(file)
+        parts[
+            next((name for name in PACKAGES if is_inside(file.module, name)), "plugins")
+        ].append(file)
     return {name: _row(part) for name, part in (parts | {"all": files}).items() if part}
 
 
@@ -306,7 +342,11 @@ def _row(files: Sequence[SourceFile]) -> dict[str, str]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__)
-    views: Mapping[str, Callable[[], str]] = {"table": _table, "tree": _tree, "lists": _lists}
+    views: Mapping[str, Callable[[], str]] = {
+        "table": _table,
+        "tree": _tree,
+        "lists": _lists,
+    }
     parser.add_argument("views", nargs="*", choices=views, default=["table"])
     for view in parser.parse_args(arguments).views:
         print(views[view]())
@@ -316,7 +356,10 @@ def _table() -> str:
     """Return a Markdown table: a line for each measure, a column for each package."""
     table = rows(source_files())
     head = [["", *table], ["---", *["--:"] * len(table)]]
-    body = [[measured, *(row[measured] for row in table.values())] for measured in table["all"]]
+    body = [
+        [measured, *(row[measured] for row in table.values())]
+        for measured in table["all"]
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in head + body)
 
 
@@ -327,7 +370,10 @@ def _tree() -> str:
         path = file.path.relative_to(ROOT)
         for folder in path.parents:
             lines[folder.as_posix()] += measure(file).lines
-    return "\n".join(f"{count:>7,}  {'  ' * folder.count('/')}{folder}" for folder, count in sorted(lines.items()))
+    return "\n".join(
+        f"{count:>7,}  {'  ' * folder.count('/')}{folder}"
+        for folder, count in sorted(lines.items())
+    )
 
 
 def _lists() -> str:
@@ -336,9 +382,15 @@ def _lists() -> str:
     gerunds = [file.module for file in files if is_gerund(file.module)]
     return "\n".join(
         [
-            *(f"cycle of {len(cycle)}: {' '.join(cycle)}" for cycle in import_cycles(files)),
+            *(
+                f"cycle of {len(cycle)}: {' '.join(cycle)}"
+                for cycle in import_cycles(files)
+            ),
             *(f"gerund: {module}" for module in gerunds),
-            *(f"{name}: {' '.join(modules)}" for name, modules in same_named_classes(files).items()),
+            *(
+                f"{name}: {' '.join(modules)}"
+                for name, modules in same_named_classes(files).items()
+            ),
         ]
     )
 

@@ -8,7 +8,9 @@ import pytest
 
 BACKENDS: Final = [
     pytest.param(("asyncio", {"debug": True}), id="asyncio"),
-    pytest.param(("trio", {"restrict_keyboard_interrupt_to_checkpoints": True}), id="trio"),
+    pytest.param(
+        ("trio", {"restrict_keyboard_interrupt_to_checkpoints": True}), id="trio"
+    ),
 ]
 
 

@@ -15,13 +15,26 @@ from anyio.abc import TaskGroup
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader, testing
 from amplifier.kernel.budgets.expenses import Spending
-from amplifier.testing import EventRecorder, MemoryJournal, MockContextManager, MockOrchestrator, ScriptedProvider
+from amplifier.testing import (
+    EventRecorder,
+    MemoryJournal,
+    MockContextManager,
+    MockOrchestrator,
+    ScriptedProvider,
+)
 from amplifier.testing.sessions import Mount
 from amplifier_kit.scripted import Step
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
-from amplifier_sdk.contracts import ApprovalSystem, ContextManager, DisplaySystem, Hooks, Provider, Tool
+from amplifier_sdk.contracts import (
+    ApprovalSystem,
+    ContextManager,
+    DisplaySystem,
+    Hooks,
+    Provider,
+    Tool,
+)
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.journal import Journal
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -61,10 +74,18 @@ __all__ = [
 ]
 
 Ask: TypeAlias = Callable[[ChatRequest], Awaitable[ChatResponse]]
-Generate: TypeAlias = Callable[[ChatRequest], AsyncGenerator[Delta | ChatResponse, None]]
+Generate: TypeAlias = Callable[
+    [ChatRequest], AsyncGenerator[Delta | ChatResponse, None]
+]
 
 
-def answer(text: str, *, finish_reason: str = "stop", usage: Usage | None = None, thinking: str = "") -> ChatResponse:
+def answer(
+    text: str,
+    *,
+    finish_reason: str = "stop",
+    usage: Usage | None = None,
+    thinking: str = "",
+) -> ChatResponse:
     """Make an answer of text alone."""
     content: list[ContentBlock] = [ThinkingBlock(thinking=thinking)] if thinking else []
     if text:
@@ -74,19 +95,30 @@ def answer(text: str, *, finish_reason: str = "stop", usage: Usage | None = None
 
 def call(name: str, arguments: JSONObject | None = None, *, id: str = "") -> ToolCall:
     """Make a tool call; its id is the tool's name unless given."""
-    return ToolCall(id=id or f"id-{name}", name=name, arguments={} if arguments is None else arguments)
+    return ToolCall(
+        id=id or f"id-{name}",
+        name=name,
+        arguments={} if arguments is None else arguments,
+    )
 
 
-def calling(*calls: ToolCall, text: str = "", finish_reason: str = "tool_calls") -> ChatResponse:
+def calling(
+    *calls: ToolCall, text: str = "", finish_reason: str = "tool_calls"
+) -> ChatResponse:
     """Make an answer that calls tools."""
     content: list[ContentBlock] = [TextBlock(text=text)] if text else []
-    content += [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in calls]
+    content += [
+        ToolCallBlock(id=call.id, name=call.name, input=call.arguments)
+        for call in calls
+    ]
     return ChatResponse(content=content, tool_calls=calls, finish_reason=finish_reason)
 
 
 def ended_early(text: str, limit: str, amount: object) -> str:
     """Return the answer of a turn that a limit ended, as the model's last words make it."""
-    return f"{text}\n\n[The turn ended early: its limit {limit!r} of {amount} is reached.]"
+    return (
+        f"{text}\n\n[The turn ended early: its limit {limit!r} of {amount} is reached.]"
+    )
 
 
 async def forever() -> None:
@@ -148,7 +180,9 @@ class EchoLoop(MockOrchestrator):
     name = "loop-echo"
 
 
-Execute: TypeAlias = Callable[[str, ContextManager, dict[str, Provider], dict[str, Tool], Hooks], Awaitable[str]]
+Execute: TypeAlias = Callable[
+    [str, ContextManager, dict[str, Provider], dict[str, Tool], Hooks], Awaitable[str]
+]
 
 
 @attrs.define(eq=False)
@@ -174,7 +208,9 @@ class Worker:
 
     name: str = "work"
     function: Callable[[JSONObject], Awaitable[object]] | None = None
-    input_schema: Mapping[str, JSONValue] = attrs.field(factory=lambda: {"type": "object"})
+    input_schema: Mapping[str, JSONValue] = attrs.field(
+        factory=lambda: {"type": "object"}
+    )
     exclusive: bool = False
     description: str = "Works."
     inputs: list[JSONObject] = attrs.field(factory=list)
@@ -184,7 +220,9 @@ class Worker:
         value = await self.function(input) if self.function is not None else "done"
         if isinstance(value, ToolResult):
             return value
-        return ToolResult(output=value if isinstance(value, (str, dict)) else repr(value))
+        return ToolResult(
+            output=value if isinstance(value, (str, dict)) else repr(value)
+        )
 
 
 @attrs.define(eq=False)
@@ -255,7 +293,9 @@ class Person:
     reply: str | Exception = "Allow"
     questions: list[tuple[str, tuple[str, ...], float, str]] = attrs.field(factory=list)
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         self.questions.append((prompt, tuple(options), timeout, default))
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -283,18 +323,32 @@ def mounting(instance: object, declared: str | None = None) -> Mount:
     return mount
 
 
-def build_loader(modules: Mapping[str, object], *, kinds: Sequence[ModuleKind] = KINDS) -> ModuleLoader:
+def build_loader(
+    modules: Mapping[str, object], *, kinds: Sequence[ModuleKind] = KINDS
+) -> ModuleLoader:
     """Make a loader of modules by id: classes and functions as they are, instances behind a `mount`."""
-    return ModuleLoader(modules={name: _module(target) for name, target in modules.items()}, kinds=kinds, path=[])
+    return ModuleLoader(
+        modules={name: _module(target) for name, target in modules.items()},
+        kinds=kinds,
+        path=[],
+    )
 
 
 def _module(target: object) -> object:
-    is_module = hasattr(target, "mount") or hasattr(target, MODULE_ATTRIBUTE) or hasattr(target, "__code__")
+    is_module = (
+        hasattr(target, "mount")
+        or hasattr(target, MODULE_ATTRIBUTE)
+        or hasattr(target, "__code__")
+    )
     return target if is_module else mounting(target)
 
 
 def build_plan(
-    *, providers: Sequence[object] = (), tools: Sequence[object] = (), hooks: Sequence[object] = (), **session: object
+    *,
+    providers: Sequence[object] = (),
+    tools: Sequence[object] = (),
+    hooks: Sequence[object] = (),
+    **session: object,
 ) -> dict[str, object]:
     """Make a plan with the modules `loop` and `context`; `session` are more keys of that section."""
     return {
@@ -334,7 +388,11 @@ def build_session(
         **hook_modules,
     }
     plan = build_plan(
-        providers=["provider"], tools=list(tool_modules), hooks=list(hook_modules), limits=limits, **(settings or {})
+        providers=["provider"],
+        tools=list(tool_modules),
+        hooks=list(hook_modules),
+        limits=limits,
+        **(settings or {}),
     )
     session = AmplifierSession(
         plan,
@@ -364,7 +422,11 @@ def open_call_ids(messages: Sequence[MessageDict]) -> list[str]:
             if later["role"] != "tool":
                 break
             answered.append(later["tool_call_id"])
-        open_ids += [str(call["id"]) for call in calls if isinstance(call, dict) and call["id"] not in answered]
+        open_ids += [
+            str(call["id"])
+            for call in calls
+            if isinstance(call, dict) and call["id"] not in answered
+        ]
     return open_ids
 
 

@@ -44,7 +44,10 @@ def grows_in_proportion(work: Callable[[int], object], small: int, large: int) -
     work(small)  # what is made once is made by now
     short = long = inf
     for _ in range(_ROUNDS):
-        short, long = (min(best, cpu_seconds(partial(work, size))) for best, size in ((short, small), (long, large)))
+        short, long = (
+            min(best, cpu_seconds(partial(work, size)))
+            for best, size in ((short, small), (long, large))
+        )
         if long <= limit * short + _GRAIN:
             return True
     return False

@@ -32,7 +32,9 @@ class Options:
 
 
 @tool
-async def search(query: str, limit: int, tags: list[str], options: Options, note: str | None = None) -> str:
+async def search(
+    query: str, limit: int, tags: list[str], options: Options, note: str | None = None
+) -> str:
     """Search for something."""
     return query
 
@@ -57,5 +59,9 @@ def checks(backend: str, effort: Effort) -> list[Row]:
     rows = []
     for what, step in steps.items():
         result = paired(sample_of(step), sample_of(check_by_hand), effort)
-        rows.append(figure(what, result.subject, f"{result.ratio:.3g}× checks by hand", unit=" µs"))
+        rows.append(
+            figure(
+                what, result.subject, f"{result.ratio:.3g}× checks by hand", unit=" µs"
+            )
+        )
     return rows

@@ -32,7 +32,10 @@ EVENTS: Final = STEPS | {"events"}
 DUTIES: Final = EVENTS | {"duties"}
 
 MOST: Final = 1_000_000
-WINDOW: Final[Mapping[str, int]] = {"context_window": 1_000_000_000, "max_output_tokens": 4_096}
+WINDOW: Final[Mapping[str, int]] = {
+    "context_window": 1_000_000_000,
+    "max_output_tokens": 4_096,
+}
 
 _step: ContextVar[object] = ContextVar("benchmark_step", default=None)
 _SCHEMA: Final = ArgumentSchema(noop.input_schema, noop.name)
@@ -46,24 +49,63 @@ def demands(backend: str, effort: Effort) -> list[Row]:
         _row("a turn's two deadlines alone", SCOPES, *turn, backend, effort),
         _row("the same, its ids and its request", STEPS, *turn, backend, effort),
         _row("the same, four events with one handler", EVENTS, *turn, backend, effort),
-        _row("the same, limits, bounds, what is shown and kept", DUTIES, *turn, backend, effort),
+        _row(
+            "the same, limits, bounds, what is shown and kept",
+            DUTIES,
+            *turn,
+            backend,
+            effort,
+        ),
         _row("an iteration's two deadlines alone", SCOPES, *iteration, backend, effort),
-        _row("the same, ids, the check, records, messages", STEPS, *iteration, backend, effort),
-        _row("the same, four events with one handler", EVENTS, *iteration, backend, effort),
-        _row("the same, limits, bounds, what is shown and kept", DUTIES, *iteration, backend, effort),
+        _row(
+            "the same, ids, the check, records, messages",
+            STEPS,
+            *iteration,
+            backend,
+            effort,
+        ),
+        _row(
+            "the same, four events with one handler",
+            EVENTS,
+            *iteration,
+            backend,
+            effort,
+        ),
+        _row(
+            "the same, limits, bounds, what is shown and kept",
+            DUTIES,
+            *iteration,
+            backend,
+            effort,
+        ),
     ]
 
 
 def _row(
-    what: str, demanded: frozenset[str], steps: Sequence[int], turns: int, per: int, backend: str, effort: Effort
+    what: str,
+    demanded: frozenset[str],
+    steps: Sequence[int],
+    turns: int,
+    per: int,
+    backend: str,
+    effort: Effort,
 ) -> Row:
-    result = paired(_sample(demanded, steps, turns, backend), floor.turn_sample(steps, turns), effort, per=per)
+    result = paired(
+        _sample(demanded, steps, turns, backend),
+        floor.turn_sample(steps, turns),
+        effort,
+        per=per,
+    )
     return figure(f"{what}, {backend}", result.ratio, str(result))
 
 
-def _sample(demanded: frozenset[str], steps: Sequence[int], turns: int, backend: str) -> Callable[[], float]:
+def _sample(
+    demanded: frozenset[str], steps: Sequence[int], turns: int, backend: str
+) -> Callable[[], float]:
     async def sample() -> float:
-        prepared = [_Turn(floor.Script(floor.replies(steps)), demanded) for _ in range(turns)]
+        prepared = [
+            _Turn(floor.Script(floor.replies(steps)), demanded) for _ in range(turns)
+        ]
         gc.collect()
         started = perf_counter()
         for turn in prepared:
@@ -129,7 +171,14 @@ class _Turn:
         else:
             reply = await self.script.answer()
         if self.has_events:
-            await self.event({"provider": "prepared", "model": None, "response": reply, "usage": None})
+            await self.event(
+                {
+                    "provider": "prepared",
+                    "model": None,
+                    "response": reply,
+                    "usage": None,
+                }
+            )
         self.history.append(self.kept(reply) if self.has_duties else reply)
         if token is not None:
             _step.reset(token)
@@ -138,7 +187,12 @@ class _Turn:
     def begin_call(self) -> None:
         """Refuse what a limit does not allow."""
         self.iterations += 1
-        if self.is_cancelled or self.iterations > MOST or self.calls > MOST or anyio.current_time() > self.end:
+        if (
+            self.is_cancelled
+            or self.iterations > MOST
+            or self.calls > MOST
+            or anyio.current_time() > self.end
+        ):
             raise RuntimeError("a limit is reached")
 
     def show_history(self) -> tuple[object, range]:
@@ -153,13 +207,15 @@ class _Turn:
         if len({call_id for call_id, _, _ in calls}) != len(calls):
             raise RuntimeError("two calls have one id")
         blocks: list[object] = [
-            {"type": "tool_call", "id": call_id, "name": name, "input": given} for call_id, name, given in calls
+            {"type": "tool_call", "id": call_id, "name": name, "input": given}
+            for call_id, name, given in calls
         ] or [{"type": "text", "text": reply["text"]}]
         self.tokens += len(str(blocks))
         message: dict[str, object] = {"role": "assistant", "content": blocks}
         if calls:
             message["tool_calls"] = [
-                {"id": call_id, "tool": name, "arguments": given} for call_id, name, given in calls
+                {"id": call_id, "tool": name, "arguments": given}
+                for call_id, name, given in calls
             ]
         return message
 
@@ -179,7 +235,9 @@ class _Turn:
             shown, arguments = arguments.copy(), arguments.copy()
         if self.has_events:
             self.begin_step()
-            await self.event({"tool_name": name, "tool_input": shown, "tool_call_id": call_id})
+            await self.event(
+                {"tool_name": name, "tool_input": shown, "tool_call_id": call_id}
+            )
         if self.has_duties:
             if shown != arguments:
                 raise RuntimeError("a handler changed the arguments in place")
@@ -195,7 +253,14 @@ class _Turn:
             self.finished[call_id] = result
             self.tokens += len(text)
         if self.has_events:
-            await self.event({"tool_name": name, "tool_input": arguments, "result": result, "duration": 0.0})
+            await self.event(
+                {
+                    "tool_name": name,
+                    "tool_input": arguments,
+                    "result": result,
+                    "duration": 0.0,
+                }
+            )
         self.history.append({"role": "tool", "id": call_id, "text": text})
         if token is not None:
             _step.reset(token)

@@ -69,10 +69,16 @@ def emits(backend: str, effort: Effort) -> list[Row]:
     """An event with 0, 1, 10 and 100 handlers, against a loop of bare awaits over as many."""
     rows = []
     for handlers, times in TIMES.items():
-        result = paired(_sample(handlers, times, backend), floor.emit_sample(handlers, times), effort)
+        result = paired(
+            _sample(handlers, times, backend),
+            floor.emit_sample(handlers, times),
+            effort,
+        )
         what = f"emit to {handlers} handlers, {backend}"
         limit = BARS.get(handlers)
         rows.append(
-            figure(what, result.ratio, str(result)) if limit is None else bar(what, result.ratio, limit, str(result))
+            figure(what, result.ratio, str(result))
+            if limit is None
+            else bar(what, result.ratio, limit, str(result))
         )
     return rows

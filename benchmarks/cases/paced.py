@@ -10,7 +10,14 @@ import anyio
 from anyio.abc import TaskGroup
 
 from amplifier import AmplifierSession
-from amplifier_sdk import BaseProvider, ChatRequest, ChatResponse, TextBlock, TextDelta, provider
+from amplifier_sdk import (
+    BaseProvider,
+    ChatRequest,
+    ChatResponse,
+    TextBlock,
+    TextDelta,
+    provider,
+)
 from amplifier_sdk.streaming import StreamEvent
 from benchmarks.floor import PROMPT
 from benchmarks.pairing import Effort
@@ -34,7 +41,9 @@ class PacedModel(BaseProvider):
 
     name = "paced"
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[TextDelta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[TextDelta | ChatResponse, None]:
         """Yield the pieces, then the answer."""
         for _ in range(PIECES):
             await anyio.sleep(GAP)
@@ -70,7 +79,10 @@ def paced(backend: str, effort: Effort) -> list[Row]:
 
 async def _measured(backend: str, way: str) -> list[Row]:
     loader = new_loader(PacedModel)
-    sessions = [AmplifierSession({**PLAN, "providers": ["provider-paced"]}, loader) for _ in range(STREAMS)]
+    sessions = [
+        AmplifierSession({**PLAN, "providers": ["provider-paced"]}, loader)
+        for _ in range(STREAMS)
+    ]
     for session in sessions:
         await session.initialize()
     watch = _Watch()
@@ -86,13 +98,24 @@ async def _measured(backend: str, way: str) -> list[Row]:
     what = f"{STREAMS:,} paced streams by {way}"
     rate = f"{len(watch.delays) / wall:,.0f} of {STREAMS / GAP:,.0f} deltas a second"
     return [
-        figure(f"{what}, CPU of a delta, {backend}", used / len(watch.delays) * 1e6, rate, unit=" µs"),
+        figure(
+            f"{what}, CPU of a delta, {backend}",
+            used / len(watch.delays) * 1e6,
+            rate,
+            unit=" µs",
+        ),
         figure(f"{what}, delay p99, {backend}", _p99(watch.delays) * 1e3, unit=" ms"),
-        figure(f"{what}, lag of the loop p99, {backend}", _p99(watch.lags) * 1e3, unit=" ms"),
+        figure(
+            f"{what}, lag of the loop p99, {backend}",
+            _p99(watch.lags) * 1e3,
+            unit=" ms",
+        ),
     ]
 
 
-def _start(readers: TaskGroup, sessions: Sequence[AmplifierSession], watch: _Watch, way: str) -> None:
+def _start(
+    readers: TaskGroup, sessions: Sequence[AmplifierSession], watch: _Watch, way: str
+) -> None:
     async def read(session: AmplifierSession) -> None:
         async with session.stream(PROMPT) as events:
             async for event in events:

@@ -70,7 +70,9 @@ assert len([entry for entry in found if {name}.startswith('tool-made')]) == int(
 print(took)
 """
 OURS: Final = FIND.format(
-    imports="from amplifier import ModuleLoader; loader = ModuleLoader()", find="loader.discover()", name="entry.id"
+    imports="from amplifier import ModuleLoader; loader = ModuleLoader()",
+    find="loader.discover()",
+    name="entry.id",
 )
 THEIRS: Final = FIND.format(
     imports="from importlib.metadata import entry_points",
@@ -81,9 +83,20 @@ THEIRS: Final = FIND.format(
 
 def _python(code: str, *arguments: str) -> str:
     """Run a process to its end and return what it printed."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment = {
+        key: value
+        for key, value in os.environ.items()
+        if key != "PYTHONDONTWRITEBYTECODE"
+    }
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment, timeout=120).stdout
+    return subprocess.run(
+        command,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=120,
+    ).stdout
 
 
 def _wall(code: str, *arguments: str) -> Callable[[], float]:
@@ -100,14 +113,20 @@ def ready(backend: str, effort: Effort) -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         for module, target in MODULES.items():
             _install(Path(folder), module, target)
-        result = paired(_wall(FIRST_TURN, folder, backend), _wall(EMPTY), effort, per=1000)
+        result = paired(
+            _wall(FIRST_TURN, folder, backend), _wall(EMPTY), effort, per=1000
+        )
     detail = f"{result.subject:,.0f} ms, asyncio.run of nothing {result.floor:,.0f} ms"
     return [bar(f"ready to run, {backend}", result.ratio, READY[backend], detail)]
 
 
 def imports(backend: str, effort: Effort) -> list[Row]:
     """What our imports add to a bare interpreter: the fastest of many processes, in milliseconds."""
-    codes = {"": "pass", LIBRARIES: LIBRARIES, **{code: code for code in IMPORTS.values()}}
+    codes = {
+        "": "pass",
+        LIBRARIES: LIBRARIES,
+        **{code: code for code in IMPORTS.values()},
+    }
     best = dict.fromkeys(codes, float("inf"))
     end = perf_counter() + effort.seconds * 2
     rounds = 0
@@ -118,7 +137,14 @@ def imports(backend: str, effort: Effort) -> list[Row]:
     rows = []
     for what, code in IMPORTS.items():
         below = best[LIBRARIES] if "on top" in what else best[""]
-        rows.append(figure(what, (best[code] - below) * 1e3, f"fastest of {rounds} processes each", unit=" ms"))
+        rows.append(
+            figure(
+                what,
+                (best[code] - below) * 1e3,
+                f"fastest of {rounds} processes each",
+                unit=" ms",
+            )
+        )
     return rows
 
 
@@ -131,17 +157,25 @@ def discovery(backend: str, effort: Effort) -> list[Row]:
                 _install(Path(folder), f"tool-made-{number}", f"made_{number}:mount")
             pairs = [_found(folder, count) for _ in range(effort.pairs + 1)][1:]
         detail = (
-            f"{median(ours for ours, _ in pairs):.3g} ms, entry_points() {median(them for _, them in pairs):.3g} ms"
+            f"{median(ours for ours, _ in pairs):.3g} ms, "
+            f"entry_points() {median(them for _, them in pairs):.3g} ms"
         )
         rows.append(
-            figure(f"discovery among {count} distributions", median(ours / them for ours, them in pairs), detail)
+            figure(
+                f"discovery among {count} distributions",
+                median(ours / them for ours, them in pairs),
+                detail,
+            )
         )
     return rows
 
 
 def _found(folder: str, count: int) -> tuple[float, float]:
     """Return the milliseconds that we and `importlib.metadata` took, each in a process of its own."""
-    ours, theirs = _python(OURS, folder, str(count)), _python(THEIRS, folder, str(count))
+    ours, theirs = (
+        _python(OURS, folder, str(count)),
+        _python(THEIRS, folder, str(count)),
+    )
     return float(ours) * 1e3, float(theirs) * 1e3
 
 
@@ -150,5 +184,9 @@ def _install(folder: Path, module: str, target: str) -> None:
     name = f"bench_{module.replace('-', '_')}"
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\n{module} = {target}\n", encoding="utf-8")
+    (info / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", encoding="utf-8"
+    )
+    (info / "entry_points.txt").write_text(
+        f"[amplifier.modules]\n{module} = {target}\n", encoding="utf-8"
+    )

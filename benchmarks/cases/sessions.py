@@ -35,7 +35,13 @@ def sessions(backend: str, effort: Effort) -> list[Row]:
             OVER_IDEAL[backend],
             f"{wall:.3g} s, ideal {ideal:.3g} s, bare asyncio {bare:.3g} s",
         ),
-        bar(f"{what}, memory of each, {backend}", kilobytes, 30.0, "resident, after its turn", unit=" KB"),
+        bar(
+            f"{what}, memory of each, {backend}",
+            kilobytes,
+            30.0,
+            "resident, after its turn",
+            unit=" KB",
+        ),
     ]
 
 
@@ -47,7 +53,8 @@ async def _all_at_once() -> tuple[float, float]:
     gc.collect()
     before = resident()
     subjects = [await open_subject() for _ in range(SESSIONS)]
-    said = answers([1] * CALLS)  # one list for all: a session does not pay for its model's script
+    # one list for all: a session does not pay for its model's script
+    said = answers([1] * CALLS)
     for subject in subjects:
         subject.model.prepare(said)
         subject.model.think = THINK
@@ -70,7 +77,15 @@ def building(backend: str, effort: Effort) -> list[Row]:
     """Building a session and mounting its four modules in a warm process."""
     taken = anyio.run(_build_for, effort.seconds, backend=backend)
     detail = f"median of {len(taken)}, fastest {min(taken) * 1e3:.3g} ms"
-    return [bar(f"building a session, warm, {backend}", median(taken) * 1e3, 3.0, detail, unit=" ms")]
+    return [
+        bar(
+            f"building a session, warm, {backend}",
+            median(taken) * 1e3,
+            3.0,
+            detail,
+            unit=" ms",
+        )
+    ]
 
 
 async def _build_for(seconds: float) -> list[float]:

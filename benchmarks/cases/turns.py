@@ -10,18 +10,40 @@ from benchmarks.pairing import Effort, Paired, paired
 from benchmarks.rows import Row, bar, figure
 from benchmarks.subject import first_turn_sample, turn_sample
 
-__all__ = ["first", "growth", "history", "iteration", "journal", "parallel", "turn", "yielding"]
+__all__ = [
+    "first",
+    "growth",
+    "history",
+    "iteration",
+    "journal",
+    "parallel",
+    "turn",
+    "yielding",
+]
 
 ITERATION: Final = {"asyncio": 40.0, "trio": 50.0}
 PARALLEL: Final = {"asyncio": 8.0, "trio": 10.0}
 
 
 def _iterations(
-    count: int, backend: str, effort: Effort, *, observed: bool = True, yields: bool = False, journaled: bool = False
+    count: int,
+    backend: str,
+    effort: Effort,
+    *,
+    observed: bool = True,
+    yields: bool = False,
+    journaled: bool = False,
 ) -> Paired:
     turns = max(1, 100 // count)
     return paired(
-        turn_sample([1] * count, backend=backend, observed=observed, turns=turns, yields=yields, journaled=journaled),
+        turn_sample(
+            [1] * count,
+            backend=backend,
+            observed=observed,
+            turns=turns,
+            yields=yields,
+            journaled=journaled,
+        ),
         floor.turn_sample([1] * count, turns=max(1, 1000 // count)),
         effort,
         per=count,
@@ -33,7 +55,12 @@ def iteration(backend: str, effort: Effort) -> list[Row]:
     heard = _iterations(100, backend, effort)
     unheard = _iterations(100, backend, effort, observed=False)
     return [
-        bar(f"iteration, n=100, one handler an event, {backend}", heard.ratio, ITERATION[backend], str(heard)),
+        bar(
+            f"iteration, n=100, one handler an event, {backend}",
+            heard.ratio,
+            ITERATION[backend],
+            str(heard),
+        ),
         figure(f"the same without handlers, {backend}", unheard.ratio, str(unheard)),
     ]
 
@@ -41,7 +68,13 @@ def iteration(backend: str, effort: Effort) -> list[Row]:
 def yielding(backend: str, effort: Effort) -> list[Row]:
     """The same iteration with a model that waits once for each answer, as real ones do."""
     heard = _iterations(100, backend, effort, yields=True)
-    return [figure(f"iteration, n=100, a model that yields once, {backend}", heard.ratio, str(heard))]
+    return [
+        figure(
+            f"iteration, n=100, a model that yields once, {backend}",
+            heard.ratio,
+            str(heard),
+        )
+    ]
 
 
 def journal(backend: str, effort: Effort) -> list[Row]:
@@ -52,8 +85,16 @@ def journal(backend: str, effort: Effort) -> list[Row]:
 
 def first(backend: str, effort: Effort) -> list[Row]:
     """The first turn of a fresh session, with one call."""
-    result = paired(first_turn_sample(backend=backend), floor.turn_sample([1], turns=100), effort)
-    return [figure(f"first turn of a fresh session, one call, {backend}", result.ratio, str(result))]
+    result = paired(
+        first_turn_sample(backend=backend), floor.turn_sample([1], turns=100), effort
+    )
+    return [
+        figure(
+            f"first turn of a fresh session, one call, {backend}",
+            result.ratio,
+            str(result),
+        )
+    ]
 
 
 def growth(backend: str, effort: Effort) -> list[Row]:
@@ -67,29 +108,54 @@ def growth(backend: str, effort: Effort) -> list[Row]:
 
 def turn(backend: str, effort: Effort) -> list[Row]:
     """A turn without tools."""
-    result = paired(turn_sample([], backend=backend, turns=100), floor.turn_sample([], turns=1000), effort)
+    result = paired(
+        turn_sample([], backend=backend, turns=100),
+        floor.turn_sample([], turns=1000),
+        effort,
+    )
     return [bar(f"turn without tools, {backend}", result.ratio, 25.0, str(result))]
 
 
 def parallel(backend: str, effort: Effort) -> list[Row]:
     """A hundred calls in one answer that do nothing."""
-    result = paired(turn_sample([100], backend=backend), floor.turn_sample([100], turns=5), effort, per=100)
-    return [bar(f"100 parallel no-op calls, {backend}", result.ratio, PARALLEL[backend], str(result))]
+    result = paired(
+        turn_sample([100], backend=backend),
+        floor.turn_sample([100], turns=5),
+        effort,
+        per=100,
+    )
+    return [
+        bar(
+            f"100 parallel no-op calls, {backend}",
+            result.ratio,
+            PARALLEL[backend],
+            str(result),
+        )
+    ]
 
 
 def history(backend: str, effort: Effort) -> list[Row]:
     """What each message of a long history adds to a turn."""
     return [
         _history_row("a message of history, each turn", backend, effort),
-        _history_row("the same, two texts added to the request", backend, effort, reminded=True),
+        _history_row(
+            "the same, two texts added to the request", backend, effort, reminded=True
+        ),
     ]
 
 
-def _history_row(what: str, backend: str, effort: Effort, *, reminded: bool = False) -> Row:
+def _history_row(
+    what: str, backend: str, effort: Effort, *, reminded: bool = False
+) -> Row:
     size = 10_000
-    said: list[MessageDict] = [{"role": "user", "content": "m"}, {"role": "assistant", "content": "m"}]
+    said: list[MessageDict] = [
+        {"role": "user", "content": "m"},
+        {"role": "assistant", "content": "m"},
+    ]
     result = paired(
-        turn_sample([], backend=backend, turns=20, history=said * (size // 2), reminded=reminded),
+        turn_sample(
+            [], backend=backend, turns=20, history=said * (size // 2), reminded=reminded
+        ),
         turn_sample([], backend=backend, turns=20, reminded=reminded),
         effort,
     )

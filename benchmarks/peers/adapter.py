@@ -66,11 +66,19 @@ def main(make: type[Peer]) -> None:
     name = make.name
     bare = floor.turn_sample([], turns=1000)
     rows = [
-        _row(f"{name}: turn without tools", paired(_turns(make, [], turns=20), bare, effort)),
-        *(_iteration(make, f"{name}: iteration, n={count}", count, effort) for count in (10, 100, 1000)),
+        _row(
+            f"{name}: turn without tools",
+            paired(_turns(make, [], turns=20), bare, effort),
+        ),
+        *(
+            _iteration(make, f"{name}: iteration, n={count}", count, effort)
+            for count in (10, 100, 1000)
+        ),
         _row(
             f"{name}: 100 parallel no-op calls",
-            paired(_turns(make, [100]), floor.turn_sample([100], turns=5), effort, per=100),
+            paired(
+                _turns(make, [100]), floor.turn_sample([100], turns=5), effort, per=100
+            ),
         ),
         *_history(make, effort),
         *_streams(make, effort),
@@ -83,7 +91,15 @@ def main(make: type[Peer]) -> None:
 def _iteration(make: type[Peer], what: str, count: int, effort: Effort) -> Row:
     if count == 1000:  # a peer may take a minute for one sample
         effort = Effort(0.0, pairs=1)
-    return _row(what, paired(_turns(make, [1] * count), floor.turn_sample([1] * count, turns=5), effort, per=count))
+    return _row(
+        what,
+        paired(
+            _turns(make, [1] * count),
+            floor.turn_sample([1] * count, turns=5),
+            effort,
+            per=count,
+        ),
+    )
 
 
 def _history(make: type[Peer], effort: Effort) -> list[Row]:
@@ -103,10 +119,16 @@ def _history(make: type[Peer], effort: Effort) -> list[Row]:
     if not asyncio.run(sample(MESSAGES)):
         return []
     few = Effort(effort.seconds, pairs=2)
-    result = paired(lambda: asyncio.run(sample(MESSAGES)), lambda: asyncio.run(sample(0)), few)
+    result = paired(
+        lambda: asyncio.run(sample(MESSAGES)), lambda: asyncio.run(sample(0)), few
+    )
     added = max(0.0, (result.subject - result.floor) / MESSAGES)
     detail = f"a turn takes {result.subject:,.3g} µs after {MESSAGES:,} messages, {result.floor:,.3g} µs after none"
-    return [figure(f"{make.name}: a message of history, each turn", added, detail, unit=" µs")]
+    return [
+        figure(
+            f"{make.name}: a message of history, each turn", added, detail, unit=" µs"
+        )
+    ]
 
 
 def _streams(make: type[Peer], effort: Effort) -> list[Row]:
@@ -131,7 +153,9 @@ def _streams(make: type[Peer], effort: Effort) -> list[Row]:
     if not asyncio.run(sample()):
         return []
     few = Effort(effort.seconds, pairs=2)
-    result = paired(lambda: asyncio.run(sample()), floor.stream_sample(PIECES), few, per=PIECES)
+    result = paired(
+        lambda: asyncio.run(sample()), floor.stream_sample(PIECES), few, per=PIECES
+    )
     return [_row(f"{make.name}: a streamed delta, the turn read", result)]
 
 
@@ -141,8 +165,14 @@ def _sessions(make: type[Peer]) -> list[Row]:
     ideal = (floor.CALLS + 1) * floor.THINK
     what = f"{make.name}: {floor.SESSIONS:,} sessions × {floor.CALLS} calls"
     return [
-        figure(f"{what}, wall over ideal", wall / ideal, f"{wall:.3g} s, ideal {ideal:.3g} s"),
-        figure(f"{what}, memory of each", kilobytes, "resident, after its turn", unit=" KB"),
+        figure(
+            f"{what}, wall over ideal",
+            wall / ideal,
+            f"{wall:.3g} s, ideal {ideal:.3g} s",
+        ),
+        figure(
+            f"{what}, memory of each", kilobytes, "resident, after its turn", unit=" KB"
+        ),
     ]
 
 
@@ -163,7 +193,9 @@ async def _all_at_once(make: type[Peer]) -> tuple[float, float]:
     answers = await asyncio.gather(*[peer.turn() for peer in peers])
     wall = perf_counter() - started
     if any("done" not in answer for answer in answers):
-        raise RuntimeError(f"a session of {warm.name} gave another answer than its model")
+        raise RuntimeError(
+            f"a session of {warm.name} gave another answer than its model"
+        )
     gc.collect()
     kilobytes = (resident() - before) / 1024 / floor.SESSIONS
     for peer in (warm, *peers):
@@ -175,7 +207,10 @@ def _emits(make: type[Peer], name: str, effort: Effort) -> list[Row]:
     if make().emitter(0) is None:
         return []
     return [
-        _row(f"{name}: emit to {count} handlers", paired(_events(make, count), floor.emit_sample(count, 500), effort))
+        _row(
+            f"{name}: emit to {count} handlers",
+            paired(_events(make, count), floor.emit_sample(count, 500), effort),
+        )
         for count in (0, 1, 10)
     ]
 
@@ -184,7 +219,9 @@ def _row(what: str, result: Paired) -> Row:
     return figure(what, result.ratio, str(result))
 
 
-def _turns(make: type[Peer], steps: Sequence[int], turns: int = 1) -> Callable[[], float]:
+def _turns(
+    make: type[Peer], steps: Sequence[int], turns: int = 1
+) -> Callable[[], float]:
     """Return what measures turns of a warm session, each with an empty history before it: seconds a turn."""
 
     async def sample() -> float:

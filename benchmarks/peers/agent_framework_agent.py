@@ -34,7 +34,9 @@ class PreparedClient(FunctionInvocationLayer, BaseChatClient):  # type: ignore[m
         self.given = 0
         self.pieces = 0
 
-    def _inner_get_response(self, *, messages: object, stream: bool, options: object, **more: object) -> object:
+    def _inner_get_response(
+        self, *, messages: object, stream: bool, options: object, **more: object
+    ) -> object:
         if stream:
             return ResponseStream(self._updates(), finalizer=ChatResponse.from_updates)
         return self._next()
@@ -48,7 +50,9 @@ class PreparedClient(FunctionInvocationLayer, BaseChatClient):  # type: ignore[m
 
     async def _updates(self) -> AsyncIterator[ChatResponseUpdate]:
         for _ in range(self.pieces):
-            yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(floor.PIECE)])
+            yield ChatResponseUpdate(
+                role="assistant", contents=[Content.from_text(floor.PIECE)]
+            )
 
 
 class AgentRuns(Peer):
@@ -64,8 +68,14 @@ class AgentRuns(Peer):
 
     async def prepare(self, steps: Sequence[int]) -> None:
         """Make one turn's answers and an empty session."""
-        asking = [ChatResponse(messages=Message("assistant", [_call() for _ in range(calls)])) for calls in steps]
-        self.client.answers = [*asking, ChatResponse(messages=Message("assistant", [Content.from_text("done")]))]
+        asking = [
+            ChatResponse(messages=Message("assistant", [_call() for _ in range(calls)]))
+            for calls in steps
+        ]
+        self.client.answers = [
+            *asking,
+            ChatResponse(messages=Message("assistant", [Content.from_text("done")])),
+        ]
         self.client.given = 0
         self.session = self.agent.create_session()
 
@@ -78,9 +88,17 @@ class AgentRuns(Peer):
         answers = self.client.answers
         await self.turn()
         self.client.answers, self.client.given = answers, 0
-        kept = next(state for state in self.session.state.values() if isinstance(state, dict) and "messages" in state)
+        kept = next(
+            state
+            for state in self.session.state.values()
+            if isinstance(state, dict) and "messages" in state
+        )
         roles = ("user", "assistant")
-        kept["messages"][:] = [Message(role, [Content.from_text("m")]) for _ in range(messages // 2) for role in roles]
+        kept["messages"][:] = [
+            Message(role, [Content.from_text("m")])
+            for _ in range(messages // 2)
+            for role in roles
+        ]
         return True
 
     async def stream(self, pieces: int) -> str:
@@ -94,7 +112,9 @@ class AgentRuns(Peer):
 
 
 def _call() -> Content:
-    return Content.from_function_call(floor.new_id(), "noop", arguments=dict(floor.ARGUMENTS))
+    return Content.from_function_call(
+        floor.new_id(), "noop", arguments=dict(floor.ARGUMENTS)
+    )
 
 
 if __name__ == "__main__":

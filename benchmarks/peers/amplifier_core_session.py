@@ -32,7 +32,10 @@ from benchmarks import floor
 from benchmarks.peers.adapter import Peer, main
 
 PLAN: Final = {
-    "session": {"orchestrator": {"module": "prepared-loop"}, "context": {"module": "prepared-context"}},
+    "session": {
+        "orchestrator": {"module": "prepared-loop"},
+        "context": {"module": "prepared-context"},
+    },
     "providers": [{"module": "prepared-provider"}],
     "tools": [{"module": "prepared-tool"}],
 }
@@ -125,27 +128,47 @@ class Loop:
         await emit("prompt:submit", {"prompt": prompt})
         await context.add_message({"role": "user", "content": prompt})
         name, model = next(iter(providers.items()))
-        specs = [ToolSpec(name=t.name, description=t.description, parameters=t.input_schema) for t in tools.values()]
+        specs = [
+            ToolSpec(name=t.name, description=t.description, parameters=t.input_schema)
+            for t in tools.values()
+        ]
         while True:
             await emit("provider:request", {"provider": name})
-            messages = [Message(**message) for message in await context.get_messages_for_request(provider=model)]
+            messages = [
+                Message(**message)
+                for message in await context.get_messages_for_request(provider=model)
+            ]
             response = await model.complete(ChatRequest(messages=messages, tools=specs))
-            await hooks.emit("provider:response", {"provider": name, "tool_calls": bool(response.tool_calls)})
+            await hooks.emit(
+                "provider:response",
+                {"provider": name, "tool_calls": bool(response.tool_calls)},
+            )
             content = [block.model_dump() for block in response.content]
             calls = model.parse_tool_calls(response)
             if not calls:
                 await context.add_message({"role": "assistant", "content": content})
                 await emit("prompt:complete", {"prompt": prompt})
                 return str(response.content[0].text)
-            shown = [{"id": call.id, "tool": call.name, "arguments": call.arguments} for call in calls]
-            await context.add_message({"role": "assistant", "content": content, "tool_calls": shown})
-            for call, result in zip(calls, await _together(calls, tools, emit), strict=True):
+            shown = [
+                {"id": call.id, "tool": call.name, "arguments": call.arguments}
+                for call in calls
+            ]
+            await context.add_message(
+                {"role": "assistant", "content": content, "tool_calls": shown}
+            )
+            for call, result in zip(
+                calls, await _together(calls, tools, emit), strict=True
+            ):
                 text = result.get_serialized_output()
-                await context.add_message({"role": "tool", "tool_call_id": call.id, "content": text})
+                await context.add_message(
+                    {"role": "tool", "tool_call_id": call.id, "content": text}
+                )
 
 
 async def _together(
-    calls: Sequence[ToolCall], tools: dict[str, Noop], emit: Callable[[str, dict[str, object]], Awaitable[None]]
+    calls: Sequence[ToolCall],
+    tools: dict[str, Noop],
+    emit: Callable[[str, dict[str, object]], Awaitable[None]],
 ) -> list[ToolResult]:
     async def run(call: ToolCall) -> ToolResult:
         data = {"tool_name": call.name, "tool_input": call.arguments}
@@ -157,7 +180,9 @@ async def _together(
     return list(await asyncio.gather(*map(run, calls)))
 
 
-def _emitter(hooks: HookRegistry, coordinator: object) -> Callable[[str, dict[str, object]], Awaitable[None]]:
+def _emitter(
+    hooks: HookRegistry, coordinator: object
+) -> Callable[[str, dict[str, object]], Awaitable[None]]:
     process = getattr(coordinator, "process_hook_result", None)
 
     async def emit(event: str, data: dict[str, object]) -> None:
@@ -199,12 +224,20 @@ def offer_modules(folder: Path) -> None:
     """Write the metadata by which the peer's loader finds the mount functions, and put it on the path."""
     info = folder / "prepared-1.0.dist-info"
     info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: prepared\nVersion: 1.0\n", encoding="utf-8")
+    (info / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: prepared\nVersion: 1.0\n", encoding="utf-8"
+    )
     home = "benchmarks.peers.amplifier_core_session"
-    lines = [f"prepared-{kind} = {home}:mount_{kind}" for kind in ("loop", "context", "provider", "tool")]
-    (info / "entry_points.txt").write_text("\n".join(["[amplifier.modules]", *lines, ""]), encoding="utf-8")
+    lines = [
+        f"prepared-{kind} = {home}:mount_{kind}"
+        for kind in ("loop", "context", "provider", "tool")
+    ]
+    (info / "entry_points.txt").write_text(
+        "\n".join(["[amplifier.modules]", *lines, ""]), encoding="utf-8"
+    )
     sys.path.append(str(folder))
-    sys.modules[home] = sys.modules[__name__]  # one set of classes, whichever way they are imported
+    # one set of classes, whichever way they are imported
+    sys.modules[home] = sys.modules[__name__]
 
 
 class Session(Peer):
@@ -214,7 +247,10 @@ class Session(Peer):
 
     async def open(self) -> None:
         """Build the session and mount its modules."""
-        Kit.model, Kit.history = self.model, self.history = PreparedModel(self), History()
+        Kit.model, Kit.history = self.model, self.history = (
+            PreparedModel(self),
+            History(),
+        )
         self.session = AmplifierSession(PLAN)
         await self.session.initialize()
 
@@ -227,7 +263,10 @@ class Session(Peer):
 
     async def remember(self, messages: int) -> bool:
         """Fill the history."""
-        said: list[dict[str, object]] = [{"role": "user", "content": "m"}, {"role": "assistant", "content": "m"}]
+        said: list[dict[str, object]] = [
+            {"role": "user", "content": "m"},
+            {"role": "assistant", "content": "m"},
+        ]
         await self.history.set_messages(said * (messages // 2))
         return True
 
@@ -254,8 +293,14 @@ async def _observe(event: str, data: object) -> HookResult:
 
 def _asking(ids: Sequence[str]) -> ChatResponse:
     return ChatResponse(
-        content=[ToolCallBlock(id=call_id, name="noop", input={**floor.ARGUMENTS}) for call_id in ids],
-        tool_calls=[ToolCall(id=call_id, name="noop", arguments={**floor.ARGUMENTS}) for call_id in ids],
+        content=[
+            ToolCallBlock(id=call_id, name="noop", input={**floor.ARGUMENTS})
+            for call_id in ids
+        ],
+        tool_calls=[
+            ToolCall(id=call_id, name="noop", arguments={**floor.ARGUMENTS})
+            for call_id in ids
+        ],
     )
 
 

@@ -57,7 +57,9 @@ def main() -> None:
     effort = Effort(seconds=float(sys.argv[1]))
     decode = msgspec.json.Decoder(StructArguments).decode
     steps: dict[str, Callable[[], object]] = {
-        "pydantic: reading and checking five arguments": lambda: ModelArguments.model_validate_json(TEXT),
+        "pydantic: reading and checking five arguments": lambda: (
+            ModelArguments.model_validate_json(TEXT)
+        ),
         "msgspec: reading and checking five arguments": lambda: decode(TEXT),
         "json.loads, which checks nothing, as llm does": lambda: json.loads(TEXT),
     }
@@ -66,7 +68,9 @@ def main() -> None:
 
 def _row(what: str, step: Callable[[], object], effort: Effort) -> Row:
     result = paired(sample_of(step), sample_of(check_by_hand), effort)
-    return figure(what, result.subject, f"{result.ratio:.3g}× checks by hand", unit=" µs")
+    return figure(
+        what, result.subject, f"{result.ratio:.3g}× checks by hand", unit=" µs"
+    )
 
 
 if __name__ == "__main__":

@@ -28,7 +28,11 @@ class PreparedModel(llm.AsyncModel):  # type: ignore[misc]  # untyped where it i
         self.pieces = 0
 
     async def execute(
-        self, prompt: object, stream: bool, response: llm.AsyncResponse, conversation: object
+        self,
+        prompt: object,
+        stream: bool,
+        response: llm.AsyncResponse,
+        conversation: object,
     ) -> AsyncIterator[str]:
         """Give the next answer, or pieces of one."""
         if self.peer.think:
@@ -58,31 +62,49 @@ class Chain(Peer):
 
     async def prepare(self, steps: Sequence[int]) -> None:
         """Make one turn's answers and a fresh conversation."""
-        self.model.answers = [*([_call() for _ in range(calls)] for calls in steps), "done"]
+        self.model.answers = [
+            *([_call() for _ in range(calls)] for calls in steps),
+            "done",
+        ]
         self.model.given = 0
         self.conversation = self.model.conversation(tools=[self.tool])
         self.messages: list[object] | None = None
 
     async def turn(self) -> str:
         """Run the chain to its end."""
-        return str(await self.conversation.chain(floor.PROMPT, chain_limit=0, messages=self.messages).text())
+        return str(
+            await self.conversation.chain(
+                floor.PROMPT, chain_limit=0, messages=self.messages
+            ).text()
+        )
 
     async def remember(self, messages: int) -> bool:
         """Make the messages that the next chain is given."""
-        self.messages = [message for _ in range(messages // 2) for message in (llm.user("m"), llm.assistant("m"))]
+        self.messages = [
+            message
+            for _ in range(messages // 2)
+            for message in (llm.user("m"), llm.assistant("m"))
+        ]
         return True
 
     async def stream(self, pieces: int) -> str:
         """Read the chain's pieces."""
         self.model.pieces = pieces
-        return "".join([piece async for piece in self.conversation.chain(floor.PROMPT, chain_limit=0)])
+        return "".join(
+            [
+                piece
+                async for piece in self.conversation.chain(floor.PROMPT, chain_limit=0)
+            ]
+        )
 
     async def close(self) -> None:
         """Keep everything: nothing was opened."""
 
 
 def _call() -> llm.ToolCall:
-    return llm.ToolCall(name="noop", arguments={**floor.ARGUMENTS}, tool_call_id=floor.new_id())
+    return llm.ToolCall(
+        name="noop", arguments={**floor.ARGUMENTS}, tool_call_id=floor.new_id()
+    )
 
 
 if __name__ == "__main__":

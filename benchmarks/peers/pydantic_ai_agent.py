@@ -41,7 +41,9 @@ class PreparedStream(StreamedResponse):  # type: ignore[explicit-any, misc]  # u
 
     async def _get_event_iterator(self) -> AsyncIterator[ModelResponseStreamEvent]:
         for _ in range(self.pieces):
-            for event in self._parts_manager.handle_text_delta(vendor_part_id=0, content=floor.PIECE):
+            for event in self._parts_manager.handle_text_delta(
+                vendor_part_id=0, content=floor.PIECE
+            ):
                 yield event
 
     async def close_stream(self) -> None:
@@ -62,7 +64,9 @@ class PreparedModel(Model):  # type: ignore[misc]  # untyped where it is not ins
         self.given = 0
         self.pieces = 0
 
-    async def request(self, messages: object, settings: object, parameters: object) -> ModelResponse:
+    async def request(
+        self, messages: object, settings: object, parameters: object
+    ) -> ModelResponse:
         """Give the next answer."""
         self.prepare_request(settings, parameters)
         if self.peer.think:
@@ -73,7 +77,11 @@ class PreparedModel(Model):  # type: ignore[misc]  # untyped where it is not ins
 
     @asynccontextmanager
     async def request_stream(
-        self, messages: object, settings: object, parameters: object, context: object = None
+        self,
+        messages: object,
+        settings: object,
+        parameters: object,
+        context: object = None,
     ) -> AsyncIterator[StreamedResponse]:
         """Give an answer in pieces."""
         yield PreparedStream(model_request_parameters=parameters, pieces=self.pieces)
@@ -92,14 +100,19 @@ class AgentRuns(Peer):
     async def prepare(self, steps: Sequence[int]) -> None:
         """Make one turn's answers and forget the messages."""
         usage = RequestUsage(input_tokens=1, output_tokens=1)
-        asking = [ModelResponse([_call() for _ in range(calls)], usage=usage) for calls in steps]
+        asking = [
+            ModelResponse([_call() for _ in range(calls)], usage=usage)
+            for calls in steps
+        ]
         self.model.answers = [*asking, ModelResponse([TextPart("done")], usage=usage)]
         self.model.given = 0
         self.messages: list[ModelMessage] = []
 
     async def turn(self) -> str:
         """Run the agent to its answer."""
-        run = await self.agent.run(floor.PROMPT, message_history=self.messages, usage_limits=LIMITS)
+        run = await self.agent.run(
+            floor.PROMPT, message_history=self.messages, usage_limits=LIMITS
+        )
         return str(run.output)
 
     async def remember(self, messages: int) -> bool:
@@ -112,7 +125,9 @@ class AgentRuns(Peer):
         """Read the text of a run as it comes."""
         self.model.pieces = pieces
         async with self.agent.run_stream(floor.PROMPT) as run:
-            return "".join([piece async for piece in run.stream_text(delta=True, debounce_by=None)])
+            return "".join(
+                [piece async for piece in run.stream_text(delta=True, debounce_by=None)]
+            )
 
     async def close(self) -> None:
         """Keep everything: nothing was opened."""

@@ -11,7 +11,9 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier.app.collections.folders import CollectionLibrary as CollectionLibrary
-    from amplifier.app.collections.installation import CollectionInstaller as CollectionInstaller
+    from amplifier.app.collections.installation import (
+        CollectionInstaller as CollectionInstaller,
+    )
     from amplifier.app.directories import Places as Places
     from amplifier.app.mentions.loader import MentionLoader as MentionLoader
     from amplifier.app.mentions.resolver import MentionResolver as MentionResolver
@@ -29,7 +31,9 @@ if TYPE_CHECKING:
     from amplifier.app.store.store import SessionStore as SessionStore
     from amplifier.kernel.budgets.expenses import Spending as Spending
     from amplifier.kernel.coordinator import ModuleCoordinator as ModuleCoordinator
-    from amplifier.kernel.modules.loader import AmplifierModuleLoader as AmplifierModuleLoader
+    from amplifier.kernel.modules.loader import (
+        AmplifierModuleLoader as AmplifierModuleLoader,
+    )
     from amplifier.kernel.modules.loader import ModuleLoader as ModuleLoader
     from amplifier.kernel.plans.plan import MountPlanValidator as MountPlanValidator
     from amplifier.kernel.sessions.session import AmplifierSession as AmplifierSession
@@ -90,7 +94,8 @@ _HOME = {
 }
 
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME, prepare="_reports")
 
 

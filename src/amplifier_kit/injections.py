@@ -15,5 +15,10 @@ def longest_injection(coordinator: Coordinator, wanted: int) -> int:
     A longer one is truncated; see `session.injection_size_limit` of the mount plan.
     """
     session = coordinator.config.get("session")
-    limit = session.get("injection_size_limit") if isinstance(session, Mapping) else None
-    return min(wanted, limit) if isinstance(limit, int) else wanted
+    if isinstance(session, Mapping):
+        limit = session.get("injection_size_limit")
+    else:
+        limit = None
+    if isinstance(limit, int):
+        return min(wanted, limit)
+    return wanted

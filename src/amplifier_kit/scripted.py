@@ -12,7 +12,14 @@ provider = ScriptedProvider(
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing
 from typing import ClassVar, Final, TypeAlias
 
@@ -21,14 +28,28 @@ import attrs
 
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ProviderInfo, ToolCall, Usage
-from amplifier_sdk.content import ContentBlock, ReasoningBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.providers import BaseProvider
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 from amplifier_sdk.values import Value
 
-__all__ = ["Part", "Reply", "ScriptedAnswer", "ScriptedProvider", "Step", "answer", "call"]
+__all__ = [
+    "Part",
+    "Reply",
+    "ScriptedAnswer",
+    "ScriptedProvider",
+    "Step",
+    "answer",
+    "call",
+]
 
 Part: TypeAlias = str | ContentBlock | ToolCall | anyio.Event | float | BaseException
 """One thing that happens while an answer forms.
@@ -40,7 +61,9 @@ stream whole. An event is waited for, a number is a wait in seconds, an exceptio
 Step: TypeAlias = "str | ChatResponse | ScriptedAnswer | BaseException | Reply"
 """What a provider does with one request: gives an answer, raises, or asks a function of the request."""
 
-Reply: TypeAlias = Callable[[ChatRequest], Awaitable[Step] | AsyncGenerator[Delta | ChatResponse, None]]
+Reply: TypeAlias = Callable[
+    [ChatRequest], Awaitable[Step] | AsyncGenerator[Delta | ChatResponse, None]
+]
 """An async function that returns a step, or an async generator of the very items of a stream."""
 
 MODEL: Final = "scripted"
@@ -61,7 +84,9 @@ class ScriptedAnswer(Value):
     finish_reason: str | None = None
 
 
-def answer(*parts: Part, usage: Usage | None = None, finish_reason: str | None = None) -> ScriptedAnswer:
+def answer(
+    *parts: Part, usage: Usage | None = None, finish_reason: str | None = None
+) -> ScriptedAnswer:
     """Make an answer of its parts; see `ScriptedAnswer`."""
     return ScriptedAnswer(parts=parts, usage=usage, finish_reason=finish_reason)
 
@@ -74,7 +99,10 @@ def call(name: str, arguments: JSONValue = None, *, id: str = "") -> ToolCall:
         arguments: an object, or text as a model may garble it; `None` is an empty object.
         id: default one that is unique among the provider's answers.
     """
-    raw = arguments if isinstance(arguments, (str, Mapping)) else json.dumps(arguments)
+    if isinstance(arguments, (str, Mapping)):
+        raw = arguments
+    else:
+        raw = json.dumps(arguments)
     read = read_arguments({} if arguments is None else raw)
     return ToolCall(
         id=id,
@@ -118,7 +146,11 @@ class ScriptedProvider(BaseProvider):
             id=name,
             display_name="Scripted answers (no model)",
             capabilities=("tools", "streaming"),
-            defaults={"model": MODEL, "context_window": context_window, "max_output_tokens": max_output_tokens},
+            defaults={
+                "model": MODEL,
+                "context_window": context_window,
+                "max_output_tokens": max_output_tokens,
+            },
         )
 
     @property
@@ -138,7 +170,9 @@ class ScriptedProvider(BaseProvider):
             await self._asked.wait()
         return self.requests[number - 1]
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Do the next step.
 
         Raises:
@@ -160,7 +194,10 @@ class ScriptedProvider(BaseProvider):
                 yield piece
             yield step
             return
-        script = step if isinstance(step, ScriptedAnswer) else ScriptedAnswer(parts=(step,))
+        if isinstance(step, ScriptedAnswer):
+            script = step
+        else:
+            script = ScriptedAnswer(parts=(step,))
         draft = _Draft(number)
         for part in script.parts:
             if isinstance(part, (anyio.Event, float, int, BaseException)):
@@ -225,7 +262,10 @@ class _Draft:
     def _add_text(self, text: str) -> Delta | None:
         if not text:
             return None
-        last = self._content[-1] if self._is_text_open else None
+        if self._is_text_open:
+            last = self._content[-1]
+        else:
+            last = None
         if isinstance(last, TextBlock):
             self._content[-1] = TextBlock(text=last.text + text)
         else:
@@ -239,13 +279,22 @@ class _Draft:
             content=self._content,
             tool_calls=tuple(self._calls) or None,
             usage=answer.usage or self._count(len(request.messages)),
-            finish_reason=answer.finish_reason or ("tool_calls" if self._calls else "stop"),
+            finish_reason=answer.finish_reason
+            or ("tool_calls" if self._calls else "stop"),
         )
 
     def _count(self, messages: int) -> Usage:
-        words = sum(len(block.text.split()) for block in self._content if isinstance(block, TextBlock))
+        words = sum(
+            len(block.text.split())
+            for block in self._content
+            if isinstance(block, TextBlock)
+        )
         written = words + len(self._calls)
-        return Usage(input_tokens=messages, output_tokens=written, total_tokens=messages + written)
+        return Usage(
+            input_tokens=messages,
+            output_tokens=written,
+            total_tokens=messages + written,
+        )
 
 
 def _deltas(response: ChatResponse) -> Iterator[Delta]:
@@ -266,6 +315,9 @@ def _delta(block: ContentBlock, index: int, calls: Sequence[ToolCall]) -> Delta 
         return ThinkingDelta(text=block.text, index=index)
     if isinstance(block, ToolCallBlock):
         raw = next((call.raw_arguments for call in calls if call.id == block.id), None)
-        text = json.dumps(block.input, ensure_ascii=False) if raw is None else raw
+        if raw is None:
+            text = json.dumps(block.input, ensure_ascii=False)
+        else:
+            text = raw
         return ToolCallDelta(id=block.id, name=block.name, arguments=text, index=index)
     return None

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from amplifier_sdk.legible import escaped
 
-if TYPE_CHECKING:  # the command line loads nothing else of the SDK before it knows what is asked
+# the command line loads nothing else of the SDK before it knows what is asked
+if TYPE_CHECKING:
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -27,7 +28,9 @@ __all__ = [
 ]
 
 # C0 but tab and line feed, DEL and C1, marks that turn the direction of what follows, halves of surrogate pairs.
-_OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_OBEYED: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 _BLANKS: Final = "\n\t\u3000"
 """What a line has in the place of blanks; the last one belongs to Chinese and Japanese."""
 
@@ -58,7 +61,8 @@ def visible(text: str) -> str:
 def one_line(text: str, width: int = 200) -> str:
     """Bring a text into one line of at most `width` columns, in which every character shows."""
     start = text.lstrip()
-    head = start[: width * 4 + _SPARE]  # enough to fill the line, and a text may be very long
+    # enough to fill the line, and a text may be very long
+    head = start[: width * 4 + _SPARE]
     line = " ".join(escaped(head, _BLANKS).split())
     is_whole = len(head) == len(start) or columns_of(line) > width
     return cut(line if is_whole else line + _ELLIPSIS, width)
@@ -69,13 +73,18 @@ def cut(text: str, columns: int) -> str:
     if columns_of(text) <= columns:
         return text
     room = max(0, columns - len(_ELLIPSIS))
-    kept = room if text.isascii() else bisect_right([*accumulate(map(_columns, text))], room)
+    if text.isascii():
+        kept = room
+    else:
+        kept = bisect_right([*accumulate(map(_columns, text))], room)
     return text[:kept] + _ELLIPSIS[:columns]
 
 
 def columns_of(text: str) -> int:
     """Return how many columns a line takes at most: wide characters take two, and all others count as one."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
 
 
 def has_colour(stream: object) -> bool:
@@ -89,7 +98,10 @@ def has_colour(stream: object) -> bool:
         return False
 
 
-def arguments_text(arguments: Mapping[str, JSONValue], redact: Callable[[JSONValue], JSONValue] | None = None) -> str:
+def arguments_text(
+    arguments: Mapping[str, JSONValue],
+    redact: Callable[[JSONValue], JSONValue] | None = None,
+) -> str:
     """Write a call's arguments as JSON for a person to read; of long texts and lists the beginning.
 
     Args:
@@ -106,8 +118,13 @@ def progress_text(message: str, done: float | None, total: float | None) -> str:
     """Write how far a tool is: `compiling (3 of 10)`, `3 of 10`, `compiling`."""
     if done is None:
         return message
-    share = f"{done:g}" if total is None else f"{done:g} of {total:g}"
-    return f"{message} ({share})" if message else share
+    if total is None:
+        share = f"{done:g}"
+    else:
+        share = f"{done:g} of {total:g}"
+    if message:
+        return f"{message} ({share})"
+    return share
 
 
 def whole_lines(text: str) -> tuple[list[str], str]:
@@ -119,20 +136,30 @@ def whole_lines(text: str) -> tuple[list[str], str]:
 
 def _escape(match: re.Match[str]) -> str:
     number = ord(match[0])
-    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
+    if number < 0x100:
+        return f"\\x{number:02x}"
+    return f"\\u{number:04x}"
 
 
 def _columns(character: str) -> int:
     from unicodedata import east_asian_width  # most lines are ASCII
 
-    return 2 if east_asian_width(character) in "WF" else 1
+    if east_asian_width(character) in "WF":
+        return 2
+    return 1
 
 
 def _short(value: object, depth: int) -> JSONValue:
     """Copy what a line may show of a value; what has no JSON form becomes its Python text."""
     if isinstance(value, str):
-        return value if len(value) <= _MAX_VALUE else f"{value[:_MAX_VALUE]}{_ELLIPSIS}"
-    if value is None or isinstance(value, (bool, int)) or (isinstance(value, float) and value - value == 0):
+        if len(value) <= _MAX_VALUE:
+            return value
+        return f"{value[:_MAX_VALUE]}{_ELLIPSIS}"
+    if (
+        value is None
+        or isinstance(value, (bool, int))
+        or (isinstance(value, float) and value - value == 0)
+    ):
         return value
     if depth < _MAX_DEPTH and isinstance(value, Mapping):
         items = list(value.items())[:_MAX_ITEMS]

@@ -63,21 +63,35 @@ class TodoItem:
             ValueError: a key is missing, or a value does not fit; the message names it.
         """
         if not isinstance(value, Mapping):
-            raise ValueError(f"an item is an object with content, activeForm and status; got {type(value).__name__}")
+            raise ValueError(
+                f"an item is an object with content, activeForm and status; got {type(value).__name__}"
+            )
         status = value.get("status")
         known = next((name for name in TODO_STATUSES if name == status), None)
         if known is None:
-            raise ValueError(f"status is one of {', '.join(TODO_STATUSES)}; got {status!r:.60}")
-        return cls(content=_line(value, "content"), active_form=_line(value, "activeForm"), status=known)
+            raise ValueError(
+                f"status is one of {', '.join(TODO_STATUSES)}; got {status!r:.60}"
+            )
+        return cls(
+            content=_line(value, "content"),
+            active_form=_line(value, "activeForm"),
+            status=known,
+        )
 
     @property
     def text(self) -> str:
         """What is shown of it: the active form while it is being done."""
-        return self.active_form if self.status == "in_progress" else self.content
+        if self.status == "in_progress":
+            return self.active_form
+        return self.content
 
     def to_json(self) -> JSONObject:
         """Return the item as models write it."""
-        return {"content": self.content, "activeForm": self.active_form, "status": self.status}
+        return {
+            "content": self.content,
+            "activeForm": self.active_form,
+            "status": self.status,
+        }
 
 
 class TodosUpdated(EventFields):
@@ -111,16 +125,22 @@ class TodoList(Protocol):
 def todos_of(coordinator: Coordinator) -> TodoList | None:
     """Return a session's plan, or `None` where no module keeps one."""
     offered = coordinator.get_capability(TODOS)
-    return offered if isinstance(offered, TodoList) else None
+    if isinstance(offered, TodoList):
+        return offered
+    return None
 
 
 def _line(value: Mapping[str, JSONValue], key: str) -> str:
     text = value.get(key)
     if not isinstance(text, str):
-        raise ValueError(f"{key} is a text; got {type(text).__name__ if key in value else 'nothing'}")
+        raise ValueError(
+            f"{key} is a text; got {type(text).__name__ if key in value else 'nothing'}"
+        )
     line = " ".join(without_unseen(text).split())
     if not line:
         raise ValueError(f"{key} says nothing")
     if len(line) > MAX_TEXT:
-        raise ValueError(f"{key} has {len(line)} characters, at most {MAX_TEXT} are stored; say it shorter")
+        raise ValueError(
+            f"{key} has {len(line)} characters, at most {MAX_TEXT} are stored; say it shorter"
+        )
     return line

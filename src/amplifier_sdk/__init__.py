@@ -62,7 +62,9 @@ if TYPE_CHECKING:
     from amplifier_sdk.delegation import SpawnOptions as SpawnOptions
     from amplifier_sdk.errors import AmplifierError as AmplifierError
     from amplifier_sdk.errors import ApprovalTimeoutError as ApprovalTimeoutError
-    from amplifier_sdk.errors import ApprovalUnavailableError as ApprovalUnavailableError
+    from amplifier_sdk.errors import (
+        ApprovalUnavailableError as ApprovalUnavailableError,
+    )
     from amplifier_sdk.errors import BudgetExceededError as BudgetExceededError
     from amplifier_sdk.errors import ConfigError as ConfigError
     from amplifier_sdk.errors import LLMError as LLMError
@@ -307,7 +309,8 @@ _HOME = {
     "toolset": "decorators",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

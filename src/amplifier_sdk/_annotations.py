@@ -11,7 +11,13 @@ from typing import Final
 
 from amplifier_sdk import jsontypes
 
-__all__ = ["UnsupportedAnnotationError", "annotation_name", "is_named_alias", "resolve", "resolve_class"]
+__all__ = [
+    "UnsupportedAnnotationError",
+    "annotation_name",
+    "is_named_alias",
+    "resolve",
+    "resolve_class",
+]
 
 _SUPPORTED: Final = (
     "str, int, float, bool, None, Path, datetime, date, time, timedelta, Decimal, UUID, Enum, Literal, unions, list, "
@@ -28,7 +34,9 @@ _KNOWN_NAMES: Final[Mapping[str, object]] = {
 }
 
 
-def resolve(annotations: Mapping[str, object], names: dict[str, object], **own: object) -> dict[str, object]:
+def resolve(
+    annotations: Mapping[str, object], names: dict[str, object], **own: object
+) -> dict[str, object]:
     """Turn annotations into types.
 
     Args:
@@ -42,7 +50,11 @@ def resolve(annotations: Mapping[str, object], names: dict[str, object], **own: 
     local = _Names(names, own)
     types = {name: _known(value, local) for name, value in annotations.items()}
     others = {name: value for name, value in annotations.items() if types[name] is None}
-    return types | typing.get_type_hints(_Holder(others), names, local, include_extras=True) if others else types
+    if others:
+        return types | typing.get_type_hints(
+            _Holder(others), names, local, include_extras=True
+        )
+    return types
 
 
 def resolve_class(cls: type, wanted: Collection[str]) -> dict[str, object]:
@@ -53,10 +65,18 @@ def resolve_class(cls: type, wanted: Collection[str]) -> dict[str, object]:
     """
     types: dict[str, object] = {}
     for base in reversed(cls.__mro__):
-        annotations = {name: value for name, value in inspect.get_annotations(base).items() if name in wanted}
+        annotations = {
+            name: value
+            for name, value in inspect.get_annotations(base).items()
+            if name in wanted
+        }
         if annotations:
             module = sys.modules.get(base.__module__)
-            types |= resolve(annotations, vars(module) if module else {}, **{cls.__name__: cls, base.__name__: base})
+            types |= resolve(
+                annotations,
+                vars(module) if module else {},
+                **{cls.__name__: cls, base.__name__: base},
+            )
     return types
 
 
@@ -64,7 +84,9 @@ def _known(annotation: object, names: _Names) -> object:
     """Return the class that an annotation plainly is or names; `None` for all that must be evaluated."""
     if isinstance(annotation, str) and annotation.isidentifier():
         annotation = names.find(annotation)
-    return annotation if isinstance(annotation, type) else None
+    if isinstance(annotation, type):
+        return annotation
+    return None
 
 
 class _Holder:
@@ -99,22 +121,33 @@ class _Names(dict[str, object]):
 class UnsupportedAnnotationError(TypeError):
     """An annotation has no JSON form; `path` names the class fields that lead to it."""
 
-    def __init__(self, annotation: object, path: tuple[str, ...] = (), reason: str = "") -> None:
+    def __init__(
+        self, annotation: object, path: tuple[str, ...] = (), reason: str = ""
+    ) -> None:
         self.annotation = annotation
         self.path = path
         self.reason = reason
-        where = f" (at {'.'.join(path)})" if path else ""
-        super().__init__(f"{annotation_name(annotation)}{where} {reason or 'has no JSON form; use ' + _SUPPORTED}")
+        if path:
+            where = f" (at {'.'.join(path)})"
+        else:
+            where = ""
+        super().__init__(
+            f"{annotation_name(annotation)}{where} {reason or 'has no JSON form; use ' + _SUPPORTED}"
+        )
 
 
 def annotation_name(annotation: object) -> str:
     """Return an annotation as its author would write it."""
     if isinstance(annotation, type):
         return annotation.__qualname__
-    return str(getattr(annotation, "__name__", "")) if is_named_alias(annotation) else repr(annotation)
+    if is_named_alias(annotation):
+        return str(getattr(annotation, "__name__", ""))
+    return repr(annotation)
 
 
 def is_named_alias(annotation: object) -> bool:
     """Tell whether an annotation is an alias with a name of its own."""
     # By name: `type X = …` makes one from Python 3.12 on, and typing_extensions makes its own.
-    return type(annotation).__name__ == "TypeAliasType" and hasattr(annotation, "__value__")
+    return type(annotation).__name__ == "TypeAliasType" and hasattr(
+        annotation, "__value__"
+    )

@@ -12,7 +12,9 @@ __all__ = ["AnyCallable", "parameters_of"]
 
 AnyCallable: TypeAlias = Callable[..., object]  # type: ignore[explicit-any]  # what authors write has any signature
 
-_KNOWN: Final[WeakKeyDictionary[FunctionType, tuple[inspect.Parameter, ...]]] = WeakKeyDictionary()
+_KNOWN: Final[WeakKeyDictionary[FunctionType, tuple[inspect.Parameter, ...]]] = (
+    WeakKeyDictionary()
+)
 
 
 def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
@@ -22,12 +24,18 @@ def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
         TypeError: it has no signature, as some built-ins do.
         ValueError: likewise.
     """
-    plain = function.__func__ if isinstance(function, MethodType) else function
+    if isinstance(function, MethodType):
+        plain = function.__func__
+    else:
+        plain = function
     if not isinstance(plain, FunctionType):
         return tuple(inspect.signature(function).parameters.values())
     known = _KNOWN.get(plain)
-    if known is None:  # to read them takes longer than all else that is asked of a module that is mounted
+    # to read them takes longer than all else that is asked of a module that is mounted
+    if known is None:
         known = _KNOWN[plain] = tuple(inspect.signature(plain).parameters.values())
-    if plain is function or (known and known[0].kind is inspect.Parameter.VAR_POSITIONAL):
+    if plain is function or (
+        known and known[0].kind is inspect.Parameter.VAR_POSITIONAL
+    ):
         return known
     return known[1:]

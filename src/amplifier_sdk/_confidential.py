@@ -15,7 +15,9 @@ __all__ = ["without_secrets"]
 _NOT_SHOWN: Final = "not valid (not shown)"
 
 
-def without_secrets(cls: type, problems: Sequence[tuple[Path, str]]) -> tuple[list[tuple[Path, str]], bool]:
+def without_secrets(
+    cls: type, problems: Sequence[tuple[Path, str]]
+) -> tuple[list[tuple[Path, str]], bool]:
     """Take the values out of what is wrong with secret keys, and report whether there were any.
 
     Args:
@@ -30,7 +32,9 @@ def _shown(cls: type, path: Path, message: str) -> str:
     if message.startswith(("missing", "unknown")) or not _is_secret(cls, path):
         return message
     expected, got, _ = message.partition(", got ")
-    return f"{expected}{got}something else (not shown: it may be a secret)" if got else _NOT_SHOWN
+    if got:
+        return f"{expected}{got}something else (not shown: it may be a secret)"
+    return _NOT_SHOWN
 
 
 def _is_secret(cls: type, path: Path) -> bool:
@@ -38,8 +42,12 @@ def _is_secret(cls: type, path: Path) -> bool:
         return True
     annotations: list[object] = [cls]
     for part in path:
-        annotations = [found for annotation in annotations for found in _inside(annotation, part)]
-        if any(part is Secret for annotation in annotations for part in _parts(annotation)):
+        annotations = [
+            found for annotation in annotations for found in _inside(annotation, part)
+        ]
+        if any(
+            part is Secret for annotation in annotations for part in _parts(annotation)
+        ):
             return True
     return False
 
@@ -50,12 +58,18 @@ def _inside(annotation: object, part: str | int) -> Iterator[object]:
         if not isinstance(cls, type) or not is_record(cls):
             yield from get_args(cls)
         elif isinstance(part, str):
-            yield from (annotation for key, annotation, *_ in fields_of(cls) if key == part)
+            yield from (
+                annotation for key, annotation, *_ in fields_of(cls) if key == part
+            )
 
 
 def _parts(annotation: object) -> Iterable[object]:
     """Yield an annotation and all that it is made of, but not the fields of classes."""
     yield annotation
-    inner = [getattr(annotation, "__value__", None)] if is_named_alias(annotation) else get_args(annotation)
+    inner = (
+        [getattr(annotation, "__value__", None)]
+        if is_named_alias(annotation)
+        else get_args(annotation)
+    )
     for part in inner:
         yield from _parts(part)

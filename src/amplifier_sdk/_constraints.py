@@ -18,7 +18,10 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["DECIMAL_FORMS", "constrained", "read_constrained"]
 
-DECIMAL_FORMS: Final[list[JSONValue]] = [{"type": "number"}, {"type": "string", "format": "decimal"}]
+DECIMAL_FORMS: Final[list[JSONValue]] = [
+    {"type": "number"},
+    {"type": "string", "format": "decimal"},
+]
 """How a decimal may be written."""
 
 _BOUNDS: Final = {
@@ -43,7 +46,11 @@ def constrained(schema: JSONObject, metadata: Iterable[object]) -> JSONObject:
     """
     schema = dict(schema)
     for item in metadata:
-        text = item if isinstance(item, str) else getattr(item, "description", getattr(item, "documentation", None))
+        text = (
+            item
+            if isinstance(item, str)
+            else getattr(item, "description", getattr(item, "documentation", None))
+        )
         if isinstance(text, str) and text:
             schema["description"] = text
         if not isinstance(item, str):
@@ -59,7 +66,9 @@ def _pattern(item: object) -> str | None:
     pattern = getattr(item, "pattern", None)
     if isinstance(pattern, re.Pattern):
         pattern = pattern.pattern
-    return pattern if isinstance(pattern, str) else None
+    if isinstance(pattern, str):
+        return pattern
+    return None
 
 
 def _with_bounds(schema: JSONObject, item: object) -> JSONObject:
@@ -69,11 +78,14 @@ def _with_bounds(schema: JSONObject, item: object) -> JSONObject:
             continue
         if isinstance(bound, bool) or not isinstance(bound, (int, float)):
             raise UnsupportedAnnotationError(
-                item, reason=f"bounds by {value_text(bound)}; JSON Schema bounds numbers only"
+                item,
+                reason=f"bounds by {value_text(bound)}; JSON Schema bounds numbers only",
             )
         if schema.get("anyOf") == DECIMAL_FORMS:
             # Text escapes a schema's numeric bounds, so a bounded decimal is written as a number.
-            schema = {key: value for key, value in schema.items() if key != "anyOf"} | {"type": "number"}
+            schema = {key: value for key, value in schema.items() if key != "anyOf"} | {
+                "type": "number"
+            }
         schema[keyword] = bound
     return schema
 
@@ -125,7 +137,9 @@ def read_constrained(read: Reader, metadata: Iterable[object]) -> Reader:
                 raise BoundMisfitError.of(words, value)
         for pattern in patterns:
             if not isinstance(result, str) or re.search(pattern, result) is None:
-                raise BoundMisfitError.of(f"text that matches the pattern {pattern}", value)
+                raise BoundMisfitError.of(
+                    f"text that matches the pattern {pattern}", value
+                )
         return result
 
     return read_and_test
@@ -137,7 +151,10 @@ def _holds(name: str, value: object, bound: object) -> bool:
         if name == "multiple_of":
             return bool(operator.mod(value, bound) == 0)
         if name.endswith("_length"):
-            name, value = ("ge" if name == "min_length" else "le"), len(value) if isinstance(value, Sized) else None
+            name, value = (
+                ("ge" if name == "min_length" else "le"),
+                len(value) if isinstance(value, Sized) else None,
+            )
         compare: Callable[[object, object], object] = getattr(operator, name)
         return bool(compare(value, bound))
     except TypeError:

@@ -37,7 +37,9 @@ def make_converter() -> Converter:
     converter.register_unstructure_hook_factory(lambda _: True, _unstructure_hook)
     for cls in (*_BUILT_IN, type(None)):
         if cls is not type(None):
-            converter.register_structure_hook(cls, lambda value, kind: LoaderBuilder().shape(kind).read(value))
+            converter.register_structure_hook(
+                cls, lambda value, kind: LoaderBuilder().shape(kind).read(value)
+            )
         converter.register_unstructure_hook(cls, _unstructure_hook(cls, converter))
     return converter
 
@@ -59,7 +61,9 @@ class _HookedBuilder(LoaderBuilder):
         self._converter = converter
 
     def part(self, annotation: object) -> Shape:
-        return super().part(annotation)._replace(read=_late(self._converter, annotation))
+        return (
+            super().part(annotation)._replace(read=_late(self._converter, annotation))
+        )
 
     def record(self, cls: type) -> Shape:
         return Shape({"type": "object"}, make_loader(cls, self.part), "an object")
@@ -80,7 +84,8 @@ def _late(converter: Converter, annotation: object) -> Reader:
             return hook()(value, annotation)
         except (MisfitError, UnsupportedAnnotationError):
             raise
-        except BaseValidationError as error:  # of a hook that an author made with cattrs
+        except BaseValidationError as error:
+            # of a hook that an author made with cattrs
             raise MisfitError([((), "; ".join(transform_error(error)))]) from error
         except (TypeError, ValueError) as error:
             raise MisfitError([((), str(error))]) from error

@@ -50,8 +50,12 @@ _OTHER_SECTIONS: Final = frozenset(
 _SECTIONS: Final = _ARGUMENT_SECTIONS | _OTHER_SECTIONS
 # Patterns stay text, so that a process pays for compiling those alone that its tools need.
 _FIELD: Final = r":(?P<kind>[a-zA-Z]+)(?:\s+(?P<rest>[^:]*))?:(?:\s+(?P<text>.*))?$"
-_FIELD_KINDS: Final = frozenset({"arg", "argument", "ivar", "key", "keyword", "param", "parameter", "var"})
-_GOOGLE_ITEM: Final = r"(?P<name>\*{0,2}\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+(?P<text>.*))?$"
+_FIELD_KINDS: Final = frozenset(
+    {"arg", "argument", "ivar", "key", "keyword", "param", "parameter", "var"}
+)
+_GOOGLE_ITEM: Final = (
+    r"(?P<name>\*{0,2}\w+)\s*(?:\([^)]*(?:\([^)]*\)[^)]*)*\))?\s*:(?:\s+(?P<text>.*))?$"
+)
 _NUMPY_ITEM: Final = r"(?P<names>\*{0,2}\w+(?:\s*,\s*\*{0,2}\w+)*)\s*(?::.*)?$"
 
 
@@ -65,7 +69,9 @@ class Docstring(NamedTuple):
     @property
     def text(self) -> str:
         """The summary and the description: what stands before the sections."""
-        return f"{self.summary}\n\n{self.description}" if self.description else self.summary
+        if self.description:
+            return f"{self.summary}\n\n{self.description}"
+        return self.summary
 
 
 _EMPTY: Final = Docstring()
@@ -100,14 +106,18 @@ def _google_title(lines: Sequence[str], number: int) -> str | None:
         return None
     # "Note:" before prose on the next, unindented line is a sentence's start, not a section.
     following = next((line for line in lines[number + 1 :] if line.strip()), " ")
-    return title if following[0].isspace() else None
+    if following[0].isspace():
+        return title
+    return None
 
 
 def _numpy_title(lines: Sequence[str], number: int) -> str | None:
     if number + 1 >= len(lines) or not _is_rule(lines[number + 1]):
         return None
     title = lines[number].strip().lower()
-    return title if title in _SECTIONS else None
+    if title in _SECTIONS:
+        return title
+    return None
 
 
 def _is_rule(line: str) -> bool:
@@ -121,7 +131,9 @@ def _is_field(line: str) -> bool:
 
 def _split_prose(lines: Sequence[str]) -> tuple[str, str]:
     """Return the first paragraph on one line, and the rest as it stands."""
-    blank = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    blank = next(
+        (number for number, line in enumerate(lines) if not line.strip()), len(lines)
+    )
     summary = " ".join(line.strip() for line in lines[:blank])
     return summary, "\n".join(lines[blank:]).strip()
 
@@ -139,7 +151,11 @@ def _read_section(lines: Sequence[str], start: int, end: int) -> dict[str, str]:
 def _read_field(lines: Sequence[str]) -> dict[str, str]:
     """Read `:param [type] name: text` and the lines that continue it."""
     found = re.match(_FIELD, lines[0])
-    if found is None or found["kind"].lower() not in _FIELD_KINDS or not (found["rest"] or "").strip():
+    if (
+        found is None
+        or found["kind"].lower() not in _FIELD_KINDS
+        or not (found["rest"] or "").strip()
+    ):
         return {}
     name = found["rest"].split()[-1].lstrip("*").replace("\\*", "")
     return {name: _one_line([found["text"] or "", *lines[1:]])}
@@ -151,7 +167,10 @@ def _read_google(lines: Sequence[str]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in lines:
-        found = re.match(_GOOGLE_ITEM, line.strip()) if _indent(line) == indent else None
+        if _indent(line) == indent:
+            found = re.match(_GOOGLE_ITEM, line.strip())
+        else:
+            found = None
         if found is not None:
             current = texts.setdefault(found["name"].lstrip("*"), [])
             current.append(found["text"] or "")
@@ -165,7 +184,10 @@ def _read_numpy(lines: Sequence[str]) -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     current: list[str] = []
     for line in lines:
-        found = None if line[:1].isspace() else re.match(_NUMPY_ITEM, line)
+        if line[:1].isspace():
+            found = None
+        else:
+            found = re.match(_NUMPY_ITEM, line)
         if found is None:
             current.append(line)
             continue

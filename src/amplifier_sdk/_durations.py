@@ -24,19 +24,37 @@ def read_duration(text: str) -> timedelta:
     found = re.fullmatch(_FORM, text)
     if found is None:
         raise ValueError(f"{text!r:.60} is no ISO 8601 duration")
-    parts = {unit: float(number) for unit, number in found.groupdict().items() if number and unit != "sign"}
+    parts = {
+        unit: float(number)
+        for unit, number in found.groupdict().items()
+        if number and unit != "sign"
+    }
     try:
         duration = timedelta(**parts)
     except OverflowError as error:
         raise ValueError(str(error)) from error
-    return -duration if found["sign"] else duration
+    if found["sign"]:
+        return -duration
+    return duration
 
 
 def duration_text(duration: timedelta) -> str:
     """Write a duration in days and seconds; `read_duration` reads it back exactly."""
-    sign = "-" if duration < timedelta() else ""
+    if duration < timedelta():
+        sign = "-"
+    else:
+        sign = ""
     duration = abs(duration)
-    fraction = f".{duration.microseconds:06}".rstrip("0") if duration.microseconds else ""
-    days = f"{duration.days}D" if duration.days else ""
-    seconds = f"T{duration.seconds}{fraction}S" if duration.seconds or fraction or not days else ""
+    if duration.microseconds:
+        fraction = f".{duration.microseconds:06}".rstrip("0")
+    else:
+        fraction = ""
+    if duration.days:
+        days = f"{duration.days}D"
+    else:
+        days = ""
+    if duration.seconds or fraction or not days:
+        seconds = f"T{duration.seconds}{fraction}S"
+    else:
+        seconds = ""
     return f"{sign}P{days}{seconds}"

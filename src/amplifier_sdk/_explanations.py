@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["explain"]
 
 
-def explain(error: ValidationError, schema: Mapping[str, JSONValue]) -> list[tuple[Path, str]]:
+def explain(
+    error: ValidationError, schema: Mapping[str, JSONValue]
+) -> list[tuple[Path, str]]:
     """Word one validation error, a place and a message each; a union's error is that of the member that was meant."""
     path: Path = tuple(error.instance_path)
     details = error.kind.as_dict()
@@ -25,24 +27,46 @@ def explain(error: ValidationError, schema: Mapping[str, JSONValue]) -> list[tup
             return [((*path, name), f"missing{_wanted(error, schema, name)}")]
         case "additionalProperties" | "unevaluatedProperties":
             known = list(_properties(error, schema))
-            return [((*path, str(name)), unknown_key(name, known)) for name in details["unexpected"]]
+            return [
+                ((*path, str(name)), unknown_key(name, known))
+                for name in details["unexpected"]
+            ]
         case "anyOf" | "oneOf" if details.get("context"):
             return _explain_union(error, details["context"], schema)
         case _:
-            return [(path, f"expected {_expectation(error)}, got {value_text(error.instance)}")]
+            return [
+                (
+                    path,
+                    f"expected {_expectation(error)}, got {value_text(error.instance)}",
+                )
+            ]
 
 
 def _explain_union(
-    error: ValidationError, members: Sequence[Sequence[ValidationError]], schema: Mapping[str, JSONValue]
+    error: ValidationError,
+    members: Sequence[Sequence[ValidationError]],
+    schema: Mapping[str, JSONValue],
 ) -> list[tuple[Path, str]]:
     path = tuple(error.instance_path)
     # A member that took the outer form and refused only a part is the one meant; of several the one that took most.
-    inside = [errors for errors in members if all(_is_about_parts(e, path) for e in errors)]
+    inside = [
+        errors for errors in members if all(_is_about_parts(e, path) for e in errors)
+    ]
     ranks = [_rank(errors, path) for errors in inside]
     if ranks and ranks.count(min(ranks)) == 1:
-        return [line for e in inside[ranks.index(min(ranks))] for line in explain(e, schema)]
-    outer = [_expectation(e) for errors in members for e in errors[:1] if not _is_about_parts(e, path)]
-    expected = any_of(outer) if outer and not inside else f"one of {len(members)} forms"
+        return [
+            line for e in inside[ranks.index(min(ranks))] for line in explain(e, schema)
+        ]
+    outer = [
+        _expectation(e)
+        for errors in members
+        for e in errors[:1]
+        if not _is_about_parts(e, path)
+    ]
+    if outer and not inside:
+        expected = any_of(outer)
+    else:
+        expected = f"one of {len(members)} forms"
     return [(path, f"expected {expected}, got {value_text(error.instance)}")]
 
 
@@ -52,7 +76,10 @@ def _rank(errors: Sequence[ValidationError], path: Path) -> tuple[int, int]:
 
 
 def _is_about_parts(error: ValidationError, path: Path) -> bool:
-    return tuple(error.instance_path) != path or error.kind.name in ("required", "additionalProperties")
+    return tuple(error.instance_path) != path or error.kind.name in (
+        "required",
+        "additionalProperties",
+    )
 
 
 def _expectation(error: ValidationError) -> str:
@@ -67,28 +94,44 @@ def _expectation(error: ValidationError) -> str:
             return json.dumps(value)
         case _ if keyword in _PHRASES:
             phrase = _PHRASES[keyword].format(value)
-            return phrase.removesuffix("s") if value == 1 else phrase
+            if value == 1:
+                return phrase.removesuffix("s")
+            return phrase
         case _:
             return f"a value that satisfies {keyword!r}"
 
 
-def _properties(error: ValidationError, schema: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+def _properties(
+    error: ValidationError, schema: Mapping[str, JSONValue]
+) -> Mapping[str, JSONValue]:
     """Return the properties of the object schema whose keyword failed."""
     place: JSONValue = schema
     for part in list(error.schema_path)[:-1]:
         if isinstance(place, Mapping):
             place = place.get(str(part))
-        else:  # the keyword may stand in another document
-            place = place[part] if isinstance(place, (list, tuple)) and isinstance(part, int) else None
-    properties = place.get("properties") if isinstance(place, Mapping) else None
-    return properties if isinstance(properties, Mapping) else {}
+        elif isinstance(place, (list, tuple)) and isinstance(part, int):
+            place = place[part]
+        else:
+            place = None
+    if isinstance(place, Mapping):
+        properties = place.get("properties")
+    else:
+        properties = None
+    if isinstance(properties, Mapping):
+        return properties
+    return {}
 
 
 def _wanted(error: ValidationError, schema: Mapping[str, JSONValue], name: str) -> str:
     """Say what a missing property should be, where its schema says so in one word."""
     wanted = _properties(error, schema).get(name)
-    kind = wanted.get("type") if isinstance(wanted, Mapping) else None
-    return f"; expected {_ARTICLES.get(kind, kind)}" if isinstance(kind, str) else ""
+    if isinstance(wanted, Mapping):
+        kind = wanted.get("type")
+    else:
+        kind = None
+    if isinstance(kind, str):
+        return f"; expected {_ARTICLES.get(kind, kind)}"
+    return ""
 
 
 _ARTICLES: Final[Mapping[str, str]] = {

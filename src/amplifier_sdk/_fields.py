@@ -20,7 +20,9 @@ def strings(items: Iterable[str]) -> tuple[str, ...]:
 
 def strings_or_none(items: Iterable[str] | None) -> tuple[str, ...] | None:
     """Freeze strings, if there are any."""
-    return None if items is None else tuple(items)
+    if items is None:
+        return None
+    return tuple(items)
 
 
 def values(items: Iterable[JSONValue]) -> tuple[JSONValue, ...]:

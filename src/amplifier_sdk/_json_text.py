@@ -40,7 +40,9 @@ _SURROGATE: Final = (
     r"|(?<!(?<!\\)\\u[dD][89abAB][0-9a-fA-F]{2})\\u[dD][c-fC-F]"
 )
 # A string that nothing closes takes the rest of the text with it and leaves its quote.
-_STRINGS: Final = r"""(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'|(["']).*)"""
+_STRINGS: Final = (
+    r"""(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'|(["']).*)"""
+)
 _PIECE: Final = (
     # What is JSON already, in one piece as long as possible.
     r"""(?s:(?P<plain>(?:[^"',A-Za-z_$]++|"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"|,(?!\s*[}\]]))++)"""
@@ -62,7 +64,9 @@ class UnreadableError(Exception):
     """The text cannot be read; `problem` is the text for the model."""
 
     def __init__(self, detail: str) -> None:
-        self.problem = f"The arguments could not be read: {detail}. Send one JSON object."
+        self.problem = (
+            f"The arguments could not be read: {detail}. Send one JSON object."
+        )
         super().__init__(self.problem)
 
 
@@ -81,7 +85,9 @@ def object_of_text(raw: str | bytes) -> tuple[JSONObject, bool]:
         UnreadableError: the text has no reading, or more than one.
     """
     if len(raw) > MAX_BYTES:
-        raise UnreadableError(f"they are {len(raw):,} long, and at most {MAX_BYTES:,} are read")
+        raise UnreadableError(
+            f"they are {len(raw):,} long, and at most {MAX_BYTES:,} are read"
+        )
     text = _decoded(raw)
     if not text:
         return {}, False
@@ -92,13 +98,17 @@ def object_of_text(raw: str | bytes) -> tuple[JSONObject, bool]:
     return _object(value), isinstance(value, str)
 
 
-def plain_object(value: Mapping[object, object] | Mapping[str, JSONValue], path: Path = ()) -> JSONObject:
+def plain_object(
+    value: Mapping[object, object] | Mapping[str, JSONValue], path: Path = ()
+) -> JSONObject:
     """Copy an object as plain JSON data.
 
     Raises:
         RefusedError: something inside is not JSON, not storable as UTF-8, or nested too deep.
     """
-    return {_key(key, path): _plain(item, (*path, str(key))) for key, item in value.items()}
+    return {
+        _key(key, path): _plain(item, (*path, str(key))) for key, item in value.items()
+    }
 
 
 def _decoded(raw: str | bytes) -> str:
@@ -176,7 +186,9 @@ def _finite(text: str) -> float:
     raise RefusedError(f"the number {text:.40} is beyond what a float holds")
 
 
-_DECODER: Final = JSONDecoder(object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite)
+_DECODER: Final = JSONDecoder(
+    object_pairs_hook=_pairs, parse_constant=_constant, parse_float=_finite
+)
 
 
 def _is_deep(value: JSONValue) -> bool:
@@ -186,7 +198,9 @@ def _is_deep(value: JSONValue) -> bool:
         level = [
             child
             for container in level
-            for child in (container.values() if isinstance(container, dict) else _items(container))
+            for child in (
+                container.values() if isinstance(container, dict) else _items(container)
+            )
             if type(child) is dict or type(child) is list
         ]
         if not level:
@@ -195,7 +209,9 @@ def _is_deep(value: JSONValue) -> bool:
 
 
 def _items(value: JSONValue) -> list[JSONValue]:
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _plain(value: object, path: Path) -> JSONValue:
@@ -226,7 +242,9 @@ def _plain(value: object, path: Path) -> JSONValue:
 def _key(key: object, path: Path) -> str:
     if isinstance(key, str):
         return _storable(key, path)
-    raise RefusedError(f"{_at(path)} has the key {key!r:.40}, and JSON's keys are strings")
+    raise RefusedError(
+        f"{_at(path)} has the key {key!r:.40}, and JSON's keys are strings"
+    )
 
 
 def _storable(text: str, path: Path) -> str:
@@ -238,7 +256,9 @@ def _storable(text: str, path: Path) -> str:
             raise RefusedError(
                 f"{_at(path)} holds half of a surrogate pair, {half}; write the character whole"
             ) from None
-    return text if type(text) is str else str.__str__(text)
+    if type(text) is str:
+        return text
+    return str.__str__(text)
 
 
 def _at(path: Path) -> str:
@@ -272,7 +292,9 @@ def _unwrapped(text: str) -> str:
         return body
     opening, _, rest = body.partition("\n")
     language = opening.removeprefix(_FENCE).strip()
-    return rest.removesuffix(_FENCE).strip() if not language or language.isalnum() else body
+    if not language or language.isalnum():
+        return rest.removesuffix(_FENCE).strip()
+    return body
 
 
 def _is_cut(text: str, error: json.JSONDecodeError) -> bool:
@@ -337,4 +359,6 @@ def _not_json(text: str, error: json.JSONDecodeError) -> UnreadableError:
         return UnreadableError("they are blank")
     near = text[max(0, error.pos - 20) : error.pos + 20]
     detail = error.msg[:1].lower() + error.msg[1:]
-    return UnreadableError(f"{detail} at line {error.lineno} column {error.colno}, near {json.dumps(near)}")
+    return UnreadableError(
+        f"{detail} at line {error.lineno} column {error.colno}, near {json.dumps(near)}"
+    )

@@ -34,7 +34,9 @@ class LoaderBuilder(ShapeBuilder):
             return self.shape(annotation)
         except UnsupportedAnnotationError as error:
             name = annotation_name(annotation)
-            return Shape({"title": name}, partial(_refuse, error), f"a value for {name}")
+            return Shape(
+                {"title": name}, partial(_refuse, error), f"a value for {name}"
+            )
 
     def constrained(self, shape: Shape, metadata: Sequence[object]) -> Shape:
         """Check values against what stands beside their type: no schema has done that before."""
@@ -54,7 +56,8 @@ def loader_of(cls: type) -> Reader:
     return _loader_of(cls)
 
 
-@lru_cache(maxsize=256)  # each session reads the same classes; some are made anew for each
+# each session reads the same classes; some are made anew for each
+@lru_cache(maxsize=256)
 def _loader_of(cls: type) -> Reader:
     return make_loader(cls, LoaderBuilder().part)
 
@@ -72,14 +75,18 @@ def make_loader(cls: type, build: Callable[[object], Shape]) -> Reader:
         if default is NO_EXTRAS:
             extras = name
         else:
-            fields[name] = _LateField(cls, name, partial(build, annotation), is_required)
+            fields[name] = _LateField(
+                cls, name, partial(build, annotation), is_required
+            )
     return read_record(fields, cls, extras=extras, tag=tag_of(cls))
 
 
 class _LateField:
     """A field whose shape is built when a value first has it."""
 
-    def __init__(self, cls: type, name: str, build: Callable[[], Shape], required: bool) -> None:
+    def __init__(
+        self, cls: type, name: str, build: Callable[[], Shape], required: bool
+    ) -> None:
         self.required = required
         self._cls = cls
         self._name = name
@@ -98,7 +105,9 @@ class _LateField:
             return shape.read(value)
         except UnsupportedAnnotationError as error:
             path = (self._cls.__name__, self._name, *error.path[1:])
-            raise UnsupportedAnnotationError(error.annotation, path, error.reason) from None
+            raise UnsupportedAnnotationError(
+                error.annotation, path, error.reason
+            ) from None
 
     def refuse_missing(self, _: object, /) -> NoReturn:
         """Say that the field is missing, and what is expected."""

@@ -73,18 +73,26 @@ def any_of(options: Sequence[str]) -> str:
 
 def unknown_key(name: object, known: Sequence[str]) -> str:
     """Say that a key is unknown, with the nearest known one or else all of them."""
-    from difflib import get_close_matches  # costs some milliseconds, and only a mistake needs it
+    # costs some milliseconds, and only a mistake needs it
+    from difflib import get_close_matches
 
     near = get_close_matches(str(name), known, n=1, cutoff=0.6)
     if near:
         return f"unknown; did you mean {near[0]!r}?"
-    return f"unknown; the known keys are {', '.join(sorted(known))}" if known else "unknown; no keys are expected here"
+    if known:
+        return f"unknown; the known keys are {', '.join(sorted(known))}"
+    return "unknown; no keys are expected here"
 
 
 def _entries(value: Mapping[object, object] | list[object] | tuple[object, ...]) -> str:
-    noun = ("key", "keys") if isinstance(value, Mapping) else ("item", "items")
+    if isinstance(value, Mapping):
+        noun = ("key", "keys")
+    else:
+        noun = ("item", "items")
     return noun[len(value) != 1]
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[: _SHOWN - 1]}…"

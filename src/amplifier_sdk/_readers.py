@@ -49,7 +49,12 @@ class MisfitError(ValueError):
 
     def __init__(self, problems: Sequence[tuple[Path, str]]) -> None:
         self.problems = tuple(problems)
-        super().__init__("; ".join(f"{path_text(path) or 'the value'}: {message}" for path, message in problems))
+        super().__init__(
+            "; ".join(
+                f"{path_text(path) or 'the value'}: {message}"
+                for path, message in problems
+            )
+        )
 
     @classmethod
     def of(cls, expected: str, value: object) -> Self:
@@ -108,7 +113,9 @@ def read_number(value: object) -> object:
         try:
             return float(value)
         except OverflowError:
-            raise MisfitError([((), "expected a number that a float can hold, got a larger one")]) from None
+            raise MisfitError(
+                [((), "expected a number that a float can hold, got a larger one")]
+            ) from None
     raise MisfitError.of("a number", value)
 
 
@@ -136,7 +143,9 @@ def read_decimal(build: Callable[[str], object], kind: type) -> Reader:
     return read
 
 
-def read_constructed(build: Callable[[str], object], kind: type, expected: str) -> Reader:
+def read_constructed(
+    build: Callable[[str], object], kind: type, expected: str
+) -> Reader:
     """Make a reader of values that are built from text, such as paths, dates and ids."""
 
     def read(value: object) -> object:
@@ -160,7 +169,14 @@ def read_secret(build: Callable[[str], object], kind: type) -> Reader:
             return value
         if isinstance(value, str):
             return build(value)
-        raise MisfitError([((), f"expected a string, got {type_text(value)} (not shown: it may be a secret)")])
+        raise MisfitError(
+            [
+                (
+                    (),
+                    f"expected a string, got {type_text(value)} (not shown: it may be a secret)",
+                )
+            ]
+        )
 
     return read
 
@@ -181,7 +197,11 @@ def read_choice(choices: Sequence[tuple[object, object]], expected: str) -> Read
     return read
 
 
-def read_array(item: Reader, build: Callable[[list[object]], object] | None, kinds: tuple[type, ...]) -> Reader:
+def read_array(
+    item: Reader,
+    build: Callable[[list[object]], object] | None,
+    kinds: tuple[type, ...],
+) -> Reader:
     """Make a reader of arrays.
 
     Args:
@@ -202,12 +222,16 @@ def read_array(item: Reader, build: Callable[[list[object]], object] | None, kin
         try:
             return build(items)
         except TypeError as error:
-            raise MisfitError([((), f"expected items that can stand in a set: {error}")]) from None
+            raise MisfitError(
+                [((), f"expected items that can stand in a set: {error}")]
+            ) from None
 
     return read
 
 
-def read_places(items: Sequence[Reader], build: Callable[[list[object]], object], required: int) -> Reader:
+def read_places(
+    items: Sequence[Reader], build: Callable[[list[object]], object], required: int
+) -> Reader:
     """Make a reader of arrays in which each place has a reader of its own.
 
     Args:
@@ -216,16 +240,23 @@ def read_places(items: Sequence[Reader], build: Callable[[list[object]], object]
         required: how many of the places must be filled.
     """
     size = len(items)
-    count = str(size) if required == size else f"{required} to {size}"
+    if required == size:
+        count = str(size)
+    else:
+        count = f"{required} to {size}"
     expected = f"an array of {count} item{'s' if size != 1 else ''}"
 
     def read(value: object) -> object:
         if not isinstance(value, (list, tuple)) or not required <= len(value) <= size:
             raise MisfitError.of(expected, value)
         try:
-            return build([item(entry) for item, entry in zip(items, value, strict=False)])
+            return build(
+                [item(entry) for item, entry in zip(items, value, strict=False)]
+            )
         except MisfitError:
-            refuse_parts((index, items[index], entry) for index, entry in enumerate(value))
+            refuse_parts(
+                (index, items[index], entry) for index, entry in enumerate(value)
+            )
 
     return read
 
@@ -267,7 +298,9 @@ def read_union(members: Sequence[tuple[Reader, str]]) -> Reader:
             try:
                 return member(value)
             except MisfitError as misfit:
-                if isinstance(misfit, BoundMisfitError) or all(path for path, _ in misfit.problems):
+                if isinstance(misfit, BoundMisfitError) or all(
+                    path for path, _ in misfit.problems
+                ):
                     inside.append(misfit)
         # One member took the value's outer form and only its parts or bounds are wrong: that is the one meant.
         raise inside[0] if len(inside) == 1 else MisfitError.of(expected, value)

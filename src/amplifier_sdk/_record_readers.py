@@ -30,7 +30,11 @@ class FieldReader(Protocol):
 
 
 def read_record(
-    fields: Mapping[str, FieldReader], kind: type, *, extras: str | None = None, tag: str | None = None
+    fields: Mapping[str, FieldReader],
+    kind: type,
+    *,
+    extras: str | None = None,
+    tag: str | None = None,
 ) -> Reader:
     """Make a reader of objects with known keys.
 
@@ -72,7 +76,9 @@ def read_record(
 
 
 def _parts(
-    value: Mapping[object, object], fields: Mapping[str, FieldReader], unknown: Iterable[object]
+    value: Mapping[object, object],
+    fields: Mapping[str, FieldReader],
+    unknown: Iterable[object],
 ) -> Iterator[Part]:
     """Yield the parts of an object with known keys: its fields in their order, then what nobody knows."""
     for name, field in fields.items():
@@ -88,7 +94,9 @@ def _refuse_key(known: Sequence[str], key: object) -> NoReturn:
     raise MisfitError([((), unknown_key(key, known))])
 
 
-def read_tagged(members: Mapping[str | None, Reader], kinds: tuple[type, ...], expected: str) -> Reader:
+def read_tagged(
+    members: Mapping[str | None, Reader], kinds: tuple[type, ...], expected: str
+) -> Reader:
     """Make a reader of objects that differ by their `type`, which their classes know without being given it.
 
     Args:
@@ -101,7 +109,10 @@ def read_tagged(members: Mapping[str | None, Reader], kinds: tuple[type, ...], e
     def read(value: object) -> object:
         if isinstance(value, kinds):
             return value
-        tag = value.get("type") if isinstance(value, Mapping) else None
+        if isinstance(value, Mapping):
+            tag = value.get("type")
+        else:
+            tag = None
         if not isinstance(value, Mapping) or not isinstance(tag, str):
             raise MisfitError.of(expected, value)
         member = members.get(tag)
@@ -126,7 +137,9 @@ def _make_record(kind: type, values: Mapping[str, object]) -> object:
         raise MisfitError(_refusals(kind, values, error)) from error
 
 
-def _refusals(kind: type, values: Mapping[str, object], error: Exception) -> list[tuple[Path, str]]:
+def _refusals(
+    kind: type, values: Mapping[str, object], error: Exception
+) -> list[tuple[Path, str]]:
     """Find the fields whose converter or validators refused; else the record as a whole is refused."""
     problems: list[tuple[Path, str]] = []
     record: object = None
@@ -135,8 +148,11 @@ def _refusals(kind: type, values: Mapping[str, object], error: Exception) -> lis
         record.__init__(**values)  # type: ignore[misc]  # sets the fields until the one that is refused
     for attribute in attrs.fields(kind) if attrs.has(kind) else ():
         name = str(attribute.alias)
-        if not hasattr(record, attribute.name):  # fields are set in their order, and validated at last
-            return [((name,), _message(error, name))] if attribute.converter is not None else [((), str(error))]
+        # fields are set in their order, and validated at last
+        if not hasattr(record, attribute.name):
+            if attribute.converter is not None:
+                return [((name,), _message(error, name))]
+            return [((), str(error))]
         try:
             if attribute.validator is not None:
                 attribute.validator(record, attribute, getattr(record, attribute.name))
@@ -147,9 +163,16 @@ def _refusals(kind: type, values: Mapping[str, object], error: Exception) -> lis
 
 def _message(error: Exception, name: str = "") -> str:
     # attrs' own validators carry the text as the first of several arguments.
-    text = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
+    if error.args and isinstance(error.args[0], str):
+        text = error.args[0]
+    else:
+        text = str(error)
     if not name:
         return text
     # The problem's path names the field already: sentences that begin with it, or speak "of" it, need not.
-    shorter = re.sub(rf"^('?){re.escape(name)}\1 +| of '{re.escape(name)}'(?= )", "", text, count=1)
-    return shorter if shorter == text or not shorter.startswith("Length ") else f"l{shorter[1:]}"
+    shorter = re.sub(
+        rf"^('?){re.escape(name)}\1 +| of '{re.escape(name)}'(?= )", "", text, count=1
+    )
+    if shorter == text or not shorter.startswith("Length "):
+        return shorter
+    return f"l{shorter[1:]}"

@@ -50,10 +50,18 @@ def fields_of(cls: type) -> list[Field]:
         return _typed_dict_fields(cls)
     if issubclass(cls, tuple):
         return _named_tuple_fields(cls)
-    fields = _attrs_fields(cls) if attrs.has(cls) else _dataclass_fields(cls)
+    if attrs.has(cls):
+        fields = _attrs_fields(cls)
+    else:
+        fields = _dataclass_fields(cls)
     types = _resolved(cls, [name for name, *_ in fields])
     return [
-        (key, types.get(name, annotation), default is _REQUIRED, NO_DEFAULT if default is _REQUIRED else default)
+        (
+            key,
+            types.get(name, annotation),
+            default is _REQUIRED,
+            NO_DEFAULT if default is _REQUIRED else default,
+        )
         for name, key, annotation, default in fields
     ]
 
@@ -62,7 +70,9 @@ def _resolved(cls: type, names: Sequence[str]) -> dict[str, object]:
     try:
         return resolve_class(cls, names)
     except NameError as error:
-        raise UnsupportedAnnotationError(cls, reason=f"has annotations that cannot be resolved: {error}") from error
+        raise UnsupportedAnnotationError(
+            cls, reason=f"has annotations that cannot be resolved: {error}"
+        ) from error
 
 
 def _attrs_fields(cls: type) -> list[_RawField]:
@@ -76,7 +86,9 @@ def _attrs_fields(cls: type) -> list[_RawField]:
 def _attrs_default(default: object) -> object:
     if default is attrs.NOTHING:
         return _REQUIRED
-    return NO_DEFAULT if type(default) is type(_FACTORY) else default
+    if type(default) is type(_FACTORY):
+        return NO_DEFAULT
+    return default
 
 
 def _dataclass_fields(cls: type) -> list[_RawField]:
@@ -100,14 +112,25 @@ def _named_tuple_fields(cls: type) -> list[Field]:
     names: tuple[str, ...] = getattr(cls, "_fields", ())
     defaults: dict[str, object] = getattr(cls, "_field_defaults", {})
     types = _resolved(cls, names)
-    return [(name, types.get(name, object), name not in defaults, defaults.get(name, NO_DEFAULT)) for name in names]
+    return [
+        (
+            name,
+            types.get(name, object),
+            name not in defaults,
+            defaults.get(name, NO_DEFAULT),
+        )
+        for name in names
+    ]
 
 
 def _typed_dict_fields(cls: type) -> list[Field]:
     # With annotations as text, `__required_keys__` overlooks the qualifiers: they are read from the types.
     keys: frozenset[str] = getattr(cls, "__required_keys__", frozenset())
     types = _resolved(cls, list(cls.__annotations__))
-    return [(name, kind, _is_required(kind, name in keys), NO_DEFAULT) for name, kind in types.items()]
+    return [
+        (name, kind, _is_required(kind, name in keys), NO_DEFAULT)
+        for name, kind in types.items()
+    ]
 
 
 def _is_required(annotation: object, default: bool) -> bool:

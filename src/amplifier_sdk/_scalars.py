@@ -27,7 +27,16 @@ from amplifier_sdk._readers import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["ANYTHING", "Shape", "choices", "is_path", "name_of", "plain_shape", "shape_by_itself", "text_shape"]
+__all__ = [
+    "ANYTHING",
+    "Shape",
+    "choices",
+    "is_path",
+    "name_of",
+    "plain_shape",
+    "shape_by_itself",
+    "text_shape",
+]
 
 
 class Shape(NamedTuple):
@@ -53,7 +62,10 @@ _SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
 }
 # Compared by name: importing these modules only to compare would cost every process some milliseconds.
 _FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    ("datetime", "datetime"): ("date-time", "a date and time such as 2030-01-31T09:30:00Z"),
+    ("datetime", "datetime"): (
+        "date-time",
+        "a date and time such as 2030-01-31T09:30:00Z",
+    ),
     ("datetime", "date"): ("date", "a date such as 2030-01-31"),
     ("datetime", "time"): ("time", "a time such as 09:30:00"),
     ("uuid", "UUID"): ("uuid", "a UUID"),
@@ -66,7 +78,10 @@ _SECRET: Final = ("amplifier_sdk.secret", "Secret")
 
 def plain_shape(annotation: object) -> Shape | None:
     """Return the shape of JSON's own scalars; `None` for any other annotation."""
-    simple = _SIMPLE.get(annotation) if annotation is None or isinstance(annotation, type) else None
+    if annotation is None or isinstance(annotation, type):
+        simple = _SIMPLE.get(annotation)
+    else:
+        simple = None
     if simple is None:
         return None
     name, read, expected, plain = simple
@@ -87,8 +102,12 @@ def text_shape(cls: type) -> Shape | None:
         form: JSONObject = {"type": "string", "format": "password", "writeOnly": True}
         return Shape(form, read_secret(cls, cls), "a string")
     if name == _DECIMAL:
-        return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
-    return _path(cls) if is_path(cls) else None
+        return Shape(
+            {"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number"
+        )
+    if is_path(cls):
+        return _path(cls)
+    return None
 
 
 def name_of(cls: object) -> tuple[str, str]:
@@ -121,13 +140,19 @@ def _read_from_dict(cls: type[_ReadsItself], value: object) -> object:
 
 def _read_event(cls: object, value: object) -> object:
     if isinstance(value, str) and isinstance(cls, type):
-        return value if isinstance(value, cls) else cls(value)
+        if isinstance(value, cls):
+            return value
+        return cls(value)
     raise MisfitError.of("an event's name", value)
 
 
 def _formatted(cls: type, name: str, expected: str) -> Shape:
     build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
-    return Shape({"type": "string", "format": name}, read_constructed(build, cls, expected), expected)
+    return Shape(
+        {"type": "string", "format": name},
+        read_constructed(build, cls, expected),
+        expected,
+    )
 
 
 def is_path(cls: type) -> bool:
@@ -143,32 +168,56 @@ def _path(cls: type) -> Shape:
     from pathlib import Path, PurePath  # whoever has such a class has it imported
 
     build = Path if cls is PurePath else cls
-    return Shape({"type": "string", "format": "path"}, read_constructed(build, cls, "a path"), "a path")
+    return Shape(
+        {"type": "string", "format": "path"},
+        read_constructed(build, cls, "a path"),
+        "a path",
+    )
 
 
 def _duration(cls: type) -> Shape:
     from amplifier_sdk._durations import read_duration  # few tools take durations
 
     expected = "a duration such as PT1H30M"
-    return Shape({"type": "string", "format": "duration"}, read_constructed(read_duration, cls, expected), expected)
+    return Shape(
+        {"type": "string", "format": "duration"},
+        read_constructed(read_duration, cls, expected),
+        expected,
+    )
 
 
 def choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:
     """Return the shape of an Enum's or a Literal's values."""
-    pairs = [(value.value if isinstance(value, Enum) else value, result) for value, result in choices]
-    values = [value for value, _ in pairs if value is None or isinstance(value, (str, int, float))]
+    pairs = [
+        (value.value if isinstance(value, Enum) else value, result)
+        for value, result in choices
+    ]
+    values = [
+        value
+        for value, _ in pairs
+        if value is None or isinstance(value, (str, int, float))
+    ]
     if not values or len(values) != len(pairs):
-        raise UnsupportedAnnotationError(annotation, reason="has values that are not text, numbers, booleans or null")
+        raise UnsupportedAnnotationError(
+            annotation, reason="has values that are not text, numbers, booleans or null"
+        )
     schema: JSONObject = {"enum": [_scalar(value) for value in values]}
     kinds = {_SIMPLE[type(value)][0] for value in values if type(value) in _SIMPLE}
     if len(kinds) == 1:
         schema["type"] = kinds.pop()
-    expected = any_of([repr(_scalar(value)) if value is not None else "null" for value in values])
+    expected = any_of(
+        [repr(_scalar(value)) if value is not None else "null" for value in values]
+    )
     # The number 1.0 is the integer 1 in JSON, so numbers are looked up even when they stand for themselves.
-    plain = all(result is value and isinstance(value, (str, bool, type(None))) for value, result in pairs)
+    plain = all(
+        result is value and isinstance(value, (str, bool, type(None)))
+        for value, result in pairs
+    )
     return Shape(schema, read_choice(pairs, expected), expected, plain)
 
 
 def _scalar(value: str | float | None) -> JSONValue:
     """Return the value as JSON's own type: members of a `StrEnum` are more than text."""
-    return str.__str__(value) if isinstance(value, str) else value
+    if isinstance(value, str):
+        return str.__str__(value)
+    return value

@@ -71,7 +71,9 @@ class Signature(Value):
             raise _refusal(problems)
         return bound
 
-    def _bind_others(self, bound: dict[str, object], read: Reader) -> list[tuple[Path, str]]:
+    def _bind_others(
+        self, bound: dict[str, object], read: Reader
+    ) -> list[tuple[Path, str]]:
         """Read what `**kwargs` takes; a name that the function keeps for itself is refused."""
         problems: list[tuple[Path, str]] = []
         for name in [name for name in bound if name not in self._declared]:
@@ -97,7 +99,9 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
             message names the function, the parameter and the remedy.
     """
     parameters = _parameters(function, method)
-    types = _annotations(function, [p for p in parameters if p.annotation is not p.empty])
+    types = _annotations(
+        function, [p for p in parameters if p.annotation is not p.empty]
+    )
     docstring = parse(function.__doc__)
     builder = ShapeBuilder()
     properties: JSONObject = {}
@@ -119,7 +123,9 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
             continue
         has_default = parameter.default is not parameter.empty
         text = docstring.arguments.get(name)
-        properties[name] = described(shape.schema, text, parameter.default if has_default else NO_DEFAULT)
+        properties[name] = described(
+            shape.schema, text, parameter.default if has_default else NO_DEFAULT
+        )
         if not has_default:
             required.append(name)
         if not shape.plain:
@@ -127,14 +133,21 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
     schema: JSONObject = {"type": "object", "properties": properties}
     if required:
         schema["required"] = required
-    schema["additionalProperties"] = False if others is None else (others.schema or True)
+    if others is None:
+        schema["additionalProperties"] = False
+    else:
+        schema["additionalProperties"] = others.schema or True
     if builder.definitions:
         schema["$defs"] = builder.definitions
     return Signature(
         schema=schema,
         description=docstring.text,
-        coordinators=tuple(name for name, contract in injected.items() if contract == "Coordinator"),
-        contexts=tuple(name for name, contract in injected.items() if contract == "ToolContext"),
+        coordinators=tuple(
+            name for name, contract in injected.items() if contract == "Coordinator"
+        ),
+        contexts=tuple(
+            name for name, contract in injected.items() if contract == "ToolContext"
+        ),
         readers=tuple(readers),
         others=None if others is None else others.read,
         declared=frozenset(properties),
@@ -144,8 +157,13 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
 
 def _parameters(function: AnyCallable, method: bool) -> list[inspect.Parameter]:
     parameters = list(inspect.signature(function).parameters.values())
-    first = parameters[0] if parameters else None
-    if first is not None and (method or (first.name in ("self", "cls") and first.annotation is first.empty)):
+    if parameters:
+        first = parameters[0]
+    else:
+        first = None
+    if first is not None and (
+        method or (first.name in ("self", "cls") and first.annotation is first.empty)
+    ):
         return parameters[1:]
     return parameters
 
@@ -153,9 +171,17 @@ def _parameters(function: AnyCallable, method: bool) -> list[inspect.Parameter]:
 def _check_kind(function: object, parameter: inspect.Parameter) -> None:
     match parameter.kind:
         case parameter.VAR_POSITIONAL:
-            raise _wrong(function, f"*{parameter.name}", "is given by position; take a list, `items: list[str]`")
+            raise _wrong(
+                function,
+                f"*{parameter.name}",
+                "is given by position; take a list, `items: list[str]`",
+            )
         case parameter.POSITIONAL_ONLY:
-            raise _wrong(function, parameter.name, "is given by position; a model names its arguments: remove the `/`")
+            raise _wrong(
+                function,
+                parameter.name,
+                "is given by position; a model names its arguments: remove the `/`",
+            )
         case _ if parameter.annotation is parameter.empty:
             raise _wrong(
                 function,
@@ -166,18 +192,27 @@ def _check_kind(function: object, parameter: inspect.Parameter) -> None:
             return
 
 
-def _annotations(function: AnyCallable, parameters: list[inspect.Parameter]) -> dict[str, object]:
+def _annotations(
+    function: AnyCallable, parameters: list[inspect.Parameter]
+) -> dict[str, object]:
     names: dict[str, object] = getattr(inspect.unwrap(function), "__globals__", {})
     written = {parameter.name: parameter.annotation for parameter in parameters}
     try:
         return resolve(written, names)
     except NameError:
-        return {name: _annotation(function, names, name, annotation) for name, annotation in written.items()}
+        return {
+            name: _annotation(function, names, name, annotation)
+            for name, annotation in written.items()
+        }
 
 
-def _annotation(function: object, names: dict[str, object], name: str, annotation: object) -> object:
+def _annotation(
+    function: object, names: dict[str, object], name: str, annotation: object
+) -> object:
     # These are often imported for type checkers only; the name is enough to recognise them.
-    if isinstance(annotation, str) and (found := re.fullmatch(_INJECTED_TEXT, annotation)):
+    if isinstance(annotation, str) and (
+        found := re.fullmatch(_INJECTED_TEXT, annotation)
+    ):
         return _Unresolved(found["name"])
     try:
         return resolve({name: annotation}, names)[name]
@@ -198,7 +233,10 @@ class _Unresolved(NamedTuple):
 
 def _injected(annotation: object) -> str | None:
     """Return the name of what the runtime fills in for an annotation; `None` for what a model gives."""
-    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    if get_origin(annotation) in (Union, UnionType):
+        members = get_args(annotation)
+    else:
+        members = (annotation,)
     return next(filter(None, map(_contract, members)), None)
 
 
@@ -208,10 +246,17 @@ def _contract(annotation: object) -> str | None:
     if not isinstance(annotation, type):
         return None
     name = annotation.__qualname__
-    return name if _INJECTED.get(name) == annotation.__module__ else None
+    if _INJECTED.get(name) == annotation.__module__:
+        return name
+    return None
 
 
-def _shape(builder: ShapeBuilder, function: object, parameter: inspect.Parameter, annotation: object) -> Shape:
+def _shape(
+    builder: ShapeBuilder,
+    function: object,
+    parameter: inspect.Parameter,
+    annotation: object,
+) -> Shape:
     try:
         return builder.shape(annotation)
     except UnsupportedAnnotationError as error:
@@ -225,4 +270,6 @@ def _wrong(function: object, parameter: str, problem: str) -> TypeError:
 
 
 def _refusal(problems: list[tuple[Path, str]]) -> ToolError:
-    return ToolError("\n".join(f"{path_text(path)}: {message}" for path, message in problems))
+    return ToolError(
+        "\n".join(f"{path_text(path)}: {message}" for path, message in problems)
+    )

@@ -19,7 +19,12 @@ __all__ = ["unfolded_size"]
 _REFERENCES: Final = ("$ref", "$dynamicRef", "$recursiveRef")
 _ANCHORS: Final = ("$anchor", "$dynamicAnchor")
 _DEFINED: Final = frozenset({"$defs", "definitions"})
-_BY_NAME: Final = _DEFINED | {"dependencies", "dependentSchemas", "patternProperties", "properties"}
+_BY_NAME: Final = _DEFINED | {
+    "dependencies",
+    "dependentSchemas",
+    "patternProperties",
+    "properties",
+}
 _DATA: Final = frozenset({"const", "default", "enum", "examples"})
 
 
@@ -79,15 +84,21 @@ class _Unfolding:
         for part, its_base in self._next(schema, base):
             self._open[id(schema)] += self.size(part, its_base)
             if id(part) in self._open:
-                self._earliest[id(schema)] = min(self._earliest[id(schema)], self._earliest[id(part)])
+                self._earliest[id(schema)] = min(
+                    self._earliest[id(schema)], self._earliest[id(part)]
+                )
         if self._earliest[id(schema)] == place:
             group: dict[int, int] = {}
             while id(schema) not in group:
                 group.update([self._open.popitem()])  # the latest
             self._sizes.update(dict.fromkeys(group, sum(group.values())))
 
-    def _next(self, schema: Mapping[str, JSONValue], base: str) -> Iterator[tuple[JSONValue, str]]:
-        for part in _parts({key: value for key, value in schema.items() if key not in _DEFINED}):
+    def _next(
+        self, schema: Mapping[str, JSONValue], base: str
+    ) -> Iterator[tuple[JSONValue, str]]:
+        for part in _parts(
+            {key: value for key, value in schema.items() if key not in _DEFINED}
+        ):
             yield part, base
         for reference in map(schema.get, _REFERENCES):
             if isinstance(reference, str):
@@ -95,11 +106,16 @@ class _Unfolding:
 
     def _base(self, schema: Mapping[str, JSONValue], base: str) -> str:
         own = schema.get(self.own)
-        return urldefrag(urljoin(base, own)).url if isinstance(own, str) else base
+        if isinstance(own, str):
+            return urldefrag(urljoin(base, own)).url
+        return base
 
     def _meant(self, reference: str, base: str) -> tuple[JSONValue, str]:
         """Find what a reference means; nothing where that is not in the schema."""
-        address, fragment = (base, reference[1:]) if reference.startswith("#") else urldefrag(urljoin(base, reference))
+        if reference.startswith("#"):
+            address, fragment = (base, reference[1:])
+        else:
+            address, fragment = urldefrag(urljoin(base, reference))
         nothing = (None, address)
         if fragment and not fragment.startswith("/"):
             return self._named.get(f"{address}#{unquote(fragment)}", nothing)
@@ -107,9 +123,14 @@ class _Unfolding:
         for part in unquote(fragment).split("/")[1:]:
             step = part.replace("~1", "/").replace("~0", "~")
             if isinstance(place, list):
-                place = place[int(step)] if step.isdecimal() and int(step) < len(place) else None
+                if step.isdecimal() and int(step) < len(place):
+                    place = place[int(step)]
+                else:
+                    place = None
+            elif isinstance(place, Mapping):
+                place = place.get(step)
             else:
-                place = place.get(step) if isinstance(place, Mapping) else None
+                place = None
         return place, base
 
 

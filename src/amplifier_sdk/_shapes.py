@@ -26,7 +26,11 @@ from enum import Enum, Flag
 from functools import partial
 from typing import Annotated, Final, Literal, NoReturn, Union, get_args, get_origin
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name, is_named_alias
+from amplifier_sdk._annotations import (
+    UnsupportedAnnotationError,
+    annotation_name,
+    is_named_alias,
+)
 from amplifier_sdk._constraints import constrained
 from amplifier_sdk._problems import any_of
 from amplifier_sdk._readers import (
@@ -39,7 +43,16 @@ from amplifier_sdk._readers import (
 )
 from amplifier_sdk._record_readers import FieldReader, read_record, read_tagged
 from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
-from amplifier_sdk._scalars import ANYTHING, Shape, choices, is_path, name_of, plain_shape, shape_by_itself, text_shape
+from amplifier_sdk._scalars import (
+    ANYTHING,
+    Shape,
+    choices,
+    is_path,
+    name_of,
+    plain_shape,
+    shape_by_itself,
+    text_shape,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import NO_EXTRAS
 
@@ -62,7 +75,9 @@ class Field:
 _CONTENT: Final = "amplifier_sdk.content"
 _MESSAGE: Final = ("amplifier_sdk.messages", "Message")
 _SETS: Final = frozenset({set, frozenset, MutableSet, AbstractSet})
-_ARRAYS: Final = frozenset({list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS})
+_ARRAYS: Final = frozenset(
+    {list, Sequence, MutableSequence, Collection, Iterable, tuple, *_SETS}
+)
 _OBJECTS: Final = frozenset({dict, Mapping, MutableMapping})
 # They mark a key of a TypedDict, and say nothing about its values.
 _QUALIFIERS: Final = frozenset({"Required", "NotRequired", "ReadOnly"})
@@ -99,7 +114,9 @@ class ShapeBuilder:
             return self.part(supertype)
         if is_named_alias(annotation):
             value: object = getattr(annotation, "__value__", None)
-            return self._named(annotation, annotation_name(annotation), partial(self.part, value))
+            return self._named(
+                annotation, annotation_name(annotation), partial(self.part, value)
+            )
         raise UnsupportedAnnotationError(annotation)
 
     def _generic(self, annotation: object, origin: object) -> Shape:
@@ -116,7 +133,10 @@ class ShapeBuilder:
             return self._array(origin, arguments[0])
         if origin in _OBJECTS:
             return self._object(annotation, *arguments)
-        text = text_shape(origin) if isinstance(origin, type) else None
+        if isinstance(origin, type):
+            text = text_shape(origin)
+        else:
+            text = None
         if text is not None:
             return text
         if getattr(origin, "__name__", getattr(origin, "_name", None)) in _QUALIFIERS:
@@ -152,15 +172,26 @@ class ShapeBuilder:
         raise UnsupportedAnnotationError(cls)
 
     def union(self, members: Sequence[object]) -> Shape:
-        blocks = [member for member in members if isinstance(member, type) and _is_block(member)]
-        shapes = [self._blocks(blocks)] if blocks else []
+        blocks = [
+            member
+            for member in members
+            if isinstance(member, type) and _is_block(member)
+        ]
+        if blocks:
+            shapes = [self._blocks(blocks)]
+        else:
+            shapes = []
         shapes += [self.part(member) for member in members if member not in blocks]
         if any(not shape.schema for shape in shapes):
             return ANYTHING
         schemas: list[JSONValue] = []
         for shape in shapes:
             nested = shape.schema.get("anyOf")
-            schemas += nested if isinstance(nested, list) and len(shape.schema) == 1 else [shape.schema]
+            schemas += (
+                nested
+                if isinstance(nested, list) and len(shape.schema) == 1
+                else [shape.schema]
+            )
         return Shape(
             {"anyOf": schemas},
             read_union([(shape.read, shape.expected) for shape in shapes]),
@@ -183,10 +214,18 @@ class ShapeBuilder:
             return self._array(tuple, members[0])
         shapes = [self.part(member) for member in members]
         items: list[JSONValue] = [shape.schema for shape in shapes]
-        schema: JSONObject = {"type": "array", "minItems": len(shapes), "maxItems": len(shapes)}
+        schema: JSONObject = {
+            "type": "array",
+            "minItems": len(shapes),
+            "maxItems": len(shapes),
+        }
         if items:
             schema["prefixItems"] = items
-        return Shape(schema, read_places([shape.read for shape in shapes], tuple, len(shapes)), "an array")
+        return Shape(
+            schema,
+            read_places([shape.read for shape in shapes], tuple, len(shapes)),
+            "an array",
+        )
 
     def _named_tuple(self, cls: type) -> Shape:
         """Build the shape of a NamedTuple: an array, as JSON writes it; the items of fields with defaults may lack."""
@@ -198,12 +237,22 @@ class ShapeBuilder:
             items.append({"title": name, **described(shape.schema, None, default)})
             readers.append(shape.read)
             required += is_required
-        schema: JSONObject = {"type": "array", "minItems": required, "maxItems": len(items)}
+        schema: JSONObject = {
+            "type": "array",
+            "minItems": required,
+            "maxItems": len(items),
+        }
         if items:
             schema["prefixItems"] = items
-        return Shape(schema, read_places(readers, partial(_make_tuple, cls), required), "an array")
+        return Shape(
+            schema,
+            read_places(readers, partial(_make_tuple, cls), required),
+            "an array",
+        )
 
-    def _object(self, annotation: object, key: object = str, value: object = object) -> Shape:
+    def _object(
+        self, annotation: object, key: object = str, value: object = object
+    ) -> Shape:
         schema: JSONObject = {"type": "object"}
         keys = self.keys(annotation, key)
         names = keys.schema.get("enum")
@@ -224,7 +273,9 @@ class ShapeBuilder:
         keys = self.part(key)
         is_text = keys.schema.get("type") == "string" and "format" not in keys.schema
         if not is_text:
-            raise UnsupportedAnnotationError(annotation, reason="has keys that JSON cannot write; keys must be str")
+            raise UnsupportedAnnotationError(
+                annotation, reason="has keys that JSON cannot write; keys must be str"
+            )
         return keys
 
     def _named(self, key: object, name: str, build: Callable[[], Shape]) -> Shape:
@@ -237,7 +288,11 @@ class ShapeBuilder:
             read = partial(_read_later, self._readers, key)
             return Shape({"$ref": f"#/$defs/{self._open[key]}"}, read, "an object")
         taken = {*self._open.values(), *self.definitions}
-        self._open[key] = next(n for n in (name, *(f"{name}_{i}" for i in range(2, len(taken) + 3))) if n not in taken)
+        self._open[key] = next(
+            n
+            for n in (name, *(f"{name}_{i}" for i in range(2, len(taken) + 3)))
+            if n not in taken
+        )
         shape = build()
         label = self._open.pop(key)
         self._readers[key] = shape.read
@@ -263,7 +318,9 @@ class ShapeBuilder:
         if None in shapes:  # it takes every other type
             expected = "a content block"
         readers = {tag: shape.read for tag, shape in shapes.items()}
-        return Shape({"anyOf": schemas}, read_tagged(readers, tuple(classes), expected), expected)
+        return Shape(
+            {"anyOf": schemas}, read_tagged(readers, tuple(classes), expected), expected
+        )
 
     def record(self, cls: type) -> Shape:
         texts = class_docstring(cls)
@@ -276,7 +333,9 @@ class ShapeBuilder:
                 extras = name
                 continue
             shape = self._field(cls, name, annotation)
-            properties[name] = described(shape.schema, texts.arguments.get(name), default)
+            properties[name] = described(
+                shape.schema, texts.arguments.get(name), default
+            )
             readers[name] = Field(shape, is_required)
             if is_required:
                 required.append(name)
@@ -286,14 +345,20 @@ class ShapeBuilder:
         if required:
             schema["required"] = required
         schema["additionalProperties"] = extras is not None
-        return Shape(schema, read_record(readers, cls, extras=extras, tag=tag_of(cls)), "an object")
+        return Shape(
+            schema,
+            read_record(readers, cls, extras=extras, tag=tag_of(cls)),
+            "an object",
+        )
 
     def _field(self, cls: type, name: str, annotation: object) -> Shape:
         try:
             return self.shape(annotation)
         except UnsupportedAnnotationError as error:
             path = (cls.__name__, name, *error.path[1:])
-            raise UnsupportedAnnotationError(error.annotation, path, error.reason) from None
+            raise UnsupportedAnnotationError(
+                error.annotation, path, error.reason
+            ) from None
 
 
 def _make_tuple(cls: Callable[..., object], items: list[object]) -> object:  # type: ignore[explicit-any]  # of any fields
@@ -303,7 +368,11 @@ def _make_tuple(cls: Callable[..., object], items: list[object]) -> object:  # t
 def _array_reader(origin: object, item: Reader) -> Reader:
     """Return the reader of an array; only a set is also read from a set."""
     if origin in _SETS:
-        return read_array(item, frozenset if origin is frozenset else set, (list, tuple, set, frozenset))
+        return read_array(
+            item,
+            frozenset if origin is frozenset else set,
+            (list, tuple, set, frozenset),
+        )
     return read_array(item, tuple if origin is tuple else None, (list, tuple))
 
 
@@ -314,14 +383,19 @@ def _is_block(cls: type) -> bool:
 def tag_of(cls: type) -> str | None:
     """Return what stands under `type` in the objects of a class that differs from others by it."""
     tag: object = getattr(cls, "type", None)
-    return tag if isinstance(tag, str) and _is_block(cls) else None
+    if isinstance(tag, str) and _is_block(cls):
+        return tag
+    return None
 
 
 def _tagged(schema: JSONObject, tag: str) -> JSONObject:
     """Return the schema of a record that its `type` names."""
     properties, required = schema.get("properties"), schema.get("required")
     return schema | {
-        "properties": {"type": {"const": tag}, **(properties if isinstance(properties, Mapping) else {})},
+        "properties": {
+            "type": {"const": tag},
+            **(properties if isinstance(properties, Mapping) else {}),
+        },
         "required": ["type", *(required if isinstance(required, list) else [])],
     }
 
@@ -338,7 +412,9 @@ def described(schema: JSONObject, text: str | None, default: object) -> JSONObje
     if default is not NO_DEFAULT:
         with suppress(ValueError):
             extra["default"] = _json_default(default)
-    return schema | extra if extra else schema
+    if extra:
+        return schema | extra
+    return schema
 
 
 def _json_default(value: object) -> JSONValue:

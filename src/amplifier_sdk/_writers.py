@@ -28,7 +28,14 @@ Write: TypeAlias = Callable[[object], object]
 """Writes a value that stands inside another one."""
 
 # Compared by name: importing these modules only to compare would cost every process some milliseconds.
-_DATES: Final = frozenset({("datetime", "datetime"), ("datetime", "date"), ("datetime", "time"), ("uuid", "UUID")})
+_DATES: Final = frozenset(
+    {
+        ("datetime", "datetime"),
+        ("datetime", "date"),
+        ("datetime", "time"),
+        ("uuid", "UUID"),
+    }
+)
 _DURATION: Final = ("datetime", "timedelta")
 
 
@@ -79,11 +86,15 @@ def _writer_of(cls: type) -> Callable[..., object]:  # type: ignore[explicit-any
     names = {(base.__module__, base.__qualname__) for base in cls.__mro__}
     if _DURATION in names:
         return _duration
-    return _refuse if names.isdisjoint(_DATES) else _date
+    if names.isdisjoint(_DATES):
+        return _refuse
+    return _date
 
 
 def _refuse(value: object, _: Write) -> NoReturn:
-    raise NoFormError(f"is a {type(value).__module__}.{type(value).__qualname__}, which has no JSON form")
+    raise NoFormError(
+        f"is a {type(value).__module__}.{type(value).__qualname__}, which has no JSON form"
+    )
 
 
 def _plain(value: object, _: Write) -> object:
@@ -129,7 +140,9 @@ def _set(values: Iterable[object], inner: Write) -> list[object]:
     return [inner(item) for item in sorted(values, key=repr)]
 
 
-def _object(values: Mapping[object, object] | Mapping[str, object], inner: Write) -> dict[str, object]:
+def _object(
+    values: Mapping[object, object] | Mapping[str, object], inner: Write
+) -> dict[str, object]:
     return {_key(key): _part(item, str(key), inner) for key, item in values.items()}
 
 
@@ -155,7 +168,10 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
     for name, key, default in _fields_of(type(value)):
         item: object = getattr(value, name)
         if default is NO_EXTRAS:
-            extras = _object(item, inner) if isinstance(item, Mapping) else {}
+            if isinstance(item, Mapping):
+                extras = _object(item, inner)
+            else:
+                extras = {}
         elif item is not None or default is not None:
             data[key] = _part(item, key, inner)
     return {**extras, **data}  # what the record itself says wins
@@ -164,10 +180,16 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
 def _fields_of(cls: type) -> list[tuple[str, str, object]]:
     """Return each field's name, its key and its default."""
     if attrs.has(cls):
-        return [(field.name, str(field.alias), field.default) for field in attrs.fields(cls) if field.init]
+        return [
+            (field.name, str(field.alias), field.default)
+            for field in attrs.fields(cls)
+            if field.init
+        ]
     from dataclasses import fields  # whoever has a dataclass has it imported
 
-    return [(field.name, field.name, field.default) for field in fields(cls) if field.init]
+    return [
+        (field.name, field.name, field.default) for field in fields(cls) if field.init
+    ]
 
 
 def _duration(value: timedelta, _: Write) -> str:

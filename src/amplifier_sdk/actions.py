@@ -32,7 +32,13 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookAction, HookResult, InjectionRole, ToolResult
 from amplifier_sdk.values import Value
 
-__all__ = ["EVENT_ACTIONS", "DecisionError", "EventActions", "actions_of", "checked_result"]
+__all__ = [
+    "EVENT_ACTIONS",
+    "DecisionError",
+    "EventActions",
+    "actions_of",
+    "checked_result",
+]
 
 _Read: TypeAlias = Callable[[object], object]
 
@@ -68,7 +74,9 @@ def _text(value: object) -> str:
 
 
 def _text_or_none(value: object) -> str | None:
-    return None if value is None else _text(value)
+    if value is None:
+        return None
+    return _text(value)
 
 
 def _object(value: object) -> Mapping[str, JSONValue]:
@@ -98,26 +106,49 @@ def _result(value: object) -> ToolResult:
 
 
 _OBSERVED: Final = EventActions(actions=frozenset({"continue", "modify"}))
-_INJECTING: Final = EventActions(actions=frozenset({"continue", "modify", "inject_context"}))
+_INJECTING: Final = EventActions(
+    actions=frozenset({"continue", "modify", "inject_context"})
+)
 
 EVENT_ACTIONS: Final[Mapping[str, EventActions]] = {
-    **dict.fromkeys((*map(str, ALL_EVENTS), *DEPRECATED_EVENTS, str(HOOK_DECIDED)), _OBSERVED),
     **dict.fromkeys(
-        map(str, (SESSION_START, SESSION_RESUME, PROVIDER_RESPONSE, PROVIDER_TOOL_SEQUENCE_REPAIRED, TOOL_ERROR)),
+        (*map(str, ALL_EVENTS), *DEPRECATED_EVENTS, str(HOOK_DECIDED)), _OBSERVED
+    ),
+    **dict.fromkeys(
+        map(
+            str,
+            (
+                SESSION_START,
+                SESSION_RESUME,
+                PROVIDER_RESPONSE,
+                PROVIDER_TOOL_SEQUENCE_REPAIRED,
+                TOOL_ERROR,
+            ),
+        ),
         _INJECTING,
     ),
-    str(PROMPT_SUBMIT): EventActions(actions=_ALL, changes={"prompt": _text, "metadata": _object}),
-    str(PROVIDER_RESOLVE): EventActions(actions=_ALL, changes={"provider": _text, "model": _text_or_none}),
+    str(PROMPT_SUBMIT): EventActions(
+        actions=_ALL, changes={"prompt": _text, "metadata": _object}
+    ),
+    str(PROVIDER_RESOLVE): EventActions(
+        actions=_ALL, changes={"provider": _text, "model": _text_or_none}
+    ),
     str(PROVIDER_REQUEST): EventActions(
         actions=_ALL,
         changes={"messages": _messages},
         fixed=frozenset({"provider", "model", "max_reached"}),
     ),
     str(TOOL_PRE): EventActions(
-        actions=_ALL, changes={"tool_input": _object}, fixed=frozenset({"tool_name", "tool_call_id"})
+        actions=_ALL,
+        changes={"tool_input": _object},
+        fixed=frozenset({"tool_name", "tool_call_id"}),
     ),
-    str(TOOL_POST): EventActions(actions=_ALL, changes={"result": _result, "tool_result": _result}),
-    str(APPROVAL_GRANTED): EventActions(actions=frozenset({"continue", "modify", "deny"})),
+    str(TOOL_POST): EventActions(
+        actions=_ALL, changes={"result": _result, "tool_result": _result}
+    ),
+    str(APPROVAL_GRANTED): EventActions(
+        actions=frozenset({"continue", "modify", "deny"})
+    ),
 }
 """What each canonical event takes."""
 
@@ -129,7 +160,9 @@ def actions_of(event: str) -> EventActions:
     return EVENT_ACTIONS.get(event, _ANY)
 
 
-def checked_result(event: str, result: HookResult, shown: Mapping[str, object]) -> HookResult:
+def checked_result(
+    event: str, result: HookResult, shown: Mapping[str, object]
+) -> HookResult:
     """Return an answer as it can be carried out, with the changed values as they were read.
 
     Args:
@@ -142,28 +175,47 @@ def checked_result(event: str, result: HookResult, shown: Mapping[str, object]) 
     """
     taken = actions_of(event)
     if result.action not in taken.actions:
-        known = ", ".join(action for action in get_args(HookAction) if action in taken.actions)
-        raise DecisionError(f"{event} does not take {result.action!r}; it takes {known}")
-    if result.action == "inject_context" and result.context_injection_role not in _ROLES:
+        known = ", ".join(
+            action for action in get_args(HookAction) if action in taken.actions
+        )
+        raise DecisionError(
+            f"{event} does not take {result.action!r}; it takes {known}"
+        )
+    if (
+        result.action == "inject_context"
+        and result.context_injection_role not in _ROLES
+    ):
         raise DecisionError(
             f"it injects with the role {result.context_injection_role!r}; known: {', '.join(get_args(InjectionRole))}"
         )
     if result.action != "modify":
         return result
     if not isinstance(result.data, Mapping):
-        raise DecisionError(f"modify needs data, an object of what changes; got {type(result.data).__name__}")
+        raise DecisionError(
+            f"modify needs data, an object of what changes; got {type(result.data).__name__}"
+        )
     if not taken.changes and not taken.fixed:
         return result
-    return attrs.evolve(result, data={key: _checked(event, key, value, shown) for key, value in result.data.items()})
+    return attrs.evolve(
+        result,
+        data={
+            key: _checked(event, key, value, shown)
+            for key, value in result.data.items()
+        },
+    )
 
 
-def _checked(event: str, key: str, value: object, shown: Mapping[str, object]) -> object:
+def _checked(
+    event: str, key: str, value: object, shown: Mapping[str, object]
+) -> object:
     """Read what a handler changed of one key; what it left as it was stays."""
     taken = actions_of(event)
     if key in shown and (value is shown[key] or value == shown[key]):
         return value
     if key in taken.fixed:
-        raise DecisionError(f"modify cannot change {key!r} of {event}; it can change {', '.join(taken.changes)}")
+        raise DecisionError(
+            f"modify cannot change {key!r} of {event}; it can change {', '.join(taken.changes)}"
+        )
     read = taken.changes.get(key)
     if read is None:
         return value

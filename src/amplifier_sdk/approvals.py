@@ -32,7 +32,9 @@ class ApprovalRequest:
     action: str
     risk_level: str
     details: Mapping[str, object] = attrs.field(factory=dict)
-    timeout: float | None = attrs.field(default=None, validator=attrs.validators.optional(seconds))
+    timeout: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(seconds)
+    )
 
 
 @attrs.frozen(kw_only=True)

@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Final
 import attrs
 
 from amplifier_sdk._explanations import explain
-from amplifier_sdk._json_text import RefusedError, UnreadableError, object_of_text, plain_object
+from amplifier_sdk._json_text import (
+    RefusedError,
+    UnreadableError,
+    object_of_text,
+    plain_object,
+)
 from amplifier_sdk._problems import path_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value
@@ -102,16 +107,23 @@ class ArgumentSchema:
         """
         validator = self._validator or self.compile()
         try:
-            return None if validator.is_valid(arguments) else self._wording(validator, arguments)
-        except ValueError:  # something is not of JSON's own types, such as a kind of str
+            if validator.is_valid(arguments):
+                return None
+            return self._wording(validator, arguments)
+        except ValueError:
+            # something is not of JSON's own types, such as a kind of str
             return self._problem_of_copy(validator, arguments)
 
-    def _problem_of_copy(self, validator: Validator, arguments: Mapping[str, JSONValue]) -> str | None:
+    def _problem_of_copy(
+        self, validator: Validator, arguments: Mapping[str, JSONValue]
+    ) -> str | None:
         try:
             values = plain_object(arguments)
         except RefusedError as error:
             return f"The arguments of {self.tool_name!r} are not JSON: {error}."
-        return None if validator.is_valid(values) else self._wording(validator, values)
+        if validator.is_valid(values):
+            return None
+        return self._wording(validator, values)
 
     def _wording(self, validator: Validator, arguments: Mapping[str, JSONValue]) -> str:
         lines: list[str] = []
@@ -123,7 +135,9 @@ class ArgumentSchema:
             if len(lines) > _MAX_PROBLEMS:
                 lines[_MAX_PROBLEMS:] = ["- … and more"]
                 break
-        return "\n".join([f"The arguments of {self.tool_name!r} do not fit its schema:", *lines])
+        return "\n".join(
+            [f"The arguments of {self.tool_name!r} do not fit its schema:", *lines]
+        )
 
 
 @lru_cache(maxsize=256)
@@ -131,7 +145,8 @@ def _validator(schema: str) -> Validator:
     """Compile a schema, once for all sessions that have its tool."""
     import jsonschema_rs  # 25 ms that a process without tool calls need not spend
 
-    from amplifier_sdk._schema_size import unfolded_size  # only who compiles a schema needs it
+    # only who compiles a schema needs it
+    from amplifier_sdk._schema_size import unfolded_size
 
     read = json.loads(schema)
     try:
@@ -139,7 +154,9 @@ def _validator(schema: str) -> Validator:
     except RecursionError as error:
         raise ValueError("its references lead on and on") from error
     if is_large:
-        raise ValueError(f"its references make it a schema of more than {_MAX_UNFOLDED:,} schemas")
+        raise ValueError(
+            f"its references make it a schema of more than {_MAX_UNFOLDED:,} schemas"
+        )
     return jsonschema_rs.validator_for(read, offline=True)
 
 
@@ -148,4 +165,6 @@ def _compile(schema: Mapping[str, JSONValue], tool_name: str) -> Validator:
         return _validator(json.dumps(plain_object(schema)))
     except ValueError as error:
         reason = getattr(error, "message", None) or str(error)
-        raise ValueError(f"The schema of tool {tool_name!r} is not valid JSON Schema: {reason}") from error
+        raise ValueError(
+            f"The schema of tool {tool_name!r} is not valid JSON Schema: {reason}"
+        ) from error

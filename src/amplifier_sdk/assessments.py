@@ -15,7 +15,16 @@ import attrs
 from amplifier_sdk.effects import EFFECTS, Effect, checked_effects
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["ACCEPTED", "EDITS", "AssessesCalls", "Assessment", "Assessor", "Coverage", "assess", "assessor_of"]
+__all__ = [
+    "ACCEPTED",
+    "EDITS",
+    "AssessesCalls",
+    "Assessment",
+    "Assessor",
+    "Coverage",
+    "assess",
+    "assessor_of",
+]
 
 
 ACCEPTED: Final = "approval.accepted"
@@ -26,7 +35,9 @@ EDITS: Final = "edits"
 
 
 def _effects(declared: Iterable[str] | None) -> tuple[Effect, ...] | None:
-    return None if declared is None else checked_effects(declared)
+    if declared is None:
+        return None
+    return checked_effects(declared)
 
 
 @attrs.frozen(kw_only=True)
@@ -93,7 +104,9 @@ class AssessesCalls(Protocol):
 def assessor_of(tool: object) -> Assessor | None:
     """Return what assesses a tool's calls; `None` where the tool does not."""
     found: Assessor | None = getattr(tool, "assess_call", None)
-    return found if callable(found) else None
+    if callable(found):
+        return found
+    return None
 
 
 async def assess(tool: object, arguments: JSONObject) -> Assessment | None:
@@ -115,5 +128,8 @@ async def assess(tool: object, arguments: JSONObject) -> Assessment | None:
 
 def _unknown(problem: str) -> Assessment:
     return Assessment(
-        effects=EFFECTS, decision="ask", reason=f"the tool cannot say what it does ({problem})", is_firm=True
+        effects=EFFECTS,
+        decision="ask",
+        reason=f"the tool cannot say what it does ({problem})",
+        is_firm=True,
     )

@@ -47,7 +47,9 @@ ToolChoice: TypeAlias = str | Mapping[str, JSONValue]
 ResponseFormat: TypeAlias = Mapping[str, JSONValue]
 """`{"type": "text"}`, `{"type": "json"}` or `{"type": "json_schema", "schema": …}`."""
 
-FinishReason: TypeAlias = Literal["stop", "tool_calls", "length", "content_filter", "error"]
+FinishReason: TypeAlias = Literal[
+    "stop", "tool_calls", "length", "content_filter", "error"
+]
 """Why a model stopped."""
 
 COMPLETE_FINISH_REASONS: Final = frozenset({"stop", "tool_calls"})
@@ -88,7 +90,9 @@ class ToolCall(Value):
     @property
     def shown_arguments(self) -> JSONObject:
         """The arguments as the history shows them: text that could not be read is no empty object."""
-        return self.arguments if self.problem is None else {"raw_arguments": self.raw_arguments}
+        if self.problem is None:
+            return self.arguments
+        return {"raw_arguments": self.raw_arguments}
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -118,11 +122,15 @@ class Usage(Value):
 
 
 def _add(left: int | None, right: int | None) -> int | None:
-    return None if left is None and right is None else (left or 0) + (right or 0)
+    if left is None and right is None:
+        return None
+    return (left or 0) + (right or 0)
 
 
 def _add_cost(left: Decimal | None, right: Decimal | None) -> Decimal | None:
-    return None if left is None and right is None else (left or Decimal(0)) + (right or Decimal(0))
+    if left is None and right is None:
+        return None
+    return (left or Decimal(0)) + (right or Decimal(0))
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -140,7 +148,9 @@ class Degradation(Value):
     def of_all(cls, losses: Sequence[Degradation]) -> Degradation | None:
         """Return several as the one that an answer carries; `None` when there are none."""
         if len(losses) < 2:
-            return losses[0] if losses else None
+            if losses:
+                return losses[0]
+            return None
         return cls(
             requested="; ".join(loss.requested for loss in losses),
             actual="; ".join(loss.actual for loss in losses),
@@ -178,7 +188,9 @@ class ChatRequest(Value):
         """The tool that `tool_choice` forces by name, or `None`."""
         if isinstance(self.tool_choice, Mapping):
             name = self.tool_choice.get("name")
-            return name if isinstance(name, str) else None
+            if isinstance(name, str):
+                return name
+            return None
         return None
 
 
@@ -201,22 +213,35 @@ class ChatResponse(Value):
     @property
     def text(self) -> str:
         """The text blocks, joined."""
-        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+        return "".join(
+            block.text for block in self.content if isinstance(block, TextBlock)
+        )
 
     @property
     def thinking(self) -> str:
         """What of the model's thinking can be read, joined."""
-        thoughts = (block for block in self.content if isinstance(block, (ThinkingBlock, ReasoningBlock)))
-        return "".join(block.thinking if isinstance(block, ThinkingBlock) else block.text for block in thoughts)
+        thoughts = (
+            block
+            for block in self.content
+            if isinstance(block, (ThinkingBlock, ReasoningBlock))
+        )
+        return "".join(
+            block.thinking if isinstance(block, ThinkingBlock) else block.text
+            for block in thoughts
+        )
 
     @property
     def is_complete(self) -> bool:
         """Whether the model finished: a cut or filtered answer must not run a tool."""
-        return self.finish_reason is None or self.finish_reason in COMPLETE_FINISH_REASONS
+        return (
+            self.finish_reason is None or self.finish_reason in COMPLETE_FINISH_REASONS
+        )
 
     def without_tool_calls(self) -> ChatResponse:
         """Return the answer with its text alone, for a turn that may run no tool any more."""
-        content = [block for block in self.content if not isinstance(block, ToolCallBlock)]
+        content = [
+            block for block in self.content if not isinstance(block, ToolCallBlock)
+        ]
         return attrs.evolve(self, content=content, tool_calls=None)
 
     def to_message(self) -> MessageDict:
@@ -229,13 +254,22 @@ class ChatResponse(Value):
         blocks: list[JSONValue] = list(map(block_to_dict, self.content))
         message: MessageDict = {"role": "assistant", "content": blocks}
         if calls:
-            present = {block.id for block in self.content if isinstance(block, ToolCallBlock)}
+            present = {
+                block.id for block in self.content if isinstance(block, ToolCallBlock)
+            }
             for call in calls:
                 if call.id not in present:
-                    shown = ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments)
+                    shown = ToolCallBlock(
+                        id=call.id, name=call.name, input=call.shown_arguments
+                    )
                     blocks.append(block_to_dict(shown))
             message["tool_calls"] = [
-                {"id": call.id, "tool": call.name, "name": call.name, "arguments": call.shown_arguments}
+                {
+                    "id": call.id,
+                    "tool": call.name,
+                    "name": call.name,
+                    "arguments": call.shown_arguments,
+                }
                 for call in calls
             ]
         if self.metadata is not None:
@@ -277,7 +311,9 @@ class ConfigField(Value):
     prompt: str
     field_type: Literal["text", "secret", "choice", "boolean"] = "text"
     env_var: str | None = None
-    choices: tuple[str, ...] | None = attrs.field(default=None, converter=strings_or_none)
+    choices: tuple[str, ...] | None = attrs.field(
+        default=None, converter=strings_or_none
+    )
     default: str | None = None
     show_when: Mapping[str, JSONValue] | None = None
     required: bool = True
@@ -301,4 +337,6 @@ class ProviderInfo(Value):
     credential_env_vars: tuple[str, ...] = attrs.field(default=(), converter=strings)
     capabilities: tuple[str, ...] = attrs.field(default=(), converter=strings)
     defaults: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    config_fields: tuple[ConfigField, ...] = attrs.field(default=(), converter=_config_fields)
+    config_fields: tuple[ConfigField, ...] = attrs.field(
+        default=(), converter=_config_fields
+    )

@@ -26,7 +26,8 @@ class Member(Value):
     name: str
     shape: Literal["text", "name", "value", "method", "async method"]
     parameters: int = 0
-    by_name: tuple[str, ...] = ()  # what the kernel gives besides, to those who ask for it
+    # what the kernel gives besides, to those who ask for it
+    by_name: tuple[str, ...] = ()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -48,7 +49,11 @@ MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
         Member("complete", "async method", 1),
         Member("parse_tool_calls", "method", 1),
     ),
-    "tool": (Member("name", "name"), Member("description", "text"), Member("execute", "async method", 1)),
+    "tool": (
+        Member("name", "name"),
+        Member("description", "text"),
+        Member("execute", "async method", 1),
+    ),
     "hook": (Member("__call__", "async method", 2),),
     "orchestrator": (Member("execute", "async method", 5, ("coordinator",)),),
     "context": (
@@ -62,7 +67,9 @@ MEMBERS: Final[Mapping[str, tuple[Member, ...]]] = {
 """What each module type's instances must have, by the type's name."""
 
 
-def check_instance(kind: str, instance: object, protocol: type | None = None) -> list[ContractFinding]:
+def check_instance(
+    kind: str, instance: object, protocol: type | None = None
+) -> list[ContractFinding]:
     """Return what an instance lacks of its type.
 
     Args:
@@ -75,9 +82,17 @@ def check_instance(kind: str, instance: object, protocol: type | None = None) ->
     if members is None and protocol is not None:
         if not getattr(protocol, "_is_protocol", False):
             is_one = isinstance(instance, protocol)
-            return [] if is_one else [ContractFinding("class", f"not an instance of {protocol.__qualname__}")]
+            if is_one:
+                return []
+            return [
+                ContractFinding("class", f"not an instance of {protocol.__qualname__}")
+            ]
         members = _members_of(protocol)
-    return [finding for member in members or () if (finding := _check(instance, member)) is not None]
+    return [
+        finding
+        for member in members or ()
+        if (finding := _check(instance, member)) is not None
+    ]
 
 
 @lru_cache(maxsize=64)
@@ -97,9 +112,17 @@ def _own_members(cls: type) -> Iterator[Member]:
             continue
         if inspect.isfunction(value):
             parameters = list(inspect.signature(value).parameters.values())[1:]
-            by_position = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+            by_position = [
+                p
+                for p in parameters
+                if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+            ]
             needed = sum(p.default is p.empty for p in by_position)
-            yield Member(name, "async method" if inspect.iscoroutinefunction(value) else "method", needed)
+            yield Member(
+                name,
+                "async method" if inspect.iscoroutinefunction(value) else "method",
+                needed,
+            )
         elif isinstance(value, property):
             yield Member(name, "value")
 
@@ -111,10 +134,16 @@ _SOUND: Final[WeakKeyDictionary[type, set[Member]]] = WeakKeyDictionary()
 def _check(instance: object, member: Member) -> ContractFinding | None:
     """Check one member; a method that the class itself defines is checked once for all its instances."""
     cls = type(instance)
-    if member in _SOUND.get(cls, ()) and member.name not in getattr(instance, "__dict__", ()):
+    if member in _SOUND.get(cls, ()) and member.name not in getattr(
+        instance, "__dict__", ()
+    ):
         return None
     finding = _check_member(instance, member)
-    if finding is None and member.shape in _METHODS and inspect.isfunction(vars(cls).get(member.name)):
+    if (
+        finding is None
+        and member.shape in _METHODS
+        and inspect.isfunction(vars(cls).get(member.name))
+    ):
         _SOUND.setdefault(cls, set()).add(member)
     return finding
 
@@ -125,9 +154,15 @@ _METHODS: Final = frozenset({"method", "async method"})
 def _check_member(instance: object, member: Member) -> ContractFinding | None:
     # A function's own `__call__` does not show how the function is written.
     is_function = member.name == "__call__" and inspect.isroutine(instance)
-    value: object = instance if is_function else getattr(instance, member.name, None)
+    value: object
+    if is_function:
+        value = instance
+    else:
+        value = getattr(instance, member.name, None)
     if member.shape == "value":
-        return None if hasattr(instance, member.name) else ContractFinding(member.name, "missing; it is an attribute")
+        if hasattr(instance, member.name):
+            return None
+        return ContractFinding(member.name, "missing; it is an attribute")
     if value is None:
         return ContractFinding(member.name, f"missing; it is {_ARTICLE[member.shape]}")
     if member.shape in ("text", "name"):
@@ -142,7 +177,9 @@ def _check_member(instance: object, member: Member) -> ContractFinding | None:
 def _check_text(value: object, member: Member) -> ContractFinding | None:
     if not isinstance(value, str):
         return ContractFinding(member.name, f"not a string: {value!r}")
-    return None if value or member.shape == "text" else ContractFinding(member.name, "empty; give it a name")
+    if value or member.shape == "text":
+        return None
+    return ContractFinding(member.name, "empty; give it a name")
 
 
 _ARTICLE: Final = {
@@ -164,13 +201,27 @@ def _check_arity(function: object, member: Member) -> ContractFinding | None:
         parameters = parameters_of(function)
     except (TypeError, ValueError):
         return None  # a built-in has no signature
-    needed = [p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
-    beyond = [name for name in needed[member.parameters :] if name not in member.by_name]
+    needed = [
+        p.name
+        for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+    beyond = [
+        name for name in needed[member.parameters :] if name not in member.by_name
+    ]
     if beyond:
-        return ContractFinding(member.name, f"needs {', '.join(map(repr, beyond))}, which nobody gives; add a default")
+        return ContractFinding(
+            member.name,
+            f"needs {', '.join(map(repr, beyond))}, which nobody gives; add a default",
+        )
     if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
         return None
-    takes = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     if len(takes) < member.parameters:
-        return ContractFinding(member.name, f"takes {len(takes)} arguments; it is called with {member.parameters}")
+        return ContractFinding(
+            member.name,
+            f"takes {len(takes)} arguments; it is called with {member.parameters}",
+        )
     return None

@@ -106,4 +106,9 @@ def refusing_command(name: str, reason: str, *, source: str) -> SessionCommand:
     async def refuse(_: str) -> CommandPrompt:
         raise CommandError(reason)
 
-    return SessionCommand(name=name, make=refuse, description="not trusted: run 'amplifier trust'", source=source)
+    return SessionCommand(
+        name=name,
+        make=refuse,
+        description="not trusted: run 'amplifier trust'",
+        source=source,
+    )

@@ -17,7 +17,9 @@ __all__ = ["read_config"]
 C = TypeVar("C")
 
 
-def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject: str) -> C:
+def read_config(
+    cls: type[C], config: Mapping[str, JSONValue] | None, *, subject: str
+) -> C:
     """Turn a configuration into its class.
 
     Types are never bent: `"8080"` is no number and `1` no boolean, though an integer is fine for a float.
@@ -36,17 +38,23 @@ def read_config(cls: type[C], config: Mapping[str, JSONValue] | None, *, subject
         TypeError: the configuration names a field whose annotation no configuration can fill.
     """
     try:
-        return cls() if not config and _all_have_defaults(cls) else _read(cls, config or {})
+        if not config and _all_have_defaults(cls):
+            return cls()
+        return _read(cls, config or {})
     except MisfitError as misfit:
-        from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
+        # only a mistake needs it
+        from amplifier_sdk._confidential import without_secrets
 
         shown, withheld = without_secrets(cls, misfit.problems)
         problems = [Problem(path_text(path), message) for path, message in shown]
-        raise ConfigError(problems, subject=subject) from None if withheld else misfit.__cause__
+        raise ConfigError(problems, subject=subject) from (
+            None if withheld else misfit.__cause__
+        )
 
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
-    from amplifier_sdk._loaders import loader_of  # most modules are mounted without a configuration
+    # most modules are mounted without a configuration
+    from amplifier_sdk._loaders import loader_of
 
     return cast("C", loader_of(cls)(config))
 
@@ -54,7 +62,14 @@ def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
 def _all_have_defaults(cls: type) -> bool:
     """Tell whether the class can be made of nothing, without looking at any annotation."""
     if attrs.has(cls):
-        return all(field.default is not attrs.NOTHING for field in attrs.fields(cls) if field.init)
+        return all(
+            field.default is not attrs.NOTHING
+            for field in attrs.fields(cls)
+            if field.init
+        )
     from dataclasses import fields  # whoever has a dataclass has it imported
 
-    return not any(field.default is field.default_factory for field in fields(cls) if field.init)  # both `MISSING`
+    # both `MISSING`
+    return not any(
+        field.default is field.default_factory for field in fields(cls) if field.init
+    )

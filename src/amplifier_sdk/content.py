@@ -81,7 +81,11 @@ class ReasoningBlock(Value):
     @property
     def text(self) -> str:
         """What of the reasoning can be read: the texts of the summary and of the content, blank lines between them."""
-        texts = (part.get("text") for part in (*self.summary, *self.content) if isinstance(part, Mapping))
+        texts = (
+            part.get("text")
+            for part in (*self.summary, *self.content)
+            if isinstance(part, Mapping)
+        )
         return "\n\n".join(text for text in texts if isinstance(text, str) and text)
 
 
@@ -136,7 +140,9 @@ class VendorBlock(Value):
         extras = {**data}
         kind = extras.pop("type", None)
         if not isinstance(kind, str):
-            raise ValueError(f"A content block needs a string 'type'; got {dict(data)!r:.200}")
+            raise ValueError(
+                f"A content block needs a string 'type'; got {dict(data)!r:.200}"
+            )
         match extras.get("visibility"):
             case "internal" | "developer" | "user" as visibility:
                 del extras["visibility"]
@@ -159,26 +165,40 @@ ContentBlock: TypeAlias = (
 
 _CLASSES: Final[tuple[type[ContentBlock], ...]] = get_args(ContentBlock)
 _FIELDS: Final[Mapping[type[ContentBlock], tuple[str, ...]]] = {
-    cls: tuple(name for name in attrs.fields_dict(cls) if name not in ("type", "visibility", "extras"))
+    cls: tuple(
+        name
+        for name in attrs.fields_dict(cls)
+        if name not in ("type", "visibility", "extras")
+    )
     for cls in _CLASSES
 }
 
 
 def block_to_dict(block: ContentBlock) -> JSONObject:
     """Write a block as the JSON object that stored messages hold; fields that are `None` are left out."""
-    if block.visibility is None and not block.extras:  # the two kinds of which almost every history consists
+    # the two kinds of which almost every history consists
+    if block.visibility is None and not block.extras:
         if type(block) is ToolCallBlock:
-            return {"type": "tool_call", "id": block.id, "name": block.name, "input": block.input}
+            return {
+                "type": "tool_call",
+                "id": block.id,
+                "name": block.name,
+                "input": block.input,
+            }
         if type(block) is TextBlock:
             return {"type": "text", "text": block.text}
     data: JSONObject = {"type": block.type}
     for name in _FIELDS[type(block)]:
         value = getattr(block, name)
         if value is not None:
-            data[name] = list(value) if isinstance(value, tuple) else value
+            if isinstance(value, tuple):
+                data[name] = list(value)
+            else:
+                data[name] = value
     if block.visibility is not None:
         data["visibility"] = block.visibility
-    return {**block.extras, **data} if block.extras else data  # what the block itself says wins
+    # what the block itself says wins
+    return {**block.extras, **data} if block.extras else data
 
 
 def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
@@ -188,7 +208,10 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
         ValueError: the object has no `type`, or lacks or misuses a field that its type needs.
     """
     kind = data.get("type")
-    read = _readers().get(kind) if isinstance(kind, str) else None
+    if isinstance(kind, str):
+        read = _readers().get(kind)
+    else:
+        read = None
     if read is None:
         return VendorBlock.from_dict(data)
     try:
@@ -200,7 +223,12 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
 @cache
 def _readers() -> dict[str, Callable[[object], ContentBlock]]:
     """Return what reads the blocks of each type that is known here."""
-    from amplifier_sdk._loaders import loader_of  # a process without stored messages need not import it
+    # a process without stored messages need not import it
+    from amplifier_sdk._loaders import loader_of
 
-    readers = {cls.type: loader_of(cls) for cls in get_args(ContentBlock) if cls is not VendorBlock}
+    readers = {
+        cls.type: loader_of(cls)
+        for cls in get_args(ContentBlock)
+        if cls is not VendorBlock
+    }
     return cast("dict[str, Callable[[object], ContentBlock]]", readers)

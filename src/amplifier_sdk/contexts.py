@@ -32,14 +32,18 @@ class BaseContext:
         """The stored messages; a subclass needs no `__init__` for it."""
         return MessageLog()
 
-    def view(self, messages: Sequence[MessageDict], budget: int | None) -> Sequence[MessageDict]:
+    def view(
+        self, messages: Sequence[MessageDict], budget: int | None
+    ) -> Sequence[MessageDict]:
         """Choose what a model sees, in the messages' order; the stored ones are never changed.
 
         Args:
             messages: all of them.
             budget: how many tokens fit; `None` when nobody knows.
         """
-        return messages if budget is None else _latest(messages, budget)
+        if budget is None:
+            return messages
+        return _latest(messages, budget)
 
     async def add_message(self, message: MessageDict, /) -> None:
         """Append a message.
@@ -56,8 +60,12 @@ class BaseContext:
     ) -> Sequence[MessageDict]:
         """Return what `view` chooses, whole."""
         messages = self.log.view()
-        chosen = self.view(messages, window_of(provider) if token_budget is None else token_budget)
-        return chosen if chosen is messages else _whole(messages, chosen)
+        chosen = self.view(
+            messages, window_of(provider) if token_budget is None else token_budget
+        )
+        if chosen is messages:
+            return chosen
+        return _whole(messages, chosen)
 
     async def get_messages(self) -> Sequence[MessageDict]:
         """Return the whole history."""
@@ -88,8 +96,23 @@ def window_of(provider: Provider | None) -> int | None:
 
 def _latest(messages: Sequence[MessageDict], budget: int) -> Sequence[MessageDict]:
     """Return the latest messages that fit beside the instructions; the last step is among them in any case."""
-    start = max((index for index, message in enumerate(messages) if message.get("role") not in _RESULTS), default=0)
-    left = budget - sum(map(_tokens, [*messages[start:], *(m for m in messages[:start] if m.get("role") == "system")]))
+    start = max(
+        (
+            index
+            for index, message in enumerate(messages)
+            if message.get("role") not in _RESULTS
+        ),
+        default=0,
+    )
+    left = budget - sum(
+        map(
+            _tokens,
+            [
+                *messages[start:],
+                *(m for m in messages[:start] if m.get("role") == "system"),
+            ],
+        )
+    )
     while start > 0:
         before = messages[start - 1]
         left -= 0 if before.get("role") == "system" else _tokens(before)
@@ -101,19 +124,31 @@ def _latest(messages: Sequence[MessageDict], budget: int) -> Sequence[MessageDic
 
 def _tokens(message: MessageDict) -> int:
     """Estimate a message's tokens; what is no text counts as Python writes it."""
-    return 4 + sum(len(str(message.get(key) or "")) for key in ("content", "tool_calls")) // 4
+    return (
+        4
+        + sum(len(str(message.get(key) or "")) for key in ("content", "tool_calls"))
+        // 4
+    )
 
 
-def _whole(messages: Sequence[MessageDict], chosen: Sequence[MessageDict]) -> list[MessageDict]:
+def _whole(
+    messages: Sequence[MessageDict], chosen: Sequence[MessageDict]
+) -> list[MessageDict]:
     """Return the chosen messages with the instructions, and without calls and results that lost each other."""
     present = set(map(id, chosen))
-    instructions = [m for m in messages if m.get("role") == "system" and id(m) not in present]
+    instructions = [
+        m for m in messages if m.get("role") == "system" and id(m) not in present
+    ]
     answered = {answer for message in messages for answer in _answers(message)}
     shown = [*instructions, *chosen]
     while True:
         answers = {answer for message in shown for answer in _answers(message)}
         # A call that nothing has answered yet is the running turn's own.
-        kept = [message for message in shown if (answered - answers).isdisjoint(_calls(message))]
+        kept = [
+            message
+            for message in shown
+            if (answered - answers).isdisjoint(_calls(message))
+        ]
         calls = {call for message in kept for call in _calls(message)}
         kept = [message for message in kept if calls.issuperset(_answers(message))]
         kept = _from_prompt(messages, kept)
@@ -122,13 +157,32 @@ def _whole(messages: Sequence[MessageDict], chosen: Sequence[MessageDict]) -> li
         shown = kept
 
 
-def _from_prompt(messages: Sequence[MessageDict], shown: Sequence[MessageDict]) -> list[MessageDict]:
+def _from_prompt(
+    messages: Sequence[MessageDict], shown: Sequence[MessageDict]
+) -> list[MessageDict]:
     """Leave out answers and results before the first prompt; where no prompt is shown, show the latest."""
-    first = next((index for index, message in enumerate(shown) if message.get("role") == "user"), None)
+    first = next(
+        (index for index, message in enumerate(shown) if message.get("role") == "user"),
+        None,
+    )
     if first is not None:
-        return [m for index, m in enumerate(shown) if index >= first or m.get("role") not in _ANSWERS]
-    start = next((index for index, message in enumerate(shown) if message.get("role") != "system"), len(shown))
-    prompt = next((message for message in reversed(messages) if message.get("role") == "user"), None)
+        return [
+            m
+            for index, m in enumerate(shown)
+            if index >= first or m.get("role") not in _ANSWERS
+        ]
+    start = next(
+        (
+            index
+            for index, message in enumerate(shown)
+            if message.get("role") != "system"
+        ),
+        len(shown),
+    )
+    prompt = next(
+        (message for message in reversed(messages) if message.get("role") == "user"),
+        None,
+    )
     return [*shown[:start], *([] if prompt is None else [prompt]), *shown[start:]]
 
 
@@ -136,7 +190,11 @@ def _calls(message: MessageDict) -> list[str]:
     """Return the ids of the calls that a message makes."""
     if message.get("role") != "assistant":
         return []
-    return [block.id for block in Message.from_dict(message).blocks if isinstance(block, ToolCallBlock)]
+    return [
+        block.id
+        for block in Message.from_dict(message).blocks
+        if isinstance(block, ToolCallBlock)
+    ]
 
 
 def _answers(message: MessageDict) -> list[str]:
@@ -144,5 +202,15 @@ def _answers(message: MessageDict) -> list[str]:
     if message.get("role") not in _RESULTS:
         return []
     typed = Message.from_dict(message)
-    beside = [typed.tool_call_id] if typed.tool_call_id else []
-    return [*beside, *(block.tool_call_id for block in typed.blocks if isinstance(block, ToolResultBlock))]
+    if typed.tool_call_id:
+        beside = [typed.tool_call_id]
+    else:
+        beside = []
+    return [
+        *beside,
+        *(
+            block.tool_call_id
+            for block in typed.blocks
+            if isinstance(block, ToolResultBlock)
+        ),
+    ]

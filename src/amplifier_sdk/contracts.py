@@ -9,9 +9,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, overload, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypeVar,
+    overload,
+    runtime_checkable,
+)
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ModelInfo,
+    ProviderInfo,
+    ToolCall,
+)
 from amplifier_sdk.events import Event
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits
@@ -117,7 +131,9 @@ class Provider(Protocol):
 class StreamingProvider(Provider, Protocol):
     """A provider that hands out its answer as it forms."""
 
-    def stream(self, request: ChatRequest, /) -> AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]:
+    def stream(
+        self, request: ChatRequest, /
+    ) -> AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer: deltas as they come, then exactly one `ChatResponse`, which is complete."""
         ...
 
@@ -216,7 +232,9 @@ class Hooks(Protocol):
     def register(
         self,
         event: str,
-        handler: Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None],
+        handler: Callable[
+            [str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None
+        ],
         priority: int = 0,
         name: str | None = None,
         *,
@@ -354,12 +372,18 @@ class TurnHost(Protocol):
         ...
 
     async def run_tool(
-        self, call: ToolCall, tools: Mapping[str, Tool], *, parallel_group_id: str | None = None
+        self,
+        call: ToolCall,
+        tools: Mapping[str, Tool],
+        *,
+        parallel_group_id: str | None = None,
     ) -> ToolResult:
         """Run one tool call; every failure is a result, never an exception."""
         ...
 
-    async def run_tools(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+    async def run_tools(
+        self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
+    ) -> list[ToolResult]:
         """Run the calls of one answer beside each other and return their results in the calls' order.
 
         A lone call runs in the caller's task. At most `limits.parallel_tools` run at once. A tool with a true
@@ -386,7 +410,12 @@ class ApprovalSystem(Protocol):
     """Asks a person."""
 
     async def request_approval(
-        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+        self,
+        prompt: str,
+        options: Sequence[str],
+        timeout: float,
+        default: Literal["allow", "deny"],
+        /,
     ) -> str:
         """Return the option the person chose.
 
@@ -410,7 +439,9 @@ class ApprovalSystem(Protocol):
 class DisplaySystem(Protocol):
     """Shows messages to a person."""
 
-    def show_message(self, message: str, level: str, source: str = "hook", /) -> Awaitable[object] | None:
+    def show_message(
+        self, message: str, level: str, source: str = "hook", /
+    ) -> Awaitable[object] | None:
         """Show one message, sync or async; must not block.
 
         Args:
@@ -449,7 +480,9 @@ class Coordinator(Protocol):
         """The session's cancellation token."""
         ...
 
-    def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
+    def mount(
+        self, mount_point: str, module: object, name: str | None = None
+    ) -> Awaitable[None]:
         """Put an instance at a mount point. It is there when the call returns; awaiting is optional."""
         ...
 
@@ -469,7 +502,9 @@ class Coordinator(Protocol):
         """Return a capability, or `None`."""
         ...
 
-    def register_contributor(self, channel: str, name: str, callback: Callable[[], object]) -> None:
+    def register_contributor(
+        self, channel: str, name: str, callback: Callable[[], object]
+    ) -> None:
         """Contribute to a channel; the callback, sync or async, runs when somebody collects."""
         ...
 
@@ -481,7 +516,9 @@ class Coordinator(Protocol):
         """Run `cleanup` when the session ends, last registered first."""
         ...
 
-    async def own(self, resource: AbstractAsyncContextManager[T], *, name: str = "resource") -> T:
+    async def own(
+        self, resource: AbstractAsyncContextManager[T], *, name: str = "resource"
+    ) -> T:
         """Open a resource in a task of its own and close it there when the session ends.
 
         For what holds a task group or cancel scope (clients, watchers, servers).

@@ -25,7 +25,8 @@ def converter() -> Converter:
     Each call returns a new one, so that a hook changes nothing for others; keep it, since it makes its readers
     once for each class. What does not fit is a `ValueError` that names every problem's path.
     """
-    from amplifier_sdk._converter import make_converter  # cattrs is for those who bring hooks
+    # cattrs is for those who bring hooks
+    from amplifier_sdk._converter import make_converter
 
     return make_converter()
 
@@ -42,7 +43,9 @@ def to_json(value: object) -> JSONValue:
     try:
         return cast("JSONValue", write(value))
     except RecursionError:
-        raise ValueError(f"A {type(value).__name__} that holds itself, or nests too deep, has no JSON form") from None
+        raise ValueError(
+            f"A {type(value).__name__} that holds itself, or nests too deep, has no JSON form"
+        ) from None
 
 
 def from_json(data: JSONValue, cls: type[C]) -> C:
@@ -64,8 +67,14 @@ def from_json(data: JSONValue, cls: type[C]) -> C:
     try:
         return cast("C", loader_of(cls)(data))
     except MisfitError as misfit:
-        from amplifier_sdk._confidential import without_secrets  # only a mistake needs it
+        # only a mistake needs it
+        from amplifier_sdk._confidential import without_secrets
 
         problems, withheld = without_secrets(cls, misfit.problems)
-        cause = None if withheld else misfit.__cause__
-        raise ValueError(f"This is no {cls.__name__}: {MisfitError(problems)}") from cause
+        if withheld:
+            cause = None
+        else:
+            cause = misfit.__cause__
+        raise ValueError(
+            f"This is no {cls.__name__}: {MisfitError(problems)}"
+        ) from cause

@@ -9,7 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal, Protocol, Required, TypeAlias, TypedDict, Unpack, runtime_checkable
+from typing import (
+    Literal,
+    Protocol,
+    Required,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    runtime_checkable,
+)
 
 import attrs
 

@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal, TypeAlias
 
-__all__ = ["EFFECTS", "KNOWN_EFFECTS", "ONLY_READS", "Effect", "checked_effects", "effects_of", "read_only_of"]
+__all__ = [
+    "EFFECTS",
+    "KNOWN_EFFECTS",
+    "ONLY_READS",
+    "Effect",
+    "checked_effects",
+    "effects_of",
+    "read_only_of",
+]
 
 Effect: TypeAlias = Literal["read", "write", "exec", "network"]
 """What a tool does outside the conversation."""
@@ -42,15 +50,23 @@ def checked_effects(declared: Iterable[str]) -> tuple[Effect, ...]:
     Raises:
         ValueError: they are none, or other words.
     """
-    words = [declared] if isinstance(declared, str) else list(declared)
+    if isinstance(declared, str):
+        words = [declared]
+    else:
+        words = list(declared)
     unknown = [word for word in words if word not in EFFECTS]
     if unknown or not words or isinstance(declared, str):
-        raise ValueError(f"effects are one or more of {', '.join(EFFECTS)}, as a tuple; got {declared!r}")
+        raise ValueError(
+            f"effects are one or more of {', '.join(EFFECTS)}, as a tuple; got {declared!r}"
+        )
     return tuple(effect for effect in EFFECTS if effect in words)
 
 
 def effects_of(
-    tool: object, *, name: str | None = None, configured: Mapping[str, Iterable[str]] | None = None
+    tool: object,
+    *,
+    name: str | None = None,
+    configured: Mapping[str, Iterable[str]] | None = None,
 ) -> frozenset[Effect] | None:
     """Return what a tool does; `None` where nobody says it, and anything is possible.
 
@@ -79,7 +95,9 @@ def read_only_of(tool: object) -> bool | None:
     """
     declared: object = getattr(tool, "read_only", None)
     if declared is not None:
-        return declared if isinstance(declared, bool) else None
+        if isinstance(declared, bool):
+            return declared
+        return None
     effects = effects_of(tool)
     if effects is None or "network" in effects:
         return None

@@ -92,10 +92,13 @@ __all__ = [
 
 def did_you_mean(name: str, known: Sequence[str]) -> str:
     """Return `; did you mean 'x'?` for the nearest known name, or an empty string."""
-    from difflib import get_close_matches  # costs some milliseconds, and only a mistake needs it
+    # costs some milliseconds, and only a mistake needs it
+    from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    if near:
+        return f"; did you mean {near[0]!r}?"
+    return ""
 
 
 E = TypeVar("E", bound="AmplifierError")
@@ -123,17 +126,23 @@ class Problem(Value):
     message: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.message}" if self.path else self.message
+        if self.path:
+            return f"{self.path}: {self.message}"
+        return self.message
 
 
 class ConfigError(AmplifierError, ValueError):
     """A mount plan or a module's configuration has problems; `problems` lists all of them."""
 
-    def __init__(self, problems: Sequence[Problem], *, subject: str = "configuration") -> None:
+    def __init__(
+        self, problems: Sequence[Problem], *, subject: str = "configuration"
+    ) -> None:
         self.problems: tuple[Problem, ...] = tuple(problems)
         self.subject = subject
         lines = "\n".join(f"  {problem}" for problem in self.problems)
-        super().__init__(f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}")
+        super().__init__(
+            f"The {subject} has {_count(len(self.problems), 'problem')}:\n{lines}"
+        )
 
     @property
     def in_one_line(self) -> str:
@@ -142,7 +151,9 @@ class ConfigError(AmplifierError, ValueError):
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}s"
 
 
 class ModuleError(AmplifierError):
@@ -156,7 +167,12 @@ class ModuleError(AmplifierError):
     """
 
     def __init__(
-        self, module_id: str, reason: str, *, distribution: str | None = None, path: str | None = None
+        self,
+        module_id: str,
+        reason: str,
+        *,
+        distribution: str | None = None,
+        path: str | None = None,
     ) -> None:
         self.module_id = module_id
         self.reason = reason
@@ -174,9 +190,17 @@ class ModuleError(AmplifierError):
         return error
 
 
-def _module_message(module_id: str, reason: str, distribution: str | None, path: str | None) -> str:
-    source = f" (from {distribution})" if distribution else ""
-    place = f" (at {path} in the mount plan)" if path else ""
+def _module_message(
+    module_id: str, reason: str, distribution: str | None, path: str | None
+) -> str:
+    if distribution:
+        source = f" (from {distribution})"
+    else:
+        source = ""
+    if path:
+        place = f" (at {path} in the mount plan)"
+    else:
+        place = ""
     return f"Module {module_id!r}{source}: {reason}{place}"
 
 
@@ -203,9 +227,16 @@ class ModuleConfigError(ModuleError, ConfigError):
     """
 
     def __init__(
-        self, module_id: str, problems: Sequence[Problem], *, distribution: str | None = None, path: str | None = None
+        self,
+        module_id: str,
+        problems: Sequence[Problem],
+        *,
+        distribution: str | None = None,
+        path: str | None = None,
     ) -> None:
-        ConfigError.__init__(self, problems, subject=f"configuration of module {module_id!r}")
+        ConfigError.__init__(
+            self, problems, subject=f"configuration of module {module_id!r}"
+        )
         self.module_id: str = module_id
         self.reason: str = self.in_one_line
         self.distribution: str | None = distribution
@@ -249,7 +280,9 @@ class BudgetExceededError(SessionError):
         self.limit = limit
         self.amount = amount
         self.partial_text = partial_text
-        super().__init__(f"The limit {limit!r} of {amount} is reached; raise it to continue")
+        super().__init__(
+            f"The limit {limit!r} of {amount} is reached; raise it to continue"
+        )
 
 
 class ChildNotFoundError(SessionError):
@@ -258,7 +291,9 @@ class ChildNotFoundError(SessionError):
     def __init__(self, session_id: str, parent_id: str) -> None:
         self.session_id = session_id
         self.parent_id = parent_id
-        super().__init__(f"Session {parent_id} has no child {session_id!r} that could be resumed")
+        super().__init__(
+            f"Session {parent_id} has no child {session_id!r} that could be resumed"
+        )
 
 
 class TurnCancelled(SessionError):  # noqa: N818  # a state, not a fault; the name is part of the contract
@@ -316,7 +351,9 @@ class LLMError(AmplifierError):
         self.provider = provider
         self.model = model
         self.status_code = status_code
-        self.retryable: bool = self.default_retryable if retryable is None else retryable
+        self.retryable: bool = (
+            self.default_retryable if retryable is None else retryable
+        )
         self.retry_after = retry_after
         self.delay_multiplier = delay_multiplier
         super().__init__(message)

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Generic, NotRequired, TypedDict, TypeVar
 
-if TYPE_CHECKING:  # payloads are plain dicts at run time: their parts need not be imported
+# payloads are plain dicts at run time: their parts need not be imported
+if TYPE_CHECKING:
     from amplifier_sdk.chat import ChatResponse, Degradation, Usage
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.results import ToolResult
@@ -534,7 +535,9 @@ PROVIDER_RESPONSE: Final = Event[ProviderResponse]("provider:response")
 PROVIDER_ERROR: Final = Event[ProviderErrorPayload]("provider:error")
 PROVIDER_RETRY: Final = Event[ProviderRetry]("provider:retry")
 PROVIDER_THROTTLE: Final = Event[ProviderThrottle]("provider:throttle")
-PROVIDER_TOOL_SEQUENCE_REPAIRED: Final = Event[ProviderToolSequenceRepaired]("provider:tool_sequence_repaired")
+PROVIDER_TOOL_SEQUENCE_REPAIRED: Final = Event[ProviderToolSequenceRepaired](
+    "provider:tool_sequence_repaired"
+)
 PROVIDER_RESOLVE: Final = Event[ProviderResolve]("provider:resolve")
 LLM_REQUEST: Final = Event[LlmRequest]("llm:request")
 LLM_RESPONSE: Final = Event[LlmResponse]("llm:response")
@@ -563,7 +566,9 @@ APPROVAL_DENIED: Final = Event[ApprovalDenied]("approval:denied")
 CANCEL_REQUESTED: Final = Event[CancelRequested]("cancel:requested")
 CANCEL_COMPLETED: Final = Event[CancelCompleted]("cancel:completed")
 MODULE_LOAD_FAILED: Final = Event[ModuleLoadFailed]("module:load_failed")
-MODULE_ON_SESSION_READY_FAILED: Final = Event[ModuleOnSessionReadyFailed]("module:on_session_ready_failed")
+MODULE_ON_SESSION_READY_FAILED: Final = Event[ModuleOnSessionReadyFailed](
+    "module:on_session_ready_failed"
+)
 
 ALL_EVENTS: Final[tuple[str, ...]] = (
     SESSION_START,

@@ -28,7 +28,9 @@ P = TypeVar("P", bound=Mapping[str, object])
 S = TypeVar("S")
 T = TypeVar("T")
 
-_Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+_Handler: TypeAlias = Callable[
+    [str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None
+]
 _SUBSCRIPTIONS: Final = "__amplifier_subscriptions__"
 
 
@@ -48,25 +50,43 @@ class HandlerMark(Protocol[P]):
     @overload
     def __call__(self, handler: Callable[[str, P], A], /) -> Callable[[str, P], A]: ...
     @overload
-    def __call__(self, handler: Callable[[S, str, P], A], /) -> Callable[[S, str, P], A]:
+    def __call__(
+        self, handler: Callable[[S, str, P], A], /
+    ) -> Callable[[S, str, P], A]:
         """Mark the handler and return it unchanged."""
         ...
 
 
 @overload
 def on(  # type: ignore[overload-overlap]  # an Event is a str: the exact overload stands first
-    event: Event[P], *, priority: int = 0, decides: bool | None = None, timeout: float | None = None
+    event: Event[P],
+    *,
+    priority: int = 0,
+    decides: bool | None = None,
+    timeout: float | None = None,
 ) -> HandlerMark[P]: ...
 @overload
 def on(
-    event: str, *, priority: int = 0, decides: bool | None = None, timeout: float | None = None
+    event: str,
+    *,
+    priority: int = 0,
+    decides: bool | None = None,
+    timeout: float | None = None,
 ) -> HandlerMark[dict[str, object]]: ...
-def on(event: str, *, priority: int = 0, decides: bool | None = None, timeout: float | None = None) -> object:
+def on(
+    event: str,
+    *,
+    priority: int = 0,
+    decides: bool | None = None,
+    timeout: float | None = None,
+) -> object:
     """Mark a handler of one event; several marks make it hear several.
 
     The arguments are those of `Hooks.register`.
     """
-    return _On(Subscription(event=event, priority=priority, decides=decides, timeout=timeout))
+    return _On(
+        Subscription(event=event, priority=priority, decides=decides, timeout=timeout)
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -74,14 +94,18 @@ class _On(Value):
     subscription: Subscription
 
     def __call__(self, handler: T) -> T:
-        setattr(handler, _SUBSCRIPTIONS, (*subscriptions_of(handler), self.subscription))
+        setattr(
+            handler, _SUBSCRIPTIONS, (*subscriptions_of(handler), self.subscription)
+        )
         return handler
 
 
 def subscriptions_of(handler: object) -> tuple[Subscription, ...]:
     """Return the events that `on` marked a handler for."""
     marks = getattr(handler, _SUBSCRIPTIONS, ())
-    return marks if isinstance(marks, tuple) else ()
+    if isinstance(marks, tuple):
+        return marks
+    return ()
 
 
 def register_handlers(hooks: Hooks, instance: object) -> Iterator[Unregister]:
@@ -102,5 +126,11 @@ def _marked(instance: object) -> Iterator[_Handler]:
     if subscriptions_of(instance) and callable(instance):
         yield instance
         return
-    names = dict.fromkeys(name for cls in reversed(type(instance).__mro__) for name in vars(cls))
-    yield from (getattr(instance, name) for name in names if subscriptions_of(getattr(type(instance), name, None)))
+    names = dict.fromkeys(
+        name for cls in reversed(type(instance).__mro__) for name in vars(cls)
+    )
+    yield from (
+        getattr(instance, name)
+        for name in names
+        if subscriptions_of(getattr(type(instance), name, None))
+    )

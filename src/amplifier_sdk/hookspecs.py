@@ -26,7 +26,14 @@ import attrs
 from pluggy import HookimplMarker, HookspecMarker, PluginManager
 
 from amplifier_sdk._callables import AnyCallable
-from amplifier_sdk.contracts import ContextManager, Coordinator, HookHandler, Orchestrator, Provider, Tool
+from amplifier_sdk.contracts import (
+    ContextManager,
+    Coordinator,
+    HookHandler,
+    Orchestrator,
+    Provider,
+    Tool,
+)
 from amplifier_sdk.errors import HookspecError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.values import Value
@@ -96,10 +103,16 @@ class HookSpec(Generic[P, R]):
             HookspecError: names the plugin, this hook and what is wrong.
         """
         if inspect.isasyncgenfunction(function):
-            raise HookspecError(f"{plugin}: an implementation of {self.name} returns what it mounts; it cannot 'yield'")
+            raise HookspecError(
+                f"{plugin}: an implementation of {self.name} returns what it mounts; it cannot 'yield'"
+            )
         if not inspect.iscoroutinefunction(function):
-            raise HookspecError(f"{plugin}: an implementation of {self.name} is an 'async def' function")
-        given = [name for name in inspect.signature(function).parameters if name != "self"]
+            raise HookspecError(
+                f"{plugin}: an implementation of {self.name} is an 'async def' function"
+            )
+        given = [
+            name for name in inspect.signature(function).parameters if name != "self"
+        ]
         unknown = [name for name in given if name not in self.parameters]
         if unknown:
             raise HookspecError(
@@ -111,14 +124,26 @@ class HookSpec(Generic[P, R]):
         """Make the spec known to a plugin manager."""
         manager.add_hookspecs(self._namespace)
 
-    async def call(self, manager: PluginManager, plugin: object, /, *args: P.args, **kwargs: P.kwargs) -> list[R]:
+    async def call(
+        self,
+        manager: PluginManager,
+        plugin: object,
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> list[R]:
         """Await this plugin's implementations in the order pluggy gives them and return their answers."""
         values = dict(zip(self.parameters, args, strict=False)) | kwargs
         return [
             await implementation.function(
-                *(values[name] for name in (*implementation.argnames, *implementation.kwargnames))
+                *(
+                    values[name]
+                    for name in (*implementation.argnames, *implementation.kwargnames)
+                )
             )
-            for implementation in reversed(getattr(manager.hook, self.name).get_hookimpls())
+            for implementation in reversed(
+                getattr(manager.hook, self.name).get_hookimpls()
+            )
             if implementation.plugin is plugin
         ]
 
@@ -213,7 +238,12 @@ KINDS: Final = (
         prefixes=("provider-",),
     ),
     ModuleKind(
-        name="tool", section="tools", mount_point="tools", spec=amplifier_tool, protocol=Tool, prefixes=("tool-",)
+        name="tool",
+        section="tools",
+        mount_point="tools",
+        spec=amplifier_tool,
+        protocol=Tool,
+        prefixes=("tool-",),
     ),
     ModuleKind(
         name="hook",

@@ -69,25 +69,33 @@ def sound_image(block: ImageBlock) -> ImageBlock | TextBlock:
         case {"file_id": str(file_id)}:
             return _with_source(block, type="file", file_id=file_id)
         case _:
-            return image_note("its source has neither data nor an address that vendors fetch")
+            return image_note(
+                "its source has neither data nor an address that vendors fetch"
+            )
 
 
 def _sound_data(block: ImageBlock, data: str) -> ImageBlock | TextBlock:
     if len(data) > MAX_IMAGE_CHARACTERS:
-        return image_note(f"it has {len(data):,} characters as base64, and models take {MAX_IMAGE_CHARACTERS:,}")
+        return image_note(
+            f"it has {len(data):,} characters as base64, and models take {MAX_IMAGE_CHARACTERS:,}"
+        )
     try:
         head = binascii.a2b_base64(data, strict_mode=True)[:IMAGE_HEAD]
     except ValueError:
         return image_note("its data are not base64")
     media_type = image_type(head)
     if media_type is None:
-        return image_note(f"{_named(block.source)} is not PNG, JPEG, GIF or WebP, which are all that models take")
+        return image_note(
+            f"{_named(block.source)} is not PNG, JPEG, GIF or WebP, which are all that models take"
+        )
     return _with_source(block, type="base64", media_type=media_type, data=data)
 
 
 def _named(source: Mapping[str, JSONValue]) -> str:
     media_type = source.get("media_type")
-    return media_type[:80] if isinstance(media_type, str) and media_type else "it"
+    if isinstance(media_type, str) and media_type:
+        return media_type[:80]
+    return "it"
 
 
 def _with_source(block: ImageBlock, **source: JSONValue) -> ImageBlock:

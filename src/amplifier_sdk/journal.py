@@ -75,7 +75,9 @@ class TurnEnded(Value):
     status: Literal["completed", "cancelled", "failed"]
 
 
-JournalRecord: TypeAlias = TurnStarted | MessageWritten | CallStarted | CallFinished | TurnEnded
+JournalRecord: TypeAlias = (
+    TurnStarted | MessageWritten | CallStarted | CallFinished | TurnEnded
+)
 """One line of the journal."""
 
 

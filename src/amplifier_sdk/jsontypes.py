@@ -10,7 +10,15 @@ if TYPE_CHECKING:
 __all__ = ["JSONObject", "JSONValue"]
 
 if TYPE_CHECKING:
-    JSONValue: TypeAlias = str | int | float | bool | Sequence["JSONValue"] | Mapping[str, "JSONValue"] | None
+    JSONValue: TypeAlias = (
+        str
+        | int
+        | float
+        | bool
+        | Sequence["JSONValue"]
+        | Mapping[str, "JSONValue"]
+        | None
+    )
     """Any value that JSON can write, at any depth."""
 
     JSONObject: TypeAlias = dict[str, JSONValue]

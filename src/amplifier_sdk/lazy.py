@@ -9,7 +9,9 @@ from sys import modules
 __all__ = ["load_from"]
 
 
-def load_from(package: str, home: Mapping[str, str], *, prepare: str | None = None) -> Callable[[str], object]:
+def load_from(
+    package: str, home: Mapping[str, str], *, prepare: str | None = None
+) -> Callable[[str], object]:
     """Make the `__getattr__` of a package.
 
     Write it where type checkers do not look, which would accept any name otherwise:

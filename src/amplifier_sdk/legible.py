@@ -18,7 +18,9 @@ _BLANKS: Final = (
 """What counts as printable and shows nothing: fillers, blank signs, what joins and what selects a variant."""
 
 _HIDDEN: Final = re.compile(f"[{_BLANKS}]")
-_MARKS: Final = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4,}")
+_MARKS: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{4,}"
+)
 """More marks on one character than any writing has; they cover the lines above and below."""
 
 _MAX_DEPTH: Final = 40
@@ -64,7 +66,9 @@ def shortened_value(value: JSONValue, most: int, depth: int = 0) -> JSONValue:
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, Mapping):
-        return {key: shortened_value(item, most, depth + 1) for key, item in value.items()}
+        return {
+            key: shortened_value(item, most, depth + 1) for key, item in value.items()
+        }
     if isinstance(value, (list, tuple)):
         return [shortened_value(item, most, depth + 1) for item in value]
     return value

@@ -23,7 +23,9 @@ def _dollars(value: object) -> Decimal | None:
         with suppress(InvalidOperation):
             dollars = Decimal(str(value))
     if not dollars.is_finite() or dollars <= 0:
-        raise ValueError(f"A limit of cost is a number of US dollars above 0, or its decimal text; got {value!r}")
+        raise ValueError(
+            f"A limit of cost is a number of US dollars above 0, or its decimal text; got {value!r}"
+        )
     return dollars
 
 
@@ -41,12 +43,18 @@ class Limits(Value):
     iterations: int = attrs.field(default=50, validator=count)
     tool_calls: int = attrs.field(default=200, validator=count)
     parallel_tools: int = attrs.field(default=8, validator=count)
-    tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    tokens: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
     wall_time: float = attrs.field(default=3600.0, validator=seconds)
-    session_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    session_tokens: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     session_cost_usd: Decimal | None = attrs.field(default=None, converter=_dollars)
-    session_tool_calls: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    session_tool_calls: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     delegation_depth: int = attrs.field(default=3, validator=amount)
     parallel_children: int = attrs.field(default=8, validator=count)
     tool_timeout: float = attrs.field(default=120.0, validator=seconds)

@@ -57,7 +57,9 @@ def open_log(path: Path) -> Iterator[list[BinaryIO]]:
     with ExitStack() as files:
         while True:
             opened = [file.open() for file in reversed(log_files(path))]
-            handles = [files.enter_context(handle) for handle in opened if handle is not None]
+            handles = [
+                files.enter_context(handle) for handle in opened if handle is not None
+            ]
             if len(handles) == len(opened):
                 break
             files.close()
@@ -65,12 +67,16 @@ def open_log(path: Path) -> Iterator[list[BinaryIO]]:
 
 
 def _seen(path: Path) -> list[LogFile]:
-    earlier = re.compile(rf"{re.escape(path.stem)}\.([1-9]\d{{0,8}}){re.escape(path.suffix)}")
+    earlier = re.compile(
+        rf"{re.escape(path.stem)}\.([1-9]\d{{0,8}}){re.escape(path.suffix)}"
+    )
     try:
         names = os.listdir(path.parent)
     except FileNotFoundError:
         return []
-    numbers = sorted(int(found[1]) for name in names if (found := earlier.fullmatch(name)))
+    numbers = sorted(
+        int(found[1]) for name in names if (found := earlier.fullmatch(name))
+    )
     files = []
     for place in (path, *(rotated_name(path, number) for number in numbers)):
         try:

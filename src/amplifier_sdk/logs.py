@@ -90,7 +90,9 @@ def encode_record(record: LogRecord) -> bytes:
         "run": record.run,
         "session_id": record.session_id,
     }
-    line |= {name: value for name in _OWN if (value := getattr(record, name)) is not None}
+    line |= {
+        name: value for name in _OWN if (value := getattr(record, name)) is not None
+    }
     line["data"] = record.data
     try:
         return _encoded(line)
@@ -107,10 +109,14 @@ def _finite(value: JSONValue) -> JSONValue:
     if isinstance(value, str):
         return re.sub(_SURROGATE, lambda half: f"\\u{ord(half[0]):04x}", value)
     if isinstance(value, float):
-        return value if value - value == 0 else str(value)
+        if value - value == 0:
+            return value
+        return str(value)
     if isinstance(value, Mapping):
         return {str(_finite(key)): _finite(item) for key, item in value.items()}
-    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return value
 
 
 def decode_record(line: bytes | str) -> LogRecord:
@@ -122,7 +128,11 @@ def decode_record(line: bytes | str) -> LogRecord:
     try:
         found = json.loads(line)
         schema, level = found["schema"], found["lvl"].lower()
-        if schema["name"] != LOG_SCHEMA["name"] or not schema["ver"].startswith("1.") or level not in LEVELS:
+        if (
+            schema["name"] != LOG_SCHEMA["name"]
+            or not schema["ver"].startswith("1.")
+            or level not in LEVELS
+        ):
             raise ValueError(f"schema {schema!r}, level {level!r}")
         record = LogRecord(
             ts=found["ts"],
@@ -144,7 +154,9 @@ def _check(record: LogRecord) -> None:
     """Refuse a record whose fields are of other types than they say."""
     texts = (record.ts, record.event, record.session_id, record.run)
     ids = (record.parent_id, record.turn_id, record.span_id, record.parent_span_id)
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(id_, str | None) for id_ in ids):
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(id_, str | None) for id_ in ids
+    ):
         raise TypeError("a time, an id or a name is no text")
     if not isinstance(record.iteration, int | None):
         raise TypeError(f"iteration {record.iteration!r:.40}")
@@ -156,13 +168,20 @@ def roles_of(messages: Sequence[object]) -> str:
     Shows how a request was put together without what it says: `4 messages: system, developer, developer, user`.
     """
     count = len(messages)
-    shown = [*range(count)] if count <= 2 * _SHOWN else [*range(_SHOWN), None, *range(count - _SHOWN, count)]
-    roles = ", ".join("…" if index is None else _role(messages[index]) for index in shown)
+    if count <= 2 * _SHOWN:
+        shown = [*range(count)]
+    else:
+        shown = [*range(_SHOWN), None, *range(count - _SHOWN, count)]
+    roles = ", ".join(
+        "…" if index is None else _role(messages[index]) for index in shown
+    )
     return f"{count} message{'' if count == 1 else 's'}{': ' if roles else ''}{roles}"
 
 
 def _role(message: object) -> str:
-    return str(message.get("role")) if isinstance(message, Mapping) else type(message).__name__
+    if isinstance(message, Mapping):
+        return str(message.get("role"))
+    return type(message).__name__
 
 
 def read_log(path: Path) -> Iterator[LogRecord]:

@@ -36,7 +36,9 @@ _READ: Final = frozenset({"role", "content", "tool_calls"})
 
 
 def _content(value: str | Sequence[ContentBlock]) -> str | tuple[ContentBlock, ...]:
-    return value if isinstance(value, str) else tuple(value)
+    if isinstance(value, str):
+        return value
+    return tuple(value)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -47,7 +49,9 @@ class Message(Value):
     """
 
     role: Role
-    content: str | tuple[ContentBlock, ...] = attrs.field(default="", converter=_content)
+    content: str | tuple[ContentBlock, ...] = attrs.field(
+        default="", converter=_content
+    )
     name: str | None = None
     tool_call_id: str | None = None
     metadata: Mapping[str, JSONValue] | None = None
@@ -58,20 +62,26 @@ class Message(Value):
         """The message's text: the content itself, or its text blocks joined."""
         if isinstance(self.content, str):
             return self.content
-        return "".join(block.text for block in self.content if isinstance(block, TextBlock))
+        return "".join(
+            block.text for block in self.content if isinstance(block, TextBlock)
+        )
 
     @property
     def blocks(self) -> tuple[ContentBlock, ...]:
         """The content as blocks; a string is one text block, an empty string none."""
         if isinstance(self.content, str):
-            return (TextBlock(text=self.content),) if self.content else ()
+            if self.content:
+                return (TextBlock(text=self.content),)
+            return ()
         return self.content
 
     def to_dict(self) -> MessageDict:
         """Write the message as plain JSON data; fields that are `None` are left out."""
-        content: JSONValue = (
-            self.content if isinstance(self.content, str) else [block_to_dict(block) for block in self.content]
-        )
+        content: JSONValue
+        if isinstance(self.content, str):
+            content = self.content
+        else:
+            content = [block_to_dict(block) for block in self.content]
         data: MessageDict = {"role": self.role, "content": content}
         if self.name is not None:
             data["name"] = self.name
@@ -90,12 +100,22 @@ class Message(Value):
         Raises:
             ValueError: the role or the content is not one that a message can have.
         """
-        name, call_id, metadata = data.get("name"), data.get("tool_call_id"), data.get("metadata")
+        name, call_id, metadata = (
+            data.get("name"),
+            data.get("tool_call_id"),
+            data.get("metadata"),
+        )
         # A field that is not of our type is somebody else's: it is kept as it is.
-        extras = {key: value for key, value in data.items() if key not in _READ and not _is_own(key, value)}
+        extras = {
+            key: value
+            for key, value in data.items()
+            if key not in _READ and not _is_own(key, value)
+        }
         return cls(
             role=_role(data.get("role")),
-            content=_with_calls(_read_content(data.get("content")), data.get("tool_calls")),
+            content=_with_calls(
+                _read_content(data.get("content")), data.get("tool_calls")
+            ),
             name=name if isinstance(name, str) else None,
             tool_call_id=call_id if isinstance(call_id, str) else None,
             metadata=metadata if isinstance(metadata, Mapping) else None,
@@ -120,7 +140,9 @@ def _role(value: JSONValue) -> Role:
         case "system" | "developer" | "user" | "assistant" | "tool":
             return value
         case _:
-            raise ValueError(f"A message's role is one of {', '.join(sorted(_ROLES))}; got {value!r}")
+            raise ValueError(
+                f"A message's role is one of {', '.join(sorted(_ROLES))}; got {value!r}"
+            )
 
 
 def _read_content(value: JSONValue) -> str | tuple[ContentBlock, ...]:
@@ -132,7 +154,9 @@ def _read_content(value: JSONValue) -> str | tuple[ContentBlock, ...]:
         case Sequence():
             return tuple(_read_block(item) for item in value)
         case _:
-            raise ValueError(f"A message's content is a string, a list of blocks or null; got {value!r:.200}")
+            raise ValueError(
+                f"A message's content is a string, a list of blocks or null; got {value!r:.200}"
+            )
 
 
 def _read_block(value: JSONValue) -> ContentBlock:
@@ -145,13 +169,23 @@ def _read_block(value: JSONValue) -> ContentBlock:
             raise ValueError(f"A content block is an object; got {value!r:.200}")
 
 
-def _with_calls(content: str | tuple[ContentBlock, ...], calls: JSONValue) -> str | tuple[ContentBlock, ...]:
+def _with_calls(
+    content: str | tuple[ContentBlock, ...], calls: JSONValue
+) -> str | tuple[ContentBlock, ...]:
     """Turn calls that stand beside the content into blocks, unless the content has them already."""
     if not isinstance(calls, Sequence) or isinstance(calls, str) or not calls:
         return content
-    blocks = ((TextBlock(text=content),) if content else ()) if isinstance(content, str) else content
+    blocks = (
+        ((TextBlock(text=content),) if content else ())
+        if isinstance(content, str)
+        else content
+    )
     present = {block.id for block in blocks if isinstance(block, ToolCallBlock)}
-    added = [call for call in map(_read_call, calls) if call.id not in present and (call.id or not present)]
+    added = [
+        call
+        for call in map(_read_call, calls)
+        if call.id not in present and (call.id or not present)
+    ]
     return (*blocks, *added)
 
 
@@ -160,7 +194,10 @@ def _read_call(value: JSONValue) -> ToolCallBlock:
     if not isinstance(value, Mapping):
         raise ValueError(f"A tool call is an object; got {value!r:.200}")
     function = value.get("function")
-    body = function if isinstance(function, Mapping) else value
+    if isinstance(function, Mapping):
+        body = function
+    else:
+        body = value
     name = body.get("name") or body.get("tool")
     return ToolCallBlock(
         id=str(value.get("id") or ""),
@@ -178,4 +215,6 @@ def _read_input(arguments: JSONValue) -> Mapping[str, JSONValue]:
         except ValueError:
             value = None
     # A call in a stored history was answered already; what cannot be read is kept where a reader sees it.
-    return value if isinstance(value, Mapping) else {"raw_arguments": arguments}
+    if isinstance(value, Mapping):
+        return value
+    return {"raw_arguments": arguments}

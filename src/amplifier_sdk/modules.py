@@ -44,7 +44,9 @@ class ModuleDefinition(Value):
     kind: str
     factory: AnyCallable
 
-    async def mount(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         """Build the module, arrange its release, and return what is to be mounted: an instance, tools or `None`.
 
         An instance that is an async context manager is opened in a task of its own (`Coordinator.own`);
@@ -70,7 +72,9 @@ class ModuleDefinition(Value):
             return instance
         return [tool.with_coordinator(coordinator) for tool in tools_of(instance)]
 
-    def build(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    def build(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         """Build the instance from what its parameters ask for.
 
         Raises:
@@ -81,24 +85,34 @@ class ModuleDefinition(Value):
         if "config" in parameters:
             arguments["config"] = self._read(config, parameters["config"].annotation)
         elif config:
-            raise ConfigError([Problem(key, "unknown key; this module takes no configuration") for key in config])
+            raise ConfigError(
+                [
+                    Problem(key, "unknown key; this module takes no configuration")
+                    for key in config
+                ]
+            )
         if "coordinator" in parameters:
             arguments["coordinator"] = coordinator
         return self.factory(**arguments)
 
     def _read(self, config: Mapping[str, JSONValue], annotation: object) -> object:
-        from amplifier_sdk.configuration import read_config  # a module without a typed configuration never needs it
+        # a module without a typed configuration never needs it
+        from amplifier_sdk.configuration import read_config
 
         for cls in _alternatives(self._resolved(annotation)):
             if attrs.has(cls) or hasattr(cls, "__dataclass_fields__"):
-                return read_config(cls, config, subject=f"configuration of {self._name}")
+                return read_config(
+                    cls, config, subject=f"configuration of {self._name}"
+                )
         return dict(config)
 
     def _resolved(self, annotation: object) -> object:
         """Return the annotation of `config` as a type; the other parameters' ones need not be known at run time."""
         target: object = getattr(self.factory, "__init__", self.factory)
         try:
-            return resolve({"config": annotation}, getattr(target, "__globals__", {}))["config"]
+            return resolve({"config": annotation}, getattr(target, "__globals__", {}))[
+                "config"
+            ]
         except NameError as error:
             raise TypeError(
                 f"{self._name}: parameter 'config' has the annotation {annotation!r}, which cannot be resolved:"
@@ -112,7 +126,10 @@ class ModuleDefinition(Value):
 
 def _alternatives(annotation: object) -> tuple[type, ...]:
     """Return the class that an annotation is, or those of a union."""
-    parts = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    if get_origin(annotation) in (Union, UnionType):
+        parts = get_args(annotation)
+    else:
+        parts = (annotation,)
     return tuple(part for part in parts if isinstance(part, type))
 
 
@@ -123,7 +140,9 @@ def definition_of(target: object) -> ModuleDefinition | None:
         if definition.factory is target:
             return definition
         # A subclass inherits the definition and an instance has its class's; each stands for itself.
-        return attrs.evolve(definition, factory=target if isinstance(target, type) else lambda: target)
+        return attrs.evolve(
+            definition, factory=target if isinstance(target, type) else lambda: target
+        )
     if isinstance(target, FunctionTool):
         return ModuleDefinition(kind="tool", factory=lambda: target)
     if subscriptions_of(target):

@@ -93,7 +93,9 @@ class ToolWithContext(Tool, Protocol):
         """Whether it does; `True` in a tool that is written by hand."""
         ...
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         """Run the tool.
 
         Args:
@@ -120,14 +122,23 @@ class ToolContext:
     __slots__ = ("_ended", "_send", "call_id", "tool_name")
 
     def __init__(
-        self, call_id: str = "", tool_name: str = "", send: Callable[[ToolReport], object] | None = None
+        self,
+        call_id: str = "",
+        tool_name: str = "",
+        send: Callable[[ToolReport], object] | None = None,
     ) -> None:
         self.call_id: Final = call_id
         self.tool_name: Final = tool_name
         self._send = send
         self._ended = False
 
-    def progress(self, message: str = "", *, done: float | None = None, total: float | None = None) -> None:
+    def progress(
+        self,
+        message: str = "",
+        *,
+        done: float | None = None,
+        total: float | None = None,
+    ) -> None:
         """Say how far the call is; of reports that nobody had time for yet the latest counts.
 
         Args:
@@ -141,7 +152,15 @@ class ToolContext:
         self.check()
         send = self._send
         if send is not None:
-            send(ToolProgress(call_id=self.call_id, tool_name=self.tool_name, message=message, done=done, total=total))
+            send(
+                ToolProgress(
+                    call_id=self.call_id,
+                    tool_name=self.tool_name,
+                    message=message,
+                    done=done,
+                    total=total,
+                )
+            )
 
     def output(self, text: str) -> None:
         """Put out text before the result: for the people who watch, not for the model.
@@ -161,7 +180,9 @@ class ToolContext:
             ToolError: the call is over, because it was cancelled or passed its deadline.
         """
         if self._ended:
-            raise ToolError(f"The call of {self.tool_name!r} is over: it was cancelled or passed its deadline")
+            raise ToolError(
+                f"The call of {self.tool_name!r} is over: it was cancelled or passed its deadline"
+            )
 
     def end(self) -> None:
         """Let every later use raise; the host calls this when the call is over."""

@@ -7,7 +7,13 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import ClassVar
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ModelInfo,
+    ProviderInfo,
+    ToolCall,
+)
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.streaming import Delta
 
@@ -25,18 +31,29 @@ class BaseProvider(ABC):
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is; no network. Without more it is its name."""
-        return ProviderInfo(id=self.name, display_name=self.name, capabilities=("streaming",))
+        return ProviderInfo(
+            id=self.name, display_name=self.name, capabilities=("streaming",)
+        )
 
     @abstractmethod
-    def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Yield the answer's deltas, then exactly one `ChatResponse`, which is complete."""
 
     async def list_models(self) -> list[ModelInfo]:
         """List the one model that `get_info().defaults` describes."""
         info = self.get_info()
         model = info.defaults.get("model")
-        window, output = info.defaults.get("context_window"), info.defaults.get("max_output_tokens")
-        if not isinstance(model, str) or not isinstance(window, int) or not isinstance(output, int):
+        window, output = (
+            info.defaults.get("context_window"),
+            info.defaults.get("max_output_tokens"),
+        )
+        if (
+            not isinstance(model, str)
+            or not isinstance(window, int)
+            or not isinstance(output, int)
+        ):
             return []
         return [
             ModelInfo(
@@ -49,7 +66,9 @@ class BaseProvider(ABC):
         ]
 
     @asynccontextmanager
-    async def stream(self, request: ChatRequest, /) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
+    async def stream(
+        self, request: ChatRequest, /
+    ) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer; leaving the block early closes it."""
         async with aclosing(self.deltas(request)) as items:
             yield items

@@ -39,6 +39,8 @@ def subset(own: JSONValue, asked: JSONValue) -> JSONValue:
 
 
 def _names(value: JSONValue) -> list[JSONValue]:
-    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, (list, tuple)) or not all(
+        isinstance(name, str) for name in value
+    ):
         raise ValueError(f"a list of strings; got {value!r:.100}")
     return list(value)

@@ -28,7 +28,9 @@ __all__ = [
     "UserMessage",
 ]
 
-HookAction: TypeAlias = Literal["continue", "deny", "modify", "inject_context", "ask_user"]
+HookAction: TypeAlias = Literal[
+    "continue", "deny", "modify", "inject_context", "ask_user"
+]
 """What a handler wants to happen. Precedence: deny > ask_user > inject_context > modify > continue."""
 
 InjectionRole: TypeAlias = Literal["system", "user", "assistant"]
@@ -66,7 +68,10 @@ class ToolResult(Value):
         if is_error is not None:
             success = not is_error
         self.__attrs_init__(
-            success=success, output=output, error=error, content=tuple(content) if content is not None else None
+            success=success,
+            output=output,
+            error=error,
+            content=tuple(content) if content is not None else None,
         )
 
     @classmethod
@@ -92,10 +97,18 @@ class ToolResult(Value):
 
     def _error_text(self) -> str:
         if self.error is None:
-            return f"Error: {_text(self.output)}" if self.output is not None else "Error: the tool failed"
-        details = {key: value for key, value in self.error.items() if key not in ("message", "type")}
+            if self.output is not None:
+                return f"Error: {_text(self.output)}"
+            return "Error: the tool failed"
+        details = {
+            key: value
+            for key, value in self.error.items()
+            if key not in ("message", "type")
+        }
         text = f"Error: {self.error.get('message', 'the tool failed')}"
-        return f"{text}\n{_text(details)}" if details else text
+        if details:
+            return f"{text}\n{_text(details)}"
+        return text
 
     def __str__(self) -> str:
         return self.get_serialized_output()
@@ -106,7 +119,8 @@ def _text(value: JSONValue) -> str:
         return value
     try:
         return json.dumps(value, ensure_ascii=False, default=_plain)
-    except (TypeError, ValueError):  # keys that no JSON object can have, or a value that holds itself
+    except (TypeError, ValueError):
+        # keys that no JSON object can have, or a value that holds itself
         return repr(value)
 
 
@@ -153,14 +167,18 @@ class HookResult(Value):
     says that the handler evaluated a tool call and lets it run: the session asks no question of its own.
     """
 
-    action: HookAction = attrs.field(default="continue", validator=attrs.validators.in_(get_args(HookAction)))
+    action: HookAction = attrs.field(
+        default="continue", validator=attrs.validators.in_(get_args(HookAction))
+    )
     data: Mapping[str, object] | None = None
     reason: str | None = None
     context_injection: str | None = None
     context_injection_role: InjectionRole = "system"
     ephemeral: bool = False
     approval_prompt: str | None = None
-    approval_options: tuple[str, ...] | None = attrs.field(default=None, converter=strings_or_none)
+    approval_options: tuple[str, ...] | None = attrs.field(
+        default=None, converter=strings_or_none
+    )
     approval_timeout: float = 300.0
     approval_default: Literal["allow", "deny"] = "deny"
     approval_allowing: tuple[str, ...] = attrs.field(default=(), converter=strings)
@@ -291,12 +309,16 @@ class Emission:
     @property
     def decided_by(self) -> str | None:
         """The handler whose action counts; `None` when all continue."""
-        return self._leading.handler if self.decisions else None
+        if self.decisions:
+            return self._leading.handler
+        return None
 
     @property
     def reason(self) -> str | None:
         """Why the operation was denied."""
-        return self._leading.result.reason if self.decisions else None
+        if self.decisions:
+            return self._leading.result.reason
+        return None
 
     @property
     def denied(self) -> bool:
@@ -306,7 +328,9 @@ class Emission:
     @property
     def question(self) -> HookResult | None:
         """The first handler's question to the person."""
-        return next((d.result for d in self.decisions if d.result.action == "ask_user"), None)
+        return next(
+            (d.result for d in self.decisions if d.result.action == "ask_user"), None
+        )
 
     @property
     def injections(self) -> tuple[ContextInjection, ...]:
@@ -347,12 +371,16 @@ class Emission:
     @property
     def approval_prompt(self) -> str | None:
         """The first question's text, or `None`."""
-        return self.question.approval_prompt if self.question is not None else None
+        if self.question is not None:
+            return self.question.approval_prompt
+        return None
 
     @property
     def approval_options(self) -> tuple[str, ...] | None:
         """The first question's options; `None` without a question, and where it leaves them to the kernel."""
-        return self.question.approval_options if self.question is not None else None
+        if self.question is not None:
+            return self.question.approval_options
+        return None
 
     @property
     def context_injection(self) -> str | None:

@@ -29,32 +29,48 @@ def is_secret_name(name: str) -> bool:
 
 def withhold(data: Mapping[str, object]) -> dict[str, object]:
     """Copy data without its secrets: texts under keys whose names say that they are some."""
-    return {key: _withheld(value, is_secret=is_secret_name(key)) for key, value in data.items()}
+    return {
+        key: _withheld(value, is_secret=is_secret_name(key))
+        for key, value in data.items()
+    }
 
 
 def _withheld(value: object, *, is_secret: bool) -> object:
     if isinstance(value, Mapping):
         name = value.get("name")
-        is_named = isinstance(name, str) and is_secret_name(name)  # {"name": "API_TOKEN", "value": ...}
+        # as in {"name": "API_TOKEN", "value": ...}
+        is_named = isinstance(name, str) and is_secret_name(name)
         return {
             key: _withheld(
                 item,
-                is_secret=is_secret or (isinstance(key, str) and is_secret_name(key)) or (is_named and key == "value"),
+                is_secret=is_secret
+                or (isinstance(key, str) and is_secret_name(key))
+                or (is_named and key == "value"),
             )
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
         before = [None, *value]
         return [
-            _withheld(item, is_secret=is_secret or _is_secret_option(option) or _holds_secret(item))
+            _withheld(
+                item,
+                is_secret=is_secret or _is_secret_option(option) or _holds_secret(item),
+            )
             for option, item in zip(before, value, strict=False)
         ]
-    return WITHHELD if is_secret and isinstance(value, (str, bytes)) else value
+    if is_secret and isinstance(value, (str, bytes)):
+        return WITHHELD
+    return value
 
 
 def _is_secret_option(item: object) -> bool:
     """Tell whether an argument is an option whose value, the next argument, may be secret."""
-    return isinstance(item, str) and item.startswith("-") and "=" not in item and is_secret_name(item)
+    return (
+        isinstance(item, str)
+        and item.startswith("-")
+        and "=" not in item
+        and is_secret_name(item)
+    )
 
 
 def _holds_secret(item: object) -> bool:
@@ -94,9 +110,13 @@ class Secret:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        from hmac import compare_digest  # takes a millisecond to import, and few secrets are compared
+        # takes a millisecond to import, and few secrets are compared
+        from hmac import compare_digest
 
-        return compare_digest(self._text.encode("utf-8", "surrogatepass"), other._text.encode("utf-8", "surrogatepass"))
+        return compare_digest(
+            self._text.encode("utf-8", "surrogatepass"),
+            other._text.encode("utf-8", "surrogatepass"),
+        )
 
     def __hash__(self) -> int:
         return hash((Secret, self._text))
@@ -114,7 +134,9 @@ class Secret:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("A Secret is not pickled: the text would stand in the file; store where it comes from")
+        raise TypeError(
+            "A Secret is not pickled: the text would stand in the file; store where it comes from"
+        )
 
 
 _LIVING: Final[WeakValueDictionary[int, Secret]] = WeakValueDictionary()
@@ -123,4 +145,8 @@ _LIVING: Final[WeakValueDictionary[int, Secret]] = WeakValueDictionary()
 def live_secrets() -> frozenset[str]:
     """Return the texts of all secrets that this process holds, for those who look for them in what is written down."""
     # A copy of the references is made at once: other threads make secrets meanwhile.
-    return frozenset(secret.reveal() for found in _LIVING.valuerefs() if (secret := found()) is not None)
+    return frozenset(
+        secret.reveal()
+        for found in _LIVING.valuerefs()
+        if (secret := found()) is not None
+    )

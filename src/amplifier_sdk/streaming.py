@@ -127,7 +127,8 @@ class TurnFinished(Value):
 
 
 StreamEvent: TypeAlias = (
-    "Delta | UsageReported | ToolStarted | ToolReport | ToolFinished | SteeringInjected | TurnFinished"
+    "Delta | UsageReported | ToolStarted | ToolReport "
+    "| ToolFinished | SteeringInjected | TurnFinished"
 )
 """What `session.stream` yields."""
 

@@ -67,7 +67,9 @@ class _Call(Generic[T]):
     def run(self) -> T:
         with _LOCK:
             if self.left:
-                raise RuntimeError("The caller left before the thread began, so the function is not run")
+                raise RuntimeError(
+                    "The caller left before the thread began, so the function is not run"
+                )
             self.started = True
         try:
             return self.function()

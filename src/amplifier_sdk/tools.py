@@ -9,7 +9,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Concatenate, Final, Generic, ParamSpec, TypeVar, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Concatenate,
+    Final,
+    Generic,
+    ParamSpec,
+    TypeVar,
+    cast,
+    overload,
+)
 
 import attrs
 
@@ -22,7 +31,8 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from amplifier_sdk.assessments import Assessment, Assessor  # only tools with an assessor need it
+    # only tools with an assessor need it
+    from amplifier_sdk.assessments import Assessment, Assessor
     from amplifier_sdk.progress import ToolContext  # only tools that report need it
 
 __all__ = ["FunctionTool", "tool", "tools_of"]
@@ -74,7 +84,9 @@ class FunctionTool(Generic[P, R_co]):
         except ValueError as error:
             raise TypeError(f"Tool {self.name!r}: {error}") from None
         if self.read_only and not {"write", "exec"}.isdisjoint(self.effects):
-            raise TypeError(f"Tool {self.name!r} cannot be read-only and have the effects {', '.join(self.effects)}")
+            raise TypeError(
+                f"Tool {self.name!r} cannot be read-only and have the effects {', '.join(self.effects)}"
+            )
         self.read_only = read_only_of(self)
 
     @property
@@ -90,7 +102,9 @@ class FunctionTool(Generic[P, R_co]):
     def __get__(self, instance: None, owner: type) -> FunctionTool[P, R_co]: ...
     @overload
     def __get__(
-        self: FunctionTool[Concatenate[S, Q], R_co], instance: S, owner: type | None = None
+        self: FunctionTool[Concatenate[S, Q], R_co],
+        instance: S,
+        owner: type | None = None,
     ) -> FunctionTool[Q, R_co]: ...
     def __get__(self, instance: object, owner: type | None = None) -> object:
         """Return the tool of one instance, when the function is a method."""
@@ -98,8 +112,13 @@ class FunctionTool(Generic[P, R_co]):
             return self
         function: AnyCallable = self.function
         assess = self._assess
-        bound = None if assess is None else assess.__get__(instance, owner)
-        return attrs.evolve(self, function=function.__get__(instance, owner), assess=bound)
+        if assess is None:
+            bound = None
+        else:
+            bound = assess.__get__(instance, owner)
+        return attrs.evolve(
+            self, function=function.__get__(instance, owner), assess=bound
+        )
 
     def assessor(self, function: A) -> A:
         """Let a function say of each call what it would do, as `AssessesCalls` has it; a decorator.
@@ -116,13 +135,19 @@ class FunctionTool(Generic[P, R_co]):
     @property
     def assess_call(self) -> Assessor | None:
         """What assesses a call; `None` where the tool says nothing of single calls."""
-        return None if self._assess is None else self._assessed
+        if self._assess is None:
+            return None
+        return self._assessed
 
     def with_coordinator(self, coordinator: Coordinator) -> FunctionTool[P, R_co]:
         """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
-        return attrs.evolve(self, coordinator=coordinator) if self.signature.coordinators else self
+        if self.signature.coordinators:
+            return attrs.evolve(self, coordinator=coordinator)
+        return self
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         """Run the function with a model's arguments.
 
         A `ToolError` becomes a failed result; any other exception is raised, and the kernel makes one of
@@ -136,28 +161,38 @@ class FunctionTool(Generic[P, R_co]):
             value = await self._run(self.signature.bind(input), context)
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
-        return value if isinstance(value, ToolResult) else ToolResult(output=_json(value))
+        if isinstance(value, ToolResult):
+            return value
+        return ToolResult(output=_json(value))
 
     async def _assessed(self, input: JSONObject, /) -> Assessment | None:
         assess = self._assess
         assert assess is not None  # `assess_call` offers it only then
         try:
-            return cast("Assessment | None", await cast("Awaitable[object]", assess(**self.signature.bind(input))))
+            return cast(
+                "Assessment | None",
+                await cast("Awaitable[object]", assess(**self.signature.bind(input))),
+            )
         except ToolError as error:
             from amplifier_sdk.assessments import Assessment  # few calls must fail
 
             return Assessment(problem=error.message)
 
-    async def _run(self, arguments: dict[str, object], context: ToolContext | None) -> object:
+    async def _run(
+        self, arguments: dict[str, object], context: ToolContext | None
+    ) -> object:
         function: AnyCallable = self.function
         signature = self.signature
         if self._coordinator is not None:
             arguments.update(dict.fromkeys(signature.coordinators, self._coordinator))
         if signature.contexts:
-            arguments.update(dict.fromkeys(signature.contexts, context or _silent_context(self.name)))
+            arguments.update(
+                dict.fromkeys(signature.contexts, context or _silent_context(self.name))
+            )
         if self.is_async:
             return await function(**arguments)  # type: ignore[misc]  # what an async function returns
-        from amplifier_sdk.threads import run_blocking  # only blocking tools need threads
+        # only blocking tools need threads
+        from amplifier_sdk.threads import run_blocking
 
         return await run_blocking(partial(function, **arguments), name=self.name)
 
@@ -218,26 +253,39 @@ def tool(
             effects=effects,
         )
 
-    return decorate if function is None else decorate(function)
+    if function is None:
+        return decorate
+    return decorate(function)
 
 
 def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: ignore[explicit-any]  # of any signature
     """Return the tools among an instance's methods, in the order in which its class defines them."""
-    names = dict.fromkeys(name for cls in reversed(type(instance).__mro__) for name in vars(cls))
-    return [getattr(instance, name) for name in names if isinstance(getattr(type(instance), name, None), FunctionTool)]
+    names = dict.fromkeys(
+        name for cls in reversed(type(instance).__mro__) for name in vars(cls)
+    )
+    return [
+        getattr(instance, name)
+        for name in names
+        if isinstance(getattr(type(instance), name, None), FunctionTool)
+    ]
 
 
 def _name(function: AnyCallable) -> str:
     name = getattr(function, "__name__", None)
     if isinstance(name, str) and name != "<lambda>":
         return name
-    raise TypeError(f"{function!r:.200} has no name that a model could call; write @tool(name=…)")
+    raise TypeError(
+        f"{function!r:.200} has no name that a model could call; write @tool(name=…)"
+    )
 
 
 def _is_async(function: AnyCallable) -> bool:
     """Tell whether calling it gives an awaitable; what gives a generator has no one result."""
     forms = (function, getattr(function, "__call__", None))  # noqa: B004  # an object may have an async __call__
-    if any(inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form) for form in forms):
+    if any(
+        inspect.isgeneratorfunction(form) or inspect.isasyncgenfunction(form)
+        for form in forms
+    ):
         name = getattr(function, "__qualname__", repr(function))
         raise TypeError(
             f"{name} is a generator; return the result whole, and report what comes before it with a parameter"

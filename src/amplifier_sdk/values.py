@@ -50,7 +50,10 @@ class Value:
     def __repr__(self) -> str:
         """Write the value as the call that makes it."""
         cls = self.__class__
-        fields = ", ".join(f"{name}={write(getattr(self, name))}" for name, write in _getters(cls).shown)
+        fields = ", ".join(
+            f"{name}={write(getattr(self, name))}"
+            for name, write in _getters(cls).shown
+        )
         return f"{cls.__qualname__.rpartition('>.')[2]}({fields})"
 
 
@@ -60,8 +63,16 @@ class _Getters:
     def __init__(self, cls: type[attrs.AttrsInstance]) -> None:
         fields = attrs.fields(cls)
         self.compared = _getter(field.name for field in fields if field.eq)
-        self.hashed = _getter(field.name for field in fields if (field.eq if field.hash is None else field.hash))
-        self.shown = [(field.name, field.repr if callable(field.repr) else repr) for field in fields if field.repr]
+        self.hashed = _getter(
+            field.name
+            for field in fields
+            if (field.eq if field.hash is None else field.hash)
+        )
+        self.shown = [
+            (field.name, field.repr if callable(field.repr) else repr)
+            for field in fields
+            if field.repr
+        ]
 
 
 _GETTERS: Final[dict[type, _Getters]] = {}
@@ -77,4 +88,6 @@ def _getters(cls: type) -> _Getters:
 def _getter(names: Iterable[str]) -> _Getter:
     """Return what reads the named attributes of a value; none are read as `()`."""
     known = tuple(names)
-    return attrgetter(*known) if known else lambda _: ()
+    if known:
+        return attrgetter(*known)
+    return lambda _: ()

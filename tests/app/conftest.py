@@ -23,8 +23,12 @@ def install_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> InstallMo
     def install(distribution: str, module_id: str, target: str) -> None:
         folder = site / f"{distribution.replace('-', '_')}-1.5.dist-info"
         folder.mkdir()
-        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8")
-        (folder / "entry_points.txt").write_text(f"[amplifier.modules]\n{module_id} = {target}\n", "utf-8")
+        (folder / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.5\n", "utf-8"
+        )
+        (folder / "entry_points.txt").write_text(
+            f"[amplifier.modules]\n{module_id} = {target}\n", "utf-8"
+        )
 
     return install
 

@@ -81,12 +81,17 @@ def install(site: Path, name: str, points: Mapping[str, str], code: str = "") ->
     """Install a distribution below a folder of `sys.path`: its code, and its modules by id with what they name."""
     metadata = site / f"{name.replace('-', '_')}-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8")
+    (metadata / "METADATA").write_text(
+        f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "utf-8"
+    )
     lines = [f"{module} = {target}" for module, target in points.items()]
-    (metadata / "entry_points.txt").write_text("\n".join(["[amplifier.modules]", *lines, ""]), "utf-8")
+    (metadata / "entry_points.txt").write_text(
+        "\n".join(["[amplifier.modules]", *lines, ""]), "utf-8"
+    )
     if code:
         (site / f"{name.replace('-', '_')}.py").write_text(dedent(code), "utf-8")
-        sys.modules.pop(name.replace("-", "_"), None)  # the one of the test before lies elsewhere
+        # the one of the test before lies elsewhere
+        sys.modules.pop(name.replace("-", "_"), None)
 
 
 def install_ours(site: Path, *modules: str) -> None:
@@ -94,7 +99,11 @@ def install_ours(site: Path, *modules: str) -> None:
     known = {point.name for point in entry_points(group="amplifier.modules")}
     for module in modules:
         if module not in known:
-            project = tomllib.loads((PLUGINS / f"amplifier-module-{module}" / "pyproject.toml").read_text("utf-8"))
+            project = tomllib.loads(
+                (PLUGINS / f"amplifier-module-{module}" / "pyproject.toml").read_text(
+                    "utf-8"
+                )
+            )
             points = project["project"]["entry-points"]["amplifier.modules"]
             install(site, f"amplifier-module-{module}", points)
 

@@ -18,7 +18,12 @@ def composed(plan: JSONObject, working_dir: Path) -> Composition:
     """Say that a session is made of a plan alone."""
     places = Places.find(working_dir)
     project = ProjectFiles(places)
-    return Composition(plan=plan, places=places, project=project, collections=CollectionLibrary(places, project))
+    return Composition(
+        plan=plan,
+        places=places,
+        project=project,
+        collections=CollectionLibrary(places, project),
+    )
 
 
 def trust(places: Places, kind: str) -> None:

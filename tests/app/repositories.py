@@ -33,7 +33,13 @@ def git(folder: Path, *arguments: str) -> str:
         "GIT_COMMITTER_EMAIL": "a@example.org",
     }
     done = subprocess.run(
-        ["git", *arguments], cwd=folder, env=environment, check=True, capture_output=True, text=True, timeout=20
+        ["git", *arguments],
+        cwd=folder,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=20,
     )
     return done.stdout.strip()
 

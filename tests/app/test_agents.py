@@ -47,12 +47,21 @@ def test_an_agent_of_a_project_may_narrow(places: Places, head: str) -> None:
 
 
 WIDENING = (
-    ("hooks: [{module: hooks-shell, config: {hooks: [{event: 'tool:pre', command: x}]}}]", "hooks"),
+    (
+        "hooks: [{module: hooks-shell, config: {hooks: [{event: 'tool:pre', command: x}]}}]",
+        "hooks",
+    ),
     ("hooks: [hooks-logging]", "hooks"),
-    ("providers: [{module: provider-local, config: {base_url: 'https://evil.example'}}]", "base_url"),
+    (
+        "providers: [{module: provider-local, config: {base_url: 'https://evil.example'}}]",
+        "base_url",
+    ),
     ("providers: [{module: provider-local, source: ./x}]", "source"),
     ("providers: [{module: provider-local, config: 7}]", "config"),
-    ("tools: [{module: tool-filesystem, config: {allowed_write_paths: ['/']}}]", "allowed_write_paths"),
+    (
+        "tools: [{module: tool-filesystem, config: {allowed_write_paths: ['/']}}]",
+        "allowed_write_paths",
+    ),
     ("tools: [{module: tool-filesystem, source: ./x}]", "source"),
     ("tools: [7]", r"tools\[0\]"),
     ("session: {orchestrator: other}", "session.orchestrator"),
@@ -65,7 +74,9 @@ WIDENING = (
 
 
 @pytest.mark.parametrize(("head", "problem"), WIDENING)
-def test_an_agent_of_a_project_may_not_widen(places: Places, head: str, problem: str) -> None:
+def test_an_agent_of_a_project_may_not_widen(
+    places: Places, head: str, problem: str
+) -> None:
     put_agent(places, head)
     library = AgentLibrary.of(places)
 
@@ -75,7 +86,9 @@ def test_an_agent_of_a_project_may_not_widen(places: Places, head: str, problem:
 
 
 @pytest.mark.parametrize(("head", "problem"), WIDENING)
-def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(places: Places, head: str, problem: str) -> None:
+def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(
+    places: Places, head: str, problem: str
+) -> None:
     put_agent(places, head, places.home / "agents")
 
     assert "a" in AgentLibrary.of(places).choose("all", SESSION), problem
@@ -87,12 +100,15 @@ def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(places: Places,
         "tools: [tool-bash]",
         "tools: [{module: tool-bash}]",
         "providers: [provider-x]",
-        "tools: [{module: tool-filesystem, instance_id: tool-filesystem}]",  # without the settings of the session's
+        # without the settings of the session's
+        "tools: [{module: tool-filesystem, instance_id: tool-filesystem}]",
         "tools: [{module: tool-filesystem, instance_id: other}]",
         "tools: [tool-web]",
     ],
 )
-def test_an_agent_of_a_project_brings_no_modules_that_its_session_lacks(places: Places, head: str) -> None:
+def test_an_agent_of_a_project_brings_no_modules_that_its_session_lacks(
+    places: Places, head: str
+) -> None:
     put_agent(places, head)
     library = AgentLibrary.of(places)
 
@@ -103,7 +119,16 @@ def test_an_agent_of_a_project_brings_no_modules_that_its_session_lacks(places: 
 
 
 @pytest.mark.parametrize(
-    "head", ["tools: []", "tools:", "tools: {}", "hooks: []", "providers: []", "Tools: []", "tools: {Read: true}"]
+    "head",
+    [
+        "tools: []",
+        "tools:",
+        "tools: {}",
+        "hooks: []",
+        "providers: []",
+        "Tools: []",
+        "tools: {Read: true}",
+    ],
 )
 def test_a_limit_that_limits_nothing_is_an_error(places: Places, head: str) -> None:
     put_agent(places, head, places.home / "agents")
@@ -125,4 +150,6 @@ def test_a_collection_of_the_project_brings_narrow_agents_alone(places: Places) 
 
 
 def test_what_is_no_mapping_is_left_to_the_reader_of_plans() -> None:
-    assert [problem.path for problem in widening({"session": "x", "tools": {"a": 1}})] == []
+    assert [
+        problem.path for problem in widening({"session": "x", "tools": {"a": 1}})
+    ] == []

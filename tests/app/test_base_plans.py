@@ -13,7 +13,12 @@ from amplifier.app.base_plans import PlanOptions, make_plan, provider_and_model
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-DEFAULTS: Final = ("context-simple", "loop-basic", "provider-local", "provider-scripted")
+DEFAULTS: Final = (
+    "context-simple",
+    "loop-basic",
+    "provider-local",
+    "provider-scripted",
+)
 
 
 def _file(folder: Path, plan: JSONValue) -> Path:
@@ -23,10 +28,17 @@ def _file(folder: Path, plan: JSONValue) -> Path:
 
 
 def test_the_default_plan_takes_what_is_installed() -> None:
-    plan = make_plan(PlanOptions(), [*DEFAULTS, "tool-filesystem", "tool-other", "hooks-logging", "hooks-other"])
+    plan = make_plan(
+        PlanOptions(),
+        [*DEFAULTS, "tool-filesystem", "tool-other", "hooks-logging", "hooks-other"],
+    )
 
     assert plan == {
-        "session": {"orchestrator": "loop-basic", "context": "context-simple", "ask_before_changes": True},
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": "context-simple",
+            "ask_before_changes": True,
+        },
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
         "hooks": [{"module": "hooks-logging"}],
@@ -108,7 +120,10 @@ def test_choices_go_into_the_loop_of_the_default_plan() -> None:
 
 
 def test_a_plan_file_replaces_the_default_plan(tmp_path: Path) -> None:
-    written: JSONValue = {"session": {"orchestrator": "o", "context": "c"}, "providers": ["p"]}
+    written: JSONValue = {
+        "session": {"orchestrator": "o", "context": "c"},
+        "providers": ["p"],
+    }
 
     assert make_plan(PlanOptions(file=_file(tmp_path, written)), []) == written
 
@@ -128,19 +143,29 @@ def test_choices_win_over_the_configuration_beside_the_loop(tmp_path: Path) -> N
 
 def test_choices_win_over_the_configuration_of_the_section(tmp_path: Path) -> None:
     section: JSONValue = {"config": {"model": "old", "temperature": 1}}
-    path = _file(tmp_path, {"session": {"orchestrator": "o", "context": "c"}, "orchestrator": section})
+    path = _file(
+        tmp_path,
+        {"session": {"orchestrator": "o", "context": "c"}, "orchestrator": section},
+    )
 
     plan = make_plan(PlanOptions(file=path, model="new"), [])
 
     assert plan["orchestrator"] == {"config": {"model": "new", "temperature": 1}}
 
 
-def test_a_provider_of_the_plan_keeps_its_configuration_when_it_is_chosen(tmp_path: Path) -> None:
+def test_a_provider_of_the_plan_keeps_its_configuration_when_it_is_chosen(
+    tmp_path: Path,
+) -> None:
     entries: JSONValue = ["provider-a", {"module": "provider-b", "config": {"k": 1}}]
-    path = _file(tmp_path, {"session": {"orchestrator": "o", "context": "c"}, "providers": entries})
+    path = _file(
+        tmp_path,
+        {"session": {"orchestrator": "o", "context": "c"}, "providers": entries},
+    )
 
     def providers(name: str) -> JSONValue:
-        return make_plan(PlanOptions(file=path, provider=name), ["provider-b"])["providers"]
+        return make_plan(PlanOptions(file=path, provider=name), ["provider-b"])[
+            "providers"
+        ]
 
     assert providers("b") == [{"module": "provider-b", "config": {"k": 1}}]
     assert providers("provider-a") == ["provider-a"]
@@ -150,17 +175,25 @@ def test_a_provider_of_the_plan_keeps_its_configuration_when_it_is_chosen(tmp_pa
 def test_a_plan_without_providers_gets_the_chosen_one(tmp_path: Path) -> None:
     path = _file(tmp_path, {"session": {"orchestrator": "o", "context": "c"}})
 
-    assert make_plan(PlanOptions(file=path, provider="p"), [])["providers"] == [{"module": "provider-p"}]
+    assert make_plan(PlanOptions(file=path, provider="p"), [])["providers"] == [
+        {"module": "provider-p"}
+    ]
 
 
 def test_every_problem_of_a_plan_file_is_named_with_the_file(tmp_path: Path) -> None:
-    path = _file(tmp_path, {"session": {"orchestrator": "o", "contxt": "c"}, "tool": []})
+    path = _file(
+        tmp_path, {"session": {"orchestrator": "o", "contxt": "c"}, "tool": []}
+    )
 
     with pytest.raises(ConfigError) as caught:
         make_plan(PlanOptions(file=path, model="m"), [])
 
     assert caught.value.subject == f"mount plan {str(path)!r}"
-    assert {problem.path for problem in caught.value.problems} == {"session.context", "session.contxt", "tool"}
+    assert {problem.path for problem in caught.value.problems} == {
+        "session.context",
+        "session.contxt",
+        "tool",
+    }
 
 
 @pytest.mark.parametrize("plan", [None, [], "text"])
@@ -174,14 +207,26 @@ def test_a_plan_file_holds_a_mapping(tmp_path: Path, plan: JSONValue) -> None:
     [
         ({}, (None, None)),
         ({"providers": ["p"]}, ("p", None)),
-        ({"providers": [{"module": "p"}, "q"], "session": {"orchestrator": "loop"}}, (None, None)),
         (
-            {"session": {"orchestrator": {"module": "loop", "config": {"model": "m", "default_provider": "q"}}}},
+            {"providers": [{"module": "p"}, "q"], "session": {"orchestrator": "loop"}},
+            (None, None),
+        ),
+        (
+            {
+                "session": {
+                    "orchestrator": {
+                        "module": "loop",
+                        "config": {"model": "m", "default_provider": "q"},
+                    }
+                }
+            },
             ("q", "m"),
         ),
         ({"providers": ["p"], "orchestrator": {"config": {"model": "m"}}}, ("p", "m")),
     ],
     ids=["empty", "one", "several", "chosen", "section"],
 )
-def test_a_plan_tells_which_provider_and_model_are_asked(plan: JSONObject, expected: tuple[str, str]) -> None:
+def test_a_plan_tells_which_provider_and_model_are_asked(
+    plan: JSONObject, expected: tuple[str, str]
+) -> None:
     assert provider_and_model(plan) == expected

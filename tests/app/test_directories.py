@@ -46,7 +46,8 @@ def test_the_folder_that_the_environment_names_is_no_project_either(
 ) -> None:
     state = tmp_path / "state" / ".amplifier"
     state.mkdir(parents=True)
-    (tmp_path / "state" / ".git").mkdir()  # wherever the temporary files are, the search ends here
+    # wherever the temporary files are, the search ends here
+    (tmp_path / "state" / ".git").mkdir()
     monkeypatch.setenv("AMPLIFIER_HOME", str(state))
     assert Places.find(tmp_path / "state").project is None
 
@@ -54,7 +55,10 @@ def test_the_folder_that_the_environment_names_is_no_project_either(
 def test_each_project_keeps_its_state_apart(home: Path) -> None:
     for name in ("a/shop", "b/shop", "a/Ünïcode name"):
         (home / name / ".git").mkdir(parents=True)
-    states = [Places.find(home / name).state for name in ("a/shop", "b/shop", "a/Ünïcode name")]
+    states = [
+        Places.find(home / name).state
+        for name in ("a/shop", "b/shop", "a/Ünïcode name")
+    ]
     assert len(set(states)) == 3
     assert all(state.parent == home / ".amplifier" / "projects" for state in states)
     assert all(state.name.isascii() for state in states)

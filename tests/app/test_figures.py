@@ -42,7 +42,15 @@ def test_a_duration_has_the_unit_that_fits_it(seconds: float, text: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (950, "950"), (1234, "1.2k"), (34_000, "34k"), (5.6e6, "5.6M"), (2e9, "2.0G")]
+    ("value", "text"),
+    [
+        (0, "0"),
+        (950, "950"),
+        (1234, "1.2k"),
+        (34_000, "34k"),
+        (5.6e6, "5.6M"),
+        (2e9, "2.0G"),
+    ],
 )
 def test_numbers_are_short(value: float, text: str) -> None:
     assert short_number(value) == text

@@ -14,7 +14,9 @@ from amplifier.kernel.modules import sources
 from tests.app.conftest import InstallModule
 
 
-def test_a_module_is_listed_with_all_that_is_known_of_it(tmp_path: Path, install_module: InstallModule) -> None:
+def test_a_module_is_listed_with_all_that_is_known_of_it(
+    tmp_path: Path, install_module: InstallModule
+) -> None:
     install_module("my-dist", "tool-mine", "no_such_package:thing")
 
     (found,) = [module for module in list_modules() if module.id == "tool-mine"]
@@ -25,7 +27,9 @@ def test_a_module_is_listed_with_all_that_is_known_of_it(tmp_path: Path, install
     assert "no_such_package" not in sys.modules
 
 
-def test_modules_are_sorted_and_may_be_of_one_type(install_module: InstallModule) -> None:
+def test_modules_are_sorted_and_may_be_of_one_type(
+    install_module: InstallModule,
+) -> None:
     install_module("dist-b", "tool-b", "b")
     install_module("dist-a", "tool-a", "a")
     install_module("dist-c", "context-c", "c")
@@ -47,7 +51,11 @@ def test_modules_are_sorted_and_may_be_of_one_type(install_module: InstallModule
     ],
 )
 def test_the_version_is_that_of_the_metadata_folder(
-    tmp_path: Path, install_module: InstallModule, folder: str, distribution: str, version: str | None
+    tmp_path: Path,
+    install_module: InstallModule,
+    folder: str,
+    distribution: str,
+    version: str | None,
 ) -> None:
     install_module("my-dist", "tool-mine", "x")
     site = tmp_path / "site"
@@ -59,7 +67,9 @@ def test_the_version_is_that_of_the_metadata_folder(
 
 
 @pytest.mark.process  # the name of the platform comes from uname
-def test_versions_name_the_distributions_that_have_modules(install_module: InstallModule) -> None:
+def test_versions_name_the_distributions_that_have_modules(
+    install_module: InstallModule,
+) -> None:
     install_module("my-dist", "tool-mine", "x")
 
     versions = read_versions()
@@ -69,7 +79,9 @@ def test_versions_name_the_distributions_that_have_modules(install_module: Insta
     assert versions.python == ".".join(map(str, sys.version_info[:3]))
 
 
-def test_a_tree_that_is_not_installed_has_no_version_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_is_not_installed_has_no_version_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def version(name: str) -> str:
         raise PackageNotFoundError(name)
 

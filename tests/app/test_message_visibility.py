@@ -23,7 +23,10 @@ SAID: list[MessageDict] = [
         ],
     },
     {"role": "tool", "tool_call_id": "1", "content": "```\nfound"},
-    {"role": "tool", "content": [{"type": "tool_result", "tool_call_id": "1", "output": {"a": 1}}]},
+    {
+        "role": "tool",
+        "content": [{"type": "tool_result", "tool_call_id": "1", "output": {"a": 1}}],
+    },
     {"role": "nonsense", "content": 3},
 ]
 
@@ -67,8 +70,15 @@ def test_everything_is_shown_where_nothing_is_hidden() -> None:
 def test_what_a_block_says_of_itself_counts_before_its_kind(
     visibility: Visibility | None, audience: Audience, shown: bool
 ) -> None:
-    assert is_shown(ThinkingBlock(thinking="x", visibility=visibility), audience) is shown
-    assert is_shown(ToolCallBlock(id="1", name="x", input={}, visibility=visibility), audience) is shown
+    assert (
+        is_shown(ThinkingBlock(thinking="x", visibility=visibility), audience) is shown
+    )
+    assert (
+        is_shown(
+            ToolCallBlock(id="1", name="x", input={}, visibility=visibility), audience
+        )
+        is shown
+    )
 
 
 def test_text_is_for_users_unless_it_says_otherwise() -> None:

@@ -45,7 +45,9 @@ providers: [provider-other, {module: provider-acme, config: {priority: 5}}]
 
 @pytest.fixture(autouse=True)
 def acme(site: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    install_ours(site, "loop-basic", "context-simple", "provider-local", "provider-scripted")
+    install_ours(
+        site, "loop-basic", "context-simple", "provider-local", "provider-scripted"
+    )
     points = {
         "provider-acme": "acme_modules:mount",
         "provider-lost": "acme_modules:mount_lost",
@@ -62,9 +64,14 @@ async def look(survey: Survey, *names: str) -> list[ProviderState]:
     return await inspect_providers(entries, survey.composition, survey.keys, timeout=10)
 
 
-def test_the_providers_of_sessions_come_first_and_the_others_follow(places: Places) -> None:
+def test_the_providers_of_sessions_come_first_and_the_others_follow(
+    places: Places,
+) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
-    write(places.home / "settings.yaml", "profile: {active: dev}\noverrides: {provider-lost: {config: {a: 1}}}\n")
+    write(
+        places.home / "settings.yaml",
+        "profile: {active: dev}\noverrides: {provider-lost: {config: {a: 1}}}\n",
+    )
     entries = survey_providers(places, INSTALLED).entries
     assert [(entry.name, entry.is_used, entry.is_asked) for entry in entries] == [
         ("provider-other", True, True),
@@ -74,10 +81,15 @@ def test_the_providers_of_sessions_come_first_and_the_others_follow(places: Plac
         ("provider-nothing", False, False),
         ("provider-odd", False, False),
     ]
-    assert find_entry(entries, "lost").entry == {"module": "provider-lost", "config": {"a": 1}}
+    assert find_entry(entries, "lost").entry == {
+        "module": "provider-lost",
+        "config": {"a": 1},
+    }
 
 
-def test_without_a_told_provider_the_lowest_priority_is_asked_first(places: Places) -> None:
+def test_without_a_told_provider_the_lowest_priority_is_asked_first(
+    places: Places,
+) -> None:
     write(places.home / "profiles/dev.md", PROFILE.replace(", model: other/large", ""))
     write(places.home / "settings.yaml", "profile: {active: dev}\n")
     entries = survey_providers(places, INSTALLED).entries
@@ -88,32 +100,45 @@ def test_instances_of_a_module_are_told_apart(places: Places) -> None:
     text = "config: {providers: [{module: provider-acme}, {module: provider-acme, id: second}], active: second}\n"
     write(places.home / "settings.yaml", text)
     survey = survey_providers(places, INSTALLED)
-    assert survey.composition.plan["providers"] == [{"module": "provider-acme", "instance_id": "second"}]
+    assert survey.composition.plan["providers"] == [
+        {"module": "provider-acme", "instance_id": "second"}
+    ]
     assert [entry.name for entry in survey.entries if entry.is_used] == ["second"]
     assert find_entry(survey.entries).name == "second"
     assert find_entry(survey.entries, "acme").name in ("second", "provider-acme")
 
 
-@pytest.mark.parametrize(("name", "told"), [("acmee", "did you mean 'acme'"), ("0000", "installed: .*acme")])
-def test_a_provider_that_is_not_there_is_told_with_the_nearest(places: Places, name: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "told"), [("acmee", "did you mean 'acme'"), ("0000", "installed: .*acme")]
+)
+def test_a_provider_that_is_not_there_is_told_with_the_nearest(
+    places: Places, name: str, told: str
+) -> None:
     with pytest.raises(ConfigError, match=told):
         find_entry(survey_providers(places, INSTALLED).entries, name)
 
 
 def test_sessions_without_a_provider_are_told(places: Places) -> None:
-    write(places.home / "profiles/dev.md", PROFILE.replace("providers: [", "ui: {}\nproviders: [] # ["))
+    write(
+        places.home / "profiles/dev.md",
+        PROFILE.replace("providers: [", "ui: {}\nproviders: [] # ["),
+    )
     write(places.home / "settings.yaml", "profile: {active: dev}\n")
     with pytest.raises(ConfigError, match="new sessions have no provider"):
         find_entry(survey_providers(places, INSTALLED).entries)
 
 
-def test_what_keeps_sessions_from_being_made_does_not_hide_the_providers(places: Places) -> None:
+def test_what_keeps_sessions_from_being_made_does_not_hide_the_providers(
+    places: Places,
+) -> None:
     survey = survey_providers(places, ["provider-acme"])
     assert survey.problem is not None
     assert [entry.name for entry in survey.entries] == ["provider-acme"]
 
 
-async def test_a_key_is_told_by_where_it_is_and_never_shown(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_key_is_told_by_where_it_is_and_never_shown(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (state,) = await look(survey_providers(places, INSTALLED), "acme")
     assert state.needs_key
     assert [(key.variable, key.source) for key in state.keys] == [("ACME_KEY", None)]
@@ -138,40 +163,61 @@ async def test_one_that_fails_does_not_hide_the_others(places: Places) -> None:
     assert lost.to_dict()["model"] is None
 
 
-async def test_references_that_nothing_fills_are_told_for_their_provider(places: Places) -> None:
-    write(places.home / "settings.yaml", "overrides: {provider-acme: {config: {api_key: '${NOWHERE_KEY}'}}}\n")
+async def test_references_that_nothing_fills_are_told_for_their_provider(
+    places: Places,
+) -> None:
+    write(
+        places.home / "settings.yaml",
+        "overrides: {provider-acme: {config: {api_key: '${NOWHERE_KEY}'}}}\n",
+    )
     (state,) = await look(survey_providers(places, INSTALLED), "acme")
     assert "NOWHERE_KEY is not set" in state.problem
 
 
-async def test_models_are_asked_for(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_models_are_asked_for(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
     survey = survey_providers(places, INSTALLED)
-    assert [model.id for model in await list_models(find_entry(survey.entries, "acme"), survey.composition)] == [
-        "acme-1"
-    ]
+    assert [
+        model.id
+        for model in await list_models(
+            find_entry(survey.entries, "acme"), survey.composition
+        )
+    ] == ["acme-1"]
 
 
-async def test_a_test_is_one_answer_with_its_cost(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_test_is_one_answer_with_its_cost(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
     survey = survey_providers(places, INSTALLED)
-    answered = await ask_provider(find_entry(survey.entries, "acme"), survey.composition, model="acme-2")
+    answered = await ask_provider(
+        find_entry(survey.entries, "acme"), survey.composition, model="acme-2"
+    )
     assert answered.text == "OK from acme-2"
     assert answered.spent["cost_usd"] == "0.25"
     assert answered.spent["provider_calls"] == 1
 
 
-async def test_the_chosen_provider_is_the_only_one_of_new_sessions(places: Places) -> None:
+async def test_the_chosen_provider_is_the_only_one_of_new_sessions(
+    places: Places,
+) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
     write(places.home / "settings.yaml", "# mine\nprofile: {active: dev}\n")
     survey = survey_providers(places, INSTALLED)
     entry = find_entry(survey.entries, "acme")
-    state, path = await use_provider(entry, survey, config={"default_model": "acme-9"}, scope="user")
+    state, path = await use_provider(
+        entry, survey, config={"default_model": "acme-9"}, scope="user"
+    )
     assert state.model == "acme-9"
     assert path == places.home / "settings.yaml"
     composition = compose(PlanOptions(), places, installed=INSTALLED)
     assert composition.plan["providers"] == [
-        {"module": "provider-acme", "config": {"priority": 5, "default_model": "acme-9"}}
+        {
+            "module": "provider-acme",
+            "config": {"priority": 5, "default_model": "acme-9"},
+        }
     ]
     # The model that the profile names is another provider's.
     assert composition.plan["session"] == {
@@ -179,46 +225,72 @@ async def test_the_chosen_provider_is_the_only_one_of_new_sessions(places: Place
         "context": {"module": "context-simple"},
         "ask_before_changes": True,
     }
-    assert compose(PlanOptions(provider="other"), places, installed=INSTALLED).plan["providers"] == [
-        {"module": "provider-other"}
-    ]
+    assert compose(PlanOptions(provider="other"), places, installed=INSTALLED).plan[
+        "providers"
+    ] == [{"module": "provider-other"}]
     again = survey_providers(places, INSTALLED)
-    await use_provider(find_entry(again.entries), again, config={"default_model": "acme-10"}, scope="user")
+    await use_provider(
+        find_entry(again.entries),
+        again,
+        config={"default_model": "acme-10"},
+        scope="user",
+    )
     written = yaml.safe_load((places.home / "settings.yaml").read_text())
     assert written["config"] == {
-        "providers": [{"module": "provider-acme", "config": {"default_model": "acme-10"}}],
+        "providers": [
+            {"module": "provider-acme", "config": {"default_model": "acme-10"}}
+        ],
         "active": "provider-acme",
     }
     assert (places.home / "settings.yaml").read_text().startswith("# mine")
 
 
-async def test_a_project_may_choose_its_own_provider_and_instance(places: Places) -> None:
-    write(places.home / "settings.yaml", "config: {providers: [{module: provider-acme, id: second}]}\n")
+async def test_a_project_may_choose_its_own_provider_and_instance(
+    places: Places,
+) -> None:
+    write(
+        places.home / "settings.yaml",
+        "config: {providers: [{module: provider-acme, id: second}]}\n",
+    )
     survey = survey_providers(places, INSTALLED)
     entry = find_entry(survey.entries, "second")
-    await use_provider(entry, survey, config={"default_model": "acme-3"}, scope="project")
+    await use_provider(
+        entry, survey, config={"default_model": "acme-3"}, scope="project"
+    )
     assert places.project is not None
     assert yaml.safe_load((places.project / "settings.yaml").read_text())["config"] == {
-        "providers": [{"module": "provider-acme", "id": "second", "config": {"default_model": "acme-3"}}],
+        "providers": [
+            {
+                "module": "provider-acme",
+                "id": "second",
+                "config": {"default_model": "acme-3"},
+            }
+        ],
         "active": "second",
     }
     trust(places, "settings")
 
 
-@pytest.mark.parametrize("config", [{"colour": "red"}, {"api_key": "plain"}], ids=["unknown", "a secret"])
+@pytest.mark.parametrize(
+    "config", [{"colour": "red"}, {"api_key": "plain"}], ids=["unknown", "a secret"]
+)
 async def test_what_does_not_mount_or_may_not_be_written_changes_nothing(
     places: Places, config: dict[str, str]
 ) -> None:
     survey = survey_providers(places, INSTALLED)
     with pytest.raises(ConfigError):
-        await use_provider(find_entry(survey.entries, "acme"), survey, config=config, scope="user")
+        await use_provider(
+            find_entry(survey.entries, "acme"), survey, config=config, scope="user"
+        )
     assert not (places.home / "settings.yaml").exists()
 
 
 # -- the first set-up
 
 
-async def test_the_suggestion_has_its_key_or_needs_none(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_suggestion_has_its_key_or_needs_none(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert suggest([]) is None
     survey = survey_providers(places, INSTALLED)
     acme, lost = await look(survey, "acme", "lost")
@@ -235,7 +307,13 @@ async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> 
     write(places.home / "profiles/dev.md", PROFILE)
     survey = survey_providers(places, INSTALLED)
     entry = find_entry(survey.entries, "acme")
-    setup = Setup(provider=entry, model="acme-4", variable="ACME_KEY", key=Secret("s3cret"), profile="dev")
+    setup = Setup(
+        provider=entry,
+        model="acme-4",
+        variable="ACME_KEY",
+        key=Secret("s3cret"),
+        profile="dev",
+    )
     tried = await carry_out(setup, survey, dry_run=True)
     assert [line.partition(":")[0] for line in tried] == ["key", "provider", "profile"]
     assert not (places.home / "settings.yaml").exists()
@@ -250,7 +328,10 @@ async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> 
 
 async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
-    write(places.home / "bundles/kit.md", "---\nbundle: {name: kit}\nproviders: [provider-acme]\n---\n")
+    write(
+        places.home / "bundles/kit.md",
+        "---\nbundle: {name: kit}\nproviders: [provider-acme]\n---\n",
+    )
     use_bundle("kit", "user", places)
     survey = survey_providers(places, INSTALLED)
     setup = Setup(provider=find_entry(survey.entries, "acme"), profile="dev")
@@ -261,9 +342,16 @@ async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) ->
     assert told[-1].startswith("profile: dev; in this folder another choice wins")
 
 
-async def test_a_missing_profile_keeps_all_of_it_from_being_done(places: Places) -> None:
+async def test_a_missing_profile_keeps_all_of_it_from_being_done(
+    places: Places,
+) -> None:
     survey = survey_providers(places, INSTALLED)
-    setup = Setup(provider=find_entry(survey.entries, "acme"), variable="ACME_KEY", key=Secret("k"), profile="none")
+    setup = Setup(
+        provider=find_entry(survey.entries, "acme"),
+        variable="ACME_KEY",
+        key=Secret("k"),
+        profile="none",
+    )
     with pytest.raises(ConfigError, match="no such profile"):
         await carry_out(setup, survey)
     assert SecretStore.of(places).names() == {}

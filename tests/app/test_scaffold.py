@@ -21,7 +21,15 @@ from amplifier_sdk.hookspecs import KINDS
 
 
 @pytest.mark.parametrize(
-    "name", ["week-days", "Week Days", "week_days", "tool-week-days", "amplifier-module-tool-week-days", " week  days "]
+    "name",
+    [
+        "week-days",
+        "Week Days",
+        "week_days",
+        "tool-week-days",
+        "amplifier-module-tool-week-days",
+        " week  days ",
+    ],
 )
 def test_every_spelling_of_a_name_gives_the_same_names(name: str) -> None:
     names = name_module(name, "tool")
@@ -29,7 +37,11 @@ def test_every_spelling_of_a_name_gives_the_same_names(name: str) -> None:
     assert names.id == "tool-week-days"
     assert names.distribution == "amplifier-module-tool-week-days"
     assert names.package == "amplifier_module_tool_week_days"
-    assert (names.snake, names.cls, names.title) == ("week_days", "WeekDays", "Week days")
+    assert (names.snake, names.cls, names.title) == (
+        "week_days",
+        "WeekDays",
+        "Week days",
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,13 +75,17 @@ def test_the_beginning_of_a_name_tells_the_type(name: str, kind: str, cls: str) 
         ("hooks-true", "HookTrue"),
     ],
 )
-def test_a_class_has_no_name_that_means_something_else_in_its_files(name: str, cls: str) -> None:
+def test_a_class_has_no_name_that_means_something_else_in_its_files(
+    name: str, cls: str
+) -> None:
     assert name_module(name).cls == cls
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("length", [1, 8, 17, 30])
-def test_however_long_the_name_the_files_are_in_their_format(tmp_path: Path, length: int) -> None:
+def test_however_long_the_name_the_files_are_in_their_format(
+    tmp_path: Path, length: int
+) -> None:
     for kind in PREFIXES:
         make_module("abcdefgh-abcdefgh-abcdefgh-abc"[:length], kind, parent=tmp_path)
 
@@ -84,7 +100,9 @@ def test_however_long_the_name_the_files_are_in_their_format(tmp_path: Path, len
 
 
 def test_there_is_a_beginning_for_every_type() -> None:
-    assert {kind.name: True for kind in KINDS if PREFIXES[kind.name] in kind.prefixes} == dict.fromkeys(PREFIXES, True)
+    assert {
+        kind.name: True for kind in KINDS if PREFIXES[kind.name] in kind.prefixes
+    } == dict.fromkeys(PREFIXES, True)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +121,9 @@ def test_there_is_a_beginning_for_every_type() -> None:
         ("class", "tool", "a word of Python's own"),
     ],
 )
-def test_a_name_that_cannot_be_one_says_why(name: str, kind: str | None, problem: str) -> None:
+def test_a_name_that_cannot_be_one_says_why(
+    name: str, kind: str | None, problem: str
+) -> None:
     with pytest.raises(ConfigError, match=re.escape(problem)):
         name_module(name, kind)
 
@@ -125,7 +145,9 @@ def test_whatever_is_accepted_is_a_sound_name_everywhere(name: str, kind: str) -
 
 @pytest.mark.process
 @pytest.mark.parametrize("kind", sorted(PREFIXES))
-def test_a_new_module_of_each_type_is_valid_without_a_warning(tmp_path: Path, kind: str) -> None:
+def test_a_new_module_of_each_type_is_valid_without_a_warning(
+    tmp_path: Path, kind: str
+) -> None:
     made = make_module("week days", kind, parent=tmp_path)
 
     report = validate(made.folder, behavioral=True)
@@ -138,13 +160,29 @@ def test_a_new_module_of_each_type_is_valid_without_a_warning(tmp_path: Path, ki
 
 
 @pytest.mark.parametrize("kind", sorted(PREFIXES))
-def test_the_files_are_those_that_are_told_and_nothing_is_left_open_in_them(tmp_path: Path, kind: str) -> None:
+def test_the_files_are_those_that_are_told_and_nothing_is_left_open_in_them(
+    tmp_path: Path, kind: str
+) -> None:
     made = make_module("x", kind, parent=tmp_path / "new" / "place")
 
-    found = sorted(str(path.relative_to(made.folder)) for path in made.folder.rglob("*") if path.is_file())
+    found = sorted(
+        str(path.relative_to(made.folder))
+        for path in made.folder.rglob("*")
+        if path.is_file()
+    )
     assert found == list(made.files)
-    assert {"README.md", "noxfile.py", "pyproject.toml", "tests/test_conformance.py", "tests/test_x.py"} < set(found)
-    assert [name for name in found if re.search(r"\$|NAME|PACKAGE", (made.folder / name).read_text("utf-8"))] == []
+    assert {
+        "README.md",
+        "noxfile.py",
+        "pyproject.toml",
+        "tests/test_conformance.py",
+        "tests/test_x.py",
+    } < set(found)
+    assert [
+        name
+        for name in found
+        if re.search(r"\$|NAME|PACKAGE", (made.folder / name).read_text("utf-8"))
+    ] == []
     assert [path.name for path in made.folder.parent.iterdir()] == [made.folder.name]
 
 
@@ -153,7 +191,9 @@ def test_the_folder_has_the_rights_that_others_have(tmp_path: Path) -> None:
 
     made = make_module("tool-x", parent=tmp_path)
 
-    assert stat.S_IMODE(made.folder.stat().st_mode) == stat.S_IMODE((tmp_path / "beside").stat().st_mode)
+    assert stat.S_IMODE(made.folder.stat().st_mode) == stat.S_IMODE(
+        (tmp_path / "beside").stat().st_mode
+    )
 
 
 @pytest.mark.parametrize("what", ["a folder", "a file", "a link to nothing"])
@@ -174,14 +214,18 @@ def test_what_exists_is_never_touched(tmp_path: Path, what: str) -> None:
     assert place.lstat() == before
 
 
-def test_a_place_that_cannot_be_written_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_an_error_that_names_it(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "file").write_text("")
 
     with pytest.raises(ConfigError, match="cannot be written"):
         make_module("tool-x", parent=tmp_path / "file")
 
 
-def test_a_write_that_fails_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(source: object, target: object) -> None:
         raise OSError(28, "No space left on device")
 

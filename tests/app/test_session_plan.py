@@ -56,28 +56,48 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
     write(places.home / "settings.yaml", "profile: {default: dev}\n")
     composition = made(places)
-    plan = {section: value for section, value in composition.plan.items() if section != "agents"}
+    plan = {
+        section: value
+        for section, value in composition.plan.items()
+        if section != "agents"
+    }
     assert plan == {
         "session": {
             "orchestrator": {
                 "module": "loop-streaming",
-                "config": {"temperature": 1, "default_provider": "acme", "model": "large"},
+                "config": {
+                    "temperature": 1,
+                    "default_provider": "acme",
+                    "model": "large",
+                },
             },
             "context": {"module": "context-simple"},
             "ask_before_changes": True,
             "limits": {"iterations": 5, "tool_timeout": 7},
         },
         "providers": [{"module": "provider-acme", "config": {"api_key": "none"}}],
-        "tools": [{"module": "tool-notes", "source": str(places.home / "profiles/notes")}],
+        "tools": [
+            {"module": "tool-notes", "source": str(places.home / "profiles/notes")}
+        ],
     }
     assert composition.instruction == "Write notes."
     assert not composition.display.show_tool_lines
 
 
-def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_installed(places: Places) -> None:
-    write(places.home / "profiles/dev.md", "---\nprofile:\n  name: dev\n---\nYou help.\n")
-    composition = compose(PlanOptions(profile="dev"), places, installed=(*INSTALLED, "hooks-logging"))
-    plan = {section: value for section, value in composition.plan.items() if section != "agents"}
+def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_installed(
+    places: Places,
+) -> None:
+    write(
+        places.home / "profiles/dev.md", "---\nprofile:\n  name: dev\n---\nYou help.\n"
+    )
+    composition = compose(
+        PlanOptions(profile="dev"), places, installed=(*INSTALLED, "hooks-logging")
+    )
+    plan = {
+        section: value
+        for section, value in composition.plan.items()
+        if section != "agents"
+    }
     assert plan == {
         "session": {
             "orchestrator": {"module": "loop-basic"},
@@ -90,11 +110,20 @@ def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_inst
     assert composition.instruction == "You help."
 
 
-def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(places: Places) -> None:
-    write(places.home / "profiles/base.md", "---\nproviders: [provider-acme]\nhooks: [hooks-logging]\n---\n")
+def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(
+    places: Places,
+) -> None:
+    write(
+        places.home / "profiles/base.md",
+        "---\nproviders: [provider-acme]\nhooks: [hooks-logging]\n---\n",
+    )
     text = "---\nprofile: {extends: base}\nsession: {orchestrator: loop-acme}\nexclude: {hooks: all}\n---\n"
     write(places.home / "profiles/dev.md", text)
-    plan = compose(PlanOptions(profile="dev"), places, installed=("context-simple", "hooks-logging")).plan
+    plan = compose(
+        PlanOptions(profile="dev"),
+        places,
+        installed=("context-simple", "hooks-logging"),
+    ).plan
     assert plan["session"] == {
         "orchestrator": {"module": "loop-acme"},
         "context": {"module": "context-simple"},
@@ -103,13 +132,26 @@ def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(p
     assert plan["providers"] == [{"module": "provider-acme"}]
     assert "hooks" not in plan
     bare = compose(PlanOptions(profile="dev"), places, installed=()).plan
-    assert bare["session"] == {"orchestrator": {"module": "loop-acme"}, "ask_before_changes": True}
+    assert bare["session"] == {
+        "orchestrator": {"module": "loop-acme"},
+        "ask_before_changes": True,
+    }
 
 
-def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(places: Places) -> None:
-    write(places.home / "profiles/dev.md", "---\nprofile: {name: dev, model: acme/large}\ntools: [tool-notes]\n---\n")
-    write(places.home / "settings.yaml", "overrides: {tool-notes: {config: {folder: here}}}\n")
-    origins = {value.path: value.origin for value in list_values(made(places, profile="dev"))}
+def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(
+    places: Places,
+) -> None:
+    write(
+        places.home / "profiles/dev.md",
+        "---\nprofile: {name: dev, model: acme/large}\ntools: [tool-notes]\n---\n",
+    )
+    write(
+        places.home / "settings.yaml",
+        "overrides: {tool-notes: {config: {folder: here}}}\n",
+    )
+    origins = {
+        value.path: value.origin for value in list_values(made(places, profile="dev"))
+    }
     assert origins == {
         "session.orchestrator.module": "installed",
         "session.context.module": "installed",
@@ -123,15 +165,21 @@ def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(pla
     assert {value.origin for value in list_values(made(places))} == {"installed"}
 
 
-def test_the_active_profile_wins_over_the_default_and_the_command_line_over_both(places: Places) -> None:
+def test_the_active_profile_wins_over_the_default_and_the_command_line_over_both(
+    places: Places,
+) -> None:
     for name in ("one", "two", "three"):
-        write(places.home / f"profiles/{name}.md", PROFILE.replace("Write notes.", name))
+        write(
+            places.home / f"profiles/{name}.md", PROFILE.replace("Write notes.", name)
+        )
     write(places.home / "settings.yaml", "profile: {default: one, active: two}\n")
     assert made(places).instruction == "two"
     assert made(places, profile="three").instruction == "three"
 
 
-def test_settings_are_laid_over_the_profile(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_are_laid_over_the_profile(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
     write(places.home / "profiles/dev.md", PROFILE)
     write(
@@ -154,36 +202,57 @@ def test_settings_are_laid_over_the_profile(places: Places, monkeypatch: pytest.
         "module": "loop-streaming",
         "config": {"temperature": 0, "default_provider": "acme", "model": "large"},
     }
-    assert composition.plan["providers"] == [{"module": "provider-acme", "config": {"api_key": "k"}}]
+    assert composition.plan["providers"] == [
+        {"module": "provider-acme", "config": {"api_key": "k"}}
+    ]
     assert composition.plan["tools"] == [
         {"module": "tool-notes", "source": "/elsewhere", "config": {"folder": "here"}},
         {"module": "tool-web", "source": "/web"},
     ]
-    assert composition.plan["hooks"] == [{"module": "hooks-logging", "instance_id": "second"}]
+    assert composition.plan["hooks"] == [
+        {"module": "hooks-logging", "instance_id": "second"}
+    ]
     assert composition.display.show_usage
     assert not composition.display.show_tool_lines
 
 
-def test_providers_of_the_settings_take_the_place_of_the_local_one(places: Places) -> None:
-    write(places.home / "settings.yaml", "config: {providers: [{module: provider-acme, config: {priority: 1}}]}\n")
-    assert made(places).plan["providers"] == [{"module": "provider-acme", "config": {"priority": 1}}]
-    assert made(places, provider="acme").plan["providers"] == [{"module": "provider-acme", "config": {"priority": 1}}]
-    assert made(places, provider="local").plan["providers"] == [{"module": "provider-local"}]
+def test_providers_of_the_settings_take_the_place_of_the_local_one(
+    places: Places,
+) -> None:
+    write(
+        places.home / "settings.yaml",
+        "config: {providers: [{module: provider-acme, config: {priority: 1}}]}\n",
+    )
+    assert made(places).plan["providers"] == [
+        {"module": "provider-acme", "config": {"priority": 1}}
+    ]
+    assert made(places, provider="acme").plan["providers"] == [
+        {"module": "provider-acme", "config": {"priority": 1}}
+    ]
+    assert made(places, provider="local").plan["providers"] == [
+        {"module": "provider-local"}
+    ]
 
 
-def test_an_unset_variable_of_a_provider_that_is_not_chosen_does_not_matter(places: Places) -> None:
+def test_an_unset_variable_of_a_provider_that_is_not_chosen_does_not_matter(
+    places: Places,
+) -> None:
     write(
         places.home / "settings.yaml",
         "config: {providers: [{module: provider-acme, config: {api_key: '${ACME_KEY}'}}]}\n",
     )
-    assert made(places, provider="local").plan["providers"] == [{"module": "provider-local"}]
+    assert made(places, provider="local").plan["providers"] == [
+        {"module": "provider-local"}
+    ]
     with pytest.raises(ConfigError, match="ACME_KEY is not set"):
         made(places)
 
 
 def test_what_was_chosen_wins(places: Places) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
-    composition = made(places, profile="dev", provider="other", model="small", first_tool="note")
+    composition = made(
+        places, profile="dev", provider="other", model="small", first_tool="note"
+    )
     session = composition.plan["session"]
     assert isinstance(session, dict)
     assert session["orchestrator"] == {
@@ -194,7 +263,10 @@ def test_what_was_chosen_wins(places: Places) -> None:
 
 
 def test_a_plan_file_is_taken_as_it_is(places: Places, tmp_path: Path) -> None:
-    write(places.home / "settings.yaml", "profile: {active: nowhere}\nlimits: {iterations: 1}\n")
+    write(
+        places.home / "settings.yaml",
+        "profile: {active: nowhere}\nlimits: {iterations: 1}\n",
+    )
     text = '{"session": {"orchestrator": "o", "context": "c"}, "tools": [{"module": "t", "config": {"a": "${B}"}}]}'
     composition = made(places, file=write(tmp_path / "plan.json", text))
     assert composition.plan == {
@@ -208,7 +280,10 @@ AGENT = "---\nmeta: {name: reviewer, description: 'Costs ${MONEY}.'}\ntools: [to
 
 def test_agents_are_in_the_plan_and_their_texts_stay(places: Places) -> None:
     write(places.home / "agents/reviewer.md", AGENT)
-    write(places.home / "settings.yaml", "overrides: {tool-notes: {config: {folder: '${NOTES:/n}'}}}\n")
+    write(
+        places.home / "settings.yaml",
+        "overrides: {tool-notes: {config: {folder: '${NOTES:/n}'}}}\n",
+    )
     agents = made(places).plan["agents"]
     assert isinstance(agents, dict)
     assert agents["reviewer"] == {
@@ -228,8 +303,14 @@ def test_an_untrusted_project_changes_nothing_and_is_told(places: Places) -> Non
     write(places.root / ".amplifier/settings.yaml", "sources: {loop-basic: /evil}\n")
     write(places.root / ".amplifier/agents/x.md", AGENT.replace("reviewer", "x"))
     composition = made(places)
-    assert composition.plan == made(Places(working_dir=Path("/"), home=places.home, root=Path("/"))).plan
-    assert {decision.kind for decision in composition.project.withheld} == {"settings", "agents"}
+    assert (
+        composition.plan
+        == made(Places(working_dir=Path("/"), home=places.home, root=Path("/"))).plan
+    )
+    assert {decision.kind for decision in composition.project.withheld} == {
+        "settings",
+        "agents",
+    }
     trust(places, "settings")
     session = made(places).plan["session"]
     assert isinstance(session, dict)
@@ -238,7 +319,9 @@ def test_an_untrusted_project_changes_nothing_and_is_told(places: Places) -> Non
 
 def test_a_session_may_have_settings_of_its_own(places: Places, tmp_path: Path) -> None:
     write(tmp_path / "session/settings.yaml", "limits: {iterations: 2}\n")
-    composition = compose(PlanOptions(), places, installed=INSTALLED, session=tmp_path / "session")
+    composition = compose(
+        PlanOptions(), places, installed=INSTALLED, session=tmp_path / "session"
+    )
     session = composition.plan["session"]
     assert isinstance(session, dict)
     assert session["limits"] == {"iterations": 2}

@@ -19,7 +19,12 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.delegation import ChildRecord
-from amplifier_sdk.errors import AuthenticationError, ConfigError, ModuleNotFoundError, SessionBusyError
+from amplifier_sdk.errors import (
+    AuthenticationError,
+    ConfigError,
+    ModuleNotFoundError,
+    SessionBusyError,
+)
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
@@ -35,17 +40,25 @@ def _plan(*providers: JSONValue, tools: tuple[str, ...] = ()) -> JSONObject:
     return {"session": session, "providers": list(providers), "tools": list(tools)}
 
 
-async def test_a_session_is_ready_and_knows_where_the_person_works(tmp_path: Path) -> None:
-    async with open_session(composed(_plan(SCRIPTED), tmp_path), record=SessionRecord(session_id="s1")) as opened:
+async def test_a_session_is_ready_and_knows_where_the_person_works(
+    tmp_path: Path,
+) -> None:
+    async with open_session(
+        composed(_plan(SCRIPTED), tmp_path), record=SessionRecord(session_id="s1")
+    ) as opened:
         session = opened.session
         assert session.session_id == "s1"
-        assert session.coordinator.get_capability("session.working_dir") == str(tmp_path)
+        assert session.coordinator.get_capability("session.working_dir") == str(
+            tmp_path
+        )
         assert await session.execute("hello") == "done"
 
     assert not session.initialized
 
 
-async def test_a_session_without_its_only_provider_does_not_open(tmp_path: Path) -> None:
+async def test_a_session_without_its_only_provider_does_not_open(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(ModuleNotFoundError, match="provider-scrpted"):
         async with open_session(composed(_plan("provider-scrpted"), tmp_path)):
             raise AssertionError
@@ -56,12 +69,22 @@ async def test_several_failed_providers_are_told_in_one_error(tmp_path: Path) ->
         async with open_session(composed(_plan("provider-x", "provider-y"), tmp_path)):
             raise AssertionError
 
-    assert [problem.path for problem in caught.value.problems] == ["provider-x", "provider-y"]
+    assert [problem.path for problem in caught.value.problems] == [
+        "provider-x",
+        "provider-y",
+    ]
 
 
-async def test_a_session_goes_on_with_the_providers_and_tools_that_work(tmp_path: Path) -> None:
-    async with open_session(composed(_plan("provider-x", SCRIPTED, tools=("tool-x",)), tmp_path)) as opened:
-        assert [failure.module_id for failure in opened.session.failures] == ["provider-x", "tool-x"]
+async def test_a_session_goes_on_with_the_providers_and_tools_that_work(
+    tmp_path: Path,
+) -> None:
+    async with open_session(
+        composed(_plan("provider-x", SCRIPTED, tools=("tool-x",)), tmp_path)
+    ) as opened:
+        assert [failure.module_id for failure in opened.session.failures] == [
+            "provider-x",
+            "tool-x",
+        ]
 
 
 async def test_a_failed_tool_is_no_reason_to_miss_a_provider(tmp_path: Path) -> None:
@@ -71,14 +94,18 @@ async def test_a_failed_tool_is_no_reason_to_miss_a_provider(tmp_path: Path) -> 
 
 async def test_the_first_tool_must_be_mounted(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such tool is mounted; mounted: none"):
-        async with open_session(composed(_plan(SCRIPTED), tmp_path), first_tool="read_file"):
+        async with open_session(
+            composed(_plan(SCRIPTED), tmp_path), first_tool="read_file"
+        ):
             raise AssertionError
 
 
 async def test_a_misspelt_first_tool_names_the_nearest(tmp_path: Path) -> None:
     plan = _plan(SCRIPTED, tools=("tool-filesystem",))
 
-    with pytest.raises(ConfigError, match=r"'read_fil': .*mounted: .*did you mean 'read_file'"):
+    with pytest.raises(
+        ConfigError, match=r"'read_fil': .*mounted: .*did you mean 'read_file'"
+    ):
         async with open_session(composed(plan, tmp_path), first_tool="read_fil"):
             raise AssertionError
 
@@ -90,7 +117,9 @@ async def test_a_first_tool_that_is_mounted_is_fine(tmp_path: Path) -> None:
         assert opened.session.initialized
 
 
-def _profiled(places: Places, body: str, context: str = "context-simple") -> Composition:
+def _profiled(
+    places: Places, body: str, context: str = "context-simple"
+) -> Composition:
     head = f"profile: {{name: dev}}\nsession: {{orchestrator: loop-basic, context: {context}}}\n"
     providers = "providers: [{module: provider-scripted, config: {responses: [done], repeat: true}}]\n"
     write(places.home / "profiles/dev.md", f"---\n{head}{providers}---\n{body}")
@@ -99,11 +128,14 @@ def _profiled(places: Places, body: str, context: str = "context-simple") -> Com
 
 async def _history(opened: OpenSession) -> list[tuple[object, object]]:
     return [
-        (message["role"], message["content"]) for message in await opened.session.coordinator.context.get_messages()
+        (message["role"], message["content"])
+        for message in await opened.session.coordinator.context.get_messages()
     ]
 
 
-async def test_the_body_of_the_profile_is_the_one_system_message_with_its_mentions_before_it(places: Places) -> None:
+async def test_the_body_of_the_profile_is_the_one_system_message_with_its_mentions_before_it(
+    places: Places,
+) -> None:
     write(places.home / "profiles/AGENTS.md", "Be brief.")
     async with open_session(_profiled(places, "Follow @AGENTS.md.")) as opened:
         ((role, content),) = await _history(opened)
@@ -113,12 +145,16 @@ async def test_the_body_of_the_profile_is_the_one_system_message_with_its_mentio
     assert content.endswith("Be brief.\n</context_file>\n\nFollow @AGENTS.md.")
 
 
-async def test_a_body_without_mentions_is_the_system_message_as_well(places: Places) -> None:
+async def test_a_body_without_mentions_is_the_system_message_as_well(
+    places: Places,
+) -> None:
     async with open_session(_profiled(places, "Be kind.")) as opened:
         assert await _history(opened) == [("system", "Be kind.")]
 
 
-async def test_what_a_prompt_mentions_stands_before_it_and_is_sent_once(places: Places) -> None:
+async def test_what_a_prompt_mentions_stands_before_it_and_is_sent_once(
+    places: Places,
+) -> None:
     write(places.root / "notes.md", "Milk.")
     async with open_session(_profiled(places, "Be kind.")) as opened:
         for prompt in ("Read @notes.md", "Again @notes.md"):
@@ -172,13 +208,19 @@ async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> N
     async with open_session(_profiled(places, "")) as opened:
 
         def change(_: str, data: dict[str, object]) -> HookResult:
-            return HookResult.modify({**data, "prompt": "Read @b.md and @c.md\n\npiped @c.md"})
+            return HookResult.modify(
+                {**data, "prompt": "Read @b.md and @c.md\n\npiped @c.md"}
+            )
 
         opened.session.coordinator.hooks.register("prompt:submit", change, name="guard")
-        async with opened.stream("Read @a.md and @b.md\n\npiped @c.md", typed="Read @a.md and @b.md") as events:
+        async with opened.stream(
+            "Read @a.md and @b.md\n\npiped @c.md", typed="Read @a.md and @b.md"
+        ) as events:
             async for _ in events:
                 pass
-        shown = [content for role, content in await _history(opened) if role == "developer"]
+        shown = [
+            content for role, content in await _history(opened) if role == "developer"
+        ]
     assert len(shown) == 1
     assert "This is b.md." in str(shown[0])
 
@@ -195,7 +237,11 @@ async def test_what_the_person_wrote_in_a_file_leads_where_that_file_may_and_wha
         async with opened.stream(text, typed="@../typed.md", written=written) as events:
             async for _ in events:
                 pass
-        shown = "\n".join(str(content) for role, content in await _history(opened) if role == "developer")
+        shown = "\n".join(
+            str(content)
+            for role, content in await _history(opened)
+            if role == "developer"
+        )
     assert "This is inside." in shown
     assert "This is typed.md." in shown
     assert "outside" not in shown
@@ -206,7 +252,9 @@ async def test_what_a_model_writes_to_a_child_is_not_followed(places: Places) ->
     write(places.root / "notes.md", "Milk.")
     async with open_session(_profiled(places, "")) as opened:
         hooks = opened.session.coordinator.hooks
-        await hooks.emit("prompt:submit", {"prompt": "Read @notes.md", "session_id": "another"})
+        await hooks.emit(
+            "prompt:submit", {"prompt": "Read @notes.md", "session_id": "another"}
+        )
         assert "developer" not in [role for role, _ in await _history(opened)]
 
 
@@ -236,21 +284,37 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
         assert opened.session.is_resumed
         assert await _say(opened, "Again @notes.md") == "done"
         history = await _history(opened)
-    assert [role for role, _ in history] == ["system", "developer", "user", "assistant", "user", "assistant"]
+    assert [role for role, _ in history] == [
+        "system",
+        "developer",
+        "user",
+        "assistant",
+        "user",
+        "assistant",
+    ]
     assert history[0] == ("system", "Be brief.")
     (found,) = store.all()
     assert found.record.turn_count == 2
     assert found.record.prompt == "Read @notes.md"
 
 
-async def test_a_context_with_a_history_of_its_own_follows_the_profile_and_keeps_its_memory(places: Places) -> None:
+async def test_a_context_with_a_history_of_its_own_follows_the_profile_and_keeps_its_memory(
+    places: Places,
+) -> None:
     memory = write(places.home / "memory.md", "They like tea.")
     context = f"{{module: context-persistent, config: {{memory_files: ['{memory}']}}}}"
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
-    async with open_session(_profiled(places, "Be kind.", context), record=record, store=store) as opened:
-        assert await _history(opened) == [("system", "Be kind."), ("system", "They like tea.")]
+    async with open_session(
+        _profiled(places, "Be kind.", context), record=record, store=store
+    ) as opened:
+        assert await _history(opened) == [
+            ("system", "Be kind."),
+            ("system", "They like tea."),
+        ]
         await _say(opened, "Hello")
-    async with open_session(_profiled(places, "Be brief.", context), record=record, store=store) as opened:
+    async with open_session(
+        _profiled(places, "Be brief.", context), record=record, store=store
+    ) as opened:
         history = await _history(opened)
     assert history[:2] == [("system", "Be brief."), ("system", "They like tea.")]
     assert [role for role, _ in history[2:]] == ["user", "assistant"]
@@ -264,25 +328,34 @@ async def test_a_context_with_a_history_of_its_own_gets_what_the_journal_knows_o
     said = calling("rm", "ls", "df")
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.kept is not None
-        context = opened.session.coordinator.context  # as a process that is killed leaves it
+        # as a process that is killed leaves it
+        context = opened.session.coordinator.context
         await context.add_message({"role": "user", "content": "Clean up"})
         await context.add_message(said)
         journal = opened.kept.journal
         await journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
         await journal.append(MessageWritten(turn_id="t1", message=said))
         for number, name in enumerate(("rm", "ls")):
-            await journal.append(CallStarted(turn_id="t1", call_id=f"c{number}", tool_name=name))
-        await journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output="it is gone"))
+            await journal.append(
+                CallStarted(turn_id="t1", call_id=f"c{number}", tool_name=name)
+            )
+        await journal.append(
+            CallFinished(turn_id="t1", call_id="c0", success=True, output="it is gone")
+        )
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.interrupted is not None
         await _say(opened, "Well?")
-        told = [str(content) for role, content in await _history(opened) if role == "tool"]
+        told = [
+            str(content) for role, content in await _history(opened) if role == "tool"
+        ]
     assert told[0] == "it is gone"
     assert "is not known" in told[1]
     assert "was not started" in told[2]
 
 
-async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(places: Places) -> None:
+async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(
+    places: Places,
+) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
     write(places.root / "notes.md", "Milk.")
     async with (
@@ -297,7 +370,12 @@ async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(places
 
 
 async def test_a_turn_that_fails_is_stored_as_well(places: Places) -> None:
-    plan = _plan({"module": "provider-scripted", "config": {"responses": [{"error": {"type": "AuthenticationError"}}]}})
+    plan = _plan(
+        {
+            "module": "provider-scripted",
+            "config": {"responses": [{"error": {"type": "AuthenticationError"}}]},
+        }
+    )
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
     composition = attrs.evolve(_profiled(places, ""), plan=plan)
     with pytest.raises(AuthenticationError):
@@ -313,17 +391,25 @@ async def test_children_are_stored(places: Places) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
     async with open_session(composition, record=record, store=store) as opened:
         child = await opened.session.spawn(agent_name="self", instruction="Look")
-    (found,) = [each for each in store.all(children=True) if each.record.parent_id == "s1"]
+    (found,) = [
+        each for each in store.all(children=True) if each.record.parent_id == "s1"
+    ]
     assert found.record.session_id == child.session_id
     async with open_session(composition, record=record, store=store) as opened:
-        more = await opened.session.resume(sub_session_id=child.session_id, instruction="More")
+        more = await opened.session.resume(
+            sub_session_id=child.session_id, instruction="More"
+        )
     assert more.turn_count == 2
 
 
-async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(places: Places) -> None:
+async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(
+    places: Places,
+) -> None:
     store = SessionStore.of(places)
     with pytest.raises(ConfigError):
-        async with open_session(_profiled(places, ""), store=store, first_tool="nowhere"):
+        async with open_session(
+            _profiled(places, ""), store=store, first_tool="nowhere"
+        ):
             raise AssertionError
     async with open_session(_profiled(places, ""), store=store):
         assert len(store.all()) == 1
@@ -331,39 +417,63 @@ async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(places
     named = SessionRecord(session_id="s1", name="mine")
     async with open_session(_profiled(places, ""), record=named, store=store):
         pass
-    async with open_session(_profiled(places, ""), record=SessionRecord(session_id="s2"), store=store):
+    async with open_session(
+        _profiled(places, ""), record=SessionRecord(session_id="s2"), store=store
+    ):
         write(store.folder("s2") / "events.jsonl", "{}")
     assert {found.record.session_id for found in store.all()} == {"s1", "s2"}
     assert [path.name for path in store.root.iterdir()] == ["sessions"]
 
 
-async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(places: Places) -> None:
+async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(
+    places: Places,
+) -> None:
     composition = _profiled(places, "")
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
-    child = ChildRecord(session_id="s1-0_explorer", parent_id="s1", agent_name="explorer", plan=composition.plan)
+    child = ChildRecord(
+        session_id="s1-0_explorer",
+        parent_id="s1",
+        agent_name="explorer",
+        plan=composition.plan,
+    )
     async with store.open(record) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Clean up"))
         await kept.journal.append(MessageWritten(turn_id="t1", message=calling("task")))
-        await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="task"))
+        await kept.journal.append(
+            CallStarted(turn_id="t1", call_id="c0", tool_name="task")
+        )
         async with StoredChildren(store=store).open(child) as journal:
             await journal.append(TurnStarted(turn_id="t2", prompt="Delete it"))
             await journal.append(MessageWritten(turn_id="t2", message=calling("rm")))
-            await journal.append(CallStarted(turn_id="t2", call_id="c0", tool_name="rm"))
+            await journal.append(
+                CallStarted(turn_id="t2", call_id="c0", tool_name="rm")
+            )
     async with open_session(composition, record=record, store=store) as opened:
         assert opened.interrupted is not None
         assert opened.interrupted.in_doubt == ("task",)
-        assert [(cut.session.record.agent_name, cut.turn.in_doubt) for cut in opened.cut_off] == [("explorer", ("rm",))]
+        assert [
+            (cut.session.record.agent_name, cut.turn.in_doubt) for cut in opened.cut_off
+        ] == [("explorer", ("rm",))]
         assert "s1-0_explorer (agent explorer)" in str((await _history(opened))[-1][1])
-        more = await opened.session.resume(sub_session_id=child.session_id, instruction="And now?")
+        more = await opened.session.resume(
+            sub_session_id=child.session_id, instruction="And now?"
+        )
         assert (more.output, more.turn_count) == ("done", 2)
-    said = [message.get("content") for message in read_history(store.folder(child.session_id)).messages]
+    said = [
+        message.get("content")
+        for message in read_history(store.folder(child.session_id)).messages
+    ]
     assert "is not known" in str(said[2])
     assert said[3] == "And now?"
 
 
-async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(places: Places) -> None:
+async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(
+    places: Places,
+) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
-    async with open_session(_profiled(places, ""), record=record, store=store) as opened:
+    async with open_session(
+        _profiled(places, ""), record=record, store=store
+    ) as opened:
         async with opened.stream("Hello") as events:
             async for _ in events:
                 break
@@ -377,7 +487,9 @@ async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(places: 
 async def test_where_a_module_redacts_no_secret_is_stored(places: Places) -> None:
     composition = _profiled(places, "")
     session = composition.plan
-    composition = attrs.evolve(composition, plan={**session, "hooks": ["hooks-redaction"]})
+    composition = attrs.evolve(
+        composition, plan={**session, "hooks": ["hooks-redaction"]}
+    )
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
     async with open_session(composition, record=record, store=store) as opened:

@@ -23,7 +23,11 @@ PLAN: JSONObject = {
 
 def make_project(places: Places) -> None:
     """Write a project with a trusted hook, and something else."""
-    hooks = {"PreToolUse": [{"hooks": [{"type": "command", "command": "cd tools && ./check.sh"}]}]}
+    hooks = {
+        "PreToolUse": [
+            {"hooks": [{"type": "command", "command": "cd tools && ./check.sh"}]}
+        ]
+    }
     write(places.root / ".claude/settings.json", json.dumps({"hooks": hooks}))
     write(places.root / "tools/check.sh", "exit 0\n")
     write(places.root / "tools/other.sh", "exit 0\n")
@@ -60,7 +64,9 @@ async def test_a_call_that_writes_what_was_trusted_is_asked_about(
 
 
 @pytest.mark.process
-async def test_a_command_that_writes_what_was_trusted_is_asked_about(places: Places) -> None:
+async def test_a_command_that_writes_what_was_trusted_is_asked_about(
+    places: Places,
+) -> None:
     make_project(places)
     plan = {**PLAN, "tools": ["tool-bash"]}
 
@@ -68,7 +74,9 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(places: Pla
         host, tools = opened.session.coordinator.host, opened.session.coordinator.tools
         for number, name in enumerate(("check.sh", "other.sh")):
             arguments: JSONObject = {"command": f"echo changed > tools/{name}"}
-            await host.run_tool(ToolCall(id=f"c{number}", name="bash", arguments=arguments), tools)
+            await host.run_tool(
+                ToolCall(id=f"c{number}", name="bash", arguments=arguments), tools
+            )
 
     assert (places.root / "tools/check.sh").read_text() == "exit 0\n"
     assert (places.root / "tools/other.sh").read_text() == "changed\n"

@@ -20,7 +20,9 @@ from tests.app.projects import write
         (".claude/skills/s/SKILL.md", "tool-skills"),
     ],
 )
-def test_a_file_is_named_with_the_module_that_reads_it(tmp_path: Path, path: str, module: str) -> None:
+def test_a_file_is_named_with_the_module_that_reads_it(
+    tmp_path: Path, path: str, module: str
+) -> None:
     write(tmp_path / path, "{}")
 
     (unread,) = find_unread_files(tmp_path, {})
@@ -29,9 +31,15 @@ def test_a_file_is_named_with_the_module_that_reads_it(tmp_path: Path, path: str
     assert unread.module == module
 
 
-@pytest.mark.parametrize("plan", [{"tools": ["tool-mcp"]}, {"tools": [{"module": "tool-mcp"}]}])
-def test_a_file_that_a_module_reads_is_not_named(tmp_path: Path, plan: JSONObject) -> None:
+@pytest.mark.parametrize(
+    "plan", [{"tools": ["tool-mcp"]}, {"tools": [{"module": "tool-mcp"}]}]
+)
+def test_a_file_that_a_module_reads_is_not_named(
+    tmp_path: Path, plan: JSONObject
+) -> None:
     write(tmp_path / ".mcp.json", "{}")
 
     assert find_unread_files(tmp_path, plan) == []
-    assert find_unread_files(tmp_path, {"tools": [5, "tool-web"]}) == [UnreadFile(".mcp.json", "tool-mcp")]
+    assert find_unread_files(tmp_path, {"tools": [5, "tool-web"]}) == [
+        UnreadFile(".mcp.json", "tool-mcp")
+    ]

@@ -29,7 +29,9 @@ __all__ = [
 ]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PLUGINS: Final = tuple(sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml")))
+PLUGINS: Final = tuple(
+    sorted(path.parent for path in (ROOT / "plugins").glob("*/pyproject.toml"))
+)
 """The folder of each plugin."""
 
 
@@ -88,22 +90,38 @@ class SourceFile:
         return self.module if self.is_package else self.module.rpartition(".")[0]
 
 
-def _imports(node: ast.AST, package: str, *, lazy: bool, typing_only: bool) -> Iterator[Import]:
+def _imports(
+    node: ast.AST, package: str, *, lazy: bool, typing_only: bool
+) -> Iterator[Import]:
     match node:
         case ast.Import(names=names):
             for alias in names:
-                yield Import(name=alias.name, line=node.lineno, lazy=lazy, typing_only=typing_only)
+                yield Import(
+                    name=alias.name,
+                    line=node.lineno,
+                    lazy=lazy,
+                    typing_only=typing_only,
+                )
         case ast.ImportFrom(names=names):
             base = _absolute(node, package)
             for alias in names:
-                yield Import(name=f"{base}.{alias.name}", line=node.lineno, lazy=lazy, typing_only=typing_only)
+                yield Import(
+                    name=f"{base}.{alias.name}",
+                    line=node.lineno,
+                    lazy=lazy,
+                    typing_only=typing_only,
+                )
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             for statement in node.body:
                 yield from _imports(statement, package, lazy=lazy, typing_only=True)
             for statement in node.orelse:
-                yield from _imports(statement, package, lazy=lazy, typing_only=typing_only)
+                yield from _imports(
+                    statement, package, lazy=lazy, typing_only=typing_only
+                )
         case _:
-            inner = lazy or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            inner = lazy or isinstance(
+                node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+            )
             for child in ast.iter_child_nodes(node):
                 yield from _imports(child, package, lazy=inner, typing_only=typing_only)
 
@@ -119,7 +137,9 @@ def _absolute(node: ast.ImportFrom, package: str) -> str:
 def _files_under(folder: Path) -> Iterator[SourceFile]:
     for path in sorted(folder.rglob("*.py")):
         parts = path.relative_to(folder).with_suffix("").parts
-        yield SourceFile(module=".".join(parts[:-1] if parts[-1] == "__init__" else parts), path=path)
+        yield SourceFile(
+            module=".".join(parts[:-1] if parts[-1] == "__init__" else parts), path=path
+        )
 
 
 @cache
@@ -137,7 +157,10 @@ def plugin_files(plugin: Path) -> tuple[SourceFile, ...]:
 @cache
 def source_files() -> tuple[SourceFile, ...]:
     """Return every module that is shipped."""
-    return (*root_files(), *(file for plugin in PLUGINS for file in plugin_files(plugin)))
+    return (
+        *root_files(),
+        *(file for plugin in PLUGINS for file in plugin_files(plugin)),
+    )
 
 
 def is_inside(name: str, package: str) -> bool:
@@ -147,7 +170,9 @@ def is_inside(name: str, package: str) -> bool:
 
 def requirements_of(project: Path) -> tuple[Requirement, ...]:
     """Return what the `pyproject.toml` of a folder requires, extras apart."""
-    data: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((project / "pyproject.toml").read_text("utf-8"))
+    data: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
+        (project / "pyproject.toml").read_text("utf-8")
+    )
     return tuple(Requirement(text) for text in data["project"].get("dependencies", []))
 
 

@@ -25,7 +25,10 @@ def _imports_of_backends(file: SourceFile) -> list[str]:
 
 def test_shipped_files_import_no_backend() -> None:
     offenders = [
-        offender for file in source_files() if str(file) not in EXCEPTIONS for offender in _imports_of_backends(file)
+        offender
+        for file in source_files()
+        if str(file) not in EXCEPTIONS
+        for offender in _imports_of_backends(file)
     ]
 
     assert offenders == []

@@ -43,7 +43,9 @@ def _without_reason(file: SourceFile) -> Iterator[str]:
     for handler, caught in _handlers(file):
         if not caught & (ORDINARY | EVERYTHING) or _ends_in_raise(handler):
             continue
-        if not any("# " in line for line in lines[handler.lineno - 1 : handler.body[0].lineno]):
+        if not any(
+            "# " in line for line in lines[handler.lineno - 1 : handler.body[0].lineno]
+        ):
             yield f"{file}:{handler.lineno}"
 
 

@@ -18,7 +18,9 @@ def _closure() -> set[str]:
     waiting = list(requirements_of(ROOT))
     while waiting:
         requirement = waiting.pop()
-        if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+        if requirement.marker is not None and not requirement.marker.evaluate(
+            {"extra": ""}
+        ):
             continue
         name = canonicalize_name(requirement.name)
         if name not in found:

@@ -18,14 +18,20 @@ def _undescribed(module: ModuleType) -> Iterator[str]:
     if not _is_described(module):
         yield module.__name__
     for name, value in vars(module).items():
-        if name.startswith("_") or getattr(value, "__module__", None) != module.__name__:
+        if (
+            name.startswith("_")
+            or getattr(value, "__module__", None) != module.__name__
+        ):
             continue
         if not inspect.isclass(value) and not inspect.isroutine(value):
             continue
         if not _is_described(value):
             yield f"{module.__name__}.{name}"
         if inspect.isclass(value):
-            yield from (f"{module.__name__}.{name}.{member}" for member in _undescribed_members(value))
+            yield from (
+                f"{module.__name__}.{name}.{member}"
+                for member in _undescribed_members(value)
+            )
 
 
 def _undescribed_members(cls: type) -> Iterator[str]:
@@ -33,7 +39,9 @@ def _undescribed_members(cls: type) -> Iterator[str]:
     for name, raw in vars(cls).items():
         if name.startswith("_"):
             continue
-        callable_or_property = inspect.isroutine(raw) or isinstance(raw, (classmethod, property, staticmethod))
+        callable_or_property = inspect.isroutine(raw) or isinstance(
+            raw, (classmethod, property, staticmethod)
+        )
         if callable_or_property and not _is_described(getattr(cls, name)):
             yield name
 

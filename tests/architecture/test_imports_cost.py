@@ -35,7 +35,10 @@ print(json.dumps(sorted(set(sys.modules) - before)))
 
 def _loaded_by(statement: str) -> set[str]:
     output = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(statement=statement)], check=True, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM.format(statement=statement)],
+        check=True,
+        capture_output=True,
+        text=True,
     )
     return set(json.loads(output.stdout))
 
@@ -60,7 +63,9 @@ def test_an_import_leaves_the_heavy_libraries_alone(statement: str) -> None:
 def test_a_root_loads_no_module_but_the_one_that_loads_the_others(package: str) -> None:
     loaded = _loaded_by(f"import {package}")
 
-    modules = [name for name in loaded if name.startswith(("amplifier.", "amplifier_sdk."))]
+    modules = [
+        name for name in loaded if name.startswith(("amplifier.", "amplifier_sdk."))
+    ]
     assert modules == ["amplifier_sdk.lazy"]
 
 
@@ -108,8 +113,12 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize("config", [{}, {"size": 5}])
-def test_a_session_whose_modules_are_told_nothing_or_single_values_converts_nothing(config: dict[str, int]) -> None:
-    loaded = _loaded_by(SESSION.replace('{"module": "loop"}', str({"module": "loop", "config": config})))
+def test_a_session_whose_modules_are_told_nothing_or_single_values_converts_nothing(
+    config: dict[str, int],
+) -> None:
+    loaded = _loaded_by(
+        SESSION.replace('{"module": "loop"}', str({"module": "loop", "config": config}))
+    )
 
     assert "amplifier.kernel.sessions.session" in loaded
     assert sorted(loaded & {"cattrs", "jsonschema_rs"}) == []

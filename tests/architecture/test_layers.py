@@ -26,7 +26,12 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
     "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
     "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
-    "amplifier.validation": ("amplifier_sdk", "amplifier_kit", "amplifier.kernel", "amplifier.validation"),
+    "amplifier.validation": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.validation",
+    ),
     "amplifier.testing": (
         "amplifier_sdk",
         "amplifier_kit",
@@ -57,14 +62,30 @@ SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
 SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"jsonschema_rs"}
 """What the SDK may import inside functions; the kit imports what its extras bring."""
 
-PLUGIN_LIBRARIES: Final = frozenset({"amplifier_kit", "amplifier_sdk", "anyio", "attrs"})
+PLUGIN_LIBRARIES: Final = frozenset(
+    {"amplifier_kit", "amplifier_sdk", "anyio", "attrs"}
+)
 """What a plugin has through the SDK, whose contracts are written in them; the rest it requires itself."""
 
 KERNEL_LIBRARIES: Final = frozenset({"anyio", "attrs", "pluggy"})
-KERNEL_LAZY_LIBRARIES: Final = KERNEL_LIBRARIES | {"cattrs", "jsonschema_rs", "structlog"}
+KERNEL_LAZY_LIBRARIES: Final = KERNEL_LIBRARIES | {
+    "cattrs",
+    "jsonschema_rs",
+    "structlog",
+}
 
 FLOORS: Final = (
-    {"cancellation", "capabilities", "channels", "cleanups", "clock", "groups", "reports", "resources", "spans"},
+    {
+        "cancellation",
+        "capabilities",
+        "channels",
+        "cleanups",
+        "clock",
+        "groups",
+        "reports",
+        "resources",
+        "spans",
+    },
     {"budgets", "plans"},
     {"hooks", "modules"},
     {"turn"},
@@ -74,7 +95,10 @@ FLOORS: Final = (
 """The kernel's rooms from the ground up; each imports only from below and, without cycles, its own floor."""
 
 LOOKS_UP: Final = {
-    ("coordinator", "sessions"): "for types: a module written for the original finds its session there",
+    (
+        "coordinator",
+        "sessions",
+    ): "for types: a module written for the original finds its session there",
 }
 """Each import from a higher floor, with its reason; none runs when a module is imported."""
 
@@ -88,7 +112,11 @@ def _inside_any(name: str, packages: Iterable[str]) -> bool:
 
 
 def _is_project(name: Import) -> bool:
-    return name.root in {"amplifier", "amplifier_kit", "amplifier_sdk"} or name.root.startswith("amplifier_module_")
+    return name.root in {
+        "amplifier",
+        "amplifier_kit",
+        "amplifier_sdk",
+    } or name.root.startswith("amplifier_module_")
 
 
 def _breach(file: SourceFile, name: Import, rule: str) -> str:
@@ -116,9 +144,15 @@ def test_a_layer_imports_only_itself_and_what_lies_below(package: str) -> None:
         ("amplifier.kernel", KERNEL_LIBRARIES, KERNEL_LAZY_LIBRARIES),
     ],
 )
-def test_a_ground_layer_uses_few_libraries(package: str, at_the_top: frozenset[str], anywhere: frozenset[str]) -> None:
+def test_a_ground_layer_uses_few_libraries(
+    package: str, at_the_top: frozenset[str], anywhere: frozenset[str]
+) -> None:
     breaches = [
-        _breach(file, name, f"at the top {sorted(at_the_top)}, inside functions {sorted(anywhere)}")
+        _breach(
+            file,
+            name,
+            f"at the top {sorted(at_the_top)}, inside functions {sorted(anywhere)}",
+        )
         for file in root_files()
         if is_inside(file.module, package)
         for name in file.imports
@@ -133,13 +167,16 @@ def _rooms(*, when_imported: bool = False) -> dict[str, set[str]]:
     """Return what each room of the kernel imports of the others, as a rule also inside functions and for types."""
     rooms: dict[str, set[str]] = {}
     for file in root_files():
-        if file.module == "amplifier.kernel" or not is_inside(file.module, "amplifier.kernel"):
+        if file.module == "amplifier.kernel" or not is_inside(
+            file.module, "amplifier.kernel"
+        ):
             continue
         room = file.module.split(".")[2]
         rooms.setdefault(room, set()).update(
             name.name.split(".")[2]
             for name in file.imports
-            if is_inside(name.name, "amplifier.kernel") and name.name != "amplifier.kernel"
+            if is_inside(name.name, "amplifier.kernel")
+            and name.name != "amplifier.kernel"
             if not (when_imported and (name.lazy or name.typing_only))
         )
     return rooms
@@ -202,11 +239,17 @@ def _foreign_imports(plugin: Path) -> Iterator[str]:
             if name.is_stdlib or name.root in own | PLUGIN_LIBRARIES:
                 continue
             if _is_project(name) or not distributions_of(name.root) & required:
-                yield _breach(file, name, f"a plugin imports {sorted(PLUGIN_LIBRARIES)}, itself and what it requires")
+                yield _breach(
+                    file,
+                    name,
+                    f"a plugin imports {sorted(PLUGIN_LIBRARIES)}, itself and what it requires",
+                )
 
 
 def _required(plugin: Path) -> set[str]:
-    return {canonicalize_name(requirement.name) for requirement in requirements_of(plugin)}
+    return {
+        canonicalize_name(requirement.name) for requirement in requirements_of(plugin)
+    }
 
 
 def test_plugins_import_the_sdk_and_what_they_require() -> None:

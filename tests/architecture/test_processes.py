@@ -14,31 +14,63 @@ STARTERS: Final[Mapping[str, str]] = {
     PYTHONS: "the one way to start a child Python",
     "src/amplifier_kit/processes/_spawn.py": "the command of a process tree, in the keeping process",
     "src/amplifier_kit/processes/_processtable.py": "macOS has no other way to list processes",
-    PLUGINS + "provider-azure-openai/src/amplifier_module_provider_azure_openai/tokens.py": "the person's command",
-    PLUGINS + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "pip or uv, killed with the child",
+    PLUGINS
+    + "provider-azure-openai/src/amplifier_module_provider_azure_openai/tokens.py": "the person's command",
+    PLUGINS
+    + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "pip or uv, killed with the child",
     "src/amplifier/cli/config.py": "the person's editor",
     "src/amplifier/cli/trace.py": "the person's browser",
 }
 """The files that start programs."""
 
-SEARCHERS: Final = {"src/amplifier_kit/processes/programs.py": "the one search for programs"}
+SEARCHERS: Final = {
+    "src/amplifier_kit/processes/programs.py": "the one search for programs"
+}
 INTERPRETERS: Final[Mapping[str, str]] = {
     PYTHONS: "the one way to start a child Python",
     "src/amplifier_kit/processes/programs.py": "the folder of this environment's programs",
     "src/amplifier/app/doctor/environment.py": "tells it",
     "src/amplifier/app/sources/installers.py": "tells uv which environment to install into",
-    PLUGINS + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "tells uv, and the person",
-    PLUGINS + "provider-local/src/amplifier_module_provider_local/server.py": "tells the person",
+    PLUGINS
+    + "provider-local/src/amplifier_module_provider_local/_fetch_child.py": "tells uv, and the person",
+    PLUGINS
+    + "provider-local/src/amplifier_module_provider_local/server.py": "tells the person",
 }
 """The files that name this interpreter."""
 
 FORMS: Final = ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")
 STARTS: Final = frozenset(
     {
-        *("subprocess.Popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output"),
-        *("subprocess.getoutput", "subprocess.getstatusoutput", "anyio.open_process", "anyio.run_process"),
-        *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork"),
-        *("pty.spawn", "os.startfile", "click.edit", "click.launch", "click.echo_via_pager", "webbrowser.open"),
+        *(
+            "subprocess.Popen",
+            "subprocess.run",
+            "subprocess.call",
+            "subprocess.check_call",
+            "subprocess.check_output",
+        ),
+        *(
+            "subprocess.getoutput",
+            "subprocess.getstatusoutput",
+            "anyio.open_process",
+            "anyio.run_process",
+        ),
+        *(
+            "os.system",
+            "os.popen",
+            "os.posix_spawn",
+            "os.posix_spawnp",
+            "os.fork",
+            "os.forkpty",
+            "pty.fork",
+        ),
+        *(
+            "pty.spawn",
+            "os.startfile",
+            "click.edit",
+            "click.launch",
+            "click.echo_via_pager",
+            "webbrowser.open",
+        ),
         *(
             f"os.{kind}{form}"
             for kind in ("exec", "spawn")
@@ -47,7 +79,14 @@ STARTS: Final = frozenset(
     }
 )
 MODULES: Final = frozenset(
-    {"multiprocessing", "concurrent.futures.process", "anyio.to_process", "anyio.to_interpreter", "webbrowser", "pty"}
+    {
+        "multiprocessing",
+        "concurrent.futures.process",
+        "anyio.to_process",
+        "anyio.to_interpreter",
+        "webbrowser",
+        "pty",
+    }
 )
 
 
@@ -57,7 +96,9 @@ def _uses(file: SourceFile) -> Iterator[str]:
     yield from names.values()
     nodes: list[ast.AST] = [file.tree]
     for node in nodes:
-        nodes += [child for child in ast.iter_child_nodes(node) if child not in _types(node)]
+        nodes += [
+            child for child in ast.iter_child_nodes(node) if child not in _types(node)
+        ]
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             yield f"{names.get(node.value.id, node.value.id)}.{node.attr}"
 

@@ -20,9 +20,14 @@ PUBLIC: Final = tuple(file for file in source_files() if file.is_public)
 LAZY: Final = tuple(
     file
     for file in PUBLIC
-    if file.is_package and any(isinstance(n, ast.Name) and n.id == "__getattr__" for n in ast.walk(file.tree))
+    if file.is_package
+    and any(
+        isinstance(n, ast.Name) and n.id == "__getattr__" for n in ast.walk(file.tree)
+    )
 )
-IMPORTED: Final = frozenset(name.name for file in source_files() for name in file.imports)
+IMPORTED: Final = frozenset(
+    name.name for file in source_files() for name in file.imports
+)
 MACHINERY: Final = frozenset({"annotations", "load_from"})
 TYPE_VARIABLES: Final = frozenset({"ParamSpec", "TypeVar", "TypeVarTuple"})
 
@@ -32,7 +37,9 @@ def _exported(file: SourceFile) -> list[str] | None:
         match node:
             case (
                 ast.Assign(targets=[ast.Name(id="__all__")], value=value)
-                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
+                | ast.AnnAssign(
+                    target=ast.Name(id="__all__"), value=ast.expr() as value
+                )
             ):
                 return list(ast.literal_eval(value))
             case _:
@@ -44,25 +51,52 @@ def _defined(file: SourceFile) -> Iterator[str]:
     """Yield the public names that a module defines; a package's also those it re-exports."""
     for node in file.tree.body:
         match node:
-            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+            case (
+                ast.ClassDef(name=name)
+                | ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+            ):
                 yield name
-            case ast.Assign(targets=targets, value=value) if not _is_type_variable(value):
-                yield from (target.id for target in targets if isinstance(target, ast.Name))
+            case ast.Assign(targets=targets, value=value) if not _is_type_variable(
+                value
+            ):
+                yield from (
+                    target.id for target in targets if isinstance(target, ast.Name)
+                )
             case ast.AnnAssign(target=ast.Name(id=name)):
                 yield name
             case ast.ImportFrom(names=names) if file.is_package:
-                yield from (alias.asname or alias.name for alias in names if alias.name not in MACHINERY)
+                yield from (
+                    alias.asname or alias.name
+                    for alias in names
+                    if alias.name not in MACHINERY
+                )
             case ast.If(test=ast.Name(id="TYPE_CHECKING"), body=body) if file in LAZY:
-                yield from (alias.asname or "" for n in body if isinstance(n, ast.ImportFrom) for alias in n.names)
-            case ast.If(test=ast.Name(id="TYPE_CHECKING"), orelse=[ast.Assign(), *_] as orelse):
+                yield from (
+                    alias.asname or ""
+                    for n in body
+                    if isinstance(n, ast.ImportFrom)
+                    for alias in n.names
+                )
+            case ast.If(
+                test=ast.Name(id="TYPE_CHECKING"), orelse=[ast.Assign(), *_] as orelse
+            ):
                 for other in (n for n in orelse if isinstance(n, ast.Assign)):
-                    yield from (target.id for target in other.targets if isinstance(target, ast.Name))
+                    yield from (
+                        target.id
+                        for target in other.targets
+                        if isinstance(target, ast.Name)
+                    )
             case _:
                 continue
 
 
 def _is_type_variable(value: ast.expr) -> bool:
-    return isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in TYPE_VARIABLES
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Name)
+        and value.func.id in TYPE_VARIABLES
+    )
 
 
 def _public(names: Iterator[str]) -> set[str]:
@@ -73,16 +107,29 @@ def _public(names: Iterator[str]) -> set[str]:
 def _order(name: str) -> tuple[int, list[tuple[int, str]]]:
     """Sort constants, then classes, then the rest, numbers by value: the order ruff keeps."""
     kind = 0 if name.isupper() and len(name) > 1 else 1 if name[0].isupper() else 2
-    return kind, [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
+    return kind, [
+        (int(part), "") if part.isdigit() else (0, part)
+        for part in re.split(r"(\d+)", name)
+    ]
 
 
 def _misstated(file: SourceFile) -> Iterator[str]:
     """Yield what `__all__` has too much or too little."""
     defined = _public(_defined(file))
     exported = set(_exported(file) or ()) - {"__version__"}
-    own_constants = {name for name in defined if name.isupper() and f"{file.module}.{name}" not in IMPORTED}
-    yield from (f"{file} exports {name}, which it does not define" for name in sorted(exported - defined))
-    yield from (f"{file} does not export {name}" for name in sorted(defined - exported - own_constants))
+    own_constants = {
+        name
+        for name in defined
+        if name.isupper() and f"{file.module}.{name}" not in IMPORTED
+    }
+    yield from (
+        f"{file} exports {name}, which it does not define"
+        for name in sorted(exported - defined)
+    )
+    yield from (
+        f"{file} does not export {name}"
+        for name in sorted(defined - exported - own_constants)
+    )
 
 
 def test_all_lists_exactly_the_public_names() -> None:
@@ -94,7 +141,9 @@ def _is_in_order(exported: list[str]) -> bool:
 
 
 def test_all_is_sorted_and_names_nothing_twice() -> None:
-    assert [str(file) for file in PUBLIC if not _is_in_order(_exported(file) or [])] == []
+    assert [
+        str(file) for file in PUBLIC if not _is_in_order(_exported(file) or [])
+    ] == []
 
 
 def test_the_roots_are_lazy() -> None:
@@ -121,7 +170,8 @@ def _table(file: SourceFile) -> dict[str, str]:
     tables = [
         ast.literal_eval(node.value)
         for node in file.tree.body
-        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(node.value, ast.Dict)
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and isinstance(node.value, ast.Dict)
     ]
     assert len(tables) == 1, "a lazy package has one table of names and homes"
     return {str(name): str(home) for name, home in tables[0].items()}
@@ -138,5 +188,8 @@ def test_every_name_of_a_lazy_package_loads(file: SourceFile) -> None:
 
 @pytest.mark.parametrize("file", LAZY, ids=str)
 def test_a_lazy_package_refuses_an_unknown_name(file: SourceFile) -> None:
-    with pytest.raises(AttributeError, match=f"module '{re.escape(file.module)}' has no attribute 'Sesion'"):
+    with pytest.raises(
+        AttributeError,
+        match=f"module '{re.escape(file.module)}' has no attribute 'Sesion'",
+    ):
         _ = import_module(file.module).Sesion

@@ -7,7 +7,13 @@ from zipfile import ZipFile
 
 import pytest
 
-from scripts.release import VersionMismatchError, common_version, install_order, main, write_version
+from scripts.release import (
+    VersionMismatchError,
+    common_version,
+    install_order,
+    main,
+    write_version,
+)
 from tests.architecture.source_tree import PLUGINS, ROOT, requirements_of
 
 
@@ -29,7 +35,10 @@ def test_all_distributions_have_the_version_of_the_root() -> None:
 def test_every_plugin_says_from_which_version_it_works() -> None:
     requirements = {plugin.name: requirements_of(plugin) for plugin in PLUGINS}
     bounds = {
-        name: str(one.specifier) for name, some in requirements.items() for one in some if one.name == "amplifier"
+        name: str(one.specifier)
+        for name, some in requirements.items()
+        for one in some
+        if one.name == "amplifier"
     }
 
     assert set(bounds.values()) == {">=0.1"}
@@ -39,7 +48,9 @@ def test_a_distribution_of_another_version_is_named(workspace: Path) -> None:
     project = workspace / "plugins" / "two" / "pyproject.toml"
     project.write_text('[project]\nname = "x"\nversion = "0.2.0"\n')
 
-    with pytest.raises(VersionMismatchError, match=r"0\.1\.0, that of two \(0\.2\.0\) is not"):
+    with pytest.raises(
+        VersionMismatchError, match=r"0\.1\.0, that of two \(0\.2\.0\) is not"
+    ):
         common_version(workspace)
 
 
@@ -47,10 +58,15 @@ def test_a_new_version_is_written_to_all_and_to_nothing_else(workspace: Path) ->
     write_version("1.0.0", workspace)
 
     assert common_version(workspace) == "1.0.0"
-    assert 'version = "9"' in (workspace / "plugins" / "one" / "pyproject.toml").read_text()
+    assert (
+        'version = "9"'
+        in (workspace / "plugins" / "one" / "pyproject.toml").read_text()
+    )
 
 
-def test_a_version_is_changed_only_when_asked(workspace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_version_is_changed_only_when_asked(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit, match=r"The version is 0\.1\.0, not 0\.2\.0"):
         main(["version", "0.2.0"], workspace)
     main(["version", "0.2.0", "--write"], workspace)
@@ -69,7 +85,11 @@ def test_what_is_no_version_is_refused(text: str, workspace: Path) -> None:
 
 def _wheel(folder: Path, name: str, *required: str) -> Path:
     path = folder / f"{name}-1.0-py3-none-any.whl"
-    headers = [f"Name: {name}", "Version: 1.0", *(f"Requires-Dist: {one}" for one in required)]
+    headers = [
+        f"Name: {name}",
+        "Version: 1.0",
+        *(f"Requires-Dist: {one}" for one in required),
+    ]
     with ZipFile(path, "w") as archive:
         archive.writestr(f"{name}-1.0.dist-info/METADATA", "\n".join(headers) + "\n")
     return path

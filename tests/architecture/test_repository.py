@@ -18,15 +18,34 @@ import yaml
 from tests.architecture.source_tree import PLUGINS, ROOT
 
 LOCK_FILES: Final = frozenset(
-    {"Pipfile.lock", "package-lock.json", "pdm.lock", "poetry.lock", "pylock.toml", "uv.lock"}
+    {
+        "Pipfile.lock",
+        "package-lock.json",
+        "pdm.lock",
+        "poetry.lock",
+        "pylock.toml",
+        "uv.lock",
+    }
 )
 REGISTRIES: Final = tuple(
     ".".join(parts).encode()  # joined here, or this file would name them
-    for parts in (("pypi", "org"), ("pythonhosted", "org"), ("npmjs", "org"), ("npmjs", "com"), ("debian", "org"))
+    for parts in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("debian", "org"),
+    )
 )
 WORKFLOWS: Final = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 ACTIONS: Final = sorted((ROOT / ".github").rglob("*.yml"))
-PAGES: Final = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CODE_OF_CONDUCT.md", "CHANGELOG.md")
+PAGES: Final = (
+    "README.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
+    "CHANGELOG.md",
+)
 
 
 def _tracked() -> list[Path]:
@@ -37,7 +56,9 @@ def _tracked() -> list[Path]:
         capture_output=True,
         text=True,
     ).stdout
-    return [path for name in listed.split("\0") if name and (path := ROOT / name).is_file()]
+    return [
+        path for name in listed.split("\0") if name and (path := ROOT / name).is_file()
+    ]
 
 
 @pytest.mark.process
@@ -58,8 +79,16 @@ def test_no_file_names_a_registry() -> None:
 
 
 def _missing_of(plugin: Path) -> list[str]:
-    wanted = (f"src/{plugin.name.replace('-', '_')}/py.typed", "README.md", "tests/test_*.py")
-    return [f"{plugin.name}/{pattern}" for pattern in wanted if not any(plugin.glob(pattern))]
+    wanted = (
+        f"src/{plugin.name.replace('-', '_')}/py.typed",
+        "README.md",
+        "tests/test_*.py",
+    )
+    return [
+        f"{plugin.name}/{pattern}"
+        for pattern in wanted
+        if not any(plugin.glob(pattern))
+    ]
 
 
 def test_plugins_are_typed_described_and_tested() -> None:
@@ -67,16 +96,29 @@ def test_plugins_are_typed_described_and_tested() -> None:
 
 
 def test_every_change_fragment_has_a_name_and_a_type() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["towncrier"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"][
+        "towncrier"
+    ]
     kinds = [kind["directory"] for kind in settings["type"]]
     named = re.compile(rf"\+[a-z0-9-]+\.({'|'.join(kinds)})\.md|README\.md")
 
-    assert [path.name for path in (ROOT / "changes").iterdir() if not named.fullmatch(path.name)] == []
+    assert [
+        path.name
+        for path in (ROOT / "changes").iterdir()
+        if not named.fullmatch(path.name)
+    ] == []
 
 
 def test_every_action_is_pinned_by_its_commit_and_names_its_version() -> None:
-    used = [line.strip() for path in ACTIONS for line in path.read_text("utf-8").splitlines() if "uses:" in line]
-    pinned = re.compile(r"(- )?uses: (\./\.github/\S+|[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)")
+    used = [
+        line.strip()
+        for path in ACTIONS
+        for line in path.read_text("utf-8").splitlines()
+        if "uses:" in line
+    ]
+    pinned = re.compile(
+        r"(- )?uses: (\./\.github/\S+|[\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+)"
+    )
 
     assert used
     assert [line for line in used if not pinned.fullmatch(line)] == []
@@ -97,13 +139,17 @@ def test_a_workflow_has_few_rights_and_ends(path: Path) -> None:
 def _sessions() -> Iterator[str]:
     """Yield the nox sessions that a workflow or CONTRIBUTING.md runs."""
     for path in (*WORKFLOWS, ROOT / "CONTRIBUTING.md"):
-        for words in re.findall(r"\bnox [-\w ]*?-s ([^`\n]+?)(?: -- |`|\n)", path.read_text("utf-8")):
+        for words in re.findall(
+            r"\bnox [-\w ]*?-s ([^`\n]+?)(?: -- |`|\n)", path.read_text("utf-8")
+        ):
             yield from re.findall(r"[a-z_]+", re.sub(r"-\$\w+|\([^)]*\)", "", words))
 
 
 def test_every_nox_session_that_is_named_exists() -> None:
     source = (ROOT / "noxfile.py").read_text("utf-8")
-    defined = set(re.findall(r"@nox\.session.*?^def (\w+)\(", source, re.DOTALL | re.MULTILINE))
+    defined = set(
+        re.findall(r"@nox\.session.*?^def (\w+)\(", source, re.DOTALL | re.MULTILINE)
+    )
     named = set(_sessions())
 
     assert {"lint", "tests", "docs", "nightly", "release"} <= named
@@ -113,12 +159,21 @@ def test_every_nox_session_that_is_named_exists() -> None:
 def _anchors(page: Path) -> set[str]:
     """Return the names that GitHub gives the headings of a page."""
     headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_what_a_root_page_links_to_exists(name: str) -> None:
-    links = re.findall(r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", (ROOT / name).read_text("utf-8"))
+    links = re.findall(
+        r"\]\((?!https?:)([^)#]+)(?:#([^)]+))?\)", (ROOT / name).read_text("utf-8")
+    )
 
     assert [path for path, _ in links if not (ROOT / path).exists()] == []
-    assert [f"{path}#{anchor}" for path, anchor in links if anchor and anchor not in _anchors(ROOT / path)] == []
+    assert [
+        f"{path}#{anchor}"
+        for path, anchor in links
+        if anchor and anchor not in _anchors(ROOT / path)
+    ] == []

@@ -23,15 +23,27 @@ GERUNDS: Final = frozenset(
     {
         *("amplifier.kernel.budgets.spending", "amplifier.kernel.sessions.keeping"),
         "amplifier.kernel.sessions.mounting",
-        *("amplifier.validation.behaviors._cancelling", "amplifier.validation.behaviors._module_mounting"),
-        *("amplifier.validation.behaviors._tool_running", "amplifier.validation.inspecting"),
-        *("amplifier.validation.loading", "amplifier.validation.trying", "amplifier.validation.validating"),
+        *(
+            "amplifier.validation.behaviors._cancelling",
+            "amplifier.validation.behaviors._module_mounting",
+        ),
+        *(
+            "amplifier.validation.behaviors._tool_running",
+            "amplifier.validation.inspecting",
+        ),
+        *(
+            "amplifier.validation.loading",
+            "amplifier.validation.trying",
+            "amplifier.validation.validating",
+        ),
     }
 )
 """Modules that are still called by a verb in -ing rather than by a noun; the list only gets shorter."""
 
 
-PRIVATE_IMPORTS: Final = ("amplifier.validation.inspecting imports amplifier.validation.behaviors._stage",)
+PRIVATE_IMPORTS: Final = (
+    "amplifier.validation.inspecting imports amplifier.validation.behaviors._stage",
+)
 """Imports of private modules from outside of their folder that remain; the list only gets shorter."""
 
 
@@ -45,7 +57,12 @@ def test_no_rooms_of_a_package_import_each_other_in_a_ring(package: str) -> None
 
 
 def test_a_ring_of_rooms_is_found_where_their_modules_have_none(tmp_path: Path) -> None:
-    names = {"app.a.one": "import app.b.one", "app.b.one": "", "app.b.two": "from app.a import two", "app.a.two": ""}
+    names = {
+        "app.a.one": "import app.b.one",
+        "app.b.one": "",
+        "app.b.two": "from app.a import two",
+        "app.a.two": "",
+    }
     files = []
     for number, (module, source) in enumerate(names.items()):
         (path := tmp_path / f"{number}.py").write_text(source)
@@ -56,19 +73,34 @@ def test_a_ring_of_rooms_is_found_where_their_modules_have_none(tmp_path: Path) 
 
 
 def test_a_private_module_is_imported_only_in_its_folder() -> None:
-    assert [found for found in private_imports(source_files()) if found not in PRIVATE_IMPORTS] == []
+    assert [
+        found
+        for found in private_imports(source_files())
+        if found not in PRIVATE_IMPORTS
+    ] == []
 
 
 def test_an_import_of_a_private_module_from_outside_is_found(tmp_path: Path) -> None:
     files = _tree(
-        tmp_path, **{"a._b": "", "a.c": "import a._b", "d": "from a._b import e", "a._f.g": "", "a.h": "import a._f.g"}
+        tmp_path,
+        **{
+            "a._b": "",
+            "a.c": "import a._b",
+            "d": "from a._b import e",
+            "a._f.g": "",
+            "a.h": "import a._f.g",
+        },
     )
 
     assert private_imports(files) == ["d imports a._b"]
 
 
 def test_no_further_module_is_called_by_a_verb_in_ing() -> None:
-    assert [file.module for file in source_files() if is_gerund(file.module) and file.module not in GERUNDS] == []
+    assert [
+        file.module
+        for file in source_files()
+        if is_gerund(file.module) and file.module not in GERUNDS
+    ] == []
 
 
 def _tree(folder: Path, **modules: str) -> Sequence[SourceFile]:
@@ -91,7 +123,10 @@ def test_a_ring_through_an_import_inside_a_function_is_found(tmp_path: Path) -> 
 
 def test_classes_of_one_name_are_found(tmp_path: Path) -> None:
     files = _tree(
-        tmp_path, a="class Call: ...\nclass _Own: ...", b="class Call: ...\nclass _Own: ...", c="class Other: ..."
+        tmp_path,
+        a="class Call: ...\nclass _Own: ...",
+        b="class Call: ...\nclass _Own: ...",
+        c="class Other: ...",
     )
 
     assert same_named_classes(files) == {"Call": ["a", "b"]}
@@ -107,7 +142,9 @@ def test_classes_of_one_name_are_found(tmp_path: Path) -> None:
         ("a.ring", False),
     ],
 )
-def test_a_module_named_by_a_verb_in_ing_is_found(module: str, *, expected: bool) -> None:
+def test_a_module_named_by_a_verb_in_ing_is_found(
+    module: str, *, expected: bool
+) -> None:
     assert is_gerund(module) is expected
 
 

@@ -21,7 +21,9 @@ import pytest
 from tests.architecture.source_tree import ROOT
 
 FILES: Final = tuple(sorted((ROOT / "tests" / "typing").glob("*.py")))
-EXPECTATION: Final = re.compile(r"# (?P<only>mypy )?error: (?P<codes>[\w-]+(?:, [\w-]+)*)$")
+EXPECTATION: Final = re.compile(
+    r"# (?P<only>mypy )?error: (?P<codes>[\w-]+(?:, [\w-]+)*)$"
+)
 
 Errors = Mapping[tuple[str, int], set[str]]
 
@@ -36,21 +38,55 @@ def _expected(*, by_mypy: bool) -> Errors:
 
 
 def _reported_by_mypy(cache: Path) -> Iterator[tuple[str, int, str]]:
-    command = [sys.executable, "-m", "mypy", "--output", "json", "--cache-dir", str(cache)]
-    result = subprocess.run([*command, *map(str, FILES)], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--output",
+        "json",
+        "--cache-dir",
+        str(cache),
+    ]
+    result = subprocess.run(
+        [*command, *map(str, FILES)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert result.stderr == ""
     for line in result.stdout.splitlines():
         report = json.loads(line)
-        if report["severity"] == "error" and Path(report["file"]).parent.name == "typing":
+        if (
+            report["severity"] == "error"
+            and Path(report["file"]).parent.name == "typing"
+        ):
             yield Path(report["file"]).name, report["line"], report["code"]
 
 
 def _reported_by_pyright() -> Iterator[tuple[str, int, str]]:
-    command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
-    result = subprocess.run([*command, *map(str, FILES)], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pyright",
+        "--outputjson",
+        "--pythonpath",
+        sys.executable,
+    ]
+    result = subprocess.run(
+        [*command, *map(str, FILES)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     for report in json.loads(result.stdout)["generalDiagnostics"]:
         if report["severity"] == "error":
-            yield Path(report["file"]).name, report["range"]["start"]["line"] + 1, report.get("rule", "syntax")
+            yield (
+                Path(report["file"]).name,
+                report["range"]["start"]["line"] + 1,
+                report.get("rule", "syntax"),
+            )
 
 
 def _by_line(reports: Iterator[tuple[str, int, str]]) -> Errors:
@@ -62,7 +98,9 @@ def _by_line(reports: Iterator[tuple[str, int, str]]) -> Errors:
 
 @pytest.mark.process
 @pytest.mark.timeout(240)
-def test_mypy_refuses_the_marked_lines_and_no_others(pytestconfig: pytest.Config) -> None:
+def test_mypy_refuses_the_marked_lines_and_no_others(
+    pytestconfig: pytest.Config,
+) -> None:
     reported = _by_line(_reported_by_mypy(pytestconfig.cache.mkdir("mypy")))
 
     assert reported == _expected(by_mypy=True)

@@ -115,12 +115,17 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     metadata = site / "cli_trials-1.0.dist-info"
     metadata.mkdir(parents=True)
     (site / "cli_trials.py").write_text(dedent(MODULES), "utf-8")
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: cli-trials\nVersion: 1.0\n", "utf-8")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: cli-trials\nVersion: 1.0\n", "utf-8"
+    )
     (metadata / "entry_points.txt").write_text(dedent(ENTRY_POINTS), "utf-8")
     monkeypatch.syspath_prepend(site)
-    monkeypatch.delitem(sys.modules, "cli_trials", raising=False)  # the one of the test before lies elsewhere
+    # the one of the test before lies elsewhere
+    monkeypatch.delitem(sys.modules, "cli_trials", raising=False)
     inherited = os.environ.get("PYTHONPATH")
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *([inherited] if inherited else [])]))
+    monkeypatch.setenv(
+        "PYTHONPATH", os.pathsep.join([str(site), *([inherited] if inherited else [])])
+    )
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "own"))
     monkeypatch.delenv("AMPLIFIER_DEBUG", raising=False)
@@ -130,7 +135,11 @@ def trials(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def threads_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
     """Forget threads that other tests abandoned in this process: a command ends the process beside its own."""
     abandoned, before = threads.abandoned, threads.abandoned()
-    monkeypatch.setattr(threads, "abandoned", lambda: tuple(thread for thread in abandoned() if thread not in before))
+    monkeypatch.setattr(
+        threads,
+        "abandoned",
+        lambda: tuple(thread for thread in abandoned() if thread not in before),
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -143,9 +152,16 @@ def untouched_log() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def _interruptible() -> Iterator[None]:
     """Hear signals, so that the commands do: what a script starts in the background inherits its deafness."""
-    ignored = [name for name in (signal.SIGINT, signal.SIGHUP) if signal.getsignal(name) is signal.SIG_IGN]
+    ignored = [
+        name
+        for name in (signal.SIGINT, signal.SIGHUP)
+        if signal.getsignal(name) is signal.SIG_IGN
+    ]
     for name in ignored:
-        signal.signal(name, signal.default_int_handler if name is signal.SIGINT else signal.SIG_DFL)
+        signal.signal(
+            name,
+            signal.default_int_handler if name is signal.SIGINT else signal.SIG_DFL,
+        )
     yield
     for name in ignored:
         signal.signal(name, signal.SIG_IGN)

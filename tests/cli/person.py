@@ -26,7 +26,8 @@ def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "shop/.git").mkdir(parents=True)
     monkeypatch.chdir(tmp_path / "shop")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.setattr(Keyring, "is_there", lambda _: False)  # this process may have opened the developer's already
+    # this process may have opened the developer's already
+    monkeypatch.setattr(Keyring, "is_there", lambda _: False)
     for variable in ("AMPLIFIER_HOME", "AMPLIFIER_OFFLINE", "AMPLIFIER_MODULES"):
         monkeypatch.delenv(variable, raising=False)
     return home

@@ -21,7 +21,17 @@ from click.testing import CliRunner, Result
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["BACKENDS", "PROGRAM", "Terminal", "call", "open_terminal", "read_until", "run", "start", "write_plan"]
+__all__ = [
+    "BACKENDS",
+    "PROGRAM",
+    "Terminal",
+    "call",
+    "open_terminal",
+    "read_until",
+    "run",
+    "start",
+    "write_plan",
+]
 
 PROGRAM: Final = (sys.executable, "-m", "amplifier")
 PATIENCE: Final = 30.0
@@ -40,10 +50,16 @@ def call(*arguments: str, expect: int = 0, input: str | None = None) -> Result:
 
 def write_plan(folder: Path, responses: Sequence[JSONValue], *modules: str) -> Path:
     """Write a plan whose provider is scripted, with some modules besides: tools, and providers by their prefix."""
-    scripted: JSONValue = {"module": "provider-scripted", "config": {"responses": responses}}
+    scripted: JSONValue = {
+        "module": "provider-scripted",
+        "config": {"responses": responses},
+    }
     plan: JSONValue = {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
-        "providers": [scripted, *(name for name in modules if name.startswith("provider-"))],
+        "providers": [
+            scripted,
+            *(name for name in modules if name.startswith("provider-")),
+        ],
         "tools": [name for name in modules if name.startswith("tool-")],
         "hooks": [name for name in modules if name.startswith("hooks-")],
     }
@@ -68,7 +84,9 @@ def run(*arguments: str, **options: str) -> subprocess.CompletedProcess[str]:
 
 
 @contextmanager
-def start(*arguments: str, ignored: Sequence[int] = (), **streams: int) -> Iterator[subprocess.Popen[bytes]]:
+def start(
+    *arguments: str, ignored: Sequence[int] = (), **streams: int
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command in a process group of its own; it is killed at the end of the block.
 
     Args:
@@ -78,8 +96,17 @@ def start(*arguments: str, ignored: Sequence[int] = (), **streams: int) -> Itera
     """
     code = "import os, signal, sys\nfor n in sys.argv[1].split(): signal.signal(int(n), signal.SIG_IGN)\n"
     code += "os.execv(sys.argv[2], sys.argv[2:])"
-    wrapper = [sys.executable, "-c", code, " ".join(str(int(number)) for number in ignored)] if ignored else []
-    given = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **streams}
+    wrapper = (
+        [sys.executable, "-c", code, " ".join(str(int(number)) for number in ignored)]
+        if ignored
+        else []
+    )
+    given = {
+        "stdin": subprocess.DEVNULL,
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        **streams,
+    }
     process = subprocess.Popen(
         [*wrapper, *PROGRAM, *arguments],
         stdin=given["stdin"],
@@ -152,11 +179,17 @@ class Terminal:
 
 
 @contextmanager
-def open_terminal(*command: str, environment: Mapping[str, str] | None = None) -> Iterator[Terminal]:
+def open_terminal(
+    *command: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Terminal]:
     """Start a command at a terminal of its own; its end hangs it up."""
     process, descriptor = pty.fork()
     if process == 0:  # the child: nothing but exec, since the parent may have threads
-        settings = {"TERM": "xterm", "PROMPT_TOOLKIT_NO_CPR": "1", **(environment or {})}
+        settings = {
+            "TERM": "xterm",
+            "PROMPT_TOOLKIT_NO_CPR": "1",
+            **(environment or {}),
+        }
         os.execve(command[0], command, {**os.environ, **settings})
     try:
         yield Terminal(process, descriptor)

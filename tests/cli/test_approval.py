@@ -11,20 +11,35 @@ from click.testing import CliRunner
 
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject
-from tests.cli.programs import BACKENDS, PROGRAM, Terminal, open_terminal, read_until, start, write_plan
+from tests.cli.programs import (
+    BACKENDS,
+    PROGRAM,
+    Terminal,
+    open_terminal,
+    read_until,
+    start,
+    write_plan,
+)
 
 pytestmark = pytest.mark.process
 
-SPEAK: JSONObject = {"deltas": ["I will speak."], "tool_calls": [{"name": "speak", "arguments": {}}]}
+SPEAK: JSONObject = {
+    "deltas": ["I will speak."],
+    "tool_calls": [{"name": "speak", "arguments": {}}],
+}
 CHOICE = "Your choice (deny after 20 s): "
 
 
 def a_plan(folder: Path, calls: int = 1) -> Path:
-    return write_plan(folder, [*[SPEAK] * calls, "The end."], "tool-trials", "hooks-asks")
+    return write_plan(
+        folder, [*[SPEAK] * calls, "The end."], "tool-trials", "hooks-asks"
+    )
 
 
 def _run(plan: Path, backend: str = "asyncio") -> AbstractContextManager[Terminal]:
-    return open_terminal(*PROGRAM, "run", "go", "--plan", str(plan), "--backend", backend)
+    return open_terminal(
+        *PROGRAM, "run", "go", "--plan", str(plan), "--backend", backend
+    )
 
 
 def test_a_person_allows_a_call_by_number_or_by_name(tmp_path: Path) -> None:
@@ -34,7 +49,11 @@ def test_a_person_allows_a_call_by_number_or_by_name(tmp_path: Path) -> None:
         seen = terminal.read_until(CHOICE)
         for way in ways:
             terminal.type(f"{way}\r")
-            answers.append(terminal.read_until(CHOICE if len(answers) < len(ways) - 1 else "The end."))
+            answers.append(
+                terminal.read_until(
+                    CHOICE if len(answers) < len(ways) - 1 else "The end."
+                )
+            )
 
         assert terminal.wait() == 0
     assert "I will speak." in seen
@@ -50,17 +69,25 @@ def test_a_person_allows_a_call_by_number_or_by_name(tmp_path: Path) -> None:
 
 
 @BACKENDS
-def test_a_person_denies_a_call_by_answer_or_by_leaving(tmp_path: Path, backend: str) -> None:
+def test_a_person_denies_a_call_by_answer_or_by_leaving(
+    tmp_path: Path, backend: str
+) -> None:
     ways = ["3\r", "Deny\r", "d\r", "\x04"]
     answers: list[str] = []
     with _run(a_plan(tmp_path, calls=len(ways)), backend) as terminal:
         terminal.read_until(CHOICE)
         for way in ways:
             terminal.type(way)
-            answers.append(terminal.read_until(CHOICE if len(answers) < len(ways) - 1 else "The end."))
+            answers.append(
+                terminal.read_until(
+                    CHOICE if len(answers) < len(ways) - 1 else "The end."
+                )
+            )
 
         assert terminal.wait() == 0
-    assert ["Denied by approval: User denied: Shall it?" in answer for answer in answers] == [True] * len(ways)
+    assert [
+        "Denied by approval: User denied: Shall it?" in answer for answer in answers
+    ] == [True] * len(ways)
     assert "printed by a tool" not in "".join(answers)
 
 
@@ -110,8 +137,12 @@ def test_ctrl_c_at_the_question_cancels_the_turn(tmp_path: Path, backend: str) -
 
 @BACKENDS
 def test_the_chat_goes_on_after_a_question(tmp_path: Path, backend: str) -> None:
-    plan = write_plan(tmp_path, [SPEAK, "one", SPEAK, "two"], "tool-trials", "hooks-asks")
-    with open_terminal(*PROGRAM, "chat", "--plan", str(plan), "--backend", backend) as terminal:
+    plan = write_plan(
+        tmp_path, [SPEAK, "one", SPEAK, "two"], "tool-trials", "hooks-asks"
+    )
+    with open_terminal(
+        *PROGRAM, "chat", "--plan", str(plan), "--backend", backend
+    ) as terminal:
         terminal.read_prompt()
         terminal.type("a\r")
         terminal.read_until(CHOICE)
@@ -135,9 +166,20 @@ sys.exit(subprocess.run(sys.argv[2:], input="go", text=True, stdout=output).retu
 """
 
 
-def test_the_terminal_is_asked_though_input_and_output_are_pipes(tmp_path: Path) -> None:
+def test_the_terminal_is_asked_though_input_and_output_are_pipes(
+    tmp_path: Path,
+) -> None:
     output = tmp_path / "answer.txt"
-    command = (sys.executable, "-c", PIPED, str(output), *PROGRAM, "run", "--plan", str(a_plan(tmp_path)))
+    command = (
+        sys.executable,
+        "-c",
+        PIPED,
+        str(output),
+        *PROGRAM,
+        "run",
+        "--plan",
+        str(a_plan(tmp_path)),
+    )
     with open_terminal(*command) as terminal:
         terminal.read_until(CHOICE)
         terminal.type("1\r")
@@ -146,11 +188,24 @@ def test_the_terminal_is_asked_though_input_and_output_are_pipes(tmp_path: Path)
     assert output.read_text("utf-8").endswith("The end.\n")
 
 
-def test_a_command_in_the_background_of_its_terminal_asks_nobody(tmp_path: Path) -> None:
+def test_a_command_in_the_background_of_its_terminal_asks_nobody(
+    tmp_path: Path,
+) -> None:
     program = "import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:], process_group=0).returncode)"
-    command = (sys.executable, "-c", program, *PROGRAM, "run", "go", "--plan", str(a_plan(tmp_path)))
+    command = (
+        sys.executable,
+        "-c",
+        program,
+        *PROGRAM,
+        "run",
+        "go",
+        "--plan",
+        str(a_plan(tmp_path)),
+    )
     with open_terminal(*command) as terminal:
-        terminal.read_until("Nobody can be asked: the command runs in the background of its terminal")
+        terminal.read_until(
+            "Nobody can be asked: the command runs in the background of its terminal"
+        )
         terminal.read_until("The end.")
 
         assert terminal.wait() == 0
@@ -158,16 +213,24 @@ def test_a_command_in_the_background_of_its_terminal_asks_nobody(tmp_path: Path)
 
 def test_without_a_terminal_what_needs_approval_is_denied(tmp_path: Path) -> None:
     with start("run", "go", "--plan", str(a_plan(tmp_path))) as process:
-        told = read_until(process.stderr, "--accept-edits allows edits of files, --yes whatever is asked")
+        told = read_until(
+            process.stderr,
+            "--accept-edits allows edits of files, --yes whatever is asked",
+        )
         answer = read_until(process.stdout, "The end.")
 
         assert process.wait() == 0
-    assert "Denied by approval: Nobody can be asked: there is no terminal to ask at; --accept-edits" in told
+    assert (
+        "Denied by approval: Nobody can be asked: there is no terminal to ask at; --accept-edits"
+        in told
+    )
     assert "printed" not in told + answer
 
 
 def test_yes_allows_what_is_asked_and_tells_it(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["run", "go", "--yes", "--plan", str(a_plan(tmp_path))])
+    result = CliRunner().invoke(
+        main, ["run", "go", "--yes", "--plan", str(a_plan(tmp_path))]
+    )
 
     assert result.exit_code == 0
     assert "printed by a tool" in result.stderr

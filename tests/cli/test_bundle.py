@@ -24,7 +24,9 @@ You try.
 @pytest.fixture(autouse=True)
 def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The person's own folder, with a bundle; the working directory is an empty project."""
-    install_ours(site, "loop-basic", "context-simple", "provider-scripted", "provider-local")
+    install_ours(
+        site, "loop-basic", "context-simple", "provider-scripted", "provider-local"
+    )
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
     monkeypatch.chdir(project)
@@ -38,7 +40,11 @@ def test_a_bundle_is_listed_chosen_and_left(own: Path) -> None:
     assert "no bundle is active" in call("bundle", "show", expect=1).stderr
     call("bundle", "use", "crate")
     assert call("bundle", "current").stdout == "crate\n"
-    assert call("bundle", "list").stdout.splitlines()[1].split()[:3] == ["*", "crate", "user"]
+    assert call("bundle", "list").stdout.splitlines()[1].split()[:3] == [
+        "*",
+        "crate",
+        "user",
+    ]
     assert json.loads(call("bundle", "list", "--json").stdout) == [
         {
             "name": "crate",
@@ -53,15 +59,23 @@ def test_a_bundle_is_listed_chosen_and_left(own: Path) -> None:
     assert call("run", "hello", "--no-keep").stdout == "from the crate\n"
     call("bundle", "clear")
     assert "No bundle is active" in call("bundle", "current").stderr
-    assert call("run", "hello", "--no-keep", "--bundle", "crate").stdout == "from the crate\n"
+    assert (
+        call("run", "hello", "--no-keep", "--bundle", "crate").stdout
+        == "from the crate\n"
+    )
     call("run", "hello", "--bundle", "crate", "--profile", "x", expect=2)
 
 
 def test_a_profile_that_is_chosen_takes_the_place_of_the_bundle(own: Path) -> None:
     (own / "profiles").mkdir()
-    (own / "profiles/dev.md").write_text("---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n")
+    (own / "profiles/dev.md").write_text(
+        "---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n"
+    )
     call("bundle", "use", "crate")
-    assert "No profile is active, but the bundle crate." in call("profile", "current").stderr
+    assert (
+        "No profile is active, but the bundle crate."
+        in call("profile", "current").stderr
+    )
     call("profile", "use", "dev")
     assert "No bundle is active" in call("bundle", "current").stderr
     assert call("profile", "current").stdout == "dev\n"
@@ -69,13 +83,19 @@ def test_a_profile_that_is_chosen_takes_the_place_of_the_bundle(own: Path) -> No
 
 def test_where_another_scope_wins_it_is_told(own: Path) -> None:
     call("config", "set", "profile.active", "none", "--scope", "project")
-    assert "another choice wins" in call("bundle", "use", str(own / "bundles/crate.md")).stderr
+    assert (
+        "another choice wins"
+        in call("bundle", "use", str(own / "bundles/crate.md")).stderr
+    )
 
 
 def test_a_bundle_is_shown_and_checked() -> None:
     shown = call("bundle", "show", "crate").stdout
     assert shown.startswith("bundle:crate 3\nFor trials.\nchain: bundle:crate\n")
-    assert json.loads(call("bundle", "show", "crate", "--json").stdout)["name"] == "bundle:crate"
+    assert (
+        json.loads(call("bundle", "show", "crate", "--json").stdout)["name"]
+        == "bundle:crate"
+    )
     assert "No problem" in call("bundle", "validate", "crate").stderr
     Path("odd.yaml").write_text("bundle: {nam: x}\n")
     told = call("bundle", "validate", "./odd.yaml", expect=1).stdout
@@ -99,7 +119,9 @@ def test_a_bundle_is_added_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_bundle_of_a_repository_is_brought_up_to_date_once_the_person_agreed(tmp_path: Path) -> None:
+def test_a_bundle_of_a_repository_is_brought_up_to_date_once_the_person_agreed(
+    tmp_path: Path,
+) -> None:
     first = commit(tmp_path / "lib", {"bundle.yaml": "tools: [tool-trials]\n"})
     source = f"git+file://{tmp_path / 'lib'}@main"
     assert call("bundle", "update").stderr == "No source is pinned.\n"

@@ -22,15 +22,25 @@ def _calling(name: str, **arguments: JSONValue) -> JSONObject:
     return {"deltas": ["begin"], "tool_calls": [{"name": name, "arguments": arguments}]}
 
 
-def _chat(plan: Path, *arguments: str, backend: str = "asyncio") -> AbstractContextManager[Terminal]:
-    return open_terminal(*PROGRAM, "chat", "--plan", str(plan), "--backend", backend, *arguments)
+def _chat(
+    plan: Path, *arguments: str, backend: str = "asyncio"
+) -> AbstractContextManager[Terminal]:
+    return open_terminal(
+        *PROGRAM, "chat", "--plan", str(plan), "--backend", backend, *arguments
+    )
 
 
 @BACKENDS
-def test_lines_are_turns_of_one_session_and_those_typed_meanwhile_are_queued(tmp_path: Path, backend: str) -> None:
+def test_lines_are_turns_of_one_session_and_those_typed_meanwhile_are_queued(
+    tmp_path: Path, backend: str
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "one", "two", "three"], "tool-trials")
+    plan = write_plan(
+        tmp_path,
+        [_calling("receive", path=str(pipe)), "one", "two", "three"],
+        "tool-trials",
+    )
 
     with _chat(plan, backend=backend) as terminal:
         terminal.read_prompt()
@@ -50,7 +60,9 @@ def test_lines_are_turns_of_one_session_and_those_typed_meanwhile_are_queued(tmp
 
 
 @BACKENDS
-def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path, backend: str) -> None:
+def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(
+    tmp_path: Path, backend: str
+) -> None:
     plan = write_plan(tmp_path, [_calling("wait"), "still here"], "tool-trials")
 
     with _chat(plan, backend=backend) as terminal:
@@ -71,7 +83,9 @@ def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path, backend: str
 
 
 @BACKENDS
-def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(tmp_path: Path, backend: str) -> None:
+def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(
+    tmp_path: Path, backend: str
+) -> None:
     with _chat(write_plan(tmp_path, ["never"]), backend=backend) as terminal:
         terminal.read_prompt()
         os.kill(terminal.process, signal.SIGTERM)
@@ -96,8 +110,12 @@ def test_ctrl_c_at_the_prompt_drops_the_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
-def test_what_fails_and_what_is_mistyped_ends_no_chat(tmp_path: Path, debug: bool) -> None:
-    plan = write_plan(tmp_path, [{"deltas": ["half"], "error": "out of paper"}, "about a path"])
+def test_what_fails_and_what_is_mistyped_ends_no_chat(
+    tmp_path: Path, debug: bool
+) -> None:
+    plan = write_plan(
+        tmp_path, [{"deltas": ["half"], "error": "out of paper"}, "about a path"]
+    )
 
     with _chat(plan, *(["--debug"] if debug else [])) as terminal:
         terminal.read_prompt()
@@ -117,7 +135,9 @@ def test_what_fails_and_what_is_mistyped_ends_no_chat(tmp_path: Path, debug: boo
     assert ("Traceback" in told) is debug
 
 
-def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(
+    tmp_path: Path,
+) -> None:
     with _chat(write_plan(tmp_path, [], "hooks-missing")) as terminal:
         terminal.read_until("Error: Module 'hooks-missing': not found")
 
@@ -129,7 +149,8 @@ def test_a_terminal_that_hangs_up_ends_the_chat(tmp_path: Path) -> None:
         terminal.read_prompt()
         terminal.hang_up()
 
-        assert terminal.wait() > 0  # which code it is depends on whether the signal or the end of input comes first
+        # which code it is depends on whether the signal or the end of input comes first
+        assert terminal.wait() > 0
 
 
 WITHOUT = "import sys\nsys.modules['prompt_toolkit'] = None\nfrom amplifier.cli import main\nmain()"
@@ -137,7 +158,9 @@ WITHOUT = "import sys\nsys.modules['prompt_toolkit'] = None\nfrom amplifier.cli 
 
 def test_the_bare_command_at_a_terminal_is_the_chat_and_names_the_extra() -> None:
     with open_terminal(sys.executable, "-c", WITHOUT) as terminal:
-        terminal.read_until("a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'")
+        terminal.read_until(
+            "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'"
+        )
 
         assert terminal.wait() == 1
 

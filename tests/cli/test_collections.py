@@ -30,7 +30,9 @@ def acme(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["install", "add"])
-def test_a_collection_is_installed_listed_shown_verified_and_removed(acme: Path, own: Path, verb: str) -> None:
+def test_a_collection_is_installed_listed_shown_verified_and_removed(
+    acme: Path, own: Path, verb: str
+) -> None:
     assert "installed acme 1.0" in call("collection", verb, str(acme)).stdout
     listed = answer("collection", "list")
     assert isinstance(listed, list)
@@ -41,7 +43,12 @@ def test_a_collection_is_installed_listed_shown_verified_and_removed(acme: Path,
     assert "acme" in call("collection", "list").stdout
     shown = call("collection", "show", "acme").stdout
     assert "Of Acme \\x7f." in shown
-    for line in ("profiles/a.md", "context/notes.md", "modules/tool-acme/pyproject.toml", "requires: foundation >=1"):
+    for line in (
+        "profiles/a.md",
+        "context/notes.md",
+        "modules/tool-acme/pyproject.toml",
+        "requires: foundation >=1",
+    ):
         assert line in shown
     assert call("collection", "verify").stdout == "sound: acme\n"
     call("collection", "remove", "acme")
@@ -63,7 +70,9 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     assert "'amplifier collection accept acme' keeps it as it is" in told
     verdicts = answer("collection", "verify", "acme", expect=1)
     assert isinstance(verdicts, list)
-    assert [sorted(verdict) for verdict in verdicts] == [["name", "path", "reason", "state"]]
+    assert [sorted(verdict) for verdict in verdicts] == [
+        ["name", "path", "reason", "state"]
+    ]
     assert call("collection", "update", "--check-only").stdout == "would change acme\n"
     restored = call("collection", "update", "acme")
     assert restored.stdout == "restored acme\n"
@@ -74,8 +83,13 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
 def test_a_collection_that_was_edited_is_accepted(acme: Path, own: Path) -> None:
     call("collection", "install", str(acme))
     assert "nothing to accept" in call("collection", "accept", "acme", expect=1).stderr
-    write(own / "collections/acme/profiles/a.md", "---\nprofile: {name: a}\n---\nMine.\n")
-    assert "amplifier collection accept acme" in call("profile", "show", "acme:a", expect=1).stderr
+    write(
+        own / "collections/acme/profiles/a.md", "---\nprofile: {name: a}\n---\nMine.\n"
+    )
+    assert (
+        "amplifier collection accept acme"
+        in call("profile", "show", "acme:a", expect=1).stderr
+    )
     told = call("collection", "accept", "acme").stderr
     assert "acme is your own now" in told
     assert f"'amplifier collection install {acme} --force'" in told
@@ -106,18 +120,29 @@ def test_a_project_s_collection(acme: Path) -> None:
     ("arguments", "told"),
     [
         (("collection", "install", "nowhere"), "no such collection"),
-        (("collection", "install", "git+https://me:s3cret@git.example/x"), "it holds credentials"),
-        (("collection", "install", "git+https://git.example/x", "--offline"), "working offline"),
+        (
+            ("collection", "install", "git+https://me:s3cret@git.example/x"),
+            "it holds credentials",
+        ),
+        (
+            ("collection", "install", "git+https://git.example/x", "--offline"),
+            "working offline",
+        ),
         (("collection", "show", "foundatio"), "did you mean 'foundation'"),
         (("collection", "remove", "foundation"), "no such collection is installed"),
         (("module", "add", "tool-x", "-s", "git+ext::sh"), "git is asked by"),
-        (("module", "add", "tool-x", "-s", "git+https://git.example/x", "--offline"), "working offline"),
+        (
+            ("module", "add", "tool-x", "-s", "git+https://git.example/x", "--offline"),
+            "working offline",
+        ),
         (("module", "remove", "tool-x"), "no settings name it"),
         (("module", "update", "tool-x"), "no layer names a source"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_an_error_is_one_line_with_a_reason(arguments: tuple[str, ...], told: str) -> None:
+def test_an_error_is_one_line_with_a_reason(
+    arguments: tuple[str, ...], told: str
+) -> None:
     stderr = call(*arguments, expect=1).stderr
 
     assert told in stderr
@@ -129,7 +154,9 @@ def test_an_error_is_one_line_with_a_reason(arguments: tuple[str, ...], told: st
 
 
 @pytest.mark.process
-def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path) -> None:
+def test_a_module_is_added_traced_updated_and_removed(
+    tmp_path: Path, own: Path
+) -> None:
     first = commit(tmp_path / "tool", TOOL_FILES)
     source = f"git+file://{tmp_path / 'tool'}@main"
     assert "No source is pinned" in call("module", "update").stderr
@@ -139,10 +166,15 @@ def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path)
 
     why = call("module", "why", "tool-acme").stdout.splitlines()
     assert [line.split()[0] for line in why if line.startswith("*")] == ["*"]
-    assert next(line for line in why if line.startswith("*")).split()[1:3] == ["settings", "(user)"]
+    assert next(line for line in why if line.startswith("*")).split()[1:3] == [
+        "settings",
+        "(user)",
+    ]
     traced = answer("module", "why", "tool-acme")
     assert isinstance(traced, dict)
-    assert [layer["layer"] for layer in traced["layers"] if layer["used"]] == ["settings (user)"]
+    assert [layer["layer"] for layer in traced["layers"] if layer["used"]] == [
+        "settings (user)"
+    ]
     assert answer("module", "show", "tool-acme")["commit"] == first  # type: ignore[index]  # an object
     assert f"commit: {first}" in call("module", "show", "tool-acme").stdout
 
@@ -151,19 +183,39 @@ def test_a_module_is_added_traced_updated_and_removed(tmp_path: Path, own: Path)
     assert looked.stdout == f"would change {source}\n"
     assert f"  {first} sha256:" in looked.stderr
     assert f"  -> {second} sha256:" in looked.stderr
-    assert "nothing was changed" in call("module", "update", expect=1, input="n\n").stderr
+    assert (
+        "nothing was changed" in call("module", "update", expect=1, input="n\n").stderr
+    )
     call("module", "update", expect=1, input="")
     assert answer("module", "show", "tool-acme")["commit"] == first  # type: ignore[index]  # an object
     changes = answer("module", "update", "tool-acme", "--yes")
     assert isinstance(changes, list)
     (updated,) = changes
-    assert sorted(updated) == ["after", "before", "changed", "hash_after", "hash_before", "source"]
-    assert (updated["source"], updated["before"], updated["after"], updated["changed"]) == (source, first, second, True)
+    assert sorted(updated) == [
+        "after",
+        "before",
+        "changed",
+        "hash_after",
+        "hash_before",
+        "source",
+    ]
+    assert (
+        updated["source"],
+        updated["before"],
+        updated["after"],
+        updated["changed"],
+    ) == (source, first, second, True)
     assert updated["hash_before"] != updated["hash_after"]
     assert call("module", "update").stdout == f"unchanged {source}\n"
     call("module", "remove", "tool-acme")
-    assert "cannot be used: no layer has it" in call("module", "why", "tool-acme", expect=1).stderr
-    assert answer("module", "add", "tool-acme", "-s", source, "--scope", "local")["commit"] == second  # type: ignore[index]  # an object
+    assert (
+        "cannot be used: no layer has it"
+        in call("module", "why", "tool-acme", expect=1).stderr
+    )
+    assert (
+        answer("module", "add", "tool-acme", "-s", source, "--scope", "local")["commit"]  # type: ignore[index]  # an object
+        == second
+    )
 
 
 def test_a_module_of_a_collection_is_shown(acme: Path) -> None:
@@ -175,11 +227,15 @@ def test_a_module_of_a_collection_is_shown(acme: Path) -> None:
 def test_a_refused_source_is_shown_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AMPLIFIER_MODULE_TOOL_ACME", "git+http://git.example/x")
 
-    assert "cannot be used: refused" in call("module", "why", "tool-acme", expect=1).stderr
+    assert (
+        "cannot be used: refused" in call("module", "why", "tool-acme", expect=1).stderr
+    )
 
 
 @pytest.mark.process
-def test_a_package_is_installed_only_with_consent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_is_installed_only_with_consent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     ran = tmp_path / "ran"
     write(tmp_path / "bin/uv", f'#!/bin/sh\necho "$@" > "{ran}"\nexit 4\n').chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")

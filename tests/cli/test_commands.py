@@ -21,7 +21,11 @@ def test_without_a_terminal_the_bare_command_prints_its_help() -> None:
 
     assert result.exit_code == 0
     assert result.stdout.startswith("Usage: ")
-    assert [name for name in ("chat", "module", "run", "version") if name not in result.stdout] == []
+    assert [
+        name
+        for name in ("chat", "module", "run", "version")
+        if name not in result.stdout
+    ] == []
 
 
 @pytest.mark.parametrize("command", sorted(COMMANDS))
@@ -73,14 +77,21 @@ def test_modules_are_json_on_demand_and_may_be_of_one_type() -> None:
 
     found = json.loads(result.stdout)
     assert {module["type"] for module in found} == {"hook"}
-    assert {"hooks-denies", "hooks-tells", "hooks-fails"} <= {module["id"] for module in found}
+    assert {"hooks-denies", "hooks-tells", "hooks-fails"} <= {
+        module["id"] for module in found
+    }
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [((), "No module is installed.\n"), (("--type", "context"), "No context is installed.\n")],
+    [
+        ((), "No module is installed.\n"),
+        (("--type", "context"), "No context is installed.\n"),
+    ],
 )
-def test_an_empty_list_says_so(monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str) -> None:
+def test_an_empty_list_says_so(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], message: str
+) -> None:
     def none(kind: str | None) -> list[object]:
         return []
 
@@ -97,7 +108,15 @@ def test_the_types_are_those_of_the_kernel() -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "arguments", [["version"], ["--help"], ["run", "--help"], ["doctor", "--help"], ["init", "--help"], []]
+    "arguments",
+    [
+        ["version"],
+        ["--help"],
+        ["run", "--help"],
+        ["doctor", "--help"],
+        ["init", "--help"],
+        [],
+    ],
 )
 def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
     program = (
@@ -111,7 +130,11 @@ def test_what_needs_no_session_loads_no_runtime(arguments: list[str]) -> None:
     )
 
     result = subprocess.run(
-        [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True, input=""
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+        input="",
     )
 
     # What makes text fit for a terminal, what finds programs, and by what packages load their names: all stand alone.
@@ -130,18 +153,36 @@ def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) 
     (tmp_path / "attrs.py").write_text("raise SystemExit('it ran')\n")
     (tmp_path / "platform.py").write_text("raise SystemExit('it ran')\n")
     done = subprocess.run(
-        [sys.executable, "-m", "amplifier", "version"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "amplifier", "version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.stdout.startswith("amplifier "), done.stderr
 
 
 @pytest.mark.process
-def test_with_a_safe_path_nothing_of_the_working_directory_is_imported(tmp_path: Path) -> None:
-    for name in (*sys.stdlib_module_names, "amplifier", "amplifier_sdk", "attrs", "click"):
-        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n")
+def test_with_a_safe_path_nothing_of_the_working_directory_is_imported(
+    tmp_path: Path,
+) -> None:
+    for name in (
+        *sys.stdlib_module_names,
+        "amplifier",
+        "amplifier_sdk",
+        "attrs",
+        "click",
+    ):
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'ran')!r}, 'w').close()\n"
+        )
 
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "amplifier", "version"], cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "amplifier", "version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert (done.returncode, done.stderr) == (0, "")

@@ -53,25 +53,36 @@ def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def scripted(*calls: tuple[str, dict[str, JSONValue]], rest: str = "") -> None:
     """Write the profile `trial` whose model makes calls; it is the base profile's where it says nothing itself."""
-    steps = [{"text": "", "tool_calls": [{"name": name, "arguments": arguments}]} for name, arguments in calls]
+    steps = [
+        {"text": "", "tool_calls": [{"name": name, "arguments": arguments}]}
+        for name, arguments in calls
+    ]
     responses = json.dumps([*steps, "The end."])
     path = Places.find().home / "profiles" / "trial.md"
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = PROFILE.replace("EXTENDS", "" if rest else BASE).replace("RESPONSES", responses)
+    text = PROFILE.replace("EXTENDS", "" if rest else BASE).replace(
+        "RESPONSES", responses
+    )
     path.write_text(text.replace("REST", rest))
 
 
 def run_trial(*options: str) -> str:
     """Run the profile's turn and return all that was written."""
-    done = alone("run", "go", "-P", "trial", "-p", "provider-scripted", "--no-keep", *options)
+    done = alone(
+        "run", "go", "-P", "trial", "-p", "provider-scripted", "--no-keep", *options
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
-    "profile", [(), ("-P", "foundation:base"), ("-P", "foundation:dev")], ids=["none", "base", "dev"]
+    "profile",
+    [(), ("-P", "foundation:base"), ("-P", "foundation:dev")],
+    ids=["none", "base", "dev"],
 )
-def test_reading_in_the_project_asks_nothing_and_deleting_does(folder: Path, profile: tuple[str, ...]) -> None:
+def test_reading_in_the_project_asks_nothing_and_deleting_does(
+    folder: Path, profile: tuple[str, ...]
+) -> None:
     read = alone("tool", "invoke", "read_file", "file_path=a.txt", *profile)
     assert (read.returncode, "one" in read.stdout) == (0, True)
 
@@ -83,12 +94,15 @@ def test_reading_in_the_project_asks_nothing_and_deleting_does(folder: Path, pro
 
 @BACKENDS
 @pytest.mark.parametrize("rest", ["", UNGUARDED], ids=["approval", "session"])
-def test_a_turn_changes_nothing_unasked_whether_or_not_a_module_decides(folder: Path, backend: str, rest: str) -> None:
+def test_a_turn_changes_nothing_unasked_whether_or_not_a_module_decides(
+    folder: Path, backend: str, rest: str
+) -> None:
     scripted(("delete", {"path": "a.txt"}), rest=rest)
     assert DENIED in run_trial("--backend", backend, "--output", "ndjson")
     assert (folder / "a.txt").exists()
 
-    assert "Nobody can be asked" in run_trial("--accept-edits", "--output", "ndjson")  # a deletion is no edit
+    # a deletion is no edit
+    assert "Nobody can be asked" in run_trial("--accept-edits", "--output", "ndjson")
     assert (folder / "a.txt").exists()
 
     assert "allowed by --yes" in run_trial("--yes")
@@ -96,7 +110,9 @@ def test_a_turn_changes_nothing_unasked_whether_or_not_a_module_decides(folder: 
 
 
 @pytest.mark.parametrize("rest", ["", UNGUARDED], ids=["approval", "session"])
-def test_edits_are_accepted_for_a_session_by_one_option(folder: Path, rest: str) -> None:
+def test_edits_are_accepted_for_a_session_by_one_option(
+    folder: Path, rest: str
+) -> None:
     scripted(("write_file", {"file_path": "b.txt", "content": "two\n"}), rest=rest)
     run_trial()
     assert not (folder / "b.txt").exists()
@@ -106,7 +122,10 @@ def test_edits_are_accepted_for_a_session_by_one_option(folder: Path, rest: str)
 
 
 def test_a_profile_may_say_that_changes_are_not_asked_about(folder: Path) -> None:
-    scripted(("delete", {"path": "a.txt"}), rest=UNGUARDED.replace("}", ", ask_before_changes: false}"))
+    scripted(
+        ("delete", {"path": "a.txt"}),
+        rest=UNGUARDED.replace("}", ", ask_before_changes: false}"),
+    )
     run_trial()
     assert not (folder / "a.txt").exists()
 
@@ -123,28 +142,43 @@ def test_what_goes_on_is_asked_about_too(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("command", "runs"),
-    [("ls; git status --short", True), ("python3 -m this && ls", False), ("git push", False), ("cat .env", False)],
+    [
+        ("ls; git status --short", True),
+        ("python3 -m this && ls", False),
+        ("git push", False),
+        ("cat .env", False),
+    ],
 )
-def test_commands_go_by_the_rules_of_the_shell(folder: Path, command: str, runs: bool) -> None:
+def test_commands_go_by_the_rules_of_the_shell(
+    folder: Path, command: str, runs: bool
+) -> None:
     subprocess.run(["git", "init", "-q"], check=True)
     done = alone("tool", "invoke", "bash", f"command={command}", "-P", "foundation:dev")
     assert (DENIED not in done.stderr) is runs
 
 
-def test_at_a_terminal_an_edit_is_shown_as_a_diff_and_accepted_for_the_session(folder: Path) -> None:
+def test_at_a_terminal_an_edit_is_shown_as_a_diff_and_accepted_for_the_session(
+    folder: Path,
+) -> None:
     scripted(
         ("edit_file", {"file_path": "a.txt", "old_string": "one", "new_string": "uno"}),
         ("read_file", {"file_path": "a.txt"}),
         ("edit_file", {"file_path": "a.txt", "old_string": "one", "new_string": "two"}),
-        ("edit_file", {"file_path": "a.txt", "old_string": "two", "new_string": "three"}),
+        (
+            "edit_file",
+            {"file_path": "a.txt", "old_string": "two", "new_string": "three"},
+        ),
     )
-    with open_terminal(*PROGRAM, "run", "go", "-P", "trial", "-p", "provider-scripted", "--no-keep") as terminal:
+    with open_terminal(
+        *PROGRAM, "run", "go", "-P", "trial", "-p", "provider-scripted", "--no-keep"
+    ) as terminal:
         seen = terminal.read_until("Your choice")
         terminal.type("Allow edits by write_file, edit_file and move in this session\r")
         after = terminal.read_until("The end.")
         assert terminal.wait() == 0
     assert "-one" in seen
     assert "+two" in seen
-    assert "+uno" not in seen  # the file was not read: nobody is asked about what must fail
+    # the file was not read: nobody is asked about what must fail
+    assert "+uno" not in seen
     assert "Your choice" not in after.split("in this session", 1)[-1]
     assert (folder / "a.txt").read_text() == "three\n"

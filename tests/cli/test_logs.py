@@ -35,8 +35,18 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     story, child = Story("aaa"), Story("aaa-1_kid", "aaa", start=1.5)
     story.tell("prompt:submit", prompt="Hello\nworld \x1b[1m")
     story.tell("tool:pre", tool_name="bash", tool_input={"command": "ls"})
-    story.tell("tool:post", tool_name="bash", duration=0.5, result={"success": True, "output": "a.txt"})
-    story.tell("provider:error", provider="p", level="error", error={"type": "LLMError", "message": "busy"})
+    story.tell(
+        "tool:post",
+        tool_name="bash",
+        duration=0.5,
+        result={"success": True, "output": "a.txt"},
+    )
+    story.tell(
+        "provider:error",
+        provider="p",
+        level="error",
+        error={"type": "LLMError", "message": "busy"},
+    )
     child.tell("prompt:submit", prompt="Look")
     write_log(folder / "aaa-1_kid" / "events.jsonl", child.records)
     return write_log(folder / "aaa" / "events.jsonl", [*story.records, b"damaged\n"])
@@ -66,7 +76,10 @@ def test_the_latest_session_is_shown_a_line_a_record(log: Path) -> None:
         (("-n", "1"), ["provider:error"]),
         (("-n", "1", "--event", "tool:*"), ["tool:post"]),
         (("--session", "aaa-1"), ["prompt:submit"]),
-        (("--session", "aaa"), ["prompt:submit", "tool:pre", "tool:post", "provider:error"]),
+        (
+            ("--session", "aaa"),
+            ["prompt:submit", "tool:pre", "tool:post", "provider:error"],
+        ),
     ],
     ids=[f"options{number}" for number in range(10)],
 )
@@ -91,7 +104,10 @@ def test_records_are_json_that_no_terminal_obeys(log: Path) -> None:
     text = log.read_text().replace("Hello", "Hello\u202e\u0085")
     log.write_text(text)
     shown = lines("--json", "--tail", "9")
-    assert [json.loads(line)["event"] for line in shown][:2] == ["prompt:submit", "tool:pre"]
+    assert [json.loads(line)["event"] for line in shown][:2] == [
+        "prompt:submit",
+        "tool:pre",
+    ]
     assert json.loads(shown[0])["data"]["prompt"].startswith("Hello\u202e\u0085")
     assert shown[0].isascii()
 
@@ -105,7 +121,10 @@ def test_statistics_are_tables_or_json() -> None:
     found = json.loads(call("logs", "--stats", "--json").stdout)
     assert found["tools"]["bash"]["calls"] == 1
     assert found["damaged"] == 1
-    assert call("logs", "--stats", "--since", "1s").stdout == "0 records of 0 turns in 0 sessions\n"
+    assert (
+        call("logs", "--stats", "--since", "1s").stdout
+        == "0 records of 0 turns in 0 sessions\n"
+    )
 
 
 def test_a_file_is_shown_wherever_it_stands(log: Path, tmp_path: Path) -> None:
@@ -117,9 +136,17 @@ def test_a_file_is_shown_wherever_it_stands(log: Path, tmp_path: Path) -> None:
 
 def test_hooks_are_counted_with_what_they_decided(tmp_path: Path) -> None:
     story = Story()
-    story.tell("hook:decided", module="guard", handler="g", action="deny", duration=0.01)
-    story.tell("provider:response", provider="p", usage={"input_tokens": 1, "output_tokens": 2, "cost_usd": "0.5"})
-    text = call("logs", "--stats", "--file", str(write_log(tmp_path / "x", story.records))).stdout
+    story.tell(
+        "hook:decided", module="guard", handler="g", action="deny", duration=0.01
+    )
+    story.tell(
+        "provider:response",
+        provider="p",
+        usage={"input_tokens": 1, "output_tokens": 2, "cost_usd": "0.5"},
+    )
+    text = call(
+        "logs", "--stats", "--file", str(write_log(tmp_path / "x", story.records))
+    ).stdout
     assert "guard  10 ms  1 deny" in text
     assert "0.5" in text
 
@@ -135,7 +162,9 @@ def test_hooks_are_counted_with_what_they_decided(tmp_path: Path) -> None:
     ],
     ids=["unknown", "no-time", "for-ever", "no-level"],
 )
-def test_what_cannot_be_is_told(arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_be_is_told(
+    arguments: tuple[str, ...], code: int, said: str
+) -> None:
     assert said in call("logs", *arguments, expect=code).stderr
 
 
@@ -143,19 +172,33 @@ def test_a_terminal_gets_lines_that_fit_in_colours() -> None:
     record = Story().tell("prompt:submit", prompt="word " * 40, level="warning")
     plain = LogLines(is_terminal=True, width=80, has_sessions=True).line(record)
     assert len(plain) == 80
-    assert re.match(r"\d\d:\d\d:01\.000  WARNING  s         prompt:submit          word word", plain)
-    coloured = LogLines(is_terminal=True, has_colour=True, width=80, has_sessions=True).line(record)
+    assert re.match(
+        r"\d\d:\d\d:01\.000  WARNING  s         prompt:submit          word word", plain
+    )
+    coloured = LogLines(
+        is_terminal=True, has_colour=True, width=80, has_sessions=True
+    ).line(record)
     assert "\x1b[33m" in coloured
     assert re.sub(r"\x1b\[\d+m", "", coloured) == plain
     odd = attrs.evolve(record, ts="some other \x1b time")
-    assert LogLines(is_terminal=True, width=80).line(odd).startswith("some othe...  WARNING")
+    assert (
+        LogLines(is_terminal=True, width=80)
+        .line(odd)
+        .startswith("some othe...  WARNING")
+    )
 
 
-def test_following_goes_on_until_it_is_interrupted(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_following_goes_on_until_it_is_interrupted(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     more = Story("aaa", start=9.0)
 
-    async def interrupted(find: object, *, begun: list[object], interval: float = 0.25) -> object:
-        write_log(log.with_name("more"), [more.tell("late:one"), b"?\n", more.tell("other")])
+    async def interrupted(
+        find: object, *, begun: list[object], interval: float = 0.25
+    ) -> object:
+        write_log(
+            log.with_name("more"), [more.tell("late:one"), b"?\n", more.tell("other")]
+        )
         with log.open("ab") as file:
             file.write(log.with_name("more").read_bytes())
         async with aclosing(follow(find, begun=begun, interval=0)) as looks:  # type: ignore[arg-type]  # as it is called
@@ -170,18 +213,24 @@ def test_following_goes_on_until_it_is_interrupted(log: Path, monkeypatch: pytes
 
 
 @pytest.mark.usefixtures("log")
-def test_with_following_the_last_lines_come_first(monkeypatch: pytest.MonkeyPatch, log: Path) -> None:
+def test_with_following_the_last_lines_come_first(
+    monkeypatch: pytest.MonkeyPatch, log: Path
+) -> None:
     story = Story("aaa")
     write_log(log, [story.tell(f"e{number}") for number in range(30)])
 
-    async def nothing(find: object, *, begun: list[object]) -> AsyncIterator[list[LogLine]]:
+    async def nothing(
+        find: object, *, begun: list[object]
+    ) -> AsyncIterator[list[LogLine]]:
         yield []
         if begun:
             raise KeyboardInterrupt
 
     monkeypatch.setattr("amplifier.app.logs.follower.follow", nothing)
     shown = call("logs", "--follow", expect=130).stdout.splitlines()
-    assert [line.split()[2] for line in shown] == [f"e{number}" for number in range(20, 30)]
+    assert [line.split()[2] for line in shown] == [
+        f"e{number}" for number in range(20, 30)
+    ]
 
 
 @pytest.mark.process
@@ -190,6 +239,12 @@ def test_whoever_stops_reading_is_let_go(log: Path) -> None:
 
     write_log(log, [Story("aaa").tell("e", text="x" * 1000) for _ in range(2000)])
     command = f"{sys.executable} -m amplifier logs | head -n 1"
-    result = subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, check=True, timeout=60)
+    result = subprocess.run(
+        ["/bin/sh", "-c", command],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
     assert len(result.stdout.splitlines()) == 1
     assert result.stderr == ""

@@ -11,7 +11,13 @@ import pytest
 from tests.app.projects import write
 from tests.cli.programs import call, write_plan
 
-HOOKS = {"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "exit 2"}]}]}}
+HOOKS = {
+    "hooks": {
+        "PreToolUse": [
+            {"matcher": "*", "hooks": [{"type": "command", "command": "exit 2"}]}
+        ]
+    }
+}
 
 
 @pytest.fixture
@@ -62,7 +68,9 @@ def test_hooks_that_nobody_trusted_stop_nothing(project: Path, tmp_path: Path) -
     assert call("run", "hi", "--plan", plan).stdout == "Done.\n"
 
 
-def test_trusted_settings_that_changed_stop_a_session_that_is_made_of_them(project: Path, tmp_path: Path) -> None:
+def test_trusted_settings_that_changed_stop_a_session_that_is_made_of_them(
+    project: Path, tmp_path: Path
+) -> None:
     write(
         tmp_path / "home/settings.yaml",
         "config: {providers: [{module: provider-scripted, config: {responses: [a]}}]}\n",

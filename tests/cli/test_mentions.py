@@ -45,7 +45,9 @@ def test_mentions_in_what_is_piped_in_are_text(plan: str) -> None:
 
 
 def test_mentions_that_the_person_types_are_followed_beside_them(plan: str) -> None:
-    done = run("run", "Summarise with @typed.md", "--plan", plan, input="See @~/diary.txt\n")
+    done = run(
+        "run", "Summarise with @typed.md", "--plan", plan, input="See @~/diary.txt\n"
+    )
 
     files = "".join(shown())
     assert done.returncode == 0
@@ -54,14 +56,18 @@ def test_mentions_that_the_person_types_are_followed_beside_them(plan: str) -> N
     assert "SECRET" not in files
 
 
-def test_an_unfinished_code_block_that_is_piped_in_hides_nothing_that_is_typed(plan: str) -> None:
+def test_an_unfinished_code_block_that_is_piped_in_hides_nothing_that_is_typed(
+    plan: str,
+) -> None:
     run("run", "Explain @notes.md `so", "--plan", plan, input="that` it ends\n```\n")
 
     assert "NOTED" in "".join(shown())
 
 
 @pytest.mark.parametrize("command", ["continue", "run"])
-def test_a_prompt_that_is_piped_in_whole_mentions_nothing_unless_it_is_asked_for(plan: str, command: str) -> None:
+def test_a_prompt_that_is_piped_in_whole_mentions_nothing_unless_it_is_asked_for(
+    plan: str, command: str
+) -> None:
     run("run", "Begin.", "--plan", plan)
     without = run(command, "--plan", plan, input="Read @notes.md")
     before = shown()
@@ -75,6 +81,12 @@ def test_a_prompt_that_is_piped_in_whole_mentions_nothing_unless_it_is_asked_for
 
 
 def test_what_mentions_nothing_is_piped_in_without_a_word(plan: str) -> None:
-    done = run("run", "Summarise", "--plan", plan, input="Mail bob@example.org about `@x.md`.\n")
+    done = run(
+        "run",
+        "Summarise",
+        "--plan",
+        plan,
+        input="Mail bob@example.org about `@x.md`.\n",
+    )
 
     assert (done.returncode, done.stderr) == (0, "")

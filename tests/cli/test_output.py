@@ -19,7 +19,13 @@ from amplifier.cli._output import EventLines, Output, TextAnswer, make_writer
 from amplifier.cli._terminal import one_line, visible
 from amplifier_sdk import streaming
 from amplifier_sdk.chat import Degradation, ToolCall, Usage
-from amplifier_sdk.errors import ConfigError, LLMError, ModuleNotFoundError, Problem, ToolError
+from amplifier_sdk.errors import (
+    ConfigError,
+    LLMError,
+    ModuleNotFoundError,
+    Problem,
+    ToolError,
+)
 from amplifier_sdk.progress import ToolOutput, ToolProgress, ToolReport
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
@@ -36,7 +42,9 @@ from amplifier_sdk.streaming import (
 
 ROOT = Path(__file__).resolve().parents[2]
 _ANY_TEXT = st.text(st.characters(exclude_categories=[]))
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\ud800-\udfff\u202a-\u202e\u2066-\u2069]"
+)
 
 
 @given(_ANY_TEXT)
@@ -84,7 +92,9 @@ def _written(pieces: list[str], answer: str | None = None) -> str:
 
 @pytest.mark.parametrize("form", ["json", "ndjson"])
 @given(text=_ANY_TEXT, name=_ANY_TEXT)
-def test_json_is_valid_and_safe_whatever_stands_in_it(form: str, text: str, name: str) -> None:
+def test_json_is_valid_and_safe_whatever_stands_in_it(
+    form: str, text: str, name: str
+) -> None:
     stream = BytesIO()
     writer = make_writer(form, Output(stream, "ascii"), "s")
     call = ToolCall(id="c", name=name, arguments={text: text})
@@ -101,13 +111,19 @@ def test_json_is_valid_and_safe_whatever_stands_in_it(form: str, text: str, name
     assert last["text"] == re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def test_what_a_tool_reports_is_told_beside_the_answer(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_tool_reports_is_told_beside_the_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     stream = BytesIO()
     writer = TextAnswer(Output(stream))
 
     writer.write(TextDelta(text="Let me see"))
     writer.write(ToolProgress(call_id="c", tool_name="build", message="compiling"))
-    writer.write(ToolProgress(call_id="c", tool_name="build", message="compiling", done=3, total=10))
+    writer.write(
+        ToolProgress(
+            call_id="c", tool_name="build", message="compiling", done=3, total=10
+        )
+    )
     writer.write(ToolProgress(call_id="c", tool_name="build", done=0.5))
     writer.write(ToolOutput(call_id="c", tool_name="build", text="one\ntwo \x1b[31m\n"))
 
@@ -125,7 +141,9 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
     stream = BytesIO()
     writer = make_writer("ndjson", Output(stream), "s")
 
-    writer.write(ToolStarted(call=ToolCall(id="c", name="t", arguments={"x": float("nan")})))
+    writer.write(
+        ToolStarted(call=ToolCall(id="c", name="t", arguments={"x": float("nan")}))
+    )
 
     assert json.loads(stream.getvalue())["arguments"] == "{'x': nan}"
 
@@ -138,7 +156,10 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
             ConfigError([Problem("a", "x"), Problem("b", "y")], subject="plan"),
             "The plan has 2 problems:\n  a: x\n  b: y",
         ),
-        (LLMError("down", provider="p", retryable=True), "provider p: down; trying again may help"),
+        (
+            LLMError("down", provider="p", retryable=True),
+            "provider p: down; trying again may help",
+        ),
         (LLMError("down", provider="p"), "provider p: down"),
         (LLMError("down"), "down"),
         (ModuleNotFoundError("tool-x", "not found"), "Module 'tool-x': not found"),
@@ -146,7 +167,10 @@ def test_arguments_without_a_json_form_are_told_as_python_text() -> None:
         (SignalledError(15), "Ended by signal 15"),
         (click.ClickException("no such thing"), "no such thing"),
         (KeyError("k"), "KeyError: 'k'; --debug shows where it comes from"),
-        (TimeoutError(), "TimeoutError: TimeoutError; --debug shows where it comes from"),
+        (
+            TimeoutError(),
+            "TimeoutError: TimeoutError; --debug shows where it comes from",
+        ),
         (ExceptionGroup("several", [LLMError("a"), LLMError("b")]), "a; b"),
     ],
 )
@@ -154,7 +178,9 @@ def test_an_error_says_what_and_where(error: Exception, text: str) -> None:
     assert describe(error) == text
 
 
-@pytest.mark.parametrize(("reason", "is_told"), [("length", True), ("stop", False), (None, False)])
+@pytest.mark.parametrize(
+    ("reason", "is_told"), [("length", True), ("stop", False), (None, False)]
+)
 def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
     reason: str | None, is_told: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -164,7 +190,8 @@ def test_an_answer_that_is_cut_is_told_apart_from_a_whole_one(
 
 
 @pytest.mark.parametrize(
-    ("limit", "told"), [("tokens", "the turn ended early: its limit 'tokens' is reached"), (None, "")]
+    ("limit", "told"),
+    [("tokens", "the turn ended early: its limit 'tokens' is reached"), (None, "")],
 )
 def test_an_answer_that_a_limit_cut_short_says_which(
     limit: str | None, told: str, capsys: pytest.CaptureFixture[str]
@@ -176,16 +203,27 @@ def test_an_answer_that_a_limit_cut_short_says_which(
     assert (told_to_the_person == "") is (limit is None)
 
 
-def test_an_answer_that_is_not_as_asked_says_in_what(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_answer_that_is_not_as_asked_says_in_what(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     degradation = Degradation(requested="a", actual="b", reason="c \x1b")
     output = BytesIO()
 
-    TextAnswer(Output(output)).write(TurnFinished(text="said", degradations=(degradation,)))
-    make_writer("json", Output(output), "s").write(TurnFinished(text="said", degradations=(degradation,)))
+    TextAnswer(Output(output)).write(
+        TurnFinished(text="said", degradations=(degradation,))
+    )
+    make_writer("json", Output(output), "s").write(
+        TurnFinished(text="said", degradations=(degradation,))
+    )
 
-    assert capsys.readouterr().err == "warning: the model does not support what was asked: b instead of a: c \\x1b\n"
+    assert (
+        capsys.readouterr().err
+        == "warning: the model does not support what was asked: b instead of a: c \\x1b\n"
+    )
     record = json.loads(output.getvalue().splitlines()[-1])
-    assert record["degradations"] == [{"requested": "a", "actual": "b", "reason": "c \x1b"}]
+    assert record["degradations"] == [
+        {"requested": "a", "actual": "b", "reason": "c \x1b"}
+    ]
 
 
 _CALL = ToolCall(id="c", name="t", arguments={})
@@ -206,14 +244,20 @@ EVENTS: Sequence[StreamEvent] = (
 
 def test_the_page_names_every_line_with_its_keys() -> None:
     names = {**vars(streaming), "ToolReport": ToolReport}
-    assert {type(event) for event in EVENTS} == set(get_args(get_type_hints(EventLines.write, names)["event"]))
+    assert {type(event) for event in EVENTS} == set(
+        get_args(get_type_hints(EventLines.write, names)["event"])
+    )
     stream = BytesIO()
     writer = make_writer("ndjson", Output(stream), "s")
     for event in EVENTS:
         writer.write(event)
     writer.fail(LLMError("down"))
 
-    _, _, table = (ROOT / "docs/reference/cli.md").read_text("utf-8").partition("The lines of `ndjson`")
+    _, _, table = (
+        (ROOT / "docs/reference/cli.md")
+        .read_text("utf-8")
+        .partition("The lines of `ndjson`")
+    )
     rows = [line for line in table.splitlines() if line.startswith("| `")]
     for line in map(json.loads, stream.getvalue().splitlines()):
         row = next(row for row in rows if f"`{line['type']}`" in row)
@@ -230,7 +274,12 @@ def test_the_lines_of_events_tell_what_was_used_and_what_was_typed_meanwhile() -
     writer.write(TurnFinished(text="", unread=("Too late.",)))
 
     used, typed, end = map(json.loads, stream.getvalue().splitlines())
-    assert (used["type"], used["provider"], used["usage"]["total_tokens"], used["total"]["total_tokens"]) == (
+    assert (
+        used["type"],
+        used["provider"],
+        used["usage"]["total_tokens"],
+        used["total"]["total_tokens"],
+    ) == (
         *("usage", "p"),
         *(3, 6),
     )

@@ -29,7 +29,14 @@ def grant(id: str, **fields: object) -> None:
 def test_permissions_are_listed_and_taken_back_by_the_beginning_of_their_id() -> None:
     assert "Nothing is allowed" in call("permissions", "list").stderr
     grant("aa11", granted=1.0)
-    grant("aa22", scope="everywhere", folder="", action="edits\x1b[2J", expires=None, granted=2.0)
+    grant(
+        "aa22",
+        scope="everywhere",
+        folder="",
+        action="edits\x1b[2J",
+        expires=None,
+        granted=2.0,
+    )
     grant("bb33", expires=time.time() - 1)
 
     lines = call("permissions", "list").stdout.splitlines()
@@ -38,11 +45,24 @@ def test_permissions_are_listed_and_taken_back_by_the_beginning_of_their_id() ->
     assert "/srv/shop" in lines[1]
     assert "everywhere" in lines[2]
     assert "\x1b" not in lines[2]
-    assert [entry["id"] for entry in json.loads(call("permissions", "list", "--json").stdout)] == ["aa11", "aa22"]
-    assert "2 IDs begin with 'aa'" in call("permissions", "revoke", "aa", expect=1).stderr
-    assert "nothing is allowed under 'bb'" in call("permissions", "revoke", "bb", expect=1).stderr
-    assert "taken back: commands that begin" in call("permissions", "revoke", "aa1").stderr
-    assert [entry["id"] for entry in json.loads(call("permissions", "list", "--json").stdout)] == ["aa22"]
+    assert [
+        entry["id"]
+        for entry in json.loads(call("permissions", "list", "--json").stdout)
+    ] == ["aa11", "aa22"]
+    assert (
+        "2 IDs begin with 'aa'" in call("permissions", "revoke", "aa", expect=1).stderr
+    )
+    assert (
+        "nothing is allowed under 'bb'"
+        in call("permissions", "revoke", "bb", expect=1).stderr
+    )
+    assert (
+        "taken back: commands that begin" in call("permissions", "revoke", "aa1").stderr
+    )
+    assert [
+        entry["id"]
+        for entry in json.loads(call("permissions", "list", "--json").stdout)
+    ] == ["aa22"]
     call("permissions", "revoke", "--all")
     assert json.loads(call("permissions", "list", "--json").stdout) == []
 

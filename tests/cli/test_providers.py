@@ -16,7 +16,10 @@ from tests.cli.programs import call
 def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The person's own folder; the working directory is an empty project."""
     install_ours(site, "loop-basic", "context-simple", "provider-local")
-    points = {"provider-acme": "acme_modules:mount", "provider-lost": "acme_modules:mount_lost"}
+    points = {
+        "provider-acme": "acme_modules:mount",
+        "provider-lost": "acme_modules:mount_lost",
+    }
     install(site, "acme-modules", points, ACME)
     project = tmp_path / "shop"
     (project / ".git").mkdir(parents=True)
@@ -24,7 +27,8 @@ def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.null.Keyring")
     monkeypatch.delenv("ACME_KEY", raising=False)
-    monkeypatch.setattr("amplifier.cli.init.PATIENCE", 2.0)  # one of the trials never mounts
+    # one of the trials never mounts
+    monkeypatch.setattr("amplifier.cli.init.PATIENCE", 2.0)
     return tmp_path / "own"
 
 
@@ -59,7 +63,9 @@ def settings(own: Path) -> dict[str, object]:
 # -- provider
 
 
-def test_providers_are_listed_with_whether_their_keys_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_providers_are_listed_with_whether_their_keys_are_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     result = call("provider", "list", "--timeout", "2")
     rows = {line[3:].split()[0]: line for line in result.stdout.splitlines()[1:]}
     assert "missing" in rows["provider-acme"]
@@ -84,24 +90,46 @@ def test_providers_are_listed_with_whether_their_keys_are_there(monkeypatch: pyt
     assert "s3cret" not in result.output
 
 
-def test_a_provider_is_chosen_and_asked(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_is_chosen_and_asked(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert call("provider", "current").stdout == "provider-local\n"
-    told = call("provider", "use", "acme", "--model", "acme-2", "--config", "priority=3").stderr
+    told = call(
+        "provider", "use", "acme", "--model", "acme-2", "--config", "priority=3"
+    ).stderr
     assert "New sessions ask provider-acme for acme-2" in told
     assert "amplifier config secret set ACME_KEY" in told
     assert settings(own)["config"] == {
-        "providers": [{"module": "provider-acme", "config": {"priority": 3, "default_model": "acme-2"}}],
+        "providers": [
+            {
+                "module": "provider-acme",
+                "config": {"priority": 3, "default_model": "acme-2"},
+            }
+        ],
         "active": "provider-acme",
     }
-    assert json.loads(call("provider", "current", "--json").stdout)["module"] == "provider-acme"
+    assert (
+        json.loads(call("provider", "current", "--json").stdout)["module"]
+        == "provider-acme"
+    )
     assert "api_key: missing" in call("provider", "test", expect=1).stderr
     monkeypatch.setenv("ACME_KEY", "k")
     tested = call("provider", "test")
     assert tested.stdout == "OK from acme-2\n"
     assert "7 tokens in, 2 out, 0.25 USD" in tested.stderr
-    data = json.loads(call("provider", "test", "acme", "--model", "acme-3", "--json").stdout)
-    assert (data["text"], data["cost_usd"], data["input_tokens"]) == ("OK from acme-3", "0.25", 7)
-    assert call("provider", "models").stdout.splitlines()[1].split() == ["acme-2", "1000", "100"]
+    data = json.loads(
+        call("provider", "test", "acme", "--model", "acme-3", "--json").stdout
+    )
+    assert (data["text"], data["cost_usd"], data["input_tokens"]) == (
+        "OK from acme-3",
+        "0.25",
+        7,
+    )
+    assert call("provider", "models").stdout.splitlines()[1].split() == [
+        "acme-2",
+        "1000",
+        "100",
+    ]
     assert json.loads(call("provider", "models", "--json").stdout)[0]["id"] == "acme-2"
 
 
@@ -112,11 +140,16 @@ def test_an_option_that_cannot_be_read_is_wrong_usage(option: str) -> None:
 
 def test_a_mistake_in_the_choice_changes_nothing(own: Path) -> None:
     assert "did you mean 'acme'" in call("provider", "use", "acmee", expect=1).stderr
-    assert "colour: unknown" in call("provider", "use", "acme", "--config", "colour=red", expect=1).stderr
+    assert (
+        "colour: unknown"
+        in call("provider", "use", "acme", "--config", "colour=red", expect=1).stderr
+    )
     assert not (own / "settings.yaml").exists()
 
 
-def test_what_keeps_sessions_from_being_made_is_told_and_one_can_still_choose(own: Path) -> None:
+def test_what_keeps_sessions_from_being_made_is_told_and_one_can_still_choose(
+    own: Path,
+) -> None:
     own.mkdir()
     (own / "settings.yaml").write_text("profile: {active: nowhere}\n")
     assert "no such profile" in call("provider", "list", "--timeout", "2").stderr
@@ -129,22 +162,40 @@ def test_what_keeps_sessions_from_being_made_is_told_and_one_can_still_choose(ow
 
 def test_without_a_terminal_nothing_is_asked(own: Path) -> None:
     assert "give --provider ID, or --yes" in call("init", expect=2).stderr
-    assert "would set provider: provider-local" in call("init", "--yes", "--dry-run").stdout
+    assert (
+        "would set provider: provider-local"
+        in call("init", "--yes", "--dry-run").stdout
+    )
     assert not (own / "settings.yaml").exists()
     call("init", "--yes", "--provider", "local", "--scope", "user")
     assert settings(own)["config"] == {"active": "provider-local"}
 
 
-def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result = call("init", "--provider", "acme", "--key-stdin", "--model", "acme-5", "--test", input="s3cret\nmore\n")
+def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = call(
+        "init",
+        "--provider",
+        "acme",
+        "--key-stdin",
+        "--model",
+        "acme-5",
+        "--test",
+        input="s3cret\nmore\n",
+    )
     assert "s3cret" not in result.output
     assert "OK from acme-5" in result.stderr
     assert "It cost 0.25 USD" in result.stderr
-    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "s3cret"}}
+    assert json.loads((own / "secrets.json").read_text()) == {
+        "ACME_KEY": {"value": "s3cret"}
+    }
     monkeypatch.setenv("MY_KEY", "0ther")
     result = call("init", "--provider", "acme", "--key-from-env", "MY_KEY")
     assert "0ther" not in result.output
-    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "0ther"}}
+    assert json.loads((own / "secrets.json").read_text()) == {
+        "ACME_KEY": {"value": "0ther"}
+    }
 
 
 @pytest.mark.parametrize(
@@ -153,11 +204,19 @@ def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(own: Path, monk
         (("--key-stdin", "--key-from-env", "X"), "use one of them"),
         (("--provider", "local", "--dry-run", "--test"), "use one of them"),
         (("--provider", "acme", "--key-from-env", "NOT_SET"), "NOT_SET is empty"),
-        (("--provider", "acme", "--key-stdin"), "the first line of standard input is empty"),
-        (("--provider", "local", "--key-from-env", "HOME"), "reads no key from a variable"),
+        (
+            ("--provider", "acme", "--key-stdin"),
+            "the first line of standard input is empty",
+        ),
+        (
+            ("--provider", "local", "--key-from-env", "HOME"),
+            "reads no key from a variable",
+        ),
     ],
 )
-def test_what_cannot_be_set_up_is_wrong_usage(arguments: tuple[str, ...], told: str) -> None:
+def test_what_cannot_be_set_up_is_wrong_usage(
+    arguments: tuple[str, ...], told: str
+) -> None:
     assert told in call("init", *arguments, expect=2).stderr
 
 
@@ -166,13 +225,18 @@ def test_a_provider_that_cannot_be_used_is_told() -> None:
 
 
 def test_without_a_key_the_remedy_is_told() -> None:
-    assert "amplifier config secret set ACME_KEY" in call("init", "--provider", "acme").stderr
+    assert (
+        "amplifier config secret set ACME_KEY"
+        in call("init", "--provider", "acme").stderr
+    )
 
 
 @pytest.mark.usefixtures("terminal")
 def test_at_a_terminal_what_is_not_given_is_asked(own: Path) -> None:
     (own / "profiles").mkdir(parents=True)
-    (own / "profiles/dev.md").write_text("---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n")
+    (own / "profiles/dev.md").write_text(
+        "---\nsession: {orchestrator: loop-basic, context: context-simple}\n---\n"
+    )
     call("provider", "use", "acme")
     asked = call("init", "--provider", "acme", input="s3cret\nacme-7\n2\ny\n")
     assert "Key (ACME_KEY; Enter leaves it for later)" in asked.stderr
@@ -181,13 +245,21 @@ def test_at_a_terminal_what_is_not_given_is_asked(own: Path) -> None:
     assert settings(own)["profile"] == {"active": "dev"}
     asked = call("init", "--provider", "acme", input="\n\n1\nn\n")
     assert "Enter keeps the one that is there" in asked.stderr
-    assert json.loads((own / "secrets.json").read_text()) == {"ACME_KEY": {"value": "s3cret"}}
+    assert json.loads((own / "secrets.json").read_text()) == {
+        "ACME_KEY": {"value": "s3cret"}
+    }
 
 
 @pytest.mark.usefixtures("terminal")
-def test_at_a_terminal_the_provider_is_one_of_a_list(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_at_a_terminal_the_provider_is_one_of_a_list(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ACME_KEY", "k")
     asked = call("init", "--dry-run", input="\n\n\n\n")
-    lines = [line for line in asked.stderr.splitlines() if "provider-acme (key: environment)" in line]
+    lines = [
+        line
+        for line in asked.stderr.splitlines()
+        if "provider-acme (key: environment)" in line
+    ]
     assert len(lines) == 1
     assert "would set provider: provider-acme, model acme-1" in asked.stdout

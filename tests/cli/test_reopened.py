@@ -21,11 +21,15 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import trust, write
 from tests.cli.programs import call, read_until, run, start
 
-DELETE: Final[JSONValue] = {"tool_calls": [{"name": "delete", "arguments": {"path": "a.txt"}}]}
+DELETE: Final[JSONValue] = {
+    "tool_calls": [{"name": "delete", "arguments": {"path": "a.txt"}}]
+}
 FIRST: Final[JSONValue] = ["one"]
 THEN: Final[JSONValue] = [DELETE, "done"]
 
-WAYS: Final = pytest.mark.parametrize("way", ["continue", "resume", "run --resume", "fork"])
+WAYS: Final = pytest.mark.parametrize(
+    "way", ["continue", "resume", "run --resume", "fork"]
+)
 
 
 @pytest.fixture(autouse=True)
@@ -45,10 +49,18 @@ def folder() -> Path:
 
 
 def answers(responses: JSONValue, name: str = "scripted") -> JSONObject:
-    return {"module": "provider-scripted", "config": {"responses": responses, "name": name}}
+    return {
+        "module": "provider-scripted",
+        "config": {"responses": responses, "name": name},
+    }
 
 
-def plan_of(responses: JSONValue, *, hooks: Sequence[JSONValue] = (), tools: Sequence[JSONValue] = ()) -> JSONObject:
+def plan_of(
+    responses: JSONValue,
+    *,
+    hooks: Sequence[JSONValue] = (),
+    tools: Sequence[JSONValue] = (),
+) -> JSONObject:
     return {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "providers": [answers(responses)],
@@ -64,7 +76,10 @@ def script(path: Path, responses: JSONValue) -> str:
 
 
 def profile(own: Path, name: str, plan: JSONObject) -> None:
-    write(own / f"profiles/{name}.md", f"---\n{json.dumps({'profile': {'name': name}, **plan})}\n---\n")
+    write(
+        own / f"profiles/{name}.md",
+        f"---\n{json.dumps({'profile': {'name': name}, **plan})}\n---\n",
+    )
 
 
 def again(way: str, *more: str, expect: int = 0) -> str:
@@ -74,16 +89,23 @@ def again(way: str, *more: str, expect: int = 0) -> str:
         session = call("session", "fork", session).stdout.strip()
         way = "resume"
     words = {"continue": ["continue", "Go on"], "resume": ["resume", session, "Go on"]}
-    return call(*words.get(way, ["run", "Go on", "--resume", session]), *more, expect=expect).stderr
+    return call(
+        *words.get(way, ["run", "Go on", "--resume", session]), *more, expect=expect
+    ).stderr
 
 
 @WAYS
-def test_the_hooks_of_a_plan_file_guard_every_later_turn(way: str, tmp_path: Path, project: Path) -> None:
+def test_the_hooks_of_a_plan_file_guard_every_later_turn(
+    way: str, tmp_path: Path, project: Path
+) -> None:
     """A file is not deleted without a question because the session is opened in another way."""
     kept = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps(plan_of(said, hooks=["hooks-approval"], tools=["tool-filesystem"])), "utf-8")
+    plan.write_text(
+        json.dumps(plan_of(said, hooks=["hooks-approval"], tools=["tool-filesystem"])),
+        "utf-8",
+    )
     call("run", "Hello", "--plan", str(plan))
     plan.unlink()
     script(tmp_path / "said.json", THEN)
@@ -92,18 +114,24 @@ def test_the_hooks_of_a_plan_file_guard_every_later_turn(way: str, tmp_path: Pat
 
     assert kept.exists()
     recorded = json.loads((folder() / "composition.json").read_text())
-    assert [hook["module"] if isinstance(hook, dict) else hook for hook in recorded["plan"]["hooks"]] == [
-        "hooks-approval"
-    ]
+    assert [
+        hook["module"] if isinstance(hook, dict) else hook
+        for hook in recorded["plan"]["hooks"]
+    ] == ["hooks-approval"]
     assert stat.S_IMODE((folder() / "composition.json").stat().st_mode) == 0o600
 
 
 @WAYS
-def test_the_plan_of_now_is_taken_when_the_person_says_so(way: str, tmp_path: Path, project: Path) -> None:
+def test_the_plan_of_now_is_taken_when_the_person_says_so(
+    way: str, tmp_path: Path, project: Path
+) -> None:
     kept = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     guarded, bare = tmp_path / "guarded.json", tmp_path / "bare.json"
-    guarded.write_text(json.dumps(plan_of(said, hooks=["hooks-approval"], tools=["tool-filesystem"])), "utf-8")
+    guarded.write_text(
+        json.dumps(plan_of(said, hooks=["hooks-approval"], tools=["tool-filesystem"])),
+        "utf-8",
+    )
     bare.write_text(json.dumps(plan_of(said, tools=["tool-filesystem"])), "utf-8")
     call("run", "Hello", "--plan", str(guarded))
     script(tmp_path / "said.json", THEN)
@@ -118,17 +146,24 @@ def test_the_plan_of_now_is_taken_when_the_person_says_so(way: str, tmp_path: Pa
 
 
 def test_only_a_stored_session_has_another_plan_than_the_one_of_now() -> None:
-    assert "is about a stored session" in call("run", "Hello", "--with-current-plan", expect=2).stderr
+    assert (
+        "is about a stored session"
+        in call("run", "Hello", "--with-current-plan", expect=2).stderr
+    )
 
 
-def test_what_restricts_now_is_added_and_what_allows_is_not(tmp_path: Path, project: Path) -> None:
+def test_what_restricts_now_is_added_and_what_allows_is_not(
+    tmp_path: Path, project: Path
+) -> None:
     own = Path(Places.find().home)
     kept = write(project / "a.txt", "kept")
     said = script(tmp_path / "said.json", FIRST)
     profile(own, "work", plan_of(said, tools=["tool-filesystem", "tool-trials"]))
     call("run", "Hello", "--profile", "work")
 
-    stricter = plan_of(said, tools=["tool-filesystem", "tool-todo"], hooks=["hooks-approval"])
+    stricter = plan_of(
+        said, tools=["tool-filesystem", "tool-todo"], hooks=["hooks-approval"]
+    )
     profile(own, "work", stricter)
     script(tmp_path / "said.json", THEN)
     told = again("continue")
@@ -149,7 +184,9 @@ def test_deny_rules_and_lower_limits_of_now_hold(tmp_path: Path, project: Path) 
     call("run", "Hello", "--profile", "work")
 
     rules: JSONValue = [{"decision": "deny", "tools": ["delete"]}]
-    call("config", "set", "overrides.hooks-approval.config", json.dumps({"rules": rules}))
+    call(
+        "config", "set", "overrides.hooks-approval.config", json.dumps({"rules": rules})
+    )
     call("config", "set", "limits.iterations", "3")
     script(tmp_path / "said.json", THEN)
     again("continue")
@@ -196,17 +233,27 @@ def test_another_provider_is_recorded_and_told(tmp_path: Path) -> None:
 def test_the_first_tool_is_said_for_one_time(tmp_path: Path) -> None:
     plan = tmp_path / "plan.json"
     speak: JSONValue = {"tool_calls": [{"name": "speak", "arguments": {}}]}
-    plan.write_text(json.dumps(plan_of([speak, "done"], tools=["tool-trials"])), "utf-8")
+    plan.write_text(
+        json.dumps(plan_of([speak, "done"], tools=["tool-trials"])), "utf-8"
+    )
     call("run", "Hello", "--plan", str(plan), "--tool", "speak")
 
-    assert "first_tool" not in json.dumps(json.loads((folder() / "composition.json").read_text())["plan"])
+    assert "first_tool" not in json.dumps(
+        json.loads((folder() / "composition.json").read_text())["plan"]
+    )
 
 
 def test_secrets_are_not_stored_and_come_back(tmp_path: Path) -> None:
     own = Path(Places.find().home)
     token, password = "sk-proj-" + "a1B2c3D4" * 6, "hunter2hunter2"
-    guard: JSONValue = {"module": "hooks-shell", "config": {"env": {"SOME_TOKEN": token}}}
-    other: JSONValue = {"module": "tool-web", "config": {"search_url": f"https://me:{password}@example.com/"}}
+    guard: JSONValue = {
+        "module": "hooks-shell",
+        "config": {"env": {"SOME_TOKEN": token}},
+    }
+    other: JSONValue = {
+        "module": "tool-web",
+        "config": {"search_url": f"https://me:{password}@example.com/"},
+    }
     profile(own, "work", plan_of(["one"], hooks=[guard], tools=[other]))
     call("run", "Hello", "--profile", "work")
     for file in own.glob("projects/**/*"):
@@ -223,28 +270,44 @@ def test_secrets_are_not_stored_and_come_back(tmp_path: Path) -> None:
     assert call("continue", "Go on", "--with-current-plan").stdout == "one\n"
 
 
-def test_secrets_of_a_plan_file_come_back_from_the_file_as_it_was(tmp_path: Path) -> None:
+def test_secrets_of_a_plan_file_come_back_from_the_file_as_it_was(
+    tmp_path: Path,
+) -> None:
     token = "sk-proj-" + "a1B2c3D4" * 6
     plan = tmp_path / "plan.json"
-    guard: JSONValue = {"module": "hooks-shell", "config": {"env": {"SOME_TOKEN": token}}}
+    guard: JSONValue = {
+        "module": "hooks-shell",
+        "config": {"env": {"SOME_TOKEN": token}},
+    }
     plan.write_text(json.dumps(plan_of(["one"], hooks=[guard])), "utf-8")
     call("run", "Hello", "--plan", str(plan))
     assert call("continue", "Go on").stdout == "one\n"
     plan.write_text(plan.read_text() + "\n", "utf-8")
-    assert "SOME_TOKEN: this secret is not stored" in call("continue", "Go on", expect=1).stderr
+    assert (
+        "SOME_TOKEN: this secret is not stored"
+        in call("continue", "Go on", expect=1).stderr
+    )
 
 
-def test_a_reference_to_the_environment_is_filled_in_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_to_the_environment_is_filled_in_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     own = Path(Places.find().home)
     monkeypatch.setenv("SOME_TOKEN", "abcdefgh-1")
-    guard: JSONValue = {"module": "hooks-shell", "config": {"env": {"SOME_TOKEN": "${SOME_TOKEN}"}}}
+    guard: JSONValue = {
+        "module": "hooks-shell",
+        "config": {"env": {"SOME_TOKEN": "${SOME_TOKEN}"}},
+    }
     profile(own, "work", plan_of(["one"], hooks=[guard]))
     call("run", "Hello", "--profile", "work")
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
     assert recorded["hooks"][0]["config"] == {"env": {"SOME_TOKEN": "${SOME_TOKEN}"}}
     assert call("continue", "Go on").stdout == "one\n"
     monkeypatch.delenv("SOME_TOKEN")
-    assert "the variable SOME_TOKEN is not set" in call("continue", "Go on", expect=1).stderr
+    assert (
+        "the variable SOME_TOKEN is not set"
+        in call("continue", "Go on", expect=1).stderr
+    )
 
 
 @pytest.mark.process
@@ -255,16 +318,26 @@ def test_a_module_that_is_gone_or_another_refuses_the_session(tmp_path: Path) ->
     metadata = tmp_path / "site/cli_trials-1.0.dist-info"
     newer = metadata.with_name("cli_trials-2.0.dist-info")
     metadata.rename(newer)
-    (newer / "METADATA").write_text("Metadata-Version: 2.1\nName: cli-trials\nVersion: 2.0\n", "utf-8")
-    assert "hooks-tells: it was version 1.0 of cli-trials, and is 2.0 now" in run("continue", "Go on").stderr
+    (newer / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: cli-trials\nVersion: 2.0\n", "utf-8"
+    )
+    assert (
+        "hooks-tells: it was version 1.0 of cli-trials, and is 2.0 now"
+        in run("continue", "Go on").stderr
+    )
     shutil.rmtree(newer)
     refused = run("continue", "Go on")
     assert refused.returncode == 1
-    assert "hooks-tells: it came from cli-trials 1.0, and is not there any more" in refused.stderr
+    assert (
+        "hooks-tells: it came from cli-trials 1.0, and is not there any more"
+        in refused.stderr
+    )
     assert "--with-current-plan" in refused.stderr
 
 
-def test_a_source_that_moved_refuses_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_that_moved_refuses_the_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = tmp_path / "plan.json"
     plan.write_text(json.dumps(plan_of(["one"], hooks=["hooks-tells"])), "utf-8")
     call("run", "Hello", "--plan", str(plan))
@@ -274,7 +347,9 @@ def test_a_source_that_moved_refuses_the_session(tmp_path: Path, monkeypatch: py
 
 
 def test_what_the_project_brought_needs_its_trust_again(project: Path) -> None:
-    settings = write(project / ".amplifier/settings.yaml", json.dumps({"limits": {"iterations": 7}}))
+    settings = write(
+        project / ".amplifier/settings.yaml", json.dumps({"limits": {"iterations": 7}})
+    )
     trust(Places.find(), "settings")
     profile(Path(Places.find().home), "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work")
@@ -282,7 +357,10 @@ def test_what_the_project_brought_needs_its_trust_again(project: Path) -> None:
 
     settings.write_text(json.dumps({"limits": {"iterations": 70}}))
     refused = again("continue", expect=1)
-    assert "settings: the session was made with the settings of this folder, which are not trusted now" in refused
+    assert (
+        "settings: the session was made with the settings of this folder, which are not trusted now"
+        in refused
+    )
     trust(Places.find(), "settings")
     assert call("continue", "Go on").stdout == "one\n"
     recorded = json.loads((folder() / "composition.json").read_text())["plan"]
@@ -334,7 +412,11 @@ def test_a_composition_that_is_a_hard_link_refuses_the_session(tmp_path: Path) -
 
 def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
     plan = plan_of(["one"])
-    plan["session"] = {"orchestrator": "loop-basic", "context": "context-simple", "limits": {"session_tokens": 10**6}}
+    plan["session"] = {
+        "orchestrator": "loop-basic",
+        "context": "context-simple",
+        "limits": {"session_tokens": 10**6},
+    }
     profile(Path(Places.find().home), "work", plan)
     call("run", "Hello", "--profile", "work")
     session, damaged = latest().session_id, folder() / "metadata.json"
@@ -342,12 +424,17 @@ def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
     call("session", "repair", session)
 
     refused = call("resume", session, "Go on", expect=1).output
-    assert "session.limits.session_tokens: what the session has spent is not known" in " ".join(refused.split())
+    assert (
+        "session.limits.session_tokens: what the session has spent is not known"
+        in " ".join(refused.split())
+    )
     call("resume", session, "Go on", "--with-current-plan", "--profile", "work")
 
 
 @pytest.mark.parametrize("of", ["root", "child"])
-def test_a_repaired_record_does_not_take_the_present_plan_unasked(project: Path, of: str) -> None:
+def test_a_repaired_record_does_not_take_the_present_plan_unasked(
+    project: Path, of: str
+) -> None:
     session = child(project, ["one"])
     if of == "root":
         session = latest().session_id
@@ -363,11 +450,17 @@ def test_a_repaired_record_does_not_take_the_present_plan_unasked(project: Path,
 
 def child(project: Path, responses: JSONValue) -> str:
     """Run a session, let it have stored an agent's session as delegation does, and return the id of that one."""
-    profile(Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"]))
+    profile(
+        Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"])
+    )
     call("run", "Hello", "--profile", "work")
     store, parent = SessionStore.of(Places.find()), latest().session_id
-    plan = plan_of(responses, tools=["tool-filesystem", "tool-trials"], hooks=["hooks-approval"])
-    made = ChildRecord(session_id="c1", parent_id=parent, agent_name="scout", plan=plan, turn_count=1)
+    plan = plan_of(
+        responses, tools=["tool-filesystem", "tool-trials"], hooks=["hooks-approval"]
+    )
+    made = ChildRecord(
+        session_id="c1", parent_id=parent, agent_name="scout", plan=plan, turn_count=1
+    )
     children = StoredChildren(store=store, working_dir=str(project))
     anyio.run(children.save, made)
     return made.session_id
@@ -391,12 +484,18 @@ def test_a_child_is_opened_with_its_own_plan(is_forked: bool, project: Path) -> 
 
 def test_a_child_gets_the_guards_that_its_family_has_now(project: Path) -> None:
     session = child(project, ["seen"])
-    profile(Path(Places.find().home), "work", plan_of(["one"], tools=["tool-filesystem"], hooks=["hooks-denies"]))
+    profile(
+        Path(Places.find().home),
+        "work",
+        plan_of(["one"], tools=["tool-filesystem"], hooks=["hooks-denies"]),
+    )
 
     assert call("resume", session, "Go on").stdout == "Operation denied: not today\n"
 
 
-def test_a_child_that_came_of_nothing_known_is_opened_with_its_own_plan(project: Path) -> None:
+def test_a_child_that_came_of_nothing_known_is_opened_with_its_own_plan(
+    project: Path,
+) -> None:
     session = child(project, ["seen"])
     shutil.rmtree(folder())
 
@@ -409,14 +508,29 @@ def test_an_imported_session_holds_no_secret_and_is_made_of_what_there_is_now(
     own = Path(Places.find().home)
     profile(own, "work", plan_of(["one"]))
     call("run", "Hello", "--profile", "work", "--model", "m")
-    exported = json.loads(call("session", "export", latest().session_id, "--as-is").stdout)
+    exported = json.loads(
+        call("session", "export", latest().session_id, "--as-is").stdout
+    )
     monkeypatch.setenv("MY_TOKEN", "correct-horse-battery")
-    secrets = ["ghp_16C7e42F292c6912E7710c838347Ae178B4a", "sk-proj-" + "a1B2c3D4" * 6, "correct-horse-battery"]
+    secrets = [
+        "ghp_16C7e42F292c6912E7710c838347Ae178B4a",
+        "sk-proj-" + "a1B2c3D4" * 6,
+        "correct-horse-battery",
+    ]
     for number, secret in enumerate(secrets):
         said = json.dumps({"stdout": f'export TOKEN="{secret}"\n{secret}'})
-        message: JSONObject = {"role": "user", "content": said, "metadata": {secret: secret}}
+        message: JSONObject = {
+            "role": "user",
+            "content": said,
+            "metadata": {secret: secret},
+        }
         exported["messages"].append({"turn": secret, "message": message})
-        exported["session"] |= {"session_id": secret, "name": secret, "tags": [secret], "prompt": secret}
+        exported["session"] |= {
+            "session_id": secret,
+            "name": secret,
+            "tags": [secret],
+            "prompt": secret,
+        }
         exported["session"]["usage"] = {secret: number}
         call("session", "delete", latest().session_id, "-f")
         call("session", "import", str(write(tmp_path / "s.json", json.dumps(exported))))
@@ -424,7 +538,9 @@ def test_an_imported_session_holds_no_secret_and_is_made_of_what_there_is_now(
     for file in own.glob("**/*"):
         assert not any(secret in str(file.relative_to(own)) for secret in secrets)
         if file.is_file():
-            assert not any(secret.encode() in file.read_bytes() for secret in secrets), file
+            assert not any(
+                secret.encode() in file.read_bytes() for secret in secrets
+            ), file
     call("profile", "use", "work")
     told = again("continue")
     assert "It is not recorded what this session was made of: it was imported" in told
@@ -432,20 +548,28 @@ def test_an_imported_session_holds_no_secret_and_is_made_of_what_there_is_now(
 
 
 def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
-    profile(Path(Places.find().home), "work", plan_of([{"text": "one", "usage": [30, 10]}]))
+    profile(
+        Path(Places.find().home), "work", plan_of([{"text": "one", "usage": [30, 10]}])
+    )
     call("run", "Hello", "--profile", "work")
-    file = write(tmp_path / "s.json", call("session", "export", latest().session_id).stdout)
+    file = write(
+        tmp_path / "s.json", call("session", "export", latest().session_id).stdout
+    )
     call("session", "delete", latest().session_id, "-f")
     call("session", "import", str(file))
     assert latest().spending["total_tokens"] == 40
     exported = json.loads(file.read_text())
     exported["session"]["spending"] = {"total_tokens": -1}
-    refused = call("session", "import", str(write(file, json.dumps(exported))), expect=1)
+    refused = call(
+        "session", "import", str(write(file, json.dumps(exported))), expect=1
+    )
     assert "total_tokens: a whole number from 0; got -1" in refused.stderr
 
 
 @pytest.mark.process
-def test_what_a_session_is_made_of_is_recorded_before_any_module_runs(tmp_path: Path) -> None:
+def test_what_a_session_is_made_of_is_recorded_before_any_module_runs(
+    tmp_path: Path,
+) -> None:
     plan = tmp_path / "plan.json"
     made = plan_of(["one"], hooks=["hooks-approval"])
     plan.write_text(json.dumps({**made, "providers": ["provider-forever"]}), "utf-8")

@@ -32,8 +32,22 @@ def test_a_session_is_kept_and_goes_on(tmp_path: Path) -> None:
     first = json.loads(call("run", "Hello", "--plan", plan, "--output", "json").stdout)
     assert kept() == [(first["session_id"], 1, "Hello")]
     assert call("continue", "And now?", "--plan", plan).stdout == "one\n"
-    assert call("resume", first["session_id"][:6], "More", "--plan", plan).stdout == "one\n"
-    again = json.loads(call("run", "Last", "--resume", first["session_id"], "--plan", plan, "--output", "json").stdout)
+    assert (
+        call("resume", first["session_id"][:6], "More", "--plan", plan).stdout
+        == "one\n"
+    )
+    again = json.loads(
+        call(
+            "run",
+            "Last",
+            "--resume",
+            first["session_id"],
+            "--plan",
+            plan,
+            "--output",
+            "json",
+        ).stdout
+    )
     assert again["session_id"] == first["session_id"]
     assert kept() == [(first["session_id"], 4, "Hello")]
 
@@ -62,11 +76,16 @@ def test_one_that_goes_on_is_kept_whatever_is_wanted(words: tuple[str, ...]) -> 
 
 
 def test_there_must_be_a_session_to_go_on_with() -> None:
-    assert "there is none in this project yet" in call("continue", "Hello", expect=1).stderr
+    assert (
+        "there is none in this project yet"
+        in call("continue", "Hello", expect=1).stderr
+    )
     assert "no such session" in call("resume", "abc", "Hello", expect=1).stderr
 
 
-def test_the_sessions_of_another_project_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sessions_of_another_project_are_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     call("run", "Hello", "--plan", plan)
     (tmp_path / "other" / ".git").mkdir(parents=True)
@@ -81,7 +100,9 @@ def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
         head = "session: {orchestrator: loop-basic, context: context-simple}\n"
         provider = f"providers: [{{module: provider-scripted, config: {{responses: [{name}], repeat: true}}}}]\n"
         (own / "profiles").mkdir(parents=True, exist_ok=True)
-        (own / f"profiles/{name}.md").write_text(f"---\nprofile: {{name: {name}}}\n{head}{provider}---\n")
+        (own / f"profiles/{name}.md").write_text(
+            f"---\nprofile: {{name: {name}}}\n{head}{provider}---\n"
+        )
     assert call("run", "Hello", "--profile", "one").stdout == "one\n"
     call("profile", "use", "two")
     assert call("continue", "Hello").stdout == "one\n"
@@ -89,19 +110,32 @@ def test_a_session_goes_on_with_its_own_profile(tmp_path: Path) -> None:
     refused = call("continue", "Hello", "--profile", "two", expect=1).stderr
     assert "--profile two: the session was made of the profile one" in refused
     assert "--with-current-plan" in refused
-    assert call("continue", "Hello", "--profile", "two", "--with-current-plan").stdout == "two\n"
+    assert (
+        call("continue", "Hello", "--profile", "two", "--with-current-plan").stdout
+        == "two\n"
+    )
     assert call("continue", "Hello").stdout == "two\n"
 
 
-def test_without_the_package_that_locks_sessions_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_package_that_locks_sessions_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
     monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
-    assert "to store sessions: pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan).stderr
-    assert "pip install 'amplifier[cli]'" in call("run", "Hello", "--plan", plan, "--keep", expect=1).stderr
+    assert (
+        "to store sessions: pip install 'amplifier[cli]'"
+        in call("run", "Hello", "--plan", plan).stderr
+    )
+    assert (
+        "pip install 'amplifier[cli]'"
+        in call("run", "Hello", "--plan", plan, "--keep", expect=1).stderr
+    )
     assert "pip install 'amplifier[cli]'" in call("continue", "Hello", expect=1).stderr
 
 
-def test_what_a_project_brings_is_told_and_left_out(tmp_path: Path, project: Path) -> None:
+def test_what_a_project_brings_is_told_and_left_out(
+    tmp_path: Path, project: Path
+) -> None:
     (project / ".amplifier").mkdir()
     (project / ".amplifier/settings.yaml").write_text("profile: {active: theirs}\n")
     told = call("run", "Hello", "--plan", str(write_plan(tmp_path, ["one"]))).stderr
@@ -117,7 +151,12 @@ def test_an_interrupted_turn_is_told(tmp_path: Path) -> None:
     async def cut_off() -> None:
         store = SessionStore.of(Places.find())
         await interrupt(store, found)
-        await interrupt(store, await keep(store, "c1", parent_id=found.record.session_id, agent_name="scout"))
+        await interrupt(
+            store,
+            await keep(
+                store, "c1", parent_id=found.record.session_id, agent_name="scout"
+            ),
+        )
 
     anyio.run(cut_off)
     told = call("continue", "Go on", "--plan", plan).stderr

@@ -33,8 +33,14 @@ def _invoke(*arguments: str, input: str | bytes | None = None) -> Result:
 
 
 @BACKENDS
-def test_an_answer_is_all_that_standard_output_carries(tmp_path: Path, backend: str) -> None:
-    plan = write_plan(tmp_path, [_call("speak"), {"deltas": ["Hel", "lo,\n", "world", "\n\n"]}], "tool-trials")
+def test_an_answer_is_all_that_standard_output_carries(
+    tmp_path: Path, backend: str
+) -> None:
+    plan = write_plan(
+        tmp_path,
+        [_call("speak"), {"deltas": ["Hel", "lo,\n", "world", "\n\n"]}],
+        "tool-trials",
+    )
 
     result = _invoke("hi", "--plan", str(plan), "--backend", backend)
 
@@ -43,9 +49,16 @@ def test_an_answer_is_all_that_standard_output_carries(tmp_path: Path, backend: 
 
 
 def test_text_before_a_tool_call_stands_on_a_line_of_its_own(tmp_path: Path) -> None:
-    first: JSONValue = {"text": "Let me look.", "tool_calls": [{"name": "speak", "arguments": {}}]}
+    first: JSONValue = {
+        "text": "Let me look.",
+        "tool_calls": [{"name": "speak", "arguments": {}}],
+    }
 
-    result = _invoke("hi", "--plan", str(write_plan(tmp_path, [first, "It is there."], "tool-trials")))
+    result = _invoke(
+        "hi",
+        "--plan",
+        str(write_plan(tmp_path, [first, "It is there."], "tool-trials")),
+    )
 
     assert result.stdout == "Let me look.\nIt is there.\n"
 
@@ -66,24 +79,39 @@ def test_a_failing_tool_is_one_plain_line_on_standard_error(tmp_path: Path) -> N
     result = _invoke("hi", "--plan", str(plan))
 
     assert result.stdout == "I could not.\n"
-    assert result.stderr.splitlines() == ["tool fail {}", r"tool fail failed: Error: the \x1b[31mdisk is full"]
+    assert result.stderr.splitlines() == [
+        "tool fail {}",
+        r"tool fail failed: Error: the \x1b[31mdisk is full",
+    ]
 
 
 def test_what_a_model_writes_is_never_obeyed_by_the_terminal(tmp_path: Path) -> None:
-    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["\x1b]0;title\x07 \x9b1m \u202e\ud800 tab\there"])))
+    result = _invoke(
+        "hi",
+        "--plan",
+        str(write_plan(tmp_path, ["\x1b]0;title\x07 \x9b1m \u202e\ud800 tab\there"])),
+    )
 
     assert result.stdout == "\\x1b]0;title\\x07 \\x9b1m \\u202e\\ud800 tab\there\n"
 
 
 @pytest.mark.process
 def test_a_terminal_that_lacks_characters_gets_their_escapes(tmp_path: Path) -> None:
-    result = run("run", "hi", "--plan", str(write_plan(tmp_path, ["café"])), PYTHONIOENCODING="ascii")
+    result = run(
+        "run",
+        "hi",
+        "--plan",
+        str(write_plan(tmp_path, ["café"])),
+        PYTHONIOENCODING="ascii",
+    )
 
     assert result.stdout == "caf\\xe9\n"
 
 
 def test_an_answer_that_did_not_stream_is_written(tmp_path: Path) -> None:
-    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["never"], "hooks-denies")))
+    result = _invoke(
+        "hi", "--plan", str(write_plan(tmp_path, ["never"], "hooks-denies"))
+    )
 
     assert (result.exit_code, result.stdout) == (0, "Operation denied: not today\n")
 
@@ -112,7 +140,9 @@ def test_an_observer_that_fails_is_one_line_of_the_log(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", [("--debug", "run", "hi"), ("run", "hi", "--debug")])
-def test_debug_shows_the_log_with_tracebacks(tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_debug_shows_the_log_with_tracebacks(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
     plan = write_plan(tmp_path, ["done"], "hooks-fails")
 
     result = CliRunner().invoke(main, [*words, "--plan", str(plan)])
@@ -123,13 +153,19 @@ def test_debug_shows_the_log_with_tracebacks(tmp_path: Path, words: tuple[str, .
 
 
 @pytest.mark.parametrize("debug", [(), ("--debug",)], ids=["", "debug"])
-def test_an_error_is_told_without_secrets(tmp_path: Path, debug: tuple[str, ...]) -> None:
-    response: JSONValue = {"error": {"type": "AuthenticationError", "message": f"refused: {TOKEN}"}}
+def test_an_error_is_told_without_secrets(
+    tmp_path: Path, debug: tuple[str, ...]
+) -> None:
+    response: JSONValue = {
+        "error": {"type": "AuthenticationError", "message": f"refused: {TOKEN}"}
+    }
 
     result = _invoke("hi", *debug, "--plan", str(write_plan(tmp_path, [response])))
 
     assert result.exit_code == 1
-    assert "Error: provider scripted: refused: [REDACTED:github-token]\n" in result.stderr
+    assert (
+        "Error: provider scripted: refused: [REDACTED:github-token]\n" in result.stderr
+    )
     assert TOKEN not in result.stderr
 
 
@@ -159,10 +195,18 @@ def test_the_log_shows_no_part_of_a_secret(
 
 @BACKENDS
 def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
-    first: JSONValue = {"text": "Looking.", "tool_calls": [{"name": "fail", "arguments": {}}], "usage": [5, 7]}
-    plan = write_plan(tmp_path, [first, {"text": "done \ud800\x9b", "usage": [1, 2]}], "tool-trials")
+    first: JSONValue = {
+        "text": "Looking.",
+        "tool_calls": [{"name": "fail", "arguments": {}}],
+        "usage": [5, 7],
+    }
+    plan = write_plan(
+        tmp_path, [first, {"text": "done \ud800\x9b", "usage": [1, 2]}], "tool-trials"
+    )
 
-    result = _invoke("hi", "--plan", str(plan), "--output", "json", "--backend", backend)
+    result = _invoke(
+        "hi", "--plan", str(plan), "--output", "json", "--backend", backend
+    )
 
     assert result.stdout.count("\n") == 1
     assert "\x9b" not in result.stdout
@@ -183,12 +227,19 @@ def test_json_is_one_object(tmp_path: Path, backend: str) -> None:
 @BACKENDS
 def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
     calls: JSONValue = [{"name": "speak", "arguments": {}, "id": "c1"}]
-    first: JSONValue = {"thinking": "hm", "text": "a", "tool_calls": calls, "usage": [1, 2]}
+    first: JSONValue = {
+        "thinking": "hm",
+        "text": "a",
+        "tool_calls": calls,
+        "usage": [1, 2],
+    }
     plan = write_plan(tmp_path, [first, {"text": "b", "usage": [1, 2]}], "tool-trials")
     used = {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3}
     twice = {"input_tokens": 2, "output_tokens": 4, "total_tokens": 6}
 
-    result = _invoke("hi", "--plan", str(plan), "--output", "ndjson", "--backend", backend)
+    result = _invoke(
+        "hi", "--plan", str(plan), "--output", "ndjson", "--backend", backend
+    )
 
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     session_id = lines[-1].pop("session_id")
@@ -197,10 +248,23 @@ def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
     assert lines == [
         {"type": "thinking_delta", "text": "hm", "index": 0},
         {"type": "text_delta", "text": "a", "index": 1},
-        {"type": "tool_call_delta", "id": "c1", "name": "speak", "arguments": "{}", "index": 2},
+        {
+            "type": "tool_call_delta",
+            "id": "c1",
+            "name": "speak",
+            "arguments": "{}",
+            "index": 2,
+        },
         {"type": "usage", "provider": "scripted", "usage": used, "total": used},
         {"type": "tool_started", "id": "c1", "name": "speak", "arguments": {}},
-        {"type": "tool_finished", "id": "c1", "name": "speak", "arguments": {}, "success": True, "output": "said"},
+        {
+            "type": "tool_finished",
+            "id": "c1",
+            "name": "speak",
+            "arguments": {},
+            "success": True,
+            "output": "said",
+        },
         {"type": "text_delta", "text": "b", "index": 0},
         {"type": "usage", "provider": "scripted", "usage": used, "total": twice},
         {
@@ -217,27 +281,45 @@ def test_ndjson_is_a_line_for_each_event(tmp_path: Path, backend: str) -> None:
 
 
 def test_an_error_is_the_last_line_of_ndjson(tmp_path: Path) -> None:
-    response: JSONValue = {"deltas": ["half"], "error": {"type": "RateLimitError", "message": "slow \x1b down"}}
+    response: JSONValue = {
+        "deltas": ["half"],
+        "error": {"type": "RateLimitError", "message": "slow \x1b down"},
+    }
 
-    result = _invoke("hi", "--output", "ndjson", "--plan", str(write_plan(tmp_path, [response])))
+    result = _invoke(
+        "hi", "--output", "ndjson", "--plan", str(write_plan(tmp_path, [response]))
+    )
 
     lines = [json.loads(line) for line in result.stdout.splitlines()]
     assert result.exit_code == 1
     assert [line["type"] for line in lines] == ["text_delta", "error"]
     assert lines[-1]["error"] == "RateLimitError"
-    assert lines[-1]["message"] == "provider scripted: slow \x1b down; trying again may help"
-    assert result.stderr == "Error: provider scripted: slow \\x1b down; trying again may help\n"
+    assert (
+        lines[-1]["message"]
+        == "provider scripted: slow \x1b down; trying again may help"
+    )
+    assert (
+        result.stderr
+        == "Error: provider scripted: slow \\x1b down; trying again may help\n"
+    )
 
 
-def test_an_error_stands_in_the_json_object_with_the_text_there_was(tmp_path: Path) -> None:
+def test_an_error_stands_in_the_json_object_with_the_text_there_was(
+    tmp_path: Path,
+) -> None:
     response: JSONValue = {"deltas": ["half"], "error": "no more"}
 
-    result = _invoke("hi", "--output", "json", "--plan", str(write_plan(tmp_path, [response])))
+    result = _invoke(
+        "hi", "--output", "json", "--plan", str(write_plan(tmp_path, [response]))
+    )
 
     record = json.loads(result.stdout)
     assert result.exit_code == 1
     assert record["text"] == "half"
-    assert record["error"] == {"type": "LLMError", "message": "provider scripted: no more"}
+    assert record["error"] == {
+        "type": "LLMError",
+        "message": "provider scripted: no more",
+    }
 
 
 def test_an_error_before_the_session_is_in_json_too(tmp_path: Path) -> None:
@@ -284,7 +366,9 @@ def test_no_prompt_is_wrong_usage(text: str | None) -> None:
     result = _invoke(input=text)
 
     assert result.exit_code == 2
-    assert "there is no prompt; give one as argument or on standard input" in result.stderr
+    assert (
+        "there is no prompt; give one as argument or on standard input" in result.stderr
+    )
 
 
 ECHO = """
@@ -300,7 +384,9 @@ main()
 def test_what_is_piped_in_stands_below_the_argument() -> None:
     command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
 
-    result = subprocess.run(command, input="a\nb\n", capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        command, input="a\nb\n", capture_output=True, text=True, check=True
+    )
 
     assert result.stdout == repr("Summarize:\n\na\nb")
 
@@ -311,7 +397,9 @@ def test_a_file_as_standard_input_stands_below_the_argument(tmp_path: Path) -> N
     command = [sys.executable, "-c", ECHO, "run", "Summarize:"]
 
     with (tmp_path / "notes").open() as notes:
-        result = subprocess.run(command, stdin=notes, capture_output=True, text=True, check=True)
+        result = subprocess.run(
+            command, stdin=notes, capture_output=True, text=True, check=True
+        )
 
     assert result.stdout == repr("Summarize:\n\nfrom a file")
 
@@ -322,7 +410,14 @@ def test_an_open_socket_as_standard_input_is_not_waited_for() -> None:
     command = [sys.executable, "-c", ECHO, "run", "Hello"]
 
     with ours, theirs:
-        result = subprocess.run(command, stdin=theirs.fileno(), capture_output=True, text=True, check=True, timeout=30)
+        result = subprocess.run(
+            command,
+            stdin=theirs.fileno(),
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=30,
+        )
 
     assert result.stdout == repr("Hello")
 
@@ -331,7 +426,12 @@ def test_an_open_socket_as_standard_input_is_not_waited_for() -> None:
 def test_a_closed_standard_input_is_no_prompt() -> None:
     script = '"$0" -m amplifier run "$@" <&-'
 
-    result = subprocess.run(["sh", "-c", script, sys.executable], capture_output=True, text=True, check=False)
+    result = subprocess.run(
+        ["sh", "-c", script, sys.executable],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert result.returncode == 2
     assert "there is no prompt" in result.stderr
@@ -347,22 +447,37 @@ def test_the_first_tool_is_forced(tmp_path: Path) -> None:
 
 
 def test_an_unknown_first_tool_names_the_nearest(tmp_path: Path) -> None:
-    result = _invoke("hi", "--tool", "speek", "--plan", str(write_plan(tmp_path, ["ok"], "tool-trials")))
+    result = _invoke(
+        "hi",
+        "--tool",
+        "speek",
+        "--plan",
+        str(write_plan(tmp_path, ["ok"], "tool-trials")),
+    )
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("Error: session: tool 'speek': no such tool is mounted; mounted: block, fail")
+    assert result.stderr.startswith(
+        "Error: session: tool 'speek': no such tool is mounted; mounted: block, fail"
+    )
     assert result.stderr.endswith("; did you mean 'speak'?\n")
 
 
-def test_an_unknown_provider_names_the_nearest_and_where_was_searched(tmp_path: Path) -> None:
+def test_an_unknown_provider_names_the_nearest_and_where_was_searched(
+    tmp_path: Path,
+) -> None:
     result = _invoke("hi", "-p", "forevr", "--plan", str(write_plan(tmp_path, ["ok"])))
 
     assert result.exit_code == 1
-    assert "Module 'provider-forevr': not found; did you mean 'provider-forever'?" in result.stderr
+    assert (
+        "Module 'provider-forevr': not found; did you mean 'provider-forever'?"
+        in result.stderr
+    )
     assert "amplifier.modules" in result.stderr
 
 
-def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(tmp_path: Path) -> None:
+def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(
+    tmp_path: Path,
+) -> None:
     result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"], "tool-missing")))
 
     assert (result.exit_code, result.stdout) == (0, "ok\n")
@@ -386,7 +501,9 @@ def test_a_provider_without_a_key_is_named_and_another_one_answers(
     assert "ANTHROPIC_API_KEY" in result.stderr
 
 
-def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(tmp_path: Path) -> None:
+def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(
+    tmp_path: Path,
+) -> None:
     plan = write_plan(tmp_path, ["ok"])
     content = json.loads(plan.read_text("utf-8"))
     content["tools"] = [{"module": "tool-filesystem", "config": {"colour": "red"}}]
@@ -400,9 +517,13 @@ def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(tmp_p
 
 
 def test_what_a_tool_is_called_with_is_shown_without_secrets(tmp_path: Path) -> None:
-    response: JSONValue = {"tool_calls": [{"name": "receive", "arguments": {"path": f"/nowhere/{TOKEN}"}}]}
+    response: JSONValue = {
+        "tool_calls": [{"name": "receive", "arguments": {"path": f"/nowhere/{TOKEN}"}}]
+    }
 
-    result = _invoke("hi", "--plan", str(write_plan(tmp_path, [response, "ok"], "tool-trials")))
+    result = _invoke(
+        "hi", "--plan", str(write_plan(tmp_path, [response, "ok"], "tool-trials"))
+    )
 
     assert result.stdout == "ok\n"
     assert 'tool receive {"path": "/nowhere/[REDACTED' in result.stderr
@@ -410,7 +531,9 @@ def test_what_a_tool_is_called_with_is_shown_without_secrets(tmp_path: Path) -> 
     assert TOKEN not in result.stderr
 
 
-def test_a_server_list_that_nothing_reads_is_reported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_list_that_nothing_reads_is_reported_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {}}', "utf-8")
 
@@ -450,13 +573,21 @@ def test_a_configuration_that_does_not_fit_is_one_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--profile", "dev", "--bundle", "kit"), "--profile and --bundle say what the session is made of"),
+        (
+            ("--profile", "dev", "--bundle", "kit"),
+            "--profile and --bundle say what the session is made of",
+        ),
         (("-P", "dev", "--plan", "PLAN"), "--profile and --plan say"),
-        (("-B", "kit", "-P", "dev", "--plan", "PLAN"), "--profile and --bundle and --plan say"),
+        (
+            ("-B", "kit", "-P", "dev", "--plan", "PLAN"),
+            "--profile and --bundle and --plan say",
+        ),
     ],
     ids=["bundle", "plan", "all"],
 )
-def test_one_thing_alone_says_what_a_session_is_made_of(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
+def test_one_thing_alone_says_what_a_session_is_made_of(
+    tmp_path: Path, words: tuple[str, ...], told: str
+) -> None:
     plan = str(write_plan(tmp_path, ["ok"]))
 
     result = _invoke("hi", *(plan if word == "PLAN" else word for word in words))
@@ -469,26 +600,39 @@ def test_a_plan_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     assert _invoke("hi", "--plan", str(tmp_path / "none.yaml")).exit_code == 2
 
 
-def test_a_backend_that_is_not_installed_names_the_extra(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_backend_that_is_not_installed_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setitem(sys.modules, "trio", None)
 
-    result = _invoke("hi", "--backend", "trio", "--plan", str(write_plan(tmp_path, ["ok"])))
+    result = _invoke(
+        "hi", "--backend", "trio", "--plan", str(write_plan(tmp_path, ["ok"]))
+    )
 
     assert result.exit_code == 1
-    assert result.stderr == "Error: --backend trio needs a package: pip install 'amplifier[trio]'\n"
+    assert (
+        result.stderr
+        == "Error: --backend trio needs a package: pip install 'amplifier[trio]'\n"
+    )
 
 
 # -- ends
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("command", [("run", "hi", "--plan", "PLAN"), ("version",), ("module", "list"), ()])
-def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "command", [("run", "hi", "--plan", "PLAN"), ("version",), ("module", "list"), ()]
+)
+def test_output_that_nobody_reads_ends_the_command_quietly(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
     reading, writing = os.pipe()
     os.close(reading)
     plan = str(write_plan(tmp_path, [{"deltas": ["a", "b", "c"]}]))
 
-    with start(*(plan if word == "PLAN" else word for word in command), stdout=writing) as process:
+    with start(
+        *(plan if word == "PLAN" else word for word in command), stdout=writing
+    ) as process:
         os.close(writing)
         code = process.wait(30)
         assert process.stderr is not None
@@ -498,7 +642,9 @@ def test_output_that_nobody_reads_ends_the_command_quietly(tmp_path: Path, comma
 
 
 def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> None:
-    result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["done"], "provider-broken")))
+    result = _invoke(
+        "hi", "--plan", str(write_plan(tmp_path, ["done"], "provider-broken"))
+    )
 
     assert result.exit_code == 0
     assert "BrokenPipeError" in result.stderr
@@ -510,7 +656,10 @@ def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> No
     ids=["plain", "variable is 0", "option", "variable"],
 )
 def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(
-    monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], variable: str, has_traceback: bool
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    variable: str,
+    has_traceback: bool,
 ) -> None:
     def choose_session(*_: object) -> None:
         raise OSError("no \x1b disk")
@@ -535,15 +684,23 @@ def test_the_module_runs_as_a_program() -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("command", ["run hi --plan", "logs --file", "chat --plan"])
-def test_a_stream_may_be_closed_from_the_start(tmp_path: Path, command: str, closed: str) -> None:
+def test_a_stream_may_be_closed_from_the_start(
+    tmp_path: Path, command: str, closed: str
+) -> None:
     plan = write_plan(tmp_path, ["done"])
     words = [*PROGRAM, *command.split(), str(plan)]
 
     ended = subprocess.run(
-        ["sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, check=False, text=True, timeout=30
+        ["sh", "-c", f'"$@" {closed}', "sh", *words],
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=30,
     )
 
     is_chat, is_run = command.startswith("chat"), command.startswith("run")
     assert ended.returncode == (2 if is_chat else 0)
     assert ended.stdout == ("done\n" if is_run and closed in ("2>&-", "<&-") else "")
-    assert ("a chat needs a terminal" in ended.stderr) is (is_chat and "2>&-" not in closed)
+    assert ("a chat needs a terminal" in ended.stderr) is (
+        is_chat and "2>&-" not in closed
+    )

@@ -26,7 +26,9 @@ def call(*arguments: str, expect: int = 0, **options: str) -> Result:
 
 
 def answer(*arguments: str, expect: int = 0) -> list[JSONObject]:
-    data: list[JSONObject] = json.loads(call(*arguments, "--json", expect=expect).stdout)
+    data: list[JSONObject] = json.loads(
+        call(*arguments, "--json", expect=expect).stdout
+    )
     return data
 
 
@@ -48,9 +50,25 @@ def talks(store: SessionStore) -> SessionStore:
     """Two sessions and a child."""
 
     async def fill() -> None:
-        await keep(store, "alpha", [HELLO], created=1000.0, prompt="Hello", tags=("food",))
-        await keep(store, "beta", [HELLO, ROME], created=2000.0, prompt="Hello again", name="trip")
-        await keep(store, "beta-1_scout", [HELLO], created=2001.0, parent_id="beta", agent_name="scout")
+        await keep(
+            store, "alpha", [HELLO], created=1000.0, prompt="Hello", tags=("food",)
+        )
+        await keep(
+            store,
+            "beta",
+            [HELLO, ROME],
+            created=2000.0,
+            prompt="Hello again",
+            name="trip",
+        )
+        await keep(
+            store,
+            "beta-1_scout",
+            [HELLO],
+            created=2001.0,
+            parent_id="beta",
+            agent_name="scout",
+        )
 
     anyio.run(fill)
     return store
@@ -72,8 +90,28 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
     assert "1 more; --limit 2 shows them" in call("list", "--limit", "1").stderr
     assert sorted(answer("list")[0]) == sorted(
         (
-            *("agent_name", "cost_usd", "created", "folder", "forked_from", "model", "name", "parent_id", "profile"),
-            *("prompt", "provider", "session_id", "spending", "state", "tags", "turn_count", "updated", "usage"),
+            *(
+                "agent_name",
+                "cost_usd",
+                "created",
+                "folder",
+                "forked_from",
+                "model",
+                "name",
+                "parent_id",
+                "profile",
+            ),
+            *(
+                "prompt",
+                "provider",
+                "session_id",
+                "spending",
+                "state",
+                "tags",
+                "turn_count",
+                "updated",
+                "usage",
+            ),
             *("command", "working_dir"),
         )
     )
@@ -93,7 +131,9 @@ def test_the_sessions_of_other_projects_are_there_when_asked_for(
 
 
 @pytest.mark.parametrize("text", [None, "{"], ids=["missing", "damaged"])
-def test_a_damaged_session_is_told_beside_the_others(talks: SessionStore, text: str | None) -> None:
+def test_a_damaged_session_is_told_beside_the_others(
+    talks: SessionStore, text: str | None
+) -> None:
     file = talks.folder("alpha") / "metadata.json"
     file.unlink() if text is None else file.write_text(text)
     result = call("list")
@@ -117,13 +157,20 @@ def test_a_session_is_shown(talks: SessionStore) -> None:
 def test_what_runs_and_what_was_interrupted_are_told_apart(talks: SessionStore) -> None:
     anyio.run(interrupt, talks, talks.find("alpha"))
     assert "(interrupted) Hello" in call("list").stdout
-    assert {each["session_id"]: each["state"] for each in answer("list")} == {"beta": "idle", "alpha": "interrupted"}
+    assert {each["session_id"]: each["state"] for each in answer("list")} == {
+        "beta": "idle",
+        "alpha": "interrupted",
+    }
     assert "Its last turn was interrupted." in call("show", "alpha").stderr
 
     async def meanwhile() -> list[str]:
         async with talks.open(talks.find("alpha").record):
             return await anyio.to_thread.run_sync(
-                lambda: [call("tree", "alpha").stdout, call("show", "alpha").stderr, call("diagnose").stderr]
+                lambda: [
+                    call("tree", "alpha").stdout,
+                    call("show", "alpha").stderr,
+                    call("diagnose").stderr,
+                ]
             )
 
     tree, shown, diagnosed = anyio.run(meanwhile)
@@ -139,7 +186,13 @@ def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> 
         await keep(store, "one", [[{"role": "user", "content": said}]], prompt=said)
 
     anyio.run(fill)
-    for arguments in (["list"], ["show", "one"], ["search", "token"], ["tree"], ["export", "one"]):
+    for arguments in (
+        ["list"],
+        ["show", "one"],
+        ["search", "token"],
+        ["tree"],
+        ["export", "one"],
+    ):
         result = call(*arguments)
         assert TOKEN not in result.stdout
         assert "\x1b" not in result.stdout
@@ -150,7 +203,13 @@ def test_what_is_shown_has_no_secrets_and_obeys_no_text(store: SessionStore) -> 
 def test_a_text_is_found(talks: SessionStore) -> None:
     assert "message 5" in call("search", "rome is").stdout
     assert answer("search", "FOOD") == [
-        {"session_id": "alpha", "name": None, "place": "tag", "message": None, "excerpt": "food"}
+        {
+            "session_id": "alpha",
+            "name": None,
+            "place": "tag",
+            "message": None,
+            "excerpt": "food",
+        }
     ]
     assert "Nothing was found." in call("search", "nowhere", expect=1).stderr
     assert answer("search", "nowhere", expect=1) == []
@@ -183,7 +242,9 @@ def test_a_session_is_forked(talks: SessionStore) -> None:
 
 def test_the_tree_shows_who_made_whom(talks: SessionStore) -> None:
     assert call("tree").stdout == "beta  trip\n└─ beta-1_scout [scout]\nalpha  Hello\n"
-    assert call("tree", "--limit", "1").stdout == "beta  trip\n└─ beta-1_scout [scout]\n"
+    assert (
+        call("tree", "--limit", "1").stdout == "beta  trip\n└─ beta-1_scout [scout]\n"
+    )
     (tree,) = answer("tree", "beta")
     children = tree["children"]
     assert isinstance(children, list)
@@ -200,14 +261,18 @@ def test_sessions_are_deleted_when_the_person_says_so(talks: SessionStore) -> No
 
 def test_old_sessions_are_deleted(talks: SessionStore) -> None:
     assert call("cleanup", "--older-than", "4w", "--dry-run").stdout == "alpha\n"
-    assert json.loads(call("cleanup", "--older-than", "12h", "--dry-run", "--json").stdout) == {
+    assert json.loads(
+        call("cleanup", "--older-than", "12h", "--dry-run", "--json").stdout
+    ) == {
         "deleted": [],
         "would_delete": ["alpha"],
         "open": [],
     }
     call("cleanup", "--older-than", "1", input="n\n")
     assert len(talks.all()) == 2
-    assert json.loads(call("cleanup", "--older-than", "1d", "-f", "--json").stdout)["deleted"] == ["alpha"]
+    assert json.loads(call("cleanup", "--older-than", "1d", "-f", "--json").stdout)[
+        "deleted"
+    ] == ["alpha"]
     assert "There is no such session." in call("cleanup", "--older-than", "1d").stderr
     call("cleanup", "--older-than", "soon", expect=2)
 
@@ -228,8 +293,12 @@ def test_an_open_session_stays(talks: SessionStore) -> None:
     assert "it is open, and stays: alpha" in cleaned
 
 
-@pytest.mark.parametrize("name", ["t.md", "t.html", "t.json", "t"], ids=["markdown", "html", "json", "none"])
-def test_a_session_is_exported_to_a_file(talks: SessionStore, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["t.md", "t.html", "t.json", "t"], ids=["markdown", "html", "json", "none"]
+)
+def test_a_session_is_exported_to_a_file(
+    talks: SessionStore, tmp_path: Path, name: str
+) -> None:
     file = tmp_path / name
     call("export", "trip", "-o", str(file))
     start = {".md": "# trip\n", ".html": "<!doctype html>"}.get(file.suffix, "{")
@@ -242,13 +311,19 @@ def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) ->
     call("delete", "trip", "-f")
     assert call("import", str(tmp_path / "t.json")).stdout == "beta\n"
     assert "Rome is warm." in call("show", "trip").stdout
-    assert json.loads(call("import", str(tmp_path / "t.json"), "--json").stdout)["name"] == "trip"
+    assert (
+        json.loads(call("import", str(tmp_path / "t.json"), "--json").stdout)["name"]
+        == "trip"
+    )
     data = json.loads((tmp_path / "t.json").read_text())
     data["session"]["session_id"] = "half \ud800\x1b[2J"
     (tmp_path / "t.json").write_text(json.dumps(data))
     assert call("import", str(tmp_path / "t.json")).stdout == "half \\ud800\\x1b[2J\n"
     (tmp_path / "t.json").write_text("{}")
-    assert "no exported session" in call("import", str(tmp_path / "t.json"), expect=1).stderr
+    assert (
+        "no exported session"
+        in call("import", str(tmp_path / "t.json"), expect=1).stderr
+    )
 
 
 def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
@@ -274,6 +349,11 @@ def test_sessions_are_not_changed_without_the_package_that_locks(
     talks: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
-    for arguments in (["delete", "alpha"], ["fork", "alpha"], ["rename", "alpha", "x"], ["repair", "alpha"]):
+    for arguments in (
+        ["delete", "alpha"],
+        ["fork", "alpha"],
+        ["rename", "alpha", "x"],
+        ["repair", "alpha"],
+    ):
         assert "pip install 'amplifier[cli]'" in call(*arguments, expect=1).stderr
     assert "Hello" in call("list").stdout

@@ -39,8 +39,18 @@ def test_a_setting_is_set_read_explained_and_taken_away(own: Path) -> None:
     assert call("config", "get", "ui.show_usage").stdout == "false\n"
     call("config", "set", "ui.show_usage", "true", "--scope", "project")
     assert answer("config", "explain", "ui.show_usage") == [
-        {"scope": "project", "path": str(Path.cwd() / ".amplifier/settings.yaml"), "line": 2, "value": True},
-        {"scope": "user", "path": str(own / "settings.yaml"), "line": 2, "value": False},
+        {
+            "scope": "project",
+            "path": str(Path.cwd() / ".amplifier/settings.yaml"),
+            "line": 2,
+            "value": True,
+        },
+        {
+            "scope": "user",
+            "path": str(own / "settings.yaml"),
+            "line": 2,
+            "value": False,
+        },
         {"scope": "default", "path": None, "line": None, "value": True},
     ]
     assert "SCOPE" in call("config", "explain", "ui.show_usage").stdout
@@ -50,12 +60,16 @@ def test_a_setting_is_set_read_explained_and_taken_away(own: Path) -> None:
     assert answer("config", "list") == {"ui": {"show_usage": False}}
 
 
-@pytest.mark.parametrize("arguments", [("get", "profile.active"), ("explain", "sources.x")])
+@pytest.mark.parametrize(
+    "arguments", [("get", "profile.active"), ("explain", "sources.x")]
+)
 def test_what_is_not_set_is_told(arguments: tuple[str, ...]) -> None:
     assert "is not set" in call("config", *arguments, expect=1).stderr
 
 
-@pytest.mark.parametrize("arguments", [("get", ""), ("get", "a..b"), ("set", "ui.show_usage", "[")])
+@pytest.mark.parametrize(
+    "arguments", [("get", ""), ("get", "a..b"), ("set", "ui.show_usage", "[")]
+)
 def test_wrong_usage_is_told(arguments: tuple[str, ...]) -> None:
     call("config", *arguments, expect=2)
 
@@ -63,7 +77,10 @@ def test_wrong_usage_is_told(arguments: tuple[str, ...]) -> None:
 def test_an_unsound_value_is_refused_and_the_file_stays(own: Path) -> None:
     call("config", "set", "profile.active", "dev")
     before = (own / "settings.yaml").read_text()
-    assert "ui.show_usage" in call("config", "set", "ui.show_usage", "maybe", expect=1).stderr
+    assert (
+        "ui.show_usage"
+        in call("config", "set", "ui.show_usage", "maybe", expect=1).stderr
+    )
     assert (own / "settings.yaml").read_text() == before
 
 
@@ -81,29 +98,46 @@ def test_sound_files_are_listed(own: Path) -> None:
 
 def test_the_files_are_named(own: Path) -> None:
     assert call("config", "path").stdout == f"{own / 'settings.yaml'}\n"
-    assert call("config", "path", "--scope", "local").stdout.endswith("shop/.amplifier/settings.local.yaml\n")
+    assert call("config", "path", "--scope", "local").stdout.endswith(
+        "shop/.amplifier/settings.local.yaml\n"
+    )
 
 
-def test_in_the_home_folder_there_is_no_project(monkeypatch: pytest.MonkeyPatch, own: Path) -> None:
+def test_in_the_home_folder_there_is_no_project(
+    monkeypatch: pytest.MonkeyPatch, own: Path
+) -> None:
     monkeypatch.chdir(own.parent)
     call("config", "path", "--scope", "project", expect=1)
     assert (
-        "no scope 'project' here" in call("config", "set", "ui.show_usage", "1", "--scope", "project", expect=1).stderr
+        "no scope 'project' here"
+        in call(
+            "config", "set", "ui.show_usage", "1", "--scope", "project", expect=1
+        ).stderr
     )
 
 
 @pytest.mark.process
-def test_a_file_is_edited(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    editor = write(tmp_path / "editor", "#!/bin/sh\nprintf 'ui: {show_usage: false}\\n' > \"$1\"\n")
+def test_a_file_is_edited(
+    own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = write(
+        tmp_path / "editor", "#!/bin/sh\nprintf 'ui: {show_usage: false}\\n' > \"$1\"\n"
+    )
     editor.chmod(0o700)
     monkeypatch.setenv("VISUAL", shlex.quote(str(editor)))
     call("config", "edit", "--scope", "project")
     assert call("config", "get", "ui.show_usage").stdout == "false\n"
     editor.write_text("#!/bin/sh\nprintf 'ui: {show_usage: maybe}\\n' > \"$1\"\n")
     call("config", "edit", "--scope", "project", expect=1)
-    assert (Path.cwd() / ".amplifier/settings.yaml").read_text() == "ui: {show_usage: false}\n"
-    editor.write_text("#!/bin/sh\nprintf 'ui: {}\\n' | tee .amplifier/settings.yaml > \"$1\"\n")
-    assert "not trusted" in call("config", "edit", "--scope", "project", expect=1).stderr
+    assert (
+        Path.cwd() / ".amplifier/settings.yaml"
+    ).read_text() == "ui: {show_usage: false}\n"
+    editor.write_text(
+        "#!/bin/sh\nprintf 'ui: {}\\n' | tee .amplifier/settings.yaml > \"$1\"\n"
+    )
+    assert (
+        "not trusted" in call("config", "edit", "--scope", "project", expect=1).stderr
+    )
     call("trust", "--yes")
     editor.write_text("#!/bin/sh\nexit 0\n")
     assert "Nothing was changed" in call("config", "edit").stderr
@@ -113,16 +147,25 @@ def test_a_file_is_edited(own: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_what_stands_under_the_name_of_a_secret_is_not_shown(own: Path) -> None:
-    write(own / "settings.yaml", 'overrides: {tool-x: {config: {"api_key": ["${A} b"], "other": c}}}\n')
+    write(
+        own / "settings.yaml",
+        'overrides: {tool-x: {config: {"api_key": ["${A} b"], "other": c}}}\n',
+    )
     for key in ("api_key", "api_key[0]", '["api_key"]'):
         for command in ("get", "explain"):
-            told = call("config", command, f"overrides.tool-x.config{'' if key[0] == '[' else '.'}{key}").stdout
+            told = call(
+                "config",
+                command,
+                f"overrides.tool-x.config{'' if key[0] == '[' else '.'}{key}",
+            ).stdout
             assert "(withheld)" in told
             assert "${A}" not in told
     assert call("config", "get", "overrides.tool-x.config.other").stdout == "c\n"
 
 
-def test_a_secret_is_kept_and_never_shown(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_secret_is_kept_and_never_shown(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     call("config", "secret", "set", "ACME_KEY", input="s3cret\n")
     monkeypatch.setenv("OTHER", "0ther")
     call("config", "secret", "set", "OTHER_KEY", "--from-env", "OTHER")
@@ -142,7 +185,10 @@ def test_what_is_no_name_of_a_secret_is_refused(name: str) -> None:
 
 
 def test_an_empty_secret_is_refused() -> None:
-    assert "is empty" in call("config", "secret", "set", "KEY", expect=2, input="\n").stderr
+    assert (
+        "is empty"
+        in call("config", "secret", "set", "KEY", expect=2, input="\n").stderr
+    )
 
 
 def test_nothing_kept_is_told() -> None:
@@ -157,7 +203,10 @@ def profiles(own: Path) -> None:
     """Two profiles, one of which builds on the other, and what its body mentions."""
     write(own / "profiles/base.md", PROFILE)
     write(own / "profiles/root.md", ROOT)
-    write(own / "profiles/AGENTS.md", "---\nprofile: {description: No agent.}\n---\nBe brief.")
+    write(
+        own / "profiles/AGENTS.md",
+        "---\nprofile: {description: No agent.}\n---\nBe brief.",
+    )
 
 
 @pytest.mark.usefixtures("profiles")
@@ -201,7 +250,12 @@ def test_a_profile_is_shown_as_data() -> None:
     assert [file["name"] for file in shown["chain"]] == ["root", "base"]
     assert shown["instruction"]["characters"] == len(shown["instruction"]["text"])
     assert shown["instruction"]["text"].endswith("You help. See @AGENTS.md")
-    assert {"path": "tools[tool-hammer].config.timeout", "value": 9, "origin": "base", "replaced": 5} in shown["values"]
+    assert {
+        "path": "tools[tool-hammer].config.timeout",
+        "value": 9,
+        "origin": "base",
+        "replaced": 5,
+    } in shown["values"]
 
 
 @pytest.mark.usefixtures("profiles")
@@ -210,22 +264,34 @@ def test_a_profile_is_checked() -> None:
     assert "tools[0]: the module 'tool-hammer' is not installed" in told
     checked = json.loads(call("profile", "validate", "base", "--json", expect=1).stdout)
     assert not checked["passed"]
-    assert call("profile", "validate", "bas", expect=1).stdout.startswith("bas: no such profile")
+    assert call("profile", "validate", "bas", expect=1).stdout.startswith(
+        "bas: no such profile"
+    )
 
 
 @pytest.mark.usefixtures("profiles")
 def test_two_profiles_are_compared() -> None:
-    assert {"path": "tools[tool-hammer].config.timeout", "left": 5, "right": 9} in answer(
-        "profile", "diff", "root", "base"
-    )  # type: ignore[operator]
-    assert "tools[tool-hammer].config.timeout\n  - 5\n  + 9\n" in call("profile", "diff", "root", "base").stdout
+    assert {
+        "path": "tools[tool-hammer].config.timeout",
+        "left": 5,
+        "right": 9,
+    } in answer("profile", "diff", "root", "base")  # type: ignore[operator]
+    assert (
+        "tools[tool-hammer].config.timeout\n  - 5\n  + 9\n"
+        in call("profile", "diff", "root", "base").stdout
+    )
     assert "They do not differ" in call("profile", "diff", "base", "base").stderr
 
 
 @pytest.mark.usefixtures("profiles")
-def test_a_profile_of_a_path_is_used_wherever_a_session_begins(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_profile_of_a_path_is_used_wherever_a_session_begins(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(own / "profiles")
-    assert f"The profile {own}/profiles/root.md is active" in call("profile", "use", "./root.md").stderr
+    assert (
+        f"The profile {own}/profiles/root.md is active"
+        in call("profile", "use", "./root.md").stderr
+    )
     monkeypatch.chdir("/")
     assert call("profile", "current").stdout == f"{own}/profiles/root.md\n"
 
@@ -261,7 +327,9 @@ def test_agents_are_listed_and_shown(own: Path) -> None:
     shown = answer("agents", "show", "reviewer")
     assert isinstance(shown, dict)
     assert shown["plan"]["system"] == {"instruction": "You review."}
-    assert "did you mean 'reviewer'" in call("agents", "show", "reviewr", expect=1).stderr
+    assert (
+        "did you mean 'reviewer'" in call("agents", "show", "reviewr", expect=1).stderr
+    )
 
 
 def test_invalid_files_are_named_in_lists_and_stop_nothing(own: Path) -> None:
@@ -278,7 +346,9 @@ def test_invalid_files_are_named_in_lists_and_stop_nothing(own: Path) -> None:
     assert str(bad_profile) in profiles.stderr
     listed = answer("profile", "list")
     assert isinstance(listed, list)
-    (bad,) = [entry for entry in listed if isinstance(entry, dict) and entry["name"] == "bad"]
+    (bad,) = [
+        entry for entry in listed if isinstance(entry, dict) and entry["name"] == "bad"
+    ]
     assert "did you mean 'name'" in str(bad["problem"])
 
     shown = call("profile", "show")
@@ -297,7 +367,9 @@ def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
     shown = answer("trust", "show")
     assert isinstance(shown, list)
     assert not shown[0]["trusted"]
-    assert shown[0]["files"] == [{"name": ".amplifier/agents/x.md", "size": len(AGENT), "changed": True}]
+    assert shown[0]["files"] == [
+        {"name": ".amplifier/agents/x.md", "size": len(AGENT), "changed": True}
+    ]
     call("trust", input="y\n")
     assert "agents: trusted" in call("trust", "show").stdout
     assert "agents" in call("trust", "list").stdout
@@ -313,7 +385,9 @@ def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
 def test_the_scripts_that_hooks_run_are_looked_at_and_trusted_with_them() -> None:
     hook = {"type": "command", "command": "sh scripts/check.sh"}
     Path(".claude").mkdir()
-    Path(".claude/settings.json").write_text(json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}}))
+    Path(".claude/settings.json").write_text(
+        json.dumps({"hooks": {"PreToolUse": [{"hooks": [hook]}]}})
+    )
     Path("scripts").mkdir()
     Path("scripts/check.sh").write_text("exit 0\n")
     call("trust", "--yes")

@@ -37,12 +37,18 @@ def test_the_second_press_stops_a_running_step(tmp_path: Path, backend: str) -> 
 
 
 @BACKENDS
-def test_the_first_press_lets_the_running_step_finish(tmp_path: Path, backend: str) -> None:
+def test_the_first_press_lets_the_running_step_finish(
+    tmp_path: Path, backend: str
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    plan = write_plan(tmp_path, [_calling("receive", path=str(pipe)), "never"], "tool-trials")
+    plan = write_plan(
+        tmp_path, [_calling("receive", path=str(pipe)), "never"], "tool-trials"
+    )
 
-    with start("run", "hi", "--plan", str(plan), "--backend", backend, "--output", "ndjson") as process:
+    with start(
+        "run", "hi", "--plan", str(plan), "--backend", backend, "--output", "ndjson"
+    ) as process:
         read_until(process.stdout, "tool_started")
         os.killpg(process.pid, signal.SIGINT)
         read_until(process.stderr, "Stopping after this step.")
@@ -52,12 +58,24 @@ def test_the_first_press_lets_the_running_step_finish(tmp_path: Path, backend: s
         assert process.wait(30) == 130
 
     finished, error = [json.loads(line) for line in rest.splitlines()[-2:]]
-    assert (finished["type"], finished["success"], finished["output"]) == ("tool_finished", True, "received")
-    assert (error["type"], error["error"], error["text"]) == ("error", "TurnCancelled", "begin")
+    assert (finished["type"], finished["success"], finished["output"]) == (
+        "tool_finished",
+        True,
+        "received",
+    )
+    assert (error["type"], error["error"], error["text"]) == (
+        "error",
+        "TurnCancelled",
+        "begin",
+    )
 
 
-@pytest.mark.parametrize(("number", "backend"), [(signal.SIGTERM, "asyncio"), (signal.SIGHUP, "trio")])
-def test_other_signals_end_the_command_at_once(tmp_path: Path, backend: str, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "backend"), [(signal.SIGTERM, "asyncio"), (signal.SIGHUP, "trio")]
+)
+def test_other_signals_end_the_command_at_once(
+    tmp_path: Path, backend: str, number: signal.Signals
+) -> None:
     plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")
 
     with start("run", "hi", "--plan", str(plan), "--backend", backend) as process:
@@ -68,7 +86,9 @@ def test_other_signals_end_the_command_at_once(tmp_path: Path, backend: str, num
         assert process.stdout.read() == b"begin\n"
 
 
-def test_a_signal_that_ends_the_command_is_the_last_line_of_ndjson(tmp_path: Path) -> None:
+def test_a_signal_that_ends_the_command_is_the_last_line_of_ndjson(
+    tmp_path: Path,
+) -> None:
     plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")
 
     with start("run", "hi", "--plan", str(plan), "--output", "ndjson") as process:
@@ -122,8 +142,10 @@ def test_a_press_while_standard_input_is_read_cancels() -> None:
 
     with start("run", stdin=reading) as process:
         os.close(reading)
-        os.write(writing, b"x" * 200_000)  # more than a pipe holds: it returns once somebody reads
-        while process.poll() is None:  # a press right before the system call is heard with the next one
+        # more than a pipe holds: it returns once somebody reads
+        os.write(writing, b"x" * 200_000)
+        # a press right before the system call is heard with the next one
+        while process.poll() is None:
             os.killpg(process.pid, signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 process.wait(5)

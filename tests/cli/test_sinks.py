@@ -18,7 +18,10 @@ PLAN: Final[JSONObject] = {
     "tools": ["tool-filesystem"],
     "hooks": [
         "hooks-redaction",
-        {"module": "hooks-logging", "config": {"max_text": 1_000_000, "max_record_bytes": 10_000_000}},
+        {
+            "module": "hooks-logging",
+            "config": {"max_text": 1_000_000, "max_record_bytes": 10_000_000},
+        },
     ],
 }
 
@@ -33,12 +36,26 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def _written(secrets: list[str], *folders: Path) -> dict[str, list[str]]:
     """Return what is left of secrets in files, however deep they are encoded there."""
-    texts = {str(path): path.read_text("utf-8") for folder in folders for path in folder.rglob("*") if path.is_file()}
-    forms = {secret: {secret, escaped(secret), escaped(escaped(secret))} for secret in secrets}
+    texts = {
+        str(path): path.read_text("utf-8")
+        for folder in folders
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    forms = {
+        secret: {secret, escaped(secret), escaped(escaped(secret))}
+        for secret in secrets
+    }
     return {
         path: left
         for path, text in texts.items()
-        if (left := [secret for secret in secrets if any(form in text for form in forms[secret])])
+        if (
+            left := [
+                secret
+                for secret in secrets
+                if any(form in text for form in forms[secret])
+            ]
+        )
     }
 
 
@@ -47,26 +64,49 @@ def escaped(text: str) -> str:
 
 
 @pytest.mark.parametrize("context", ["context-simple", "context-persistent"])
-def test_no_file_of_a_session_holds_a_secret_that_a_tool_returned(project: Path, tmp_path: Path, context: str) -> None:
-    cases = [(text, secret) for _, text, secret in corpus() if 12 <= len(secret) <= len(text) < 500]
+def test_no_file_of_a_session_holds_a_secret_that_a_tool_returned(
+    project: Path, tmp_path: Path, context: str
+) -> None:
+    cases = [
+        (text, secret)
+        for _, text, secret in corpus()
+        if 12 <= len(secret) <= len(text) < 500
+    ]
     secrets = [*{secret for _, secret in cases}, MADE]
-    calls: list[JSONObject] = [{"file_path": "x", "offset": f"a\n{cases[0][0]}"}]  # refused, with what was given
+    # refused, with what was given
+    calls: list[JSONObject] = [{"file_path": "x", "offset": f"a\n{cases[0][0]}"}]
     for start in range(0, len(cases), 40):
-        data = {"items": [text for text, _ in cases[start : start + 40]], "client_secret": MADE}
+        data = {
+            "items": [text for text, _ in cases[start : start + 40]],
+            "client_secret": MADE,
+        }
         (project / f"data{start}.json").write_text(json.dumps(data, indent=1), "utf-8")
         calls.append({"file_path": f"data{start}.json"})
-    responses: list[JSONValue] = [{"tool_calls": [{"name": "read_file", "arguments": given}]} for given in calls]
-    provider: JSONObject = {"module": "provider-scripted", "config": {"responses": [*responses, "done"]}}
-    plan = PLAN | {"session": {"orchestrator": "loop-basic", "context": context}, "providers": [provider]}
+    responses: list[JSONValue] = [
+        {"tool_calls": [{"name": "read_file", "arguments": given}]} for given in calls
+    ]
+    provider: JSONObject = {
+        "module": "provider-scripted",
+        "config": {"responses": [*responses, "done"]},
+    }
+    plan = PLAN | {
+        "session": {"orchestrator": "loop-basic", "context": context},
+        "providers": [provider],
+    }
     (tmp_path / "plan.json").write_text(json.dumps(plan), "utf-8")
 
-    assert call("run", "Look.", "--plan", str(tmp_path / "plan.json")).stdout == "done\n"
+    assert (
+        call("run", "Look.", "--plan", str(tmp_path / "plan.json")).stdout == "done\n"
+    )
     out = tmp_path / "out"
     out.mkdir()
     (session,) = json.loads(call("session", "list", "--json").stdout)
     call("trace", "--out", str(out / "page.html"))
     for form in ("markdown", "json", "html"):
-        (out / form).write_text(call("session", "export", session["session_id"], "--form", form).stdout, "utf-8")
+        (out / form).write_text(
+            call("session", "export", session["session_id"], "--form", form).stdout,
+            "utf-8",
+        )
     (out / "logs").write_text(call("logs").stdout, "utf-8")
 
     assert len(secrets) >= 300

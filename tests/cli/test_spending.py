@@ -29,8 +29,17 @@ def write(folder: Path, responses: JSONValue, **limits: JSONValue) -> str:
     """Write a plan whose script is a file of its own, so that it may change between turns."""
     (folder / "said.json").write_text(json.dumps(responses), "utf-8")
     plan: JSONValue = {
-        "session": {"orchestrator": "loop-basic", "context": "context-simple", "limits": limits},
-        "providers": [{"module": "provider-scripted", "config": {"responses": str(folder / "said.json")}}],
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": "context-simple",
+            "limits": limits,
+        },
+        "providers": [
+            {
+                "module": "provider-scripted",
+                "config": {"responses": str(folder / "said.json")},
+            }
+        ],
         "tools": ["tool-trials"],
     }
     (folder / "plan.json").write_text(json.dumps(plan), "utf-8")
@@ -41,8 +50,14 @@ def spending() -> JSONObject:
     return dict(SessionStore.of(Places.find()).all()[0].record.spending)
 
 
-def test_the_limits_of_a_session_count_what_earlier_processes_spent(tmp_path: Path) -> None:
-    plan = write(tmp_path, [calling("speak"), {"text": "done", "usage": [30, 10]}], session_tokens=100)
+def test_the_limits_of_a_session_count_what_earlier_processes_spent(
+    tmp_path: Path,
+) -> None:
+    plan = write(
+        tmp_path,
+        [calling("speak"), {"text": "done", "usage": [30, 10]}],
+        session_tokens=100,
+    )
     call("run", "Hello", "--plan", plan)
     assert (spending()["total_tokens"], spending()["tool_calls"]) == (80, 1)
 
@@ -54,7 +69,9 @@ def test_the_limits_of_a_session_count_what_earlier_processes_spent(tmp_path: Pa
 
 
 def test_calls_of_tools_are_counted_over_all_processes(tmp_path: Path) -> None:
-    plan = write(tmp_path, [calling("speak"), calling("speak"), "done"], session_tool_calls=3)
+    plan = write(
+        tmp_path, [calling("speak"), calling("speak"), "done"], session_tool_calls=3
+    )
     call("run", "Hello", "--plan", plan)
     call("continue", "Go on")
     assert spending()["tool_calls"] == 3
@@ -72,14 +89,23 @@ def test_a_killed_turn_has_spent_what_its_journal_says(tmp_path: Path) -> None:
         process.wait()
     assert spending()["total_tokens"] == 40
 
-    (tmp_path / "said.json").write_text(json.dumps([{"text": "done", "usage": [30, 10]}]), "utf-8")
+    (tmp_path / "said.json").write_text(
+        json.dumps([{"text": "done", "usage": [30, 10]}]), "utf-8"
+    )
     call("continue", "Go on")
     assert spending()["total_tokens"] == 120
     assert "session_tokens" in call("continue", "Go on", expect=1).stderr
 
 
-def test_a_record_of_an_earlier_version_counts_as_far_as_it_goes(tmp_path: Path) -> None:
-    call("run", "Hello", "--plan", write(tmp_path, [{"text": "done", "usage": [30, 10]}], session_tokens=70))
+def test_a_record_of_an_earlier_version_counts_as_far_as_it_goes(
+    tmp_path: Path,
+) -> None:
+    call(
+        "run",
+        "Hello",
+        "--plan",
+        write(tmp_path, [{"text": "done", "usage": [30, 10]}], session_tokens=70),
+    )
     file = SessionStore.of(Places.find()).all()[0].folder / "metadata.json"
     record = json.loads(file.read_text())
     del record["spending"]

@@ -49,7 +49,9 @@ def test_the_page_goes_where_it_is_wanted(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", [0, 1])
-def test_the_page_is_opened(log: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+def test_the_page_is_opened(
+    log: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
     opened: list[str] = []
 
     def launch(url: str) -> int:
@@ -73,7 +75,9 @@ def test_the_page_is_opened(log: Path, monkeypatch: pytest.MonkeyPatch, code: in
     ],
     ids=["unknown", "both", "no-file", "no-folder"],
 )
-def test_what_cannot_be_is_told(arguments: tuple[str, ...], code: int, said: str) -> None:
+def test_what_cannot_be_is_told(
+    arguments: tuple[str, ...], code: int, said: str
+) -> None:
     assert said in call("trace", *arguments, expect=code).stderr
 
 
@@ -85,7 +89,12 @@ def test_a_log_without_records_has_a_page_that_says_so(tmp_path: Path) -> None:
 
 
 def test_a_session_that_ran_is_shown_with_what_hooks_decided(tmp_path: Path) -> None:
-    plan = write_plan(tmp_path, [{"tool_calls": [{"name": "speak"}]}, "The end."], "tool-trials", "hooks-logging")
+    plan = write_plan(
+        tmp_path,
+        [{"tool_calls": [{"name": "speak"}]}, "The end."],
+        "tool-trials",
+        "hooks-logging",
+    )
     document = read_document(plan)
     assert isinstance(document, dict)
     document["hooks"] = ["hooks-logging", "hooks-asks"]

@@ -52,7 +52,9 @@ def refuses(*words: str, place: str, expect: int = 1) -> None:
     ],
     ids=" ".join,
 )
-def test_a_bundled_profile_does_not_stand_in_for_the_folder_s(project: Path, words: tuple[str, ...]) -> None:
+def test_a_bundled_profile_does_not_stand_in_for_the_folder_s(
+    project: Path, words: tuple[str, ...]
+) -> None:
     write(project / ".amplifier/profiles/dev.md", PROFILE)
 
     refuses(*words, place=".amplifier/profiles/dev.md")
@@ -61,7 +63,9 @@ def test_a_bundled_profile_does_not_stand_in_for_the_folder_s(project: Path, wor
     assert "Theirs" in call("profile", "show", "dev").stdout
 
 
-def test_a_profile_of_the_persons_own_gives_way_as_well(project: Path, tmp_path: Path) -> None:
+def test_a_profile_of_the_persons_own_gives_way_as_well(
+    project: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "home/profiles/mine.md", PROFILE)
     write(project / ".amplifier/profiles/mine.md", PROFILE)
 
@@ -70,7 +74,9 @@ def test_a_profile_of_the_persons_own_gives_way_as_well(project: Path, tmp_path:
 
 def test_the_list_marks_what_is_not_trusted(project: Path) -> None:
     write(project / ".amplifier/profiles/dev.md", PROFILE)
-    write(project / ".amplifier/bundles/theirs.md", "---\nbundle:\n  name: theirs\n---\n")
+    write(
+        project / ".amplifier/bundles/theirs.md", "---\nbundle:\n  name: theirs\n---\n"
+    )
 
     listed = call("profile", "list").stdout
     (dev,) = [line for line in listed.splitlines() if " dev " in f"{line} "]
@@ -81,7 +87,9 @@ def test_the_list_marks_what_is_not_trusted(project: Path) -> None:
     assert "project, not trusted" in call("bundle", "list").stdout
 
 
-def test_a_profile_of_an_untrusted_collection_is_not_found_elsewhere(project: Path) -> None:
+def test_a_profile_of_an_untrusted_collection_is_not_found_elsewhere(
+    project: Path,
+) -> None:
     folder = project / ".amplifier/collections/theirs"
     write(folder / "pyproject.toml", '[project]\nname = "foundation"\n')
     write(folder / "profiles/dev.md", PROFILE)
@@ -101,7 +109,9 @@ def test_an_untrusted_bundle_is_an_error(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["explorer.md", "other.md"])
-def test_a_bundled_agent_does_not_stand_in_for_the_folder_s(project: Path, file: str) -> None:
+def test_a_bundled_agent_does_not_stand_in_for_the_folder_s(
+    project: Path, file: str
+) -> None:
     """The name is the one that the agent gives itself, whatever its file is called."""
     write(project / f".amplifier/agents/{file}", AGENT)
 
@@ -114,13 +124,18 @@ def test_a_bundled_agent_does_not_stand_in_for_the_folder_s(project: Path, file:
 
 def test_an_installed_module_does_not_stand_in_for_the_folder_s(project: Path) -> None:
     assert call("module", "why", "tool-todo").exit_code == 0
-    write(project / ".amplifier/modules/tool-todo/amplifier_module_tool_todo/__init__.py", "raise SystemExit\n")
+    write(
+        project / ".amplifier/modules/tool-todo/amplifier_module_tool_todo/__init__.py",
+        "raise SystemExit\n",
+    )
 
     told = call("module", "why", "tool-todo", expect=1).output
     assert "is not trusted" in told
 
 
-@pytest.mark.parametrize("folder", ["profiles", "agents", "bundles", "collections", "modules/tool-todo"])
+@pytest.mark.parametrize(
+    "folder", ["profiles", "agents", "bundles", "collections", "modules/tool-todo"]
+)
 def test_an_empty_folder_hides_nothing(project: Path, folder: str) -> None:
     (project / ".amplifier" / folder).mkdir(parents=True)
 
@@ -144,7 +159,9 @@ def test_a_typo_is_a_typo(project: Path, untrusted: bool) -> None:
     assert "trust" not in told
 
 
-def test_files_that_cannot_be_read_for_certain_claim_their_names(project: Path, tmp_path: Path) -> None:
+def test_files_that_cannot_be_read_for_certain_claim_their_names(
+    project: Path, tmp_path: Path
+) -> None:
     write(tmp_path / "elsewhere.md", PROFILE)
     (project / ".amplifier/profiles").mkdir()
     (project / ".amplifier/profiles/dev.md").symlink_to(tmp_path / "elsewhere.md")

@@ -16,7 +16,9 @@ from tests.cli.programs import open_terminal, run
 from tests.validation.projects import write_project
 
 ROOT = Path(__file__).resolve().parents[2]
-BROKEN = "async def Main(coordinator, config):\n    raise RuntimeError('no \x1b[31mdisk')\n"
+BROKEN = (
+    "async def Main(coordinator, config):\n    raise RuntimeError('no \x1b[31mdisk')\n"
+)
 
 
 def _validate(*arguments: str | Path) -> Result:
@@ -24,7 +26,9 @@ def _validate(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.process
-def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(tmp_path: Path) -> None:
+def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(
+    tmp_path: Path,
+) -> None:
     project = write_project(tmp_path)
 
     result = _validate(project)
@@ -44,7 +48,10 @@ def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
     lines = result.stdout.splitlines()
     start = lines.index("  error  module.mounting")
     assert result.exit_code == 1
-    assert lines[start + 1] == r"    It cannot be mounted: mounting failed: RuntimeError: no \x1b[31mdisk"
+    assert (
+        lines[start + 1]
+        == r"    It cannot be mounted: mounting failed: RuntimeError: no \x1b[31mdisk"
+    )
     assert lines[start + 2] == "    at src/amplifier_module_tool_sound/__init__.py:2"
     assert lines[start + 3].startswith("    fix: ")
     assert lines[-1].startswith("not valid: ")
@@ -52,7 +59,9 @@ def test_a_finding_is_told_with_its_place_and_its_fix(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
-    project = write_project(tmp_path, more="\n[tool.amplifier.validate.tool-sound.samples]\nno_such = {}\n")
+    project = write_project(
+        tmp_path, more="\n[tool.amplifier.validate.tool-sound.samples]\nno_such = {}\n"
+    )
 
     result = _validate(project, "--behavioral")
 
@@ -62,8 +71,14 @@ def test_what_is_alike_on_both_event_loops_is_told_once(tmp_path: Path) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("source", [None, BROKEN])
-def test_the_json_report_follows_the_published_schema(tmp_path: Path, source: str | None) -> None:
-    schema = json.loads((ROOT / "docs" / "reference" / "validation-report.schema.json").read_text("utf-8"))
+def test_the_json_report_follows_the_published_schema(
+    tmp_path: Path, source: str | None
+) -> None:
+    schema = json.loads(
+        (ROOT / "docs" / "reference" / "validation-report.schema.json").read_text(
+            "utf-8"
+        )
+    )
 
     result = _validate(write_project(tmp_path, source=source), "--json")
 
@@ -79,7 +94,10 @@ def test_the_modules_own_output_does_not_reach_ours(tmp_path: Path) -> None:
 
     result = run("module", "validate", str(project), "--json")
 
-    assert json.loads(result.stdout)["modules"][0]["results"][-1]["message"] == "It printed 'mine'."
+    assert (
+        json.loads(result.stdout)["modules"][0]["results"][-1]["message"]
+        == "It printed 'mine'."
+    )
     assert result.stderr == ""
 
 
@@ -120,7 +138,10 @@ def test_a_configuration_may_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text("size: large\n")
     (tmp_path / "right.json").write_text('{"size": 2}')
 
-    assert "size: expected an integer" in _validate(project, "--config", tmp_path / "wrong.yaml").stdout
+    assert (
+        "size: expected an integer"
+        in _validate(project, "--config", tmp_path / "wrong.yaml").stdout
+    )
     assert _validate(project, "--config", tmp_path / "right.json").exit_code == 0
 
 
@@ -138,7 +159,9 @@ def test_at_a_terminal_the_report_is_coloured_and_wrapped(tmp_path: Path) -> Non
     project = write_project(tmp_path, source=BROKEN)
     command = (sys.executable, "-m", "amplifier", "module", "validate", str(project))
 
-    with open_terminal(*command, environment={"NO_COLOR": "", "COLUMNS": "50"}) as terminal:
+    with open_terminal(
+        *command, environment={"NO_COLOR": "", "COLUMNS": "50"}
+    ) as terminal:
         shown = terminal.read_until("not valid")
         code = terminal.wait()
 
@@ -159,17 +182,29 @@ def test_the_types_are_listed_with_their_place_in_a_plan() -> None:
     header, *rows = [line.split() for line in result.stdout.splitlines()]
     assert header == ["TYPE", "PLAN", "IDS"]
     assert ["orchestrator", "session.orchestrator"] in [row[:2] for row in rows]
-    assert [row[0] for row in rows] == ["context", "hook", "orchestrator", "provider", "tool"]
+    assert [row[0] for row in rows] == [
+        "context",
+        "hook",
+        "orchestrator",
+        "provider",
+        "tool",
+    ]
 
 
 def test_the_types_are_json_on_demand() -> None:
     result = CliRunner().invoke(main, ["module", "types", "--json"])
 
-    assert {"name": "hook", "plan": "hooks", "prefixes": ["hooks-", "hook-"]} in json.loads(result.stdout)
+    assert {
+        "name": "hook",
+        "plan": "hooks",
+        "prefixes": ["hooks-", "hook-"],
+    } in json.loads(result.stdout)
 
 
 def test_a_new_module_prints_its_folder_alone(tmp_path: Path) -> None:
-    result = CliRunner().invoke(main, ["module", "new", "week days", "--type", "tool", "--path", str(tmp_path)])
+    result = CliRunner().invoke(
+        main, ["module", "new", "week days", "--type", "tool", "--path", str(tmp_path)]
+    )
 
     folder = tmp_path / "amplifier-module-tool-week-days"
     assert result.exit_code == 0
@@ -181,7 +216,9 @@ def test_a_new_module_prints_its_folder_alone(tmp_path: Path) -> None:
 def test_a_new_module_never_overwrites(tmp_path: Path) -> None:
     (tmp_path / "amplifier-module-tool-days").mkdir()
 
-    result = CliRunner().invoke(main, ["module", "new", "tool-days", "--path", str(tmp_path)])
+    result = CliRunner().invoke(
+        main, ["module", "new", "tool-days", "--path", str(tmp_path)]
+    )
 
     assert result.exit_code == 1
     assert "exists" in result.stderr

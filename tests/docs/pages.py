@@ -62,7 +62,9 @@ def read_page(path: Path) -> Page:
             remark = comment["text"]
         elif opening := FENCE.match(line):
             end = _closing(lines, number, opening["fence"], path)
-            text = "".join(f"{line[len(opening['indent']) :]}\n" for line in lines[number:end])
+            text = "".join(
+                f"{line[len(opening['indent']) :]}\n" for line in lines[number:end]
+            )
             kind = _kind(opening["info"].strip(), remark, f"{path}:{number}")
             blocks += [Block(kind=kind, text=text, line=number + 1)] if kind else []
             number, remark = end + 1, ""
@@ -87,4 +89,6 @@ def _kind(language: str, remark: str, place: str) -> Literal["code", "output"] |
         return "code"
     if NOT_RUN.fullmatch(remark):
         return None
-    raise ValueError(f"{place}: {remark!r} above a python block; leave it out or write 'not run: REASON'")
+    raise ValueError(
+        f"{place}: {remark!r} above a python block; leave it out or write 'not run: REASON'"
+    )

@@ -22,13 +22,17 @@ KEY: Final = re.compile(r"`(\w+)`(\??)")
 
 def _declared() -> Iterator[tuple[str, str, str, dict[str, bool]]]:
     """Yield each event with its constant, its payload's class and which of its keys may be absent."""
-    classes = {node.name: node for node in SOURCE.body if isinstance(node, ast.ClassDef)}
+    classes = {
+        node.name: node for node in SOURCE.body if isinstance(node, ast.ClassDef)
+    }
     for node in SOURCE.body:
         match node:
             case ast.AnnAssign(
                 target=ast.Name(id=constant),
                 value=ast.Call(
-                    func=ast.Subscript(value=ast.Name(id="Event"), slice=ast.Name(id=payload)),
+                    func=ast.Subscript(
+                        value=ast.Name(id="Event"), slice=ast.Name(id=payload)
+                    ),
                     args=[ast.Constant(value=str(event))],
                 ),
             ):
@@ -55,10 +59,14 @@ def test_the_page_lists_every_event_once_with_its_keys() -> None:
     declared, listed = list(_declared()), list(_listed())
 
     assert sorted(event for event, *_ in declared) == sorted(ALL_EVENTS)
-    assert sorted(listed, key=lambda row: row[0]) == sorted(declared, key=lambda row: row[0])
+    assert sorted(listed, key=lambda row: row[0]) == sorted(
+        declared, key=lambda row: row[0]
+    )
 
 
 def test_the_page_lists_what_every_event_carries() -> None:
     section = PAGE.split("## What every event carries")[1].split("\n## ")[0]
 
-    assert set(re.findall(r"^\| `(\w+)` ", section, re.MULTILINE)) == set(EventFields.__annotations__)
+    assert set(re.findall(r"^\| `(\w+)` ", section, re.MULTILINE)) == set(
+        EventFields.__annotations__
+    )

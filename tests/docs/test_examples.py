@@ -16,7 +16,10 @@ import pytest
 from tests.docs.pages import Block, Page, read_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = tuple(read_page(path) for path in (*ROOT.glob("README.md"), *sorted((ROOT / "docs").rglob("*.md"))))
+PAGES: Final = tuple(
+    read_page(path)
+    for path in (*ROOT.glob("README.md"), *sorted((ROOT / "docs").rglob("*.md")))
+)
 
 
 def _parameters() -> list[object]:
@@ -34,13 +37,19 @@ def _parameters() -> list[object]:
 
 
 def _backends(page: Page) -> tuple[str, ...]:
-    is_async = any(block.kind == "code" and _is_async(_compile(block, page)) for block in page.blocks)
+    is_async = any(
+        block.kind == "code" and _is_async(_compile(block, page))
+        for block in page.blocks
+    )
     return ("asyncio", "trio") if is_async else ("asyncio",)
 
 
 def _compile(block: Block, page: Page) -> CodeType:
-    source = "\n" * (block.line - 1) + block.text  # so that a traceback shows the page's own lines
-    code: CodeType = compile(source, str(page.path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    # so that a traceback shows the page's own lines
+    source = "\n" * (block.line - 1) + block.text
+    code: CodeType = compile(
+        source, str(page.path), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    )
     return code
 
 
@@ -91,12 +100,23 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(
             assert capsys.readouterr().out == block.text, f"{page.path}:{block.line}"
 
 
-PUBLIC: Final = ("amplifier", "amplifier.testing", "amplifier.validation", "amplifier_sdk", "amplifier_kit")
+PUBLIC: Final = (
+    "amplifier",
+    "amplifier.testing",
+    "amplifier.validation",
+    "amplifier_sdk",
+    "amplifier_kit",
+)
 """The packages that an application or a module imports from; of the SDK and the kit, any part that is not private."""
 
 
 def test_examples_import_what_is_public() -> None:
-    wrong = [f"{page.path.name}: {name}" for page in PAGES for name in _imported(page) if not _is_public(name)]
+    wrong = [
+        f"{page.path.name}: {name}"
+        for page in PAGES
+        for name in _imported(page)
+        if not _is_public(name)
+    ]
 
     assert wrong == []
 

@@ -8,7 +8,9 @@ from typing import Final, get_args
 
 from amplifier_sdk.history import HistoryProblem
 
-PAGE: Final = (Path(__file__).resolve().parents[2] / "docs" / "concepts" / "histories.md").read_text("utf-8")
+PAGE: Final = (
+    Path(__file__).resolve().parents[2] / "docs" / "concepts" / "histories.md"
+).read_text("utf-8")
 
 
 def test_the_page_lists_every_problem_once() -> None:

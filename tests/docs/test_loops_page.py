@@ -16,14 +16,19 @@ from amplifier_sdk.events import ALL_EVENTS
 ROOT: Final = Path(__file__).resolve().parents[2]
 PAGE: Final = (ROOT / "docs" / "concepts" / "loops.md").read_text("utf-8")
 ROW: Final = re.compile(
-    r"^\| `(?P<event>[a-z_]+:[a-z_]+)` \| `(?P<constant>\w+)` \| .*? \| (?P<keys>.*?) \|$", re.MULTILINE
+    r"^\| `(?P<event>[a-z_]+:[a-z_]+)` \| `(?P<constant>\w+)` \| .*? \| (?P<keys>.*?) \|$",
+    re.MULTILINE,
 )
 FUTURE: Final = "from __future__ import annotations\n"
 
 
 def _declared() -> Iterator[tuple[str, str, list[str]]]:
     modules = (amplifier_sdk.loops.events, amplifier_sdk.loops.selection)
-    tree = ast.parse("\n".join(Path(str(module.__file__)).read_text("utf-8") for module in modules).replace(FUTURE, ""))
+    tree = ast.parse(
+        "\n".join(
+            Path(str(module.__file__)).read_text("utf-8") for module in modules
+        ).replace(FUTURE, "")
+    )
     keys = {
         node.name: [
             part.target.id
@@ -37,7 +42,10 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
         match node:
             case ast.AnnAssign(
                 target=ast.Name(id=constant),
-                value=ast.Call(func=ast.Subscript(slice=ast.Name(id=payload)), args=[ast.Constant(value=str(event))]),
+                value=ast.Call(
+                    func=ast.Subscript(slice=ast.Name(id=payload)),
+                    args=[ast.Constant(value=str(event))],
+                ),
             ):
                 yield event, constant, keys[payload]
             case _:
@@ -45,7 +53,10 @@ def _declared() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def test_the_page_lists_every_event_of_a_loop_with_its_keys() -> None:
-    listed = [(row["event"], row["constant"], re.findall(r"`(\w+)`", row["keys"])) for row in ROW.finditer(PAGE)]
+    listed = [
+        (row["event"], row["constant"], re.findall(r"`(\w+)`", row["keys"]))
+        for row in ROW.finditer(PAGE)
+    ]
 
     assert sorted(listed) == sorted(_declared())
 

@@ -26,7 +26,12 @@ def _pages(entry: object) -> Iterator[str]:
 
 
 def test_the_navigation_lists_every_page_once() -> None:
-    listed = list(_pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]))
-    existing = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    listed = list(
+        _pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"])
+    )
+    existing = [
+        path.relative_to(ROOT / "docs").as_posix()
+        for path in (ROOT / "docs").rglob("*.md")
+    ]
 
     assert sorted(listed) == sorted(existing)

@@ -16,25 +16,41 @@ def _page(folder: Path, text: str) -> Path:
 
 
 def test_python_blocks_are_code_and_others_are_not(tmp_path: Path) -> None:
-    page = read_page(_page(tmp_path, "# Title\n\n```python\na = 1\n```\n\n```bash\nls\n```\n\n```text\nb\n```\n"))
+    page = read_page(
+        _page(
+            tmp_path,
+            "# Title\n\n```python\na = 1\n```\n\n```bash\nls\n```\n\n```text\nb\n```\n",
+        )
+    )
 
     assert page.blocks == (Block(kind="code", text="a = 1\n", line=4),)
 
 
 def test_an_indented_block_loses_its_indent(tmp_path: Path) -> None:
-    page = read_page(_page(tmp_path, "1. Item\n\n    ```python\n    if a:\n        b()\n    ```\n"))
+    page = read_page(
+        _page(tmp_path, "1. Item\n\n    ```python\n    if a:\n        b()\n    ```\n")
+    )
 
     assert page.blocks == (Block(kind="code", text="if a:\n    b()\n", line=4),)
 
 
 def test_a_block_with_a_reason_is_left_out(tmp_path: Path) -> None:
-    page = read_page(_page(tmp_path, "<!-- not run: needs a key -->\n\n```python\na\n```\n\n```python\nb\n```\n"))
+    page = read_page(
+        _page(
+            tmp_path,
+            "<!-- not run: needs a key -->\n\n```python\na\n```\n\n```python\nb\n```\n",
+        )
+    )
 
     assert [block.text for block in page.blocks] == ["b\n"]
 
 
 def test_a_text_block_may_state_the_output(tmp_path: Path) -> None:
-    page = read_page(_page(tmp_path, "```python\nprint(1)\n```\n\n<!-- prints -->\n```text\n1\n```\n"))
+    page = read_page(
+        _page(
+            tmp_path, "```python\nprint(1)\n```\n\n<!-- prints -->\n```text\n1\n```\n"
+        )
+    )
 
     assert [block.kind for block in page.blocks] == ["code", "output"]
 

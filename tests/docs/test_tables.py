@@ -26,7 +26,9 @@ from amplifier_module_tool_task import TaskConfig
 from amplifier_sdk import Limits, LoopConfig
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-ROW: Final = re.compile(r"^\| `(?P<key>\w+)` \| (?P<type>[^|]+) \| (?P<default>[^|]+) \|", re.MULTILINE)
+ROW: Final = re.compile(
+    r"^\| `(?P<key>\w+)` \| (?P<type>[^|]+) \| (?P<default>[^|]+) \|", re.MULTILINE
+)
 MODULES: Final = {
     "context-persistent": (PersistentConfig,),
     "hooks-approval": (ApprovalConfig,),
@@ -70,38 +72,68 @@ def _written(default: str) -> object:
 def test_a_modules_readme_lists_its_settings_in_order(module: str) -> None:
     fields = [field.name for cls in MODULES[module] for field in attrs.fields(cls)]
 
-    assert sorted(row["key"] for row in ROW.finditer(_section(_readme(module), "## Configuration"))) == sorted(fields)
+    assert sorted(
+        row["key"]
+        for row in ROW.finditer(_section(_readme(module), "## Configuration"))
+    ) == sorted(fields)
 
 
-@pytest.mark.parametrize("module", ["loop-basic", "loop-events", "loop-streaming", "context-simple"])
+@pytest.mark.parametrize(
+    "module", ["loop-basic", "loop-events", "loop-streaming", "context-simple"]
+)
 def test_a_modules_readme_states_the_defaults(module: str) -> None:
-    listed = {row["key"]: _written(row["default"]) for row in ROW.finditer(_readme(module).read_text("utf-8"))}
+    listed = {
+        row["key"]: _written(row["default"])
+        for row in ROW.finditer(_readme(module).read_text("utf-8"))
+    }
 
     assert listed == dict(_defaults(MODULES[module][0]))
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_the_example_of_a_modules_readme_is_a_plan(module: str) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", _readme(module).read_text("utf-8"), re.DOTALL)
+    (example,) = re.findall(
+        r"```yaml\n(.*?)```", _readme(module).read_text("utf-8"), re.DOTALL
+    )
 
     assert MountPlanValidator().validate(yaml.safe_load(example)) == ()
     assert module in example
 
 
 def test_the_page_of_the_mount_plan_lists_every_limit_with_its_default() -> None:
-    table = _section(ROOT / "docs" / "reference" / "mount-plan.md", "### `session.limits`")
+    table = _section(
+        ROOT / "docs" / "reference" / "mount-plan.md", "### `session.limits`"
+    )
 
-    assert [(row["key"], _written(row["default"])) for row in ROW.finditer(table)] == list(_defaults(Limits))
+    assert [
+        (row["key"], _written(row["default"])) for row in ROW.finditer(table)
+    ] == list(_defaults(Limits))
 
 
 @pytest.mark.parametrize(
-    ("title", "path"), [("## Sections", ""), ("### A module", "tools[0]."), ("### `session`", "session.")]
+    ("title", "path"),
+    [("## Sections", ""), ("### A module", "tools[0]."), ("### `session`", "session.")],
 )
-def test_the_page_of_the_mount_plan_lists_the_keys_that_a_plan_may_have(title: str, path: str) -> None:
-    listed = [row["key"] for row in ROW.finditer(_section(ROOT / "docs" / "reference" / "mount-plan.md", title))]
-    plan: dict[str, object] = {"session": {"?": 1}, "tools": [{"module": "x", "?": 1}], "?": 1}
+def test_the_page_of_the_mount_plan_lists_the_keys_that_a_plan_may_have(
+    title: str, path: str
+) -> None:
+    listed = [
+        row["key"]
+        for row in ROW.finditer(
+            _section(ROOT / "docs" / "reference" / "mount-plan.md", title)
+        )
+    ]
+    plan: dict[str, object] = {
+        "session": {"?": 1},
+        "tools": [{"module": "x", "?": 1}],
+        "?": 1,
+    }
 
     problems = [str(problem) for problem in MountPlanValidator().validate(plan)]
 
-    (problem,) = [problem for problem in problems if problem.startswith(f"{path}?: unknown key; known: ")]
+    (problem,) = [
+        problem
+        for problem in problems
+        if problem.startswith(f"{path}?: unknown key; known: ")
+    ]
     assert sorted(problem.split("known: ")[1].split(", ")) == sorted(listed)

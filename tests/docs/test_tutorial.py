@@ -11,8 +11,12 @@ from typing import Final
 
 import pytest
 
-PAGE: Final = Path(__file__).resolve().parents[2] / "docs/get-started/first-ten-minutes.md"
-_STEP: Final = re.compile(r"<!-- step -->\n```bash\n(?P<commands>.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGE: Final = (
+    Path(__file__).resolve().parents[2] / "docs/get-started/first-ten-minutes.md"
+)
+_STEP: Final = re.compile(
+    r"<!-- step -->\n```bash\n(?P<commands>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 _SCRIPTS: Final = Path(sys.executable).parent
 _WEIGHTS: Final = Path(os.environ.get("AMPLIFIER_CACHE", "")) / "models"
 
@@ -20,7 +24,10 @@ _WEIGHTS: Final = Path(os.environ.get("AMPLIFIER_CACHE", "")) / "models"
 @pytest.mark.model
 @pytest.mark.process
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(not (_SCRIPTS / "amplifier").exists(), reason="the command amplifier is not installed here")
+@pytest.mark.skipif(
+    not (_SCRIPTS / "amplifier").exists(),
+    reason="the command amplifier is not installed here",
+)
 @pytest.mark.skipif(
     not os.environ.get("AMPLIFIER_CACHE") or not any(_WEIGHTS.rglob("*.gguf")),
     reason="the model's weights are not in AMPLIFIER_CACHE; .ci/run fetches them",
@@ -28,11 +35,22 @@ _WEIGHTS: Final = Path(os.environ.get("AMPLIFIER_CACHE", "")) / "models"
 def test_every_step_of_the_first_ten_minutes_works(tmp_path: Path) -> None:
     steps = [match["commands"] for match in _STEP.finditer(PAGE.read_text("utf-8"))]
     assert len(steps) >= 6
-    environment = {**os.environ, "HOME": str(tmp_path), "NO_COLOR": "1", "GIT_CONFIG_GLOBAL": os.devnull}
+    environment = {
+        **os.environ,
+        "HOME": str(tmp_path),
+        "NO_COLOR": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+    }
     environment["PATH"] = f"{_SCRIPTS}{os.pathsep}{environment['PATH']}"
     environment.pop("AMPLIFIER_HOME", None)
     done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(f"{step}\necho '=== step'" for step in steps)],
+        [
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            "\n".join(f"{step}\necho '=== step'" for step in steps),
+        ],
         cwd=tmp_path,
         env=environment,
         stdin=subprocess.DEVNULL,

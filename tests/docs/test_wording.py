@@ -10,19 +10,28 @@ import pytest
 from tests.docs.wording import find_phrases, messages_of_python, prose_of_markdown
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-COMMANDS: Final = ROOT / "src" / "amplifier" / "cli"  # their docstrings are the help that a person reads
+# their docstrings are the help that a person reads
+COMMANDS: Final = ROOT / "src" / "amplifier" / "cli"
 PAGES: Final = ("README.md", "CONTRIBUTING.md", "docs/**/*.md", "changes/*.md")
 
 
 def _pages() -> list[str]:
-    return sorted({path.relative_to(ROOT).as_posix() for pattern in PAGES for path in ROOT.glob(pattern)})
+    return sorted(
+        {
+            path.relative_to(ROOT).as_posix()
+            for pattern in PAGES
+            for path in ROOT.glob(pattern)
+        }
+    )
 
 
 def test_no_page_has_a_phrase_that_was_given_up() -> None:
     found = [
         f"{page}:{line + 1}: {phrase!r}; write: {term}"
         for page in _pages()
-        for line, phrase, term in find_phrases(prose_of_markdown((ROOT / page).read_text("utf-8")))
+        for line, phrase, term in find_phrases(
+            prose_of_markdown((ROOT / page).read_text("utf-8"))
+        )
     ]
 
     assert found == []
@@ -31,8 +40,12 @@ def test_no_page_has_a_phrase_that_was_given_up() -> None:
 def test_no_message_has_a_phrase_that_was_given_up() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line + offset}: {phrase!r}; write: {term}"
-        for path in sorted({*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")})
-        for line, text in messages_of_python(path.read_text("utf-8"), docstrings=path.is_relative_to(COMMANDS))
+        for path in sorted(
+            {*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")}
+        )
+        for line, text in messages_of_python(
+            path.read_text("utf-8"), docstrings=path.is_relative_to(COMMANDS)
+        )
         for offset, phrase, term in find_phrases(text)
     ]
 
@@ -50,7 +63,9 @@ def test_no_message_has_a_phrase_that_was_given_up() -> None:
         ("[it](kept.md) is Kept", ["Kept"]),
     ],
 )
-def test_phrases_are_found_in_prose_as_whole_words(text: str, phrases: list[str]) -> None:
+def test_phrases_are_found_in_prose_as_whole_words(
+    text: str, phrases: list[str]
+) -> None:
     assert [phrase for _, phrase, _ in find_phrases(prose_of_markdown(text))] == phrases
 
 
@@ -63,5 +78,7 @@ def test_a_line_is_that_of_the_phrase() -> None:
 def test_messages_are_strings_of_several_words_but_no_docstrings() -> None:
     source = 'NAME = "kept"\n\n\ndef run():\n    """Return what is kept."""\n    fail(f"{NAME} is told")\n'
 
-    assert [(line, text.strip()) for line, text in messages_of_python(source)] == [(6, "is told")]
+    assert [(line, text.strip()) for line, text in messages_of_python(source)] == [
+        (6, "is told")
+    ]
     assert [line for line, _ in messages_of_python(source, docstrings=True)] == [5, 6]

@@ -34,7 +34,8 @@ PHRASES: Final = {
 """Regular expressions, matched as whole words in either case, with the term to use."""
 
 _PATTERNS: Final = {
-    re.compile(rf"\b(?:{phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): term for phrase, term in PHRASES.items()
+    re.compile(rf"\b(?:{phrase})\b".replace(" ", r"\s+"), re.IGNORECASE): term
+    for phrase, term in PHRASES.items()
 }
 _FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 _CODE: Final = re.compile(r"``.*?``|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
@@ -47,17 +48,25 @@ def prose_of_markdown(text: str) -> str:
     return text
 
 
-def messages_of_python(source: str, *, docstrings: bool = False) -> Iterator[tuple[int, str]]:
+def messages_of_python(
+    source: str, *, docstrings: bool = False
+) -> Iterator[tuple[int, str]]:
     """Yield the line and text of each string of several words: what a person or a model reads.
 
     Args:
         docstrings: also those, as the help of commands is one.
     """
     tree = ast.parse(source)
-    skipped = set() if docstrings else {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    skipped = (
+        set()
+        if docstrings
+        else {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    )
     for node in ast.walk(tree):
         match node:
-            case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in skipped:
+            case ast.Constant(value=str(text)) if (
+                " " in text.strip() and id(node) not in skipped
+            ):
                 yield node.lineno, prose_of_markdown(text)
             case _:
                 pass

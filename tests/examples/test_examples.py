@@ -65,11 +65,17 @@ def test_an_example_runs_as_a_program(name: str, tmp_path: Path) -> None:
         env=os.environ,
     )
 
-    assert (program.stdout, program.stderr, program.returncode) == (PRINTED[name], "", 0)
+    assert (program.stdout, program.stderr, program.returncode) == (
+        PRINTED[name],
+        "",
+        0,
+    )
 
 
 @pytest.mark.parametrize("name", PRINTED)
-async def test_an_example_runs_inside_a_running_program(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_example_runs_inside_a_running_program(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     main: Callable[[], Awaitable[None]] = _load(name, f"examples_{name}").main
 
     with anyio.fail_after(30):
@@ -88,7 +94,10 @@ def _load(name: str, module_name: str) -> ModuleType:
 
 
 def test_the_two_apps_differ_in_one_line_of_code() -> None:
-    lines = [(FOLDER / f"{name}_app.py").read_text("utf-8").splitlines() for name in ("asyncio", "trio")]
+    lines = [
+        (FOLDER / f"{name}_app.py").read_text("utf-8").splitlines()
+        for name in ("asyncio", "trio")
+    ]
 
     differing = [pair for pair in zip_longest(*lines) if pair[0] != pair[1]]
 

@@ -61,7 +61,11 @@ def main() -> None:
     parameters.n_batch = parameters.n_ubatch = 128
     parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0
-    parameters.hostnames, parameters.port, parameters.api_keys = ["127.0.0.1"], 0, [order["key"]]
+    parameters.hostnames, parameters.port, parameters.api_keys = (
+        ["127.0.0.1"],
+        0,
+        [order["key"]],
+    )
     parameters.n_gpu_layers = parameters.cache_ram_mib = 0
     parameters.verbosity, parameters.ui, parameters.use_jinja = -1, False, True
     parameters.chat_template = _TEMPLATE

@@ -17,7 +17,12 @@ import attrs
 import httpx2
 
 from amplifier_module_provider_local import LocalConfig
-from amplifier_module_provider_local.weights import EMBEDDED, ModelFile, cache_directory, embedded_file
+from amplifier_module_provider_local.weights import (
+    EMBEDDED,
+    ModelFile,
+    cache_directory,
+    embedded_file,
+)
 
 __all__ = ["Server", "run_server"]
 
@@ -71,7 +76,9 @@ def run_server() -> Iterator[Server]:
 
 
 async def _weights() -> Path:
-    async with aclosing(embedded_file(EMBEDDED, cache_directory(LocalConfig()))) as steps:
+    async with aclosing(
+        embedded_file(EMBEDDED, cache_directory(LocalConfig()))
+    ) as steps:
         async for step in steps:
             if isinstance(step, ModelFile):
                 return step.path

@@ -26,7 +26,9 @@ CASES: Final[Mapping[str, str]] = {
 """What is tried, by the test's name, or by the id of its case where one test has several."""
 
 _OUTCOMES: Final = {"passed": "yes", "failed": "NO", "error": "NO", "skipped": "-"}
-_TEST: Final = re.compile(r"tests/integration/test_real_server\.py::(\w+)\[(asyncio|trio)-(.+)\]$")
+_TEST: Final = re.compile(
+    r"tests/integration/test_real_server\.py::(\w+)\[(asyncio|trio)-(.+)\]$"
+)
 
 
 def rows(reports: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -43,8 +45,13 @@ def rows(reports: Iterable[tuple[str, str]]) -> list[list[str]]:
             provider = rest.removesuffix(f"-{case}")
             seen[case, f"{provider} ({backend})"] = _OUTCOMES.get(outcome, outcome)
     columns = sorted({column for _, column in seen})
-    found = [case for case in CASES if any((case, column) in seen for column in columns)]
-    body = [[CASES[case], *(seen.get((case, column), "") for column in columns)] for case in found]
+    found = [
+        case for case in CASES if any((case, column) in seen for column in columns)
+    ]
+    body = [
+        [CASES[case], *(seen.get((case, column), "") for column in columns)]
+        for case in found
+    ]
     return [["", *columns], *body] if body else []
 
 
@@ -54,11 +61,16 @@ def write_table(reporter: pytest.TerminalReporter) -> None:
         (report.nodeid, outcome)
         for outcome in _OUTCOMES
         for report in reporter.getreports(outcome)
-        if isinstance(report, pytest.TestReport) and (report.when == "call" or outcome != "passed")
+        if isinstance(report, pytest.TestReport)
+        and (report.when == "call" or outcome != "passed")
     )
     if not table:
         return
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     reporter.section("providers and a real server")
     for row in table:
-        reporter.write_line("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        reporter.write_line(
+            "  ".join(
+                cell.ljust(width) for cell, width in zip(row, widths, strict=True)
+            ).rstrip()
+        )

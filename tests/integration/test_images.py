@@ -13,7 +13,12 @@ import pytest
 
 import amplifier_module_context_persistent as context_persistent
 from amplifier.testing import ScriptedProvider, answer, call, create_test_session
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+)
 from amplifier_kit.vendors import VendorProvider
 from amplifier_module_provider_anthropic import AnthropicProvider
 from amplifier_module_provider_chat_completions import ChatCompletionsProvider
@@ -24,22 +29,40 @@ from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 PLUGINS: Final = Path(__file__).parents[2] / "plugins"
-DATA: Final = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(20)
+DATA: Final = (
+    b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + bytes(20)
+)
 PICTURE: Final = base64.b64encode(DATA).decode()
-SOURCE: Final[JSONObject] = {"type": "base64", "media_type": "image/png", "data": PICTURE}
+SOURCE: Final[JSONObject] = {
+    "type": "base64",
+    "media_type": "image/png",
+    "data": PICTURE,
+}
 ADDRESS: Final = f"data:image/png;base64,{PICTURE}"
 
 
 def stream(vendor: str, name: str) -> HttpAnswer:
-    return HttpAnswer(parts=((PLUGINS / f"amplifier-module-provider-{vendor}" / "tests" / name).read_bytes(),))
+    return HttpAnswer(
+        parts=(
+            (
+                PLUGINS / f"amplifier-module-provider-{vendor}" / "tests" / name
+            ).read_bytes(),
+        )
+    )
 
 
 VENDORS: Final[Mapping[str, tuple[type[VendorProvider], tuple[HttpStep, ...]]]] = {
     "anthropic": (AnthropicProvider, (stream("anthropic", "streams/good/text.sse"),)),
-    "chat-completions": (ChatCompletionsProvider, (stream("chat-completions", "streams/good/text.sse"),)),
+    "chat-completions": (
+        ChatCompletionsProvider,
+        (stream("chat-completions", "streams/good/text.sse"),),
+    ),
     "ollama": (
         OllamaProvider,
-        (json_answer({"capabilities": ["completion", "vision"]}), stream("ollama", "streams/good/text.ndjson")),
+        (
+            json_answer({"capabilities": ["completion", "vision"]}),
+            stream("ollama", "streams/good/text.ndjson"),
+        ),
     ),
     "openai": (OpenAIProvider, (stream("openai", "responses/good/text.sse"),)),
 }
@@ -48,7 +71,10 @@ VENDORS: Final[Mapping[str, tuple[type[VendorProvider], tuple[HttpStep, ...]]]] 
 async def read_picture(folder: Path) -> None:
     """Let a model read `picture.png`, in a session whose history is kept."""
     (folder / "picture.png").write_bytes(DATA)
-    provider = ScriptedProvider(answer(call("read_file", {"file_path": "picture.png"}, id="c1")), "A red square.")
+    provider = ScriptedProvider(
+        answer(call("read_file", {"file_path": "picture.png"}, id="c1")),
+        "A red square.",
+    )
     session = create_test_session(
         provider=provider,
         tools=[Filesystem],
@@ -58,7 +84,12 @@ async def read_picture(folder: Path) -> None:
     session.coordinator.register_capability("session.working_dir", str(folder))
     async with session:
         await session.execute("What is in picture.png?")
-    (image,) = (block for message in provider.requests[1].messages for block in message.blocks if is_image(block))
+    (image,) = (
+        block
+        for message in provider.requests[1].messages
+        for block in message.blocks
+        if is_image(block)
+    )
     assert isinstance(image, ImageBlock)
     assert image.source == SOURCE
 
@@ -75,7 +106,12 @@ async def sent(vendor: str, folder: Path, **config: JSONValue) -> JSONObject:
         provider=type("Played", (provider,), {"transport": script}),
         context=context_persistent,
         configs={
-            "provider": {"api_key": "sk-test", "base_url": "https://vendor.example", "default_model": "m", **config},
+            "provider": {
+                "api_key": "sk-test",
+                "base_url": "https://vendor.example",
+                "default_model": "m",
+                **config,
+            },
             "context": {"transcript_path": str(folder / "history.jsonl")},
         },
         is_resumed=True,
@@ -94,7 +130,10 @@ def results(vendor: str, body: JSONObject, caption: str) -> tuple[object, object
     text = {"type": "text", "text": caption}
     match vendor:
         case "anthropic":
-            return said[2]["content"][0]["content"], [text, {"type": "image", "source": SOURCE}]
+            return said[2]["content"][0]["content"], [
+                text,
+                {"type": "image", "source": SOURCE},
+            ]
         case "chat-completions":
             return said[2:4], [
                 {
@@ -105,7 +144,10 @@ def results(vendor: str, body: JSONObject, caption: str) -> tuple[object, object
                 {
                     "role": "user",
                     "content": [
-                        {"type": "text", "text": "[The images that the tool call c1 returned:]"},
+                        {
+                            "type": "text",
+                            "text": "[The images that the tool call c1 returned:]",
+                        },
                         {"type": "image_url", "image_url": {"url": ADDRESS}},
                     ],
                 },
@@ -119,23 +161,33 @@ def results(vendor: str, body: JSONObject, caption: str) -> tuple[object, object
                 "images": [PICTURE],
             }
         case _:
-            (output,) = (item["output"] for item in said if item["type"] == "function_call_output")
+            (output,) = (
+                item["output"]
+                for item in said
+                if item["type"] == "function_call_output"
+            )
             image = {"type": "input_image", "detail": "auto", "image_url": ADDRESS}
             return output, [{"type": "input_text", "text": caption}, image]
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_an_image_that_a_tool_read_reaches_the_model_in_the_vendors_words(vendor: str, tmp_path: Path) -> None:
+async def test_an_image_that_a_tool_read_reaches_the_model_in_the_vendors_words(
+    vendor: str, tmp_path: Path
+) -> None:
     with anyio.fail_after(10):
         await read_picture(tmp_path)
         body = await sent(vendor, tmp_path)
 
-    found, wanted = results(vendor, body, f"{tmp_path / 'picture.png'} (image/png, {len(DATA)} bytes)")
+    found, wanted = results(
+        vendor, body, f"{tmp_path / 'picture.png'} (image/png, {len(DATA)} bytes)"
+    )
     assert found == wanted
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_a_model_that_is_said_not_to_see_reads_that_there_was_an_image(vendor: str, tmp_path: Path) -> None:
+async def test_a_model_that_is_said_not_to_see_reads_that_there_was_an_image(
+    vendor: str, tmp_path: Path
+) -> None:
     with anyio.fail_after(10):
         await read_picture(tmp_path)
         body = await sent(vendor, tmp_path, max_images=0)

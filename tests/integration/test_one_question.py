@@ -15,8 +15,17 @@ from amplifier_sdk.results import ToolResult
 
 pytestmark = pytest.mark.process
 
-COMMANDS = Path(__file__).resolve().parents[2] / "plugins" / "amplifier-module-tool-bash" / "tests" / "commands"
-ONLY_HOOK: JSONObject = {"module": "hooks-approval", "config": {"audit": {"enabled": False}}}
+COMMANDS = (
+    Path(__file__).resolve().parents[2]
+    / "plugins"
+    / "amplifier-module-tool-bash"
+    / "tests"
+    / "commands"
+)
+ONLY_HOOK: JSONObject = {
+    "module": "hooks-approval",
+    "config": {"audit": {"enabled": False}},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +38,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def a_session(
-    person: MockApprovalSystem, folder: Path, hooks: Sequence[JSONObject], *, runs: bool = True
+    person: MockApprovalSystem,
+    folder: Path,
+    hooks: Sequence[JSONObject],
+    *,
+    runs: bool = True,
 ) -> AmplifierSession:
     """Make a session with a shell, which asks before changes; one that runs nothing finds no bash."""
     shell: JSONObject = {} if runs else {"env": {"PATH": "/nonexistent"}}
@@ -41,7 +54,9 @@ def a_session(
                 "ask_before_changes": True,
                 "limits": {"tool_calls": 10_000},
             },
-            "providers": [{"module": "provider-scripted", "config": {"responses": ["end"]}}],
+            "providers": [
+                {"module": "provider-scripted", "config": {"responses": ["end"]}}
+            ],
             "tools": [{"module": "tool-bash", "config": shell}],
             "hooks": list(hooks),
         },
@@ -58,7 +73,9 @@ async def run(session: AmplifierSession, command: str) -> ToolResult:
 
 
 @pytest.mark.parametrize("hooks", [[ONLY_HOOK], []], ids=["approval", "session"])
-@pytest.mark.parametrize("command", ["echo hi", "pwd; true", "x=1; echo $x", "test -d ."])
+@pytest.mark.parametrize(
+    "command", ["echo hi", "pwd; true", "x=1; echo $x", "test -d ."]
+)
 async def test_what_the_rules_let_run_runs_without_a_question(
     command: str, hooks: list[JSONObject], folder: Path
 ) -> None:
@@ -69,11 +86,16 @@ async def test_what_the_rules_let_run_runs_without_a_question(
 
 
 @pytest.mark.parametrize("hooks", [[ONLY_HOOK], []], ids=["approval", "session"])
-async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(hooks: list[JSONObject], folder: Path) -> None:
+async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(
+    hooks: list[JSONObject], folder: Path
+) -> None:
     texts = [
         text
         for name in ("dangerous", "dangerous_unseen", "dangerous_tricks")
-        for text in (COMMANDS / f"{name}.txt").read_text().removesuffix("\n").split("\n----\n")
+        for text in (COMMANDS / f"{name}.txt")
+        .read_text()
+        .removesuffix("\n")
+        .split("\n----\n")
     ]
     person = MockApprovalSystem("Deny")
     ran, twice = [], []
@@ -90,8 +112,12 @@ async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(hooks: li
     assert not list(folder.iterdir())
 
 
-async def test_the_session_that_runs_nothing_would_run_what_is_allowed(folder: Path) -> None:
-    async with a_session(MockApprovalSystem("Allow once"), folder, [], runs=False) as session:
+async def test_the_session_that_runs_nothing_would_run_what_is_allowed(
+    folder: Path,
+) -> None:
+    async with a_session(
+        MockApprovalSystem("Allow once"), folder, [], runs=False
+    ) as session:
         result = await run(session, "touch x")
     assert result.error is not None
     assert result.error.get("type") != "denied"

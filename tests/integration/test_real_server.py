@@ -20,7 +20,13 @@ from amplifier_module_provider_chat_completions import ChatCompletionsProvider
 from amplifier_module_provider_openai import OpenAIProvider
 from amplifier_sdk import tool
 from amplifier_sdk.chat import ChatRequest, Usage
-from amplifier_sdk.errors import AuthenticationError, ContextLengthError, LLMError, NetworkError, NotFoundError
+from amplifier_sdk.errors import (
+    AuthenticationError,
+    ContextLengthError,
+    LLMError,
+    NetworkError,
+    NotFoundError,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.modules import definition_of
@@ -76,7 +82,11 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 
 
 def talk(
-    provider: Vendor, config: JSONObject, *, tools: Sequence[object] = (), first_tool: str | None = None
+    provider: Vendor,
+    config: JSONObject,
+    *,
+    tools: Sequence[object] = (),
+    first_tool: str | None = None,
 ) -> tuple[AmplifierSession, EventRecorder]:
     """Make a session of real parts, and hear its events."""
     events = EventRecorder()
@@ -86,7 +96,10 @@ def talk(
         context=SimpleContext,
         tools=tools,
         hooks=[events],
-        configs={"provider": config, "orchestrator": {} if first_tool is None else {"first_tool": first_tool}},
+        configs={
+            "provider": config,
+            "orchestrator": {} if first_tool is None else {"first_tool": first_tool},
+        },
     )
     return session, events
 
@@ -102,7 +115,9 @@ async def test_a_question_is_answered(vendor: Vendor, server: Server) -> None:
     session, _ = talk(vendor, vendor.config(server))
 
     async with session:
-        text = await session.execute("What is the capital of France? Answer in one sentence.")
+        text = await session.execute(
+            "What is the capital of France? Answer in one sentence."
+        )
 
     assert "Paris" in text
     assert session.last_turn is not None
@@ -111,7 +126,9 @@ async def test_a_question_is_answered(vendor: Vendor, server: Server) -> None:
     assert 0 < used(session).output_tokens <= 24
 
 
-async def test_the_next_question_takes_the_history_along(vendor: Vendor, server: Server) -> None:
+async def test_the_next_question_takes_the_history_along(
+    vendor: Vendor, server: Server
+) -> None:
     session, _ = talk(vendor, vendor.config(server, max_tokens=12))
 
     async with session:
@@ -123,7 +140,9 @@ async def test_the_next_question_takes_the_history_along(vendor: Vendor, server:
     assert second.input_tokens > first.input_tokens + first.output_tokens
 
 
-async def test_an_answer_that_reaches_its_limit_is_cut(vendor: Vendor, server: Server) -> None:
+async def test_an_answer_that_reaches_its_limit_is_cut(
+    vendor: Vendor, server: Server
+) -> None:
     if not vendor.knows_limits:
         pytest.skip("the server calls such an answer `completed` there")
     session, _ = talk(vendor, vendor.config(server, max_tokens=3))
@@ -132,10 +151,15 @@ async def test_an_answer_that_reaches_its_limit_is_cut(vendor: Vendor, server: S
         await session.execute("Tell me a story.")
 
     assert session.last_turn is not None
-    assert (session.last_turn.finish_reason, used(session).output_tokens) == ("length", 3)
+    assert (session.last_turn.finish_reason, used(session).output_tokens) == (
+        "length",
+        3,
+    )
 
 
-async def test_an_answer_has_the_form_that_a_schema_asks_for(vendor: Vendor, server: Server) -> None:
+async def test_an_answer_has_the_form_that_a_schema_asks_for(
+    vendor: Vendor, server: Server
+) -> None:
     if not vendor.knows_formats:
         pytest.skip("the server passes over the schema there")
     definition = definition_of(vendor.module)
@@ -153,8 +177,12 @@ async def test_an_answer_has_the_form_that_a_schema_asks_for(vendor: Vendor, ser
     assert json.loads(response.text) == {"wet": True}
 
 
-async def test_the_first_delta_comes_early_and_leaving_ends_the_work(vendor: Vendor, server: Server) -> None:
-    session, _ = talk(vendor, vendor.config(server, max_tokens=2000, extra_request_params=ENDLESS))
+async def test_the_first_delta_comes_early_and_leaving_ends_the_work(
+    vendor: Vendor, server: Server
+) -> None:
+    session, _ = talk(
+        vendor, vendor.config(server, max_tokens=2000, extra_request_params=ENDLESS)
+    )
 
     await server.wait_until_idle()
     async with session:
@@ -168,7 +196,9 @@ async def test_the_first_delta_comes_early_and_leaving_ends_the_work(vendor: Ven
     assert busy == 1
 
 
-async def test_a_tool_is_called_and_its_result_answers_the_question(vendor: Vendor, server: Server) -> None:
+async def test_a_tool_is_called_and_its_result_answers_the_question(
+    vendor: Vendor, server: Server
+) -> None:
     paths: list[str] = []
 
     @tool
@@ -177,7 +207,12 @@ async def test_a_tool_is_called_and_its_result_answers_the_question(vendor: Vend
         paths.append(path)
         return NOTES
 
-    session, _ = talk(vendor, vendor.config(server, max_tokens=48), tools=[read_file], first_tool="read_file")
+    session, _ = talk(
+        vendor,
+        vendor.config(server, max_tokens=48),
+        tools=[read_file],
+        first_tool="read_file",
+    )
 
     async with session, session.stream(QUESTION) as events:
         heard = [event async for event in events]
@@ -194,7 +229,9 @@ async def test_a_tool_is_called_and_its_result_answers_the_question(vendor: Vend
     assert "notes.txt" in "".join(pieces)
 
 
-async def test_two_requests_are_answered_at_once(vendor: Vendor, server: Server) -> None:
+async def test_two_requests_are_answered_at_once(
+    vendor: Vendor, server: Server
+) -> None:
     began = [anyio.Event(), anyio.Event()]
     texts: list[str] = []
 
@@ -220,24 +257,58 @@ async def test_two_requests_are_answered_at_once(vendor: Vendor, server: Server)
 @pytest.mark.parametrize(
     ("prompt", "change", "error", "said"),
     [
-        pytest.param("word " * 3000, {}, ContextLengthError, r"\b30\d\d\b.*\b2048\b", id="too-long"),
-        pytest.param("Hello", {"api_key": "wrong"}, AuthenticationError, "Invalid API Key", id="wrong-key"),
-        pytest.param("Hello", {"base_url": "{}/nowhere"}, NotFoundError, "File Not Found", id="wrong-path"),
-        pytest.param("Hello", {"base_url": "http://127.0.0.1:9"}, NetworkError, "127.0.0.1:9", id="nobody-there"),
+        pytest.param(
+            "word " * 3000,
+            {},
+            ContextLengthError,
+            r"\b30\d\d\b.*\b2048\b",
+            id="too-long",
+        ),
+        pytest.param(
+            "Hello",
+            {"api_key": "wrong"},
+            AuthenticationError,
+            "Invalid API Key",
+            id="wrong-key",
+        ),
+        pytest.param(
+            "Hello",
+            {"base_url": "{}/nowhere"},
+            NotFoundError,
+            "File Not Found",
+            id="wrong-path",
+        ),
+        pytest.param(
+            "Hello",
+            {"base_url": "http://127.0.0.1:9"},
+            NetworkError,
+            "127.0.0.1:9",
+            id="nobody-there",
+        ),
     ],
 )
 async def test_a_request_that_cannot_be_answered_is_a_precise_error(
-    prompt: str, change: JSONObject, error: type[LLMError], said: str, vendor: Vendor, server: Server
+    prompt: str,
+    change: JSONObject,
+    error: type[LLMError],
+    said: str,
+    vendor: Vendor,
+    server: Server,
 ) -> None:
     change = {key: str(value).format(server.address) for key, value in change.items()}
-    session, events = talk(vendor, vendor.config(server, **{"max_retries": 1, **change}))
+    session, events = talk(
+        vendor, vendor.config(server, **{"max_retries": 1, **change})
+    )
 
     async with session:
         with pytest.raises(error, match=said) as caught:
             await session.execute(prompt)
 
     assert type(caught.value) is error
-    assert (caught.value.provider, caught.value.model) == (vendor.module.name, "smollm2")
+    assert (caught.value.provider, caught.value.model) == (
+        vendor.module.name,
+        "smollm2",
+    )
     assert server.key not in f"{caught.value!r} {events.events!r}"
     retries = [name for name, _ in events.events if name == "provider:retry"]
     assert len(retries) == (1 if error is NetworkError else 0)

@@ -8,10 +8,24 @@ import attrs
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier_sdk.contracts import ApprovalSystem, Coordinator
-from amplifier_sdk.delegation import ChildResult, ChildResume, SessionSpawn, SpawnOptions
+from amplifier_sdk.delegation import (
+    ChildResult,
+    ChildResume,
+    SessionSpawn,
+    SpawnOptions,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
-from tests.doubles import EchoLoop, MemoryContext, Mount, Recorder, ScriptedProvider, Step, build_loader, build_plan
+from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
+    Mount,
+    Recorder,
+    ScriptedProvider,
+    Step,
+    build_loader,
+    build_plan,
+)
 
 __all__ = ["Delegate", "Family", "family", "fresh", "spawn_of"]
 
@@ -19,7 +33,9 @@ __all__ = ["Delegate", "Family", "family", "fresh", "spawn_of"]
 def fresh(make: Callable[[], object]) -> Mount:
     """Make a module that mounts a new instance each time."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return make()
 
     return mount
@@ -46,10 +62,15 @@ class Delegate:
     results: list[ChildResult]
     name: str = "delegate"
     description: str = "Delegates."
-    input_schema: Mapping[str, JSONValue] = attrs.field(factory=lambda: {"type": "object"})
+    input_schema: Mapping[str, JSONValue] = attrs.field(
+        factory=lambda: {"type": "object"}
+    )
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
-        options: SpawnOptions = {**self.options, "agent_name": str(input.get("agent", "helper"))}
+        options: SpawnOptions = {
+            **self.options,
+            "agent_name": str(input.get("agent", "helper")),
+        }
         options["instruction"] = str(input.get("instruction", "help"))
         result = await spawn_of(self.coordinator)(**options)
         self.results.append(result)
@@ -69,7 +90,9 @@ class Family:
     def names(self, pattern: str, session_id: str) -> list[str]:
         """The events of one session whose names begin with a pattern."""
         return [
-            name for name, data in self.events.events if name.startswith(pattern) and data["session_id"] == session_id
+            name
+            for name, data in self.events.events
+            if name.startswith(pattern) and data["session_id"] == session_id
         ]
 
     @property
@@ -96,14 +119,20 @@ def family(
     provider = provider or ScriptedProvider(*steps)
     made: list[Family] = []
 
-    async def mount_delegate(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount_delegate(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         given: SpawnOptions = options or {"agent_name": "", "instruction": ""}
         return Delegate(coordinator, given, made[0].results)
 
-    async def mount_watch(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+    async def mount_watch(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> None:
         assert isinstance(coordinator, ModuleCoordinator)
         made[0].coordinators.append(coordinator)
-        coordinator.hooks.register("*", made[0].events.hear, -1000, "recorder", decides=False)
+        coordinator.hooks.register(
+            "*", made[0].events.hear, -1000, "recorder", decides=False
+        )
         if watch is not None:
             watch(coordinator)
 
@@ -123,11 +152,15 @@ def family(
         limits=limits,
     )
     whole |= {"agents": {"helper": {}} if agents is None else agents, **(plan or {})}
-    session = AmplifierSession(whole, build_loader({**modules, **(others or {})}), approval_system=approval)
+    session = AmplifierSession(
+        whole, build_loader({**modules, **(others or {})}), approval_system=approval
+    )
     made.append(Family(session, provider))
     return made[0]
 
 
-def texts(messages: Sequence[Mapping[str, JSONValue]]) -> list[tuple[JSONValue, JSONValue]]:
+def texts(
+    messages: Sequence[Mapping[str, JSONValue]],
+) -> list[tuple[JSONValue, JSONValue]]:
     """The roles and contents of stored messages."""
     return [(message["role"], message["content"]) for message in messages]

@@ -9,7 +9,12 @@ __all__ = ["conventional", "install", "project", "tool_source"]
 
 
 def install(
-    folder: Path, distribution: str, modules: dict[str, str], files: dict[str, str], *, ending: str = "dist-info"
+    folder: Path,
+    distribution: str,
+    modules: dict[str, str],
+    files: dict[str, str],
+    *,
+    ending: str = "dist-info",
 ) -> None:
     """Write a distribution into a folder of the search path.
 
@@ -24,7 +29,17 @@ def install(
     metadata.mkdir(parents=True)
     lines = [f"{name} = {target}" for name, target in modules.items()]
     text = "\n".join(
-        ["[console_scripts]", "x = y:z", "", "[amplifier.modules]", "# ours", *lines, "", "[other]", "a = b"]
+        [
+            "[console_scripts]",
+            "x = y:z",
+            "",
+            "[amplifier.modules]",
+            "# ours",
+            *lines,
+            "",
+            "[other]",
+            "a = b",
+        ]
     )
     (metadata / "entry_points.txt").write_text(text)
     for path, source in files.items():
@@ -55,7 +70,9 @@ async def mount(coordinator, config):
 """
 
 
-def project(folder: Path, files: dict[str, str], modules: dict[str, str] | None = None) -> Path:
+def project(
+    folder: Path, files: dict[str, str], modules: dict[str, str] | None = None
+) -> Path:
     """Write a project's folder, with a `pyproject.toml` when it names modules, and return it.
 
     Args:
@@ -69,6 +86,13 @@ def project(folder: Path, files: dict[str, str], modules: dict[str, str] | None 
         (folder / path).write_text(dedent(source))
     if modules is not None:
         lines = [f"{name} = {target!r}" for name, target in modules.items()]
-        text = "\n".join(["[project]", f'name = "{folder.name}"', '[project.entry-points."amplifier.modules"]', *lines])
+        text = "\n".join(
+            [
+                "[project]",
+                f'name = "{folder.name}"',
+                '[project.entry-points."amplifier.modules"]',
+                *lines,
+            ]
+        )
         (folder / "pyproject.toml").write_text(text)
     return folder

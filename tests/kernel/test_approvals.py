@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 
 from amplifier import HookRegistry, ModuleCoordinator
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
-from amplifier_sdk.errors import ApprovalTimeoutError, ApprovalUnavailableError, TurnCancelled
-from amplifier_sdk.events import APPROVAL_DENIED, APPROVAL_GRANTED, APPROVAL_REQUIRED, TOOL_POST, TOOL_PRE
+from amplifier_sdk.errors import (
+    ApprovalTimeoutError,
+    ApprovalUnavailableError,
+    TurnCancelled,
+)
+from amplifier_sdk.events import (
+    APPROVAL_DENIED,
+    APPROVAL_GRANTED,
+    APPROVAL_REQUIRED,
+    TOOL_POST,
+    TOOL_PRE,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
@@ -36,7 +46,10 @@ ALWAYS = ("Allow once", "Allow always", "Deny")
 
 
 async def decide(
-    person: object, *questions: HookResult, data: dict[str, object] | None = None, event: str = TOOL_PRE
+    person: object,
+    *questions: HookResult,
+    data: dict[str, object] | None = None,
+    event: str = TOOL_PRE,
 ) -> str | None:
     """Carry out questions of one emission; return why it is denied, or `None` when it is allowed."""
     coordinator = ModuleCoordinator(approval_system=person)  # type: ignore[arg-type]  # any double of a person
@@ -52,7 +65,9 @@ async def ask(
     hooks = HookRegistry()
     for number, question in enumerate(questions):
         hooks.register(event, Sentry([question]), name=f"h{number}")
-    emission = await hooks.emit(event, {"tool_name": "work", "tool_input": {"x": 1}} if data is None else data)
+    emission = await hooks.emit(
+        event, {"tool_name": "work", "tool_input": {"x": 1}} if data is None else data
+    )
     decided = await coordinator.process_hook_result(emission, event)
     return decided.reason if decided.denied else None
 
@@ -66,7 +81,10 @@ async def test_without_an_approval_system_a_question_is_a_denial() -> None:
 
     text = await the_result(session)
 
-    assert text == "Error: Denied by approval: No approval system is available, so the operation is denied"
+    assert (
+        text
+        == "Error: Denied by approval: No approval system is available, so the operation is denied"
+    )
     assert recorder.names == [APPROVAL_DENIED]
     assert worker.inputs == []
 
@@ -75,7 +93,8 @@ async def test_without_an_approval_system_a_question_is_a_denial() -> None:
 async def test_an_allowed_operation_runs(reply: str) -> None:
     person = Person(reply)
     session, worker = a_session(
-        Sentry([HookResult.ask("sure?", options=["Allow", "Never"], timeout=7)]), approval=person
+        Sentry([HookResult.ask("sure?", options=["Allow", "Never"], timeout=7)]),
+        approval=person,
     )
     recorder = Recorder.of(session.coordinator.hooks, "approval:*")
 
@@ -85,9 +104,13 @@ async def test_an_allowed_operation_runs(reply: str) -> None:
     assert worker.inputs == [{"x": 1}]
 
 
-@pytest.mark.parametrize("reply", ["Deny", "", "allowed", "yes", "Never", "Allow\nDeny"])
+@pytest.mark.parametrize(
+    "reply", ["Deny", "", "allowed", "yes", "Never", "Allow\nDeny"]
+)
 async def test_any_other_answer_denies(reply: str) -> None:
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]), approval=Person(reply))
+    session, worker = a_session(
+        Sentry([HookResult.ask("sure?")]), approval=Person(reply)
+    )
     recorder = Recorder.of(session.coordinator.hooks, "approval:*")
 
     assert await the_result(session) == "Error: Denied by approval: User denied: sure?"
@@ -101,19 +124,26 @@ async def test_an_answer_that_is_no_text_denies(reply: object) -> None:
 
 
 async def test_an_option_that_the_handler_names_as_allowing_allows() -> None:
-    question = HookResult.ask("Deploy?", options=["Yes, deploy", "Yes, later", "No"], allowing=["yes, deploy"])
+    question = HookResult.ask(
+        "Deploy?", options=["Yes, deploy", "Yes, later", "No"], allowing=["yes, deploy"]
+    )
 
     assert await decide(Person("Yes, deploy"), question) is None
     assert await decide(Person("Yes, later"), question) == "User denied: Deploy?"
     assert await decide(Person("Allow"), question) is None
 
 
-async def test_a_question_that_nobody_could_answer_with_a_permission_is_not_asked() -> None:
+async def test_a_question_that_nobody_could_answer_with_a_permission_is_not_asked() -> (
+    None
+):
     person = Person("Yes")
 
     reason = await decide(person, HookResult.ask("Deploy?", options=["Yes", "No"]))
 
-    assert reason == "h0 asks without an option that allows: 'Yes', 'No'; name one as allowing"
+    assert (
+        reason
+        == "h0 asks without an option that allows: 'Yes', 'No'; name one as allowing"
+    )
     assert person.questions == []
 
 
@@ -125,7 +155,9 @@ async def test_a_question_that_nobody_could_answer_with_a_permission_is_not_aske
         HookResult.ask("sure?", allowing=[None]),  # type: ignore[list-item]
     ],
 )
-async def test_a_question_that_is_no_text_denies_and_names_the_handler(question: HookResult) -> None:
+async def test_a_question_that_is_no_text_denies_and_names_the_handler(
+    question: HookResult,
+) -> None:
     person = Person()
 
     reason = await decide(person, question)
@@ -139,20 +171,32 @@ async def test_a_question_has_a_text_and_options_of_its_own_accord() -> None:
     person = Person()
 
     assert await decide(person, HookResult(action="ask_user")) is None
-    assert person.questions == [('work {"x": 1}\nAllow this operation?', ("Allow", "Deny"), 300.0, "deny")]
+    assert person.questions == [
+        ('work {"x": 1}\nAllow this operation?', ("Allow", "Deny"), 300.0, "deny")
+    ]
 
 
-async def test_an_approval_system_that_fails_denies_and_is_named(reports: Reports) -> None:
-    session, worker = a_session(Sentry([HookResult.ask("sure?")]), approval=Person(ConnectionError("no terminal")))
+async def test_an_approval_system_that_fails_denies_and_is_named(
+    reports: Reports,
+) -> None:
+    session, worker = a_session(
+        Sentry([HookResult.ask("sure?")]),
+        approval=Person(ConnectionError("no terminal")),
+    )
 
     text = await the_result(session)
 
-    assert text == "Error: Denied by approval: The approval system failed: ConnectionError: no terminal"
+    assert (
+        text
+        == "Error: Denied by approval: The approval system failed: ConnectionError: no terminal"
+    )
     assert worker.inputs == []
     assert [report["event"] for report in reports] == ["approval.failed"]
 
 
-async def test_an_approval_system_may_say_that_nobody_can_be_asked(reports: Reports) -> None:
+async def test_an_approval_system_may_say_that_nobody_can_be_asked(
+    reports: Reports,
+) -> None:
     person = Person(ApprovalUnavailableError("the browser is closed"))
 
     assert await decide(person, HookResult.ask("sure?", default="allow")) == (
@@ -168,7 +212,11 @@ async def test_the_events_tell_what_was_asked_and_what_was_said() -> None:
     await the_result(session)
 
     required, denied = recorder.one(APPROVAL_REQUIRED), recorder.one(APPROVAL_DENIED)
-    assert (required["tool_name"], required["action"], required["options"]) == ("work", "sure?", ("Allow", "Deny"))
+    assert (required["tool_name"], required["action"], required["options"]) == (
+        "work",
+        "sure?",
+        ("Allow", "Deny"),
+    )
     assert required["prompt"] == denied["prompt"] == 'work {"x": 1}\nsure?'
     assert (denied["tool_name"], denied["reason"]) == ("work", "User denied: sure?")
 
@@ -194,18 +242,24 @@ async def test_the_question_shows_the_arguments_that_run() -> None:
     assert worker.inputs == [{"x": 2}]
 
 
-async def test_a_handler_that_keeps_the_arguments_cannot_change_them_while_the_person_reads() -> None:
+async def test_a_handler_that_keeps_the_arguments_cannot_change_them_while_the_person_reads() -> (
+    None
+):
     held: JSONObject = {"x": 2, "more": {"deep": [1]}}
 
     class Slow(Person):
-        async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        async def request_approval(
+            self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+        ) -> str:
             held["x"] = 3
             held["more"] = {}
             return await super().request_approval(prompt, options, timeout, default)
 
     person = Slow()
     session, worker = a_session(
-        Sentry([HookResult.modify({"tool_input": held})]), Sentry([HookResult.ask("ok?")]), approval=person
+        Sentry([HookResult.modify({"tool_input": held})]),
+        Sentry([HookResult.ask("ok?")]),
+        approval=person,
     )
 
     assert await the_result(session) == "done"
@@ -216,8 +270,16 @@ async def test_a_handler_that_keeps_the_arguments_cannot_change_them_while_the_p
 @pytest.mark.parametrize(
     ("change", "text", "shown"),
     [
-        ({"x": "no"}, "Error: Denied: a handler's change does not fit.", [("look", "info", "hook:h1")]),
-        (3, "Error: Denied by h0: handler 'h0' failed: DecisionError: modify of tool:pre, tool_input: expected an", []),
+        (
+            {"x": "no"},
+            "Error: Denied: a handler's change does not fit.",
+            [("look", "info", "hook:h1")],
+        ),
+        (
+            3,
+            "Error: Denied by h0: handler 'h0' failed: DecisionError: modify of tool:pre, tool_input: expected an",
+            [],
+        ),
     ],
 )
 async def test_nobody_is_asked_about_a_call_that_cannot_run(
@@ -236,7 +298,9 @@ async def test_nobody_is_asked_about_a_call_that_cannot_run(
     assert screen.shown == shown
 
 
-async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks_about() -> None:
+async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks_about() -> (
+    None
+):
     person = Person()
 
     def spoil(event: str, data: dict[str, object]) -> HookResult:
@@ -247,16 +311,23 @@ async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks
 
     session, worker = a_session(spoil, approval=person)
 
-    assert "What a handler receives cannot be changed in place" in await the_result(session)
+    assert "What a handler receives cannot be changed in place" in await the_result(
+        session
+    )
     assert (person.questions, worker.inputs) == ([], [])
 
 
 @given(st.text(), st.text())
-def test_nothing_in_a_question_is_obeyed_by_a_terminal_or_stays_unseen(value: str, asked: str) -> None:
+def test_nothing_in_a_question_is_obeyed_by_a_terminal_or_stays_unseen(
+    value: str, asked: str
+) -> None:
     person = Person()
 
     async def run() -> None:
-        arguments: dict[str, object] = {"tool_name": f"t{value}", "tool_input": {value: [value]}}
+        arguments: dict[str, object] = {
+            "tool_name": f"t{value}",
+            "tool_input": {value: [value]},
+        }
         await decide(person, HookResult.ask(asked), data=arguments)
 
     anyio.run(run)
@@ -269,19 +340,33 @@ def test_nothing_in_a_question_is_obeyed_by_a_terminal_or_stays_unseen(value: st
 
 async def test_characters_that_hide_others_are_shown_as_escapes() -> None:
     person = Person()
-    arguments = {"path": "safe\u202etxt.exe", "text": "a\x1b[2Kb\x7f\u200bc\nd", "half": "\ud800"}
+    arguments = {
+        "path": "safe\u202etxt.exe",
+        "text": "a\x1b[2Kb\x7f\u200bc\nd",
+        "half": "\ud800",
+    }
 
-    await decide(person, HookResult.ask("ok\r?"), data={"tool_name": "write", "tool_input": arguments})
+    await decide(
+        person,
+        HookResult.ask("ok\r?"),
+        data={"tool_name": "write", "tool_input": arguments},
+    )
 
     ((prompt, *_),) = person.questions
-    shown = r'"safe\u202etxt.exe", "text": "a\u001b[2Kb\x7f\u200bc\nd", "half": "\ud800"'
+    shown = (
+        r'"safe\u202etxt.exe", "text": "a\u001b[2Kb\x7f\u200bc\nd", "half": "\ud800"'
+    )
     assert prompt == f'write {{"path": {shown}}}\nok\\r?'
 
 
 async def test_arguments_that_json_lacks_are_shown_as_python_writes_them() -> None:
     person = Person()
 
-    await decide(person, HookResult.ask("ok?"), data={"tool_name": "write", "tool_input": {"n": 1 + 2j}})
+    await decide(
+        person,
+        HookResult.ask("ok?"),
+        data={"tool_name": "write", "tool_input": {"n": 1 + 2j}},
+    )
 
     assert person.questions[0][0] == "write {'n': (1+2j)}\nok?"
 
@@ -294,7 +379,9 @@ async def test_arguments_that_json_lacks_are_shown_as_python_writes_them() -> No
         ({"response": object()}, ""),
     ],
 )
-async def test_other_events_show_their_data_where_those_are_plain(data: dict[str, object], line: str) -> None:
+async def test_other_events_show_their_data_where_those_are_plain(
+    data: dict[str, object], line: str
+) -> None:
     person = Person()
 
     await decide(person, HookResult.ask("ok?"), data=data, event="app:ask")
@@ -306,13 +393,23 @@ async def test_other_events_show_their_data_where_those_are_plain(data: dict[str
 
 
 @pytest.mark.parametrize(("default", "runs"), [("allow", True), ("deny", False)])
-async def test_an_unanswered_question_takes_its_default(default: str, runs: bool) -> None:
-    question = HookResult.ask("sure?", timeout=3, default="allow" if default == "allow" else "deny")
-    session, worker = a_session(Sentry([question]), approval=Person(ApprovalTimeoutError("away")))
+async def test_an_unanswered_question_takes_its_default(
+    default: str, runs: bool
+) -> None:
+    question = HookResult.ask(
+        "sure?", timeout=3, default="allow" if default == "allow" else "deny"
+    )
+    session, worker = a_session(
+        Sentry([question]), approval=Person(ApprovalTimeoutError("away"))
+    )
 
     text = await the_result(session)
 
-    assert text == ("done" if runs else "Error: Denied by approval: Approval timeout after 3 s: sure?")
+    assert text == (
+        "done"
+        if runs
+        else "Error: Denied by approval: Approval timeout after 3 s: sure?"
+    )
     assert bool(worker.inputs) is runs
 
 
@@ -324,7 +421,9 @@ class Away(Person):
         self.asked = anyio.Event()
         self.withdrawn = False
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         self.questions.append((prompt, tuple(options), timeout, default))
         self.asked.set()
         try:
@@ -334,10 +433,17 @@ class Away(Person):
         return "Allow"
 
 
-@pytest.mark.parametrize(("default", "reason"), [("allow", None), ("deny", "Approval timeout after 0.01 s: sure?")])
-async def test_a_person_who_never_answers_is_not_waited_for_longer(default: str, reason: str | None) -> None:
+@pytest.mark.parametrize(
+    ("default", "reason"),
+    [("allow", None), ("deny", "Approval timeout after 0.01 s: sure?")],
+)
+async def test_a_person_who_never_answers_is_not_waited_for_longer(
+    default: str, reason: str | None
+) -> None:
     person = Away()
-    question = HookResult.ask("sure?", timeout=0.01, default="allow" if default == "allow" else "deny")
+    question = HookResult.ask(
+        "sure?", timeout=0.01, default="allow" if default == "allow" else "deny"
+    )
 
     with anyio.fail_after(5):
         assert await decide(person, question) == reason
@@ -349,7 +455,9 @@ async def test_waiting_for_a_person_counts_against_no_other_deadline() -> None:
     deadlines: list[float] = []
 
     class Patient(Person):
-        async def request_approval(self, prompt: str, options: object, timeout: float, default: str, /) -> str:
+        async def request_approval(
+            self, prompt: str, options: object, timeout: float, default: str, /
+        ) -> str:
             deadlines.append(anyio.current_effective_deadline())
             return "Allow"
 
@@ -384,7 +492,9 @@ async def test_a_cancel_at_the_question_withdraws_it(immediate: bool) -> None:
 
 async def test_a_permission_that_comes_after_a_cancel_runs_nothing() -> None:
     class Late(Person):
-        async def request_approval(self, prompt: str, options: object, timeout: float, default: str, /) -> str:
+        async def request_approval(
+            self, prompt: str, options: object, timeout: float, default: str, /
+        ) -> str:
             await session.cancel()
             return "Allow"
 
@@ -404,7 +514,10 @@ async def test_in_a_cancelled_turn_nobody_is_asked() -> None:
     coordinator = ModuleCoordinator(approval_system=person)
     await coordinator.request_cancel()
 
-    assert await ask(coordinator, HookResult.ask("sure?")) == "The turn was cancelled before the person answered"
+    assert (
+        await ask(coordinator, HookResult.ask("sure?"))
+        == "The turn was cancelled before the person answered"
+    )
     assert person.questions == []
 
 
@@ -433,7 +546,10 @@ async def test_a_denial_asks_nobody() -> None:
 
 
 async def test_of_several_questions_silence_allows_only_if_each_says_so() -> None:
-    lenient, strict = HookResult.ask("a?", default="allow"), HookResult.ask("b?", default="deny")
+    lenient, strict = (
+        HookResult.ask("a?", default="allow"),
+        HookResult.ask("b?", default="deny"),
+    )
     nobody = Person(ApprovalTimeoutError("away"))
 
     assert await decide(nobody, lenient, lenient) is None
@@ -445,7 +561,9 @@ async def test_questions_of_parallel_calls_are_asked_one_at_a_time() -> None:
     at_once = 0
 
     class Busy(Person):
-        async def request_approval(self, prompt: str, options: object, timeout: float, default: str, /) -> str:
+        async def request_approval(
+            self, prompt: str, options: object, timeout: float, default: str, /
+        ) -> str:
             nonlocal at_once
             at_once += 1
             assert at_once == 1
@@ -457,7 +575,9 @@ async def test_questions_of_parallel_calls_are_asked_one_at_a_time() -> None:
     worker = Worker()
     calls = [call("work", id=f"c{n}") for n in range(3)]
     session = build_session(calling(*calls), "end", tools=[worker], approval=Busy())
-    session.coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.ask("sure?"))
+    session.coordinator.hooks.register(
+        TOOL_PRE, lambda event, data: HookResult.ask("sure?")
+    )
     async with session:
         await session.execute("go")
 
@@ -479,7 +599,9 @@ async def test_allow_always_covers_the_same_call_for_the_rest_of_the_session() -
         'work {"x": 1}\nsure?\nAllow always covers: exactly this, in this session'
     ]
     assert recorder.names == [APPROVAL_REQUIRED, *[APPROVAL_GRANTED] * 3]
-    assert recorder.all(APPROVAL_GRANTED)[2]["reason"] == "allowed always in this session"
+    assert (
+        recorder.all(APPROVAL_GRANTED)[2]["reason"] == "allowed always in this session"
+    )
     assert await decide(Person("Deny"), question) == "User denied: sure?"
 
 
@@ -493,7 +615,9 @@ async def test_allow_always_covers_the_same_call_for_the_rest_of_the_session() -
         {"tool_name": "walk", "tool_input": {"x": 1}},
     ],
 )
-async def test_allow_always_does_not_cover_other_arguments(data: dict[str, object]) -> None:
+async def test_allow_always_does_not_cover_other_arguments(
+    data: dict[str, object],
+) -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
     question = HookResult.ask("sure?", options=ALWAYS)
@@ -504,8 +628,13 @@ async def test_allow_always_does_not_cover_other_arguments(data: dict[str, objec
     assert len(person.questions) == 2
 
 
-@pytest.mark.parametrize(("other", "event"), [(HookResult.ask("surely?", options=ALWAYS), TOOL_PRE), (None, TOOL_POST)])
-async def test_allow_always_does_not_cover_another_question(other: HookResult | None, event: str) -> None:
+@pytest.mark.parametrize(
+    ("other", "event"),
+    [(HookResult.ask("surely?", options=ALWAYS), TOOL_PRE), (None, TOOL_POST)],
+)
+async def test_allow_always_does_not_cover_another_question(
+    other: HookResult | None, event: str
+) -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
     question = HookResult.ask("sure?", options=ALWAYS)
@@ -519,7 +648,10 @@ async def test_allow_always_does_not_cover_another_question(other: HookResult | 
 async def test_allow_always_for_one_handler_leaves_another_s_question_open() -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
-    first, second = HookResult.ask("network?", options=ALWAYS), HookResult.ask("delete?", options=ALWAYS)
+    first, second = (
+        HookResult.ask("network?", options=ALWAYS),
+        HookResult.ask("delete?", options=ALWAYS),
+    )
 
     await ask(coordinator, first)
     person.reply = "Deny"
@@ -528,14 +660,23 @@ async def test_allow_always_for_one_handler_leaves_another_s_question_open() -> 
     assert len(person.questions) == 2
 
 
-async def test_a_named_scope_is_shown_and_covers_what_the_handler_puts_into_it() -> None:
+async def test_a_named_scope_is_shown_and_covers_what_the_handler_puts_into_it() -> (
+    None
+):
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
 
     for number in range(3):
         scope = "all git commands" if number < 2 else "all deletions"
         question = HookResult.ask(f"{number}?", options=ALWAYS, scope=scope)
-        assert await ask(coordinator, question, data={"tool_name": "bash", "tool_input": {"n": number}}) is None
+        assert (
+            await ask(
+                coordinator,
+                question,
+                data={"tool_name": "bash", "tool_input": {"n": number}},
+            )
+            is None
+        )
 
     assert [prompt.splitlines()[-1] for prompt, *_ in person.questions] == [
         "Allow always covers: all git commands",
@@ -543,7 +684,9 @@ async def test_a_named_scope_is_shown_and_covers_what_the_handler_puts_into_it()
     ]
 
 
-async def test_allow_once_is_not_remembered_nor_is_an_always_that_was_not_offered() -> None:
+async def test_allow_once_is_not_remembered_nor_is_an_always_that_was_not_offered() -> (
+    None
+):
     person = Person("Allow once")
     coordinator = ModuleCoordinator(approval_system=person)
 
@@ -570,8 +713,15 @@ async def test_what_cannot_be_told_from_other_questions_is_asked_again() -> None
 async def test_an_always_answers_the_same_question_of_a_call_beside_it() -> None:
     person = Person("Allow always")
     worker = Worker()
-    session = build_session(calling(call("work", id="a"), call("work", id="b")), "end", tools=[worker], approval=person)
-    session.coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.ask("sure?", options=ALWAYS))
+    session = build_session(
+        calling(call("work", id="a"), call("work", id="b")),
+        "end",
+        tools=[worker],
+        approval=person,
+    )
+    session.coordinator.hooks.register(
+        TOOL_PRE, lambda event, data: HookResult.ask("sure?", options=ALWAYS)
+    )
     async with session:
         await session.execute("go")
 
@@ -593,7 +743,9 @@ async def test_a_deciding_handler_may_take_a_permission_back(failing: bool) -> N
     decided = await coordinator.process_hook_result(HookResult.ask("Go?"), "app:go")
     assert decided.denied
     assert "records took the permission back: " in str(decided.reason)
-    assert ("the disk is full" if failing else "it cannot be recorded") in str(decided.reason)
+    assert ("the disk is full" if failing else "it cannot be recorded") in str(
+        decided.reason
+    )
     assert recorder.names[-1] == "approval:denied"
 
 
@@ -609,7 +761,9 @@ async def test_the_risk_is_told_where_the_question_is() -> None:
     register = coordinator.get_capability("approval.register_provider")
     assert callable(register)
     register(Desk())
-    await coordinator.process_hook_result(HookResult.ask("Go?", risk="high\x1b"), "app:go")
+    await coordinator.process_hook_result(
+        HookResult.ask("Go?", risk="high\x1b"), "app:go"
+    )
     await coordinator.process_hook_result(HookResult.ask("Go?"), "app:go")
     assert [request.risk_level for request in requests] == ["high\\x1b", "unknown"]
 
@@ -673,7 +827,9 @@ async def test_a_registered_provider_is_asked() -> None:
         (OSError("gone"), "The approval system failed: OSError: gone"),
     ],
 )
-async def test_a_provider_that_does_not_approve_denies(reply: object, reason: str) -> None:
+async def test_a_provider_that_does_not_approve_denies(
+    reply: object, reason: str
+) -> None:
     coordinator, _ = a_desk(reply)
 
     assert await ask(coordinator, HookResult.ask("sure?")) == reason
@@ -684,7 +840,11 @@ async def test_a_provider_may_remember() -> None:
 
     await ask(coordinator, HookResult.ask("sure?"))
     await ask(coordinator, HookResult.ask("sure?"))
-    await ask(coordinator, HookResult.ask("sure?"), data={"tool_name": "work", "tool_input": {"x": 2}})
+    await ask(
+        coordinator,
+        HookResult.ask("sure?"),
+        data={"tool_name": "work", "tool_input": {"x": 2}},
+    )
 
     assert len(desk.requests) == 2
 
@@ -705,13 +865,21 @@ AWAY = ApprovalUnavailableError("nobody is in")
     [
         ((AWAY, ApprovalResponse(approved=True)), None, [1, 1]),
         ((AWAY, AWAY, ApprovalResponse(approved=True)), None, [1, 1, 1]),
-        ((ApprovalResponse(approved=False), ApprovalResponse(approved=True)), "User denied: sure?", [1, 0]),
+        (
+            (ApprovalResponse(approved=False), ApprovalResponse(approved=True)),
+            "User denied: sure?",
+            [1, 0],
+        ),
         (
             (ApprovalTimeoutError("away"), ApprovalResponse(approved=True)),
             "Approval timeout after 300 s: sure?",
             [1, 0],
         ),
-        ((OSError("gone"), ApprovalResponse(approved=True)), "The approval system failed: OSError: gone", [1, 0]),
+        (
+            (OSError("gone"), ApprovalResponse(approved=True)),
+            "The approval system failed: OSError: gone",
+            [1, 0],
+        ),
         ((AWAY, AWAY), "Nobody can be asked: nobody is in; nobody is in", [1, 1]),
     ],
     ids=["second", "third", "refusal", "silence", "failure", "none"],
@@ -734,20 +902,28 @@ def test_what_cannot_ask_is_no_provider() -> None:
     register = ModuleCoordinator().get_capability("approval.register_provider")
     assert callable(register)
 
-    with pytest.raises(TypeError, match="An approval provider has an async 'request_approval'; got 3"):
+    with pytest.raises(
+        TypeError, match="An approval provider has an async 'request_approval'; got 3"
+    ):
         register(3)
 
 
 async def test_an_event_without_a_tool_is_named_by_the_event() -> None:
     coordinator, desk = a_desk(ApprovalResponse(approved=True))
 
-    await ask(coordinator, HookResult.ask("tidy?"), data={"disk": "full"}, event="app:tidy")
+    await ask(
+        coordinator, HookResult.ask("tidy?"), data={"disk": "full"}, event="app:tidy"
+    )
 
     assert desk.requests[0].tool_name == "app:tidy"
     assert desk.requests[0].details["disk"] == "full"
 
 
-@pytest.mark.parametrize("hidden", ["\u3164", "\u2800", "\ufe0f", "\U000e0100", "\u034f", "\u200b"], ids=ascii)
+@pytest.mark.parametrize(
+    "hidden",
+    ["\u3164", "\u2800", "\ufe0f", "\U000e0100", "\u034f", "\u200b"],
+    ids=ascii,
+)
 async def test_what_shows_nothing_is_shown_as_an_escape(hidden: str) -> None:
     person = Person("Deny")
     await decide(
@@ -763,7 +939,10 @@ async def test_what_shows_nothing_is_shown_as_an_escape(hidden: str) -> None:
 async def test_of_a_long_command_the_end_is_shown_and_how_much_is_left_out() -> None:
     person = Person("Deny")
     command = "echo " + "a" * 40_000 + "; rm -rf ~"
-    data: dict[str, object] = {"tool_name": "bash", "tool_input": {"command": command, "timeout": 5}}
+    data: dict[str, object] = {
+        "tool_name": "bash",
+        "tool_input": {"command": command, "timeout": 5},
+    }
     await decide(person, HookResult.ask("Sure?"), data=data)
     prompt = person.questions[0][0]
     assert '; rm -rf ~", "timeout": 5}\nSure?' in prompt

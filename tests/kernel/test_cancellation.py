@@ -100,9 +100,13 @@ def in_a_plain_provider(gate: Gate) -> AmplifierSession:
 
 
 def in_the_middle_of_a_stream(gate: Gate) -> AmplifierSession:
-    turns: Iterator[ChatResponse] = iter([calling(call("work"), text="Half done"), answer("again")])
+    turns: Iterator[ChatResponse] = iter(
+        [calling(call("work"), text="Half done"), answer("again")]
+    )
 
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         response = next(turns)
         yield TextDelta(text=response.text[:5])
         await gate.wait()
@@ -117,7 +121,11 @@ def in_an_async_tool(gate: Gate) -> AmplifierSession:
         await gate.wait()
         return "released"
 
-    return build_session(calling(call("work"), text="I will work"), "again", tools=[Worker(function=work)])
+    return build_session(
+        calling(call("work"), text="I will work"),
+        "again",
+        tools=[Worker(function=work)],
+    )
 
 
 def in_a_thread(gate: Gate) -> AmplifierSession:
@@ -149,7 +157,9 @@ def in_a_batch(gate: Gate) -> AmplifierSession:
         return "released"
 
     tools = [Worker("quick", quick), Worker("slow", slow), Worker("late", late)]
-    return build_session(calling(call("quick"), call("slow"), call("late")), "again", tools=tools)
+    return build_session(
+        calling(call("quick"), call("slow"), call("late")), "again", tools=tools
+    )
 
 
 def in_a_handler(event: str, gate: Gate) -> AmplifierSession:
@@ -169,7 +179,12 @@ def in_a_context_write(role: str, gate: Gate) -> AmplifierSession:
 
     context = MemoryContext()
     context.on_add = hold
-    return build_session(calling(call("work"), call("work", id="second")), "again", tools=[Worker()], context=context)
+    return build_session(
+        calling(call("work"), call("work", id="second")),
+        "again",
+        tools=[Worker()],
+        context=context,
+    )
 
 
 def in_a_question_to_the_person(gate: Gate) -> AmplifierSession:
@@ -178,8 +193,12 @@ def in_a_question_to_the_person(gate: Gate) -> AmplifierSession:
             await gate.wait()
             return "Allow"
 
-    session = build_session(calling(call("work")), "again", tools=[Worker()], approval=Slow())
-    session.coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.ask("May it?"), name="guard")
+    session = build_session(
+        calling(call("work")), "again", tools=[Worker()], approval=Slow()
+    )
+    session.coordinator.hooks.register(
+        TOOL_PRE, lambda event, data: HookResult.ask("May it?"), name="guard"
+    )
     return session
 
 
@@ -188,7 +207,9 @@ def in_the_provider_of_a_child(gate: Gate) -> AmplifierSession:
         await gate.wait()
         return calling(call("work"))
 
-    made = family(calling(call("delegate")), ask, "again", tools={"tool-work": fresh(Worker)})
+    made = family(
+        calling(call("delegate")), ask, "again", tools={"tool-work": fresh(Worker)}
+    )
     return made.session
 
 
@@ -197,8 +218,15 @@ def in_a_tool_of_a_grandchild(gate: Gate) -> AmplifierSession:
         await gate.wait()
         return "released"
 
-    steps: list[Step] = [calling(call("delegate")), calling(call("delegate")), calling(call("work")), "again"]
-    return family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))}).session
+    steps: list[Step] = [
+        calling(call("delegate")),
+        calling(call("delegate")),
+        calling(call("work")),
+        "again",
+    ]
+    return family(
+        *steps, tools={"tool-work": fresh(lambda: Worker(function=work))}
+    ).session
 
 
 PLACES: Final[dict[str, Callable[[Gate], AmplifierSession]]] = {
@@ -249,12 +277,16 @@ async def the_next_turn_works(session: AmplifierSession) -> None:
 def its_cancellations(session: AmplifierSession) -> Recorder:
     """Record what a session says of its cancellation, and not what its children say of theirs."""
     recorder = Recorder()
-    session.coordinator.hooks.register("cancel:*", recorder.hear, -1000, decides=False, inherited=False)
+    session.coordinator.hooks.register(
+        "cancel:*", recorder.hear, -1000, decides=False, inherited=False
+    )
     return recorder
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_graceful_cancel_lets_the_running_step_end_and_starts_no_other(place: str) -> None:
+async def test_a_graceful_cancel_lets_the_running_step_end_and_starts_no_other(
+    place: str,
+) -> None:
     gate = a_gate(place)
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
@@ -301,13 +333,18 @@ async def test_a_second_cancel_may_be_more_urgent(place: str) -> None:
                 await session.cancel(immediate=True)
                 await session.cancel(immediate=True)
 
-            assert [data["state"] for data in recorder.all(CANCEL_REQUESTED)] == ["graceful", "immediate"]
+            assert [data["state"] for data in recorder.all(CANCEL_REQUESTED)] == [
+                "graceful",
+                "immediate",
+            ]
             assert recorder.one(CANCEL_COMPLETED)["was_immediate"] is True
             await the_next_turn_works(session)
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(place: str) -> None:
+async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(
+    place: str,
+) -> None:
     gate = a_gate(place)
     with anyio.fail_after(10), ending(gate):
         async with PLACES[place](gate) as session:
@@ -328,7 +365,11 @@ async def test_what_the_model_had_begun_is_kept_as_an_incomplete_answer() -> Non
             assert cancelled[0].partial_text == "Half "
             assert mounted_context(session.coordinator).messages == [
                 {"role": "user", "content": "go"},
-                {"role": "assistant", "content": "Half ", "metadata": {"incomplete": True}},
+                {
+                    "role": "assistant",
+                    "content": "Half ",
+                    "metadata": {"incomplete": True},
+                },
             ]
 
 
@@ -341,7 +382,11 @@ async def test_a_whole_answer_is_not_stored_twice_when_its_tool_is_cancelled() -
 
             assert "at once" in str(cancelled[0])
             assert cancelled[0].partial_text == "I will work"
-            assert mounted_context(session.coordinator).roles == ["user", "assistant", "tool"]
+            assert mounted_context(session.coordinator).roles == [
+                "user",
+                "assistant",
+                "tool",
+            ]
 
 
 async def test_a_finished_call_of_a_cancelled_batch_keeps_its_result() -> None:
@@ -359,7 +404,11 @@ async def test_a_finished_call_of_a_cancelled_batch_keeps_its_result() -> None:
                 "id-late": "Error: the call did not finish: the turn was cancelled",
             }
             made_up = {"synthesized": True}
-            assert [message.get("metadata") for message in context.messages[-3:]] == [None, made_up, made_up]
+            assert [message.get("metadata") for message in context.messages[-3:]] == [
+                None,
+                made_up,
+                made_up,
+            ]
 
 
 async def test_calls_that_a_graceful_cancel_kept_from_starting_say_so() -> None:
@@ -371,11 +420,14 @@ async def test_calls_that_a_graceful_cancel_kept_from_starting_say_so() -> None:
                 gate.release()
 
             assert (
-                only_result(mounted_context(session.coordinator).messages) == "Error: Not run: the turn was cancelled"
+                only_result(mounted_context(session.coordinator).messages)
+                == "Error: Not run: the turn was cancelled"
             )
 
 
-async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_told_that_the_call_ran() -> None:
+async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_told_that_the_call_ran() -> (
+    None
+):
     """A `tool:post` handler may be what takes a secret out, so the raw result must not slip past it."""
     gate = Gate()
     with anyio.fail_after(5):
@@ -384,10 +436,15 @@ async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_
                 await session.cancel(immediate=True)
 
             text = only_result(mounted_context(session.coordinator).messages)
-            assert text == "Error: The call ran, but the turn ended before its result was checked"
+            assert (
+                text
+                == "Error: The call ran, but the turn ended before its result was checked"
+            )
 
 
-async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_kept() -> None:
+async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_kept() -> (
+    None
+):
     gate = Gate()
 
     class Slow(MemoryJournal):
@@ -396,7 +453,9 @@ async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_
             if isinstance(record, CallFinished):
                 await gate.wait()
 
-    session = build_session(calling(call("work")), "again", tools=[Worker()], journal=Slow())
+    session = build_session(
+        calling(call("work")), "again", tools=[Worker()], journal=Slow()
+    )
     with anyio.fail_after(5):
         async with session:
             await cancel_from_outside(session, gate.reached)
@@ -414,16 +473,27 @@ async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() 
             await gate.wait()
         return f"run {len(runs)}"
 
-    session = build_session(calling(call("work")), calling(call("work")), tools=[Worker(function=work)])
+    session = build_session(
+        calling(call("work")), calling(call("work")), tools=[Worker(function=work)]
+    )
     with anyio.fail_after(5):
         async with session:
             await cancel_from_outside(session, gate.reached)
 
-            texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
-            assert texts == ["run 1", "Error: the call did not finish: the turn was cancelled"]
+            texts = [
+                m["content"]
+                for m in mounted_context(session.coordinator).messages
+                if m["role"] == "tool"
+            ]
+            assert texts == [
+                "run 1",
+                "Error: the call did not finish: the turn was cancelled",
+            ]
 
 
-async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with_its_id() -> None:
+async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with_its_id() -> (
+    None
+):
     """The second call waits for the first one when the turn is cancelled."""
     gate = Gate()
 
@@ -433,14 +503,26 @@ async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with
         return "old"
 
     first = calling(call("work", id="0"), call("work", id="1"))
-    second = calling(call("work", {"wait": True}, id="0"), call("work", {"x": 1}, id="1"))
-    session = build_session(first, second, tools=[Worker(function=work)], limits={"parallel_tools": 1})
+    second = calling(
+        call("work", {"wait": True}, id="0"), call("work", {"x": 1}, id="1")
+    )
+    session = build_session(
+        first, second, tools=[Worker(function=work)], limits={"parallel_tools": 1}
+    )
     with anyio.fail_after(5):
         async with session:
             await cancel_from_outside(session, gate.reached)
 
-            texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "tool"]
-            assert texts == ["old", "old", *["Error: the call did not finish: the turn was cancelled"] * 2]
+            texts = [
+                m["content"]
+                for m in mounted_context(session.coordinator).messages
+                if m["role"] == "tool"
+            ]
+            assert texts == [
+                "old",
+                "old",
+                *["Error: the call did not finish: the turn was cancelled"] * 2,
+            ]
 
 
 async def test_a_thread_that_outlives_its_cancel_is_listed_until_it_ends() -> None:
@@ -496,7 +578,11 @@ async def test_a_turn_that_ends_in_spite_of_a_cancel_has_its_answer() -> None:
     session = build_session("unused")
 
     async def finish(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         await session.cancel()
         return "done all the same"
@@ -509,7 +595,9 @@ async def test_a_turn_that_ends_in_spite_of_a_cancel_has_its_answer() -> None:
     assert recorder.names == [CANCEL_REQUESTED, CANCEL_COMPLETED]
 
 
-async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothing(reports: Reports) -> None:
+async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothing(
+    reports: Reports,
+) -> None:
     calls: list[str] = []
     coordinator = ModuleCoordinator()
 
@@ -528,7 +616,9 @@ async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothi
     await coordinator.request_cancel(immediate=True)
 
     assert calls == ["sync", "async", "sync", "async"]
-    assert [report["event"] for report in reports] == ["cancellation.callback_failed"] * 2
+    assert [report["event"] for report in reports] == [
+        "cancellation.callback_failed"
+    ] * 2
 
 
 async def test_everybody_is_told_of_a_cancel_that_the_turn_asks_for_itself() -> None:
@@ -557,9 +647,13 @@ async def test_everybody_is_told_of_a_cancel_that_the_turn_asks_for_itself() -> 
     assert told == ["cancel:requested", "callback", "cancel:completed"]
 
 
-async def test_a_hanging_cancel_handler_does_not_hold_whoever_cancels_for_ever() -> None:
+async def test_a_hanging_cancel_handler_does_not_hold_whoever_cancels_for_ever() -> (
+    None
+):
     blocking, listener = Blocking(), Listener()
-    session = build_session(calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05})
+    session = build_session(
+        calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05}
+    )
     session.coordinator.hooks.register(CANCEL_REQUESTED, listener)
     with anyio.fail_after(5):
         async with session, cancelled_turn(session, blocking.started):
@@ -583,7 +677,9 @@ async def test_a_callback_may_be_taken_back() -> None:
 
 async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> None:
     blocking = Blocking()
-    session = build_session(calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05})
+    session = build_session(
+        calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05}
+    )
     session.coordinator.hooks.register("cancel:*", Listener())
 
     with anyio.fail_after(5):
@@ -591,14 +687,18 @@ async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> 
             await session.cleanup()
 
 
-async def test_a_context_that_cannot_be_closed_is_reported_and_hides_nothing(reports: Reports) -> None:
+async def test_a_context_that_cannot_be_closed_is_reported_and_hides_nothing(
+    reports: Reports,
+) -> None:
     async def refuse(message: MessageDict) -> None:
         if message["role"] == "tool":
             raise OSError("disk full")
 
     context = MemoryContext()
     context.on_add = refuse
-    async with build_session(calling(call("work")), tools=[Worker()], context=context) as session:
+    async with build_session(
+        calling(call("work")), tools=[Worker()], context=context
+    ) as session:
         with pytest.raises(OSError, match="disk full"):
             await session.execute("go")
 
@@ -607,24 +707,44 @@ async def test_a_context_that_cannot_be_closed_is_reported_and_hides_nothing(rep
 
 def test_a_token_tells_how_far_it_was_asked_to_stop() -> None:
     token = CancellationToken()
-    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (False, False, False)
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (
+        False,
+        False,
+        False,
+    )
 
     assert token.request_graceful()
     assert not token.request_cancellation()
-    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (True, True, False)
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (
+        True,
+        True,
+        False,
+    )
 
     assert token.request_immediate()
     assert not token.request_immediate()
     assert not token.request_graceful()
-    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (True, False, True)
+    assert (token.is_cancelled, token.is_graceful, token.is_immediate) == (
+        True,
+        False,
+        True,
+    )
 
     token.reset()
     assert str(token.state) == "none"
 
 
 def test_a_state_reads_as_its_bare_word() -> None:
-    assert [str(state) for state in CancellationState] == ["none", "graceful", "immediate"]
-    assert [state.value for state in CancellationState] == ["none", "graceful", "immediate"]
+    assert [str(state) for state in CancellationState] == [
+        "none",
+        "graceful",
+        "immediate",
+    ]
+    assert [state.value for state in CancellationState] == [
+        "none",
+        "graceful",
+        "immediate",
+    ]
 
 
 def test_a_request_reaches_the_tokens_of_children() -> None:
@@ -636,7 +756,10 @@ def test_a_request_reaches_the_tokens_of_children() -> None:
 
     parent.request_graceful()
     parent.register_child(late)
-    assert (child.state, late.state) == (CancellationState.GRACEFUL, CancellationState.GRACEFUL)
+    assert (child.state, late.state) == (
+        CancellationState.GRACEFUL,
+        CancellationState.GRACEFUL,
+    )
 
     parent.request_immediate()
     parent.register_child(urgent)
@@ -647,12 +770,17 @@ def test_a_request_reaches_the_tokens_of_children() -> None:
 async def test_a_token_names_the_tools_that_run() -> None:
     blocking = Blocking()
     with anyio.fail_after(5):
-        async with build_session(calling(call("block")), "done", tools=[blocking]) as session:
+        async with build_session(
+            calling(call("block")), "done", tools=[blocking]
+        ) as session:
             token = session.coordinator.cancellation
             async with anyio.create_task_group() as group:
                 group.start_soon(session.execute, "go")
                 await blocking.started.wait()
-                assert (token.running_tools, token.running_tool_names) == ({"id-block"}, ["block"])
+                assert (token.running_tools, token.running_tool_names) == (
+                    {"id-block"},
+                    ["block"],
+                )
                 blocking.release.set()
 
             assert token.running_tools == set()
@@ -671,7 +799,9 @@ def pairs(made: Family, session_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("urgency", ["graceful", "immediate", "double"])
-async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(urgency: str) -> None:
+async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(
+    urgency: str,
+) -> None:
     gate = Gate()
     heard: list[str] = []
 
@@ -682,8 +812,14 @@ async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(urgen
     def watch(coordinator: ModuleCoordinator) -> None:
         coordinator.cancellation.on_cancel(lambda: heard.append(coordinator.session_id))
 
-    steps: list[Step] = [calling(call("delegate"), text="I ask."), calling(call("work"), text="Half"), "again"]
-    made = family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))}, watch=watch)
+    steps: list[Step] = [
+        calling(call("delegate"), text="I ask."),
+        calling(call("work"), text="Half"),
+        "again",
+    ]
+    made = family(
+        *steps, tools={"tool-work": fresh(lambda: Worker(function=work))}, watch=watch
+    )
     with anyio.fail_after(5):
         async with made.session as session:
             async with cancelled_turn(session, gate.reached):
@@ -694,9 +830,11 @@ async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(urgen
                     await session.cancel(immediate=True)
                 gate.release()
 
-            states = {"graceful": ["graceful"], "immediate": ["immediate"], "double": ["graceful", "immediate"]}[
-                urgency
-            ]
+            states = {
+                "graceful": ["graceful"],
+                "immediate": ["immediate"],
+                "double": ["graceful", "immediate"],
+            }[urgency]
             expected = [f"cancel:requested {state}" for state in states]
             expected.append(f"cancel:completed {urgency != 'graceful'}")
             assert pairs(made, session.session_id) == pairs(made, child) == expected
@@ -707,18 +845,26 @@ async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(urgen
             made.provider.steps[:] = ["resumed"]
             result = await session.resume(sub_session_id=child, instruction="and now?")
             assert (result.output, result.turn_count) == ("resumed", 2)
-            messages = [message.to_dict() for message in made.provider.requests[-1].messages]
+            messages = [
+                message.to_dict() for message in made.provider.requests[-1].messages
+            ]
             assert open_call_ids(messages) == []
 
 
-async def test_a_child_that_is_cancelled_alone_gives_its_parent_what_it_had_written() -> None:
+async def test_a_child_that_is_cancelled_alone_gives_its_parent_what_it_had_written() -> (
+    None
+):
     gate = Gate()
 
     async def work(input: JSONObject) -> object:
         await gate.wait()
         return "released"
 
-    steps: list[Step] = [calling(call("delegate")), calling(call("work"), text="Half"), "I go on"]
+    steps: list[Step] = [
+        calling(call("delegate")),
+        calling(call("work"), text="Half"),
+        "I go on",
+    ]
     made = family(*steps, tools={"tool-work": fresh(lambda: Worker(function=work))})
     with anyio.fail_after(5):
         async with made.session as session, anyio.create_task_group() as group:
@@ -743,12 +889,16 @@ async def test_a_child_made_after_a_cancel_does_not_start() -> None:
         result = await made.session.spawn(agent_name="helper", instruction="x")
         return result.to_dict()
 
-    made = family(calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))})
+    made = family(
+        calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))}
+    )
     async with made.session as session:
         with pytest.raises(TurnCancelled):
             await session.execute("go")
 
-        assert '"status": "cancelled"' in only_result(mounted_context(session.coordinator).messages)
+        assert '"status": "cancelled"' in only_result(
+            mounted_context(session.coordinator).messages
+        )
     assert len(made.provider.requests) == 1
 
 
@@ -778,7 +928,9 @@ async def test_an_idle_child_hears_nothing_and_runs_again() -> None:
 
 @pytest.mark.parametrize("immediate", [False, True])
 @pytest.mark.parametrize("generations", [1, 2, 3])
-async def test_a_cancel_reaches_what_runs_below_a_session_that_is_idle(generations: int, immediate: bool) -> None:
+async def test_a_cancel_reaches_what_runs_below_a_session_that_is_idle(
+    generations: int, immediate: bool
+) -> None:
     gate = Gate()
     heard: list[str] = []
 
@@ -803,13 +955,18 @@ async def test_a_cancel_reaches_what_runs_below_a_session_that_is_idle(generatio
             async with cancelled_turn(lowest, gate.reached):
                 await session.cancel(immediate=immediate)
                 if not immediate:
-                    assert heard == [lowest.session_id], "it is told at once, not when its step has ended"
+                    assert heard == [lowest.session_id], (
+                        "it is told at once, not when its step has ended"
+                    )
                 gate.release()
 
             assert len(made.provider.requests) == 1
             assert heard == [lowest.session_id]
             requested = f"cancel:requested {'immediate' if immediate else 'graceful'}"
-            assert pairs(made, lowest.session_id) == [requested, f"cancel:completed {immediate}"]
+            assert pairs(made, lowest.session_id) == [
+                requested,
+                f"cancel:completed {immediate}",
+            ]
             assert pairs(made, session.session_id) == []
             made.provider.steps[:] = ["again", "and again"]
             assert await session.execute("new work") == "again"
@@ -841,7 +998,9 @@ async def test_a_cancel_reaches_a_child_that_is_being_opened() -> None:
     assert made.provider.requests == []
 
 
-async def test_a_cancel_reaches_background_children_and_those_that_wait_for_their_turn() -> None:
+async def test_a_cancel_reaches_background_children_and_those_that_wait_for_their_turn() -> (
+    None
+):
     gate = Gate()
 
     async def ask(request: ChatRequest) -> ChatResponse:
@@ -867,14 +1026,18 @@ async def test_a_cancel_reaches_background_children_and_those_that_wait_for_thei
 
 
 @pytest.mark.parametrize("way", ["spawn", "fork"])
-async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(way: str) -> None:
+async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(
+    way: str,
+) -> None:
     gate = Gate()
     ended: list[str] = []
 
     async def outlive() -> None:
         await gate.wait()
         if way == "spawn":
-            ended.append((await made.session.spawn(agent_name="helper", instruction="x")).status)
+            ended.append(
+                (await made.session.spawn(agent_name="helper", instruction="x")).status
+            )
             return
         async with made.session.fork() as child:
             with pytest.raises(TurnCancelled):
@@ -889,7 +1052,11 @@ async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(way: s
                 await made.session.cancel()
                 return "done"
 
-            made = family(calling(call("work")), "again", tools={"tool-work": fresh(lambda: Worker(function=work))})
+            made = family(
+                calling(call("work")),
+                "again",
+                tools={"tool-work": fresh(lambda: Worker(function=work))},
+            )
             async with made.session as session:
                 with pytest.raises(TurnCancelled):
                     await session.execute("go")
@@ -901,7 +1068,9 @@ async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(way: s
                 await the_next_turn_works(session)
 
 
-async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_asked() -> None:
+async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_asked() -> (
+    None
+):
     async def stop(input: JSONObject) -> object:
         await made.session.cancel()
         async with child.fork() as grandchild:
@@ -909,7 +1078,9 @@ async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_a
                 await grandchild.execute("x")
         return "done"
 
-    made = family(calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))})
+    made = family(
+        calling(call("work")), tools={"tool-work": fresh(lambda: Worker(function=stop))}
+    )
     async with made.session as session, session.fork() as child:
         with pytest.raises(TurnCancelled):
             await session.execute("go")
@@ -939,7 +1110,10 @@ async def test_cleaning_up_a_parent_stops_a_childs_turn_that_runs_elsewhere() ->
             await session.cleanup()
 
     assert child.is_closed
-    assert [data["session_id"] for data in made.events.all("session:end")] == [child.session_id, session.session_id]
+    assert [data["session_id"] for data in made.events.all("session:end")] == [
+        child.session_id,
+        session.session_id,
+    ]
 
 
 # -- all of it, over and over
@@ -947,7 +1121,9 @@ async def test_cleaning_up_a_parent_stops_a_childs_turn_that_runs_elsewhere() ->
 
 @pytest.mark.parametrize("place", [place for place in PLACES if place != "thread"])
 @pytest.mark.parametrize("immediate", [False, True], ids=["graceful", "immediate"])
-async def test_sessions_may_be_cancelled_again_and_again(place: str, immediate: bool) -> None:
+async def test_sessions_may_be_cancelled_again_and_again(
+    place: str, immediate: bool
+) -> None:
     """Twenty turns, each stopped at one place: quickly, with a valid history and nothing left behind."""
     took = []
     before = len(anyio.get_running_tasks())
@@ -960,8 +1136,11 @@ async def test_sessions_may_be_cancelled_again_and_again(place: str, immediate: 
                     await session.cancel(immediate=immediate)
                     gate.release()
                 took.append(anyio.current_time() - started)
-                assert open_call_ids(mounted_context(session.coordinator).messages) == []
+                assert (
+                    open_call_ids(mounted_context(session.coordinator).messages) == []
+                )
                 assert session.coordinator.cancellation.running_tools == set()
 
-    assert sorted(took)[10] < 1  # a busy machine may hold up a few; a quiet one needs milliseconds
+    # a busy machine may hold up a few; a quiet one needs milliseconds
+    assert sorted(took)[10] < 1
     assert len(anyio.get_running_tasks()) == before

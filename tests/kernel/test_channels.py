@@ -17,7 +17,14 @@ from amplifier_sdk.errors import HookspecError
 from amplifier_sdk.hookspecs import PROJECT, amplifier_contributions, amplifier_tool
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import Limits
-from tests.doubles import EchoLoop, Listener, MemoryContext, Worker, build_plan, mounting
+from tests.doubles import (
+    EchoLoop,
+    Listener,
+    MemoryContext,
+    Worker,
+    build_plan,
+    mounting,
+)
 
 Reports = list[MutableMapping[str, object]]
 
@@ -38,7 +45,9 @@ async def test_contributors_answer_in_the_order_in_which_they_registered() -> No
     assert await coordinator.collect_contributions("unheard of") == []
 
 
-async def test_a_contributor_that_fails_is_reported_and_skipped(reports: Reports) -> None:
+async def test_a_contributor_that_fails_is_reported_and_skipped(
+    reports: Reports,
+) -> None:
     coordinator = ModuleCoordinator()
 
     def fail() -> object:
@@ -56,8 +65,12 @@ async def test_a_contributor_that_fails_is_reported_and_skipped(reports: Reports
     )
 
 
-async def test_a_contributor_that_exits_or_hangs_is_reported_and_skipped(reports: Reports) -> None:
-    coordinator = ModuleCoordinator(settings=SessionSettings(limits=Limits(hook_timeout=0.01)))
+async def test_a_contributor_that_exits_or_hangs_is_reported_and_skipped(
+    reports: Reports,
+) -> None:
+    coordinator = ModuleCoordinator(
+        settings=SessionSettings(limits=Limits(hook_timeout=0.01))
+    )
 
     def leave() -> object:
         raise SystemExit(1)
@@ -95,7 +108,10 @@ async def test_a_cancelled_collection_ends_and_nothing_is_returned() -> None:
 
 
 def test_what_cannot_be_called_is_no_contributor() -> None:
-    with pytest.raises(TypeError, match="The contributor 'me' of the channel 'costs' must be callable; got 3"):
+    with pytest.raises(
+        TypeError,
+        match="The contributor 'me' of the channel 'costs' must be callable; got 3",
+    ):
         ModuleCoordinator().register_contributor("costs", "me", 3)  # type: ignore[arg-type]
 
 
@@ -117,7 +133,9 @@ class Priced:
     """A tool module that contributes as well."""
 
     @amplifier_tool.impl
-    async def mount_tool(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount_tool(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         coordinator.register_contributor("session.cost", "registered", lambda: 1)
         return Worker()
 
@@ -127,22 +145,40 @@ class Priced:
 
 
 async def test_a_module_contributes_by_implementing_the_hook() -> None:
-    modules = {"loop": mounting(EchoLoop()), "context": mounting(MemoryContext()), "priced": Priced()}
+    modules = {
+        "loop": mounting(EchoLoop()),
+        "context": mounting(MemoryContext()),
+        "priced": Priced(),
+    }
     plan = build_plan(tools=["priced"])
-    async with AmplifierSession(plan, ModuleLoader(modules=modules, path=[]), "s") as session:
-        assert await session.coordinator.collect_contributions("session.cost") == [1, {"from": "s"}]
-        assert await session.coordinator.collect_contributions("observability.events") == []
+    async with AmplifierSession(
+        plan, ModuleLoader(modules=modules, path=[]), "s"
+    ) as session:
+        assert await session.coordinator.collect_contributions("session.cost") == [
+            1,
+            {"from": "s"},
+        ]
+        assert (
+            await session.coordinator.collect_contributions("observability.events")
+            == []
+        )
 
 
-def contributing(value: object, *, tryfirst: bool = False, trylast: bool = False) -> object:
+def contributing(
+    value: object, *, tryfirst: bool = False, trylast: bool = False
+) -> object:
     async def contribute(channel: str) -> object:
         return value
 
-    impl = HookimplMarker(PROJECT)(specname="amplifier_contributions", tryfirst=tryfirst, trylast=trylast)
+    impl = HookimplMarker(PROJECT)(
+        specname="amplifier_contributions", tryfirst=tryfirst, trylast=trylast
+    )
     return SimpleNamespace(f=impl(contribute))
 
 
-async def test_plugins_are_asked_behind_the_callbacks_in_the_order_of_their_registration() -> None:
+async def test_plugins_are_asked_behind_the_callbacks_in_the_order_of_their_registration() -> (
+    None
+):
     coordinator = ModuleCoordinator()
     coordinator.plugins.register_module("last", contributing("last", trylast=True))
     coordinator.plugins.register_module("a", contributing("a"))
@@ -150,7 +186,13 @@ async def test_plugins_are_asked_behind_the_callbacks_in_the_order_of_their_regi
     coordinator.plugins.register_module("first", contributing("first", tryfirst=True))
     coordinator.register_contributor("x", "me", lambda: "registered")
 
-    assert await coordinator.collect_contributions("x") == ["registered", "first", "a", "b", "last"]
+    assert await coordinator.collect_contributions("x") == [
+        "registered",
+        "first",
+        "a",
+        "b",
+        "last",
+    ]
 
 
 async def test_an_unregistered_plugin_contributes_no_more() -> None:
@@ -166,7 +208,10 @@ def test_an_implementation_that_does_not_fit_is_refused_with_its_plugin() -> Non
     plugins = Plugins()
     impl = HookimplMarker(PROJECT)(specname="amplifier_contributions")
 
-    with pytest.raises(HookspecError, match="sync: an implementation of amplifier_contributions is an 'async def'"):
+    with pytest.raises(
+        HookspecError,
+        match="sync: an implementation of amplifier_contributions is an 'async def'",
+    ):
         plugins.register_module("sync", SimpleNamespace(f=impl(lambda channel: 1)))
 
     async def odd(coordinator: object, topic: str) -> None: ...
@@ -182,11 +227,16 @@ async def test_an_implementation_that_an_application_registers_itself_is_checked
 ) -> None:
     coordinator = ModuleCoordinator()
     impl = HookimplMarker(PROJECT)(specname="amplifier_contributions")
-    coordinator.plugins.manager.register(SimpleNamespace(f=impl(lambda channel: 1)), name="own")
+    coordinator.plugins.manager.register(
+        SimpleNamespace(f=impl(lambda channel: 1)), name="own"
+    )
 
     assert await coordinator.collect_contributions("x") == []
     (report,) = reports
-    assert (report["event"], report["contributor"]) == ("channel.contributor_failed", "own")
+    assert (report["event"], report["contributor"]) == (
+        "channel.contributor_failed",
+        "own",
+    )
 
 
 def test_a_later_capability_replaces_an_earlier_one() -> None:

@@ -14,7 +14,13 @@ from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.sessions.child_plans import preferences_of
 from amplifier_sdk import ChatRequest, ChatResponse, ModelInfo
 from amplifier_sdk.contracts import Coordinator, ModuleSource
-from amplifier_sdk.delegation import ChildRecord, ChildResult, JournaledChildStore, SpawnOptions, ToolInheritance
+from amplifier_sdk.delegation import (
+    ChildRecord,
+    ChildResult,
+    JournaledChildStore,
+    SpawnOptions,
+    ToolInheritance,
+)
 from amplifier_sdk.errors import (
     BudgetExceededError,
     ChildNotFoundError,
@@ -47,8 +53,12 @@ from tests.kernel.families import family, fresh, resume_of, spawn_of
 Reports = list[MutableMapping[str, object]]
 
 
-def delegating(instruction: str = "help", agent: str = "helper", id: str = "") -> ChatResponse:
-    return calling(call("delegate", {"agent": agent, "instruction": instruction}, id=id))
+def delegating(
+    instruction: str = "help", agent: str = "helper", id: str = ""
+) -> ChatResponse:
+    return calling(
+        call("delegate", {"agent": agent, "instruction": instruction}, id=id)
+    )
 
 
 class NoResolver:
@@ -67,15 +77,27 @@ async def test_a_child_answers_and_its_result_is_plain_data() -> None:
         assert await session.execute("go") == "done"
 
         (result,) = made.results
-        assert (result.output, result.status, result.turn_count, result.limit) == ("found", "completed", 1, None)
+        assert (result.output, result.status, result.turn_count, result.limit) == (
+            "found",
+            "completed",
+            1,
+            None,
+        )
         assert result.session_id.startswith(f"{session.session_id}-")
         assert result.session_id.endswith("_helper")
         assert result["output"] == "found"
-        assert '"output": "found"' in only_result(mounted_context(session.coordinator).messages)
+        assert '"output": "found"' in only_result(
+            mounted_context(session.coordinator).messages
+        )
 
 
 async def test_a_child_has_its_agents_instruction_and_its_own_history() -> None:
-    made = family(delegating("find it"), "found", "done", agents={"helper": {"system": {"instruction": "You help."}}})
+    made = family(
+        delegating("find it"),
+        "found",
+        "done",
+        agents={"helper": {"system": {"instruction": "You help."}}},
+    )
     async with made.session as session:
         await session.execute("go")
 
@@ -85,27 +107,43 @@ async def test_a_child_has_its_agents_instruction_and_its_own_history() -> None:
     ]
 
 
-async def test_a_child_without_an_instruction_keeps_what_its_context_begins_with() -> None:
+async def test_a_child_without_an_instruction_keeps_what_its_context_begins_with() -> (
+    None
+):
     def context() -> MemoryContext:
         made = MemoryContext()
         made.messages.append({"role": "system", "content": "Be brief."})
         return made
 
-    options = cast("SpawnOptions", {"parent_messages": [{"role": "user", "content": "Before."}]})
-    made = family(delegating("find it"), "found", "done", context=context, options=options)
+    options = cast(
+        "SpawnOptions", {"parent_messages": [{"role": "user", "content": "Before."}]}
+    )
+    made = family(
+        delegating("find it"), "found", "done", context=context, options=options
+    )
     async with made.session as session:
         await session.execute("go")
 
-    assert [m.text for m in made.provider.requests[1].messages] == ["Be brief.", "Before.", "find it"]
+    assert [m.text for m in made.provider.requests[1].messages] == [
+        "Be brief.",
+        "Before.",
+        "find it",
+    ]
 
 
-async def test_the_events_of_a_child_carry_its_id_its_parents_and_the_calls_span() -> None:
+async def test_the_events_of_a_child_carry_its_id_its_parents_and_the_calls_span() -> (
+    None
+):
     made = family(delegating(), "found", "done")
     async with made.session as session:
         await session.execute("go")
 
     child = made.results[0].session_id
-    assert made.names("session:", child) == ["session:fork", "session:start", "session:end"]
+    assert made.names("session:", child) == [
+        "session:fork",
+        "session:start",
+        "session:end",
+    ]
     of_child = [data for _, data in made.events.events if data["session_id"] == child]
     assert {data["parent_id"] for data in of_child} == {session.session_id}
     assert made.events.all("session:fork")[0]["parent"] == session.session_id
@@ -128,7 +166,12 @@ async def test_what_a_child_mounted_is_released_when_its_turn_has_ended() -> Non
 
 async def test_a_child_begins_with_what_its_family_shares() -> None:
     resolver = NoResolver()
-    made = family(delegating(), "found", "done", options=cast("SpawnOptions", {"self_delegation_depth": 2}))
+    made = family(
+        delegating(),
+        "found",
+        "done",
+        options=cast("SpawnOptions", {"self_delegation_depth": 2}),
+    )
     made.session.coordinator.register_capability("session.working_dir", "/work")
     made.session.coordinator.register_capability("session.dir", "/state")
     made.session.coordinator.mount_points["module-source-resolver"] = resolver
@@ -152,7 +195,9 @@ async def test_a_child_begins_with_what_its_family_shares() -> None:
         ({}, ["delegate", "work"]),
     ],
 )
-async def test_a_child_inherits_the_tools_it_may(rule: ToolInheritance, kept: list[str]) -> None:
+async def test_a_child_inherits_the_tools_it_may(
+    rule: ToolInheritance, kept: list[str]
+) -> None:
     made = family("found", tools={"tool-work": fresh(Worker)})
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x", tool_inheritance=rule)
@@ -161,9 +206,15 @@ async def test_a_child_inherits_the_tools_it_may(rule: ToolInheritance, kept: li
 
 
 async def test_a_child_always_has_the_tools_of_its_agent() -> None:
-    made = family("found", agents={"helper": {"tools": ["tool-work"]}}, others={"tool-work": fresh(Worker)})
+    made = family(
+        "found",
+        agents={"helper": {"tools": ["tool-work"]}},
+        others={"tool-work": fresh(Worker)},
+    )
     async with made.session as session:
-        await session.spawn(agent_name="helper", instruction="x", tool_inheritance={"inherit_tools": []})
+        await session.spawn(
+            agent_name="helper", instruction="x", tool_inheritance={"inherit_tools": []}
+        )
 
         assert list(made.child.tools) == ["work"]
         assert list(session.coordinator.tools) == ["delegate"]
@@ -179,7 +230,10 @@ async def test_a_child_inherits_the_hooks_it_may() -> None:
     made = family("a", "b", hooks={"hooks-extra": mount})
     async with made.session as session:
         await session.spawn(
-            agent_name="helper", instruction="x", sub_session_id="one", hook_inheritance={"exclude_hooks": ["extra"]}
+            agent_name="helper",
+            instruction="x",
+            sub_session_id="one",
+            hook_inheritance={"exclude_hooks": ["extra"]},
         )
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="two")
 
@@ -191,14 +245,23 @@ async def test_a_child_inherits_the_hooks_it_may() -> None:
     [
         ({"exclude": ["x"]}, "exclude: unknown key; did you mean 'exclude_tools'?"),
         ({"zzz": ["x"]}, "zzz: unknown key; known: inherit_tools, exclude_tools"),
-        ({"inherit_tools": "tool-work"}, "inherit_tools: a list of module ids; got str"),
+        (
+            {"inherit_tools": "tool-work"},
+            "inherit_tools: a list of module ids; got str",
+        ),
         (["tool-work"], "a mapping of inherit_tools or exclude_tools; got list"),
     ],
 )
-async def test_a_rule_of_inheritance_that_cannot_be_read_is_refused(rule: object, problem: str) -> None:
+async def test_a_rule_of_inheritance_that_cannot_be_read_is_refused(
+    rule: object, problem: str
+) -> None:
     async with family().session as session:
         with pytest.raises(ConfigError) as caught:
-            await session.spawn(agent_name="helper", instruction="x", tool_inheritance=rule)  # type: ignore[arg-type]
+            await session.spawn(
+                agent_name="helper",
+                instruction="x",
+                tool_inheritance=rule,  # type: ignore[arg-type]
+            )
 
     assert problem in str(caught.value)
 
@@ -218,12 +281,20 @@ async def test_an_agent_may_be_the_parent_itself() -> None:
         ({}, "agents.helpr: no such agent; known: none"),
         ({"helpr": "text"}, "agents.helpr: an agent is a partial mount plan; got str"),
         ({"helpr": {"system": 7}}, "agents.helpr.system.instruction: a text; got int"),
-        ({"helpr": {"system": {}}}, "agents.helpr.system.instruction: a text; got NoneType"),
+        (
+            {"helpr": {"system": {}}},
+            "agents.helpr.system.instruction: a text; got NoneType",
+        ),
         ({"helpr": {"tols": []}}, "tols: unknown key; did you mean 'tools'?"),
-        ({"helpr": {"agents": 7}}, "agents.helpr.agents: 'all', 'none', a list of names or a mapping; got 7"),
+        (
+            {"helpr": {"agents": 7}},
+            "agents.helpr.agents: 'all', 'none', a list of names or a mapping; got 7",
+        ),
     ],
 )
-async def test_an_agent_that_cannot_be_made_is_named(agents: dict[str, object], problem: str) -> None:
+async def test_an_agent_that_cannot_be_made_is_named(
+    agents: dict[str, object], problem: str
+) -> None:
     async with family(agents=agents).session as session:
         with pytest.raises(ConfigError) as caught:
             await session.spawn(agent_name="helpr", instruction="x")
@@ -241,7 +312,9 @@ async def test_an_agent_that_cannot_be_made_is_named(agents: dict[str, object], 
         ({"third": {}}, ["helper", "other", "third"]),
     ],
 )
-async def test_an_agent_says_which_agents_it_knows(choice: object, known: list[str]) -> None:
+async def test_an_agent_says_which_agents_it_knows(
+    choice: object, known: list[str]
+) -> None:
     made = family("found", agents={"helper": {"agents": choice}, "other": {}})
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
@@ -254,7 +327,9 @@ async def test_an_agent_says_which_agents_it_knows(choice: object, known: list[s
 async def test_agents_may_be_given_with_the_call() -> None:
     made = family("found", agents={"helper": {"tools": ["tool-none"]}})
     async with made.session as session:
-        result = await session.spawn(agent_name="helper", instruction="x", agent_configs={"helper": {}})
+        result = await session.spawn(
+            agent_name="helper", instruction="x", agent_configs={"helper": {}}
+        )
 
     assert result.output == "found"
 
@@ -289,28 +364,45 @@ async def test_a_failing_child_raises_its_own_error_and_names_itself() -> None:
     made = family(LLMError("overloaded"))
     async with made.session as session:
         with pytest.raises(LLMError, match="overloaded") as caught:
-            await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+            await session.spawn(
+                agent_name="helper", instruction="x", sub_session_id="c1"
+            )
 
         assert caught.value.__notes__ == ["in session 'c1', agent 'helper'"]
         assert made.names("session:", "c1")[-1] == "session:end"
         assert made.events.one("session:end")["status"] == "failed"
         made.provider.steps.append("better")
-        assert (await session.resume(sub_session_id="c1", instruction="again")).output == "better"
+        assert (
+            await session.resume(sub_session_id="c1", instruction="again")
+        ).output == "better"
 
 
 async def test_a_session_makes_children_of_itself_alone() -> None:
     async with family("a").session as session, family().session as other:
-        assert (await session.spawn(agent_name="helper", instruction="x", parent_session=session)).output == "a"
-        with pytest.raises(SessionError, match=f"cannot make a child of '{other.session_id}'; ask that session"):
-            await session.spawn(agent_name="helper", instruction="x", parent_session=other)
+        assert (
+            await session.spawn(
+                agent_name="helper", instruction="x", parent_session=session
+            )
+        ).output == "a"
+        with pytest.raises(
+            SessionError,
+            match=f"cannot make a child of '{other.session_id}'; ask that session",
+        ):
+            await session.spawn(
+                agent_name="helper", instruction="x", parent_session=other
+            )
 
 
 async def test_a_child_needs_an_id_of_its_own() -> None:
     async with family("a").session as session:
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
 
-        with pytest.raises(SessionError, match="There is a session 'c1' already; resume it"):
-            await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+        with pytest.raises(
+            SessionError, match="There is a session 'c1' already; resume it"
+        ):
+            await session.spawn(
+                agent_name="helper", instruction="x", sub_session_id="c1"
+            )
 
 
 async def test_an_application_may_offer_its_own_way_to_spawn() -> None:
@@ -331,8 +423,12 @@ async def test_an_application_may_offer_its_own_way_to_spawn() -> None:
 
 async def test_the_capabilities_are_the_sessions_own_methods() -> None:
     async with family("a", "b").session as session:
-        first = await spawn_of(session.coordinator)(agent_name="helper", instruction="x")
-        second = await resume_of(session.coordinator)(sub_session_id=first.session_id, instruction="y")
+        first = await spawn_of(session.coordinator)(
+            agent_name="helper", instruction="x"
+        )
+        second = await resume_of(session.coordinator)(
+            sub_session_id=first.session_id, instruction="y"
+        )
 
     assert (first.output, second.output, second.turn_count) == ("a", "b", 2)
 
@@ -353,20 +449,37 @@ async def test_whoever_delegates_may_hear_what_the_child_does() -> None:
         raise ValueError("an observer decides nothing")
 
     worker = Worker()
-    made = family(calling(call("work")), "a", calling(call("work")), "b", tools={"tool-work": fresh(lambda: worker)})
+    made = family(
+        calling(call("work")),
+        "a",
+        calling(call("work")),
+        "b",
+        tools={"tool-work": fresh(lambda: worker)},
+    )
     async with made.session as session:
         first = await session.spawn(
-            agent_name="helper", instruction="x", observers={"tool:pre": hear, "tool:post": hear, "prompt:submit": fail}
+            agent_name="helper",
+            instruction="x",
+            observers={"tool:pre": hear, "tool:post": hear, "prompt:submit": fail},
         )
         second = await session.resume(
-            sub_session_id=first.session_id, instruction="y", observers={"tool:pre": hear, "session:resume": hear}
+            sub_session_id=first.session_id,
+            instruction="y",
+            observers={"tool:pre": hear, "session:resume": hear},
         )
 
     assert (first.output, second.output, len(worker.inputs)) == ("a", "b", 2)
-    assert heard == [("tool:pre", "work"), ("tool:post", "work"), ("session:resume", None), ("tool:pre", "work")]
+    assert heard == [
+        ("tool:pre", "work"),
+        ("tool:post", "work"),
+        ("session:resume", None),
+        ("tool:pre", "work"),
+    ]
 
 
-async def test_a_child_with_an_observer_that_cannot_be_called_is_refused_and_forgotten() -> None:
+async def test_a_child_with_an_observer_that_cannot_be_called_is_refused_and_forgotten() -> (
+    None
+):
     async with family("a").session as session:
         for _ in range(2):
             with pytest.raises(TypeError, match="must be callable; got 'hear'"):
@@ -377,28 +490,46 @@ async def test_a_child_with_an_observer_that_cannot_be_called_is_refused_and_for
                     observers={"tool:pre": "hear"},  # type: ignore[dict-item]  # that is the point
                 )
 
-        assert (await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")).output == "a"
+        assert (
+            await session.spawn(
+                agent_name="helper", instruction="x", sub_session_id="c1"
+            )
+        ).output == "a"
 
 
 # -- resume
 
 
 async def test_a_resumed_child_remembers() -> None:
-    made = family("first", "second", agents={"helper": {"system": {"instruction": "You help."}}})
+    made = family(
+        "first", "second", agents={"helper": {"system": {"instruction": "You help."}}}
+    )
     async with made.session as session:
         child = (await session.spawn(agent_name="helper", instruction="one")).session_id
         result = await session.resume(sub_session_id=child, instruction="two")
 
     assert (result.output, result.session_id, result.turn_count) == ("second", child, 2)
-    assert [m.text for m in made.provider.requests[1].messages] == ["You help.", "one", "first", "two"]
-    assert made.names("session:", child)[3:] == ["session:fork", "session:resume", "session:end"]
+    assert [m.text for m in made.provider.requests[1].messages] == [
+        "You help.",
+        "one",
+        "first",
+        "two",
+    ]
+    assert made.names("session:", child)[3:] == [
+        "session:fork",
+        "session:resume",
+        "session:end",
+    ]
 
 
 async def test_only_the_session_that_made_a_child_resumes_it() -> None:
     async with family("a").session as session, family().session as other:
         child = (await session.spawn(agent_name="helper", instruction="x")).session_id
 
-        with pytest.raises(ChildNotFoundError, match=f"Session {other.session_id} has no child '{child}'"):
+        with pytest.raises(
+            ChildNotFoundError,
+            match=f"Session {other.session_id} has no child '{child}'",
+        ):
             await other.resume(sub_session_id=child, instruction="y")
 
 
@@ -422,10 +553,14 @@ async def test_an_application_may_keep_children_beyond_their_parents_life() -> N
     async with first.session as session:
         child = (await session.spawn(agent_name="helper", instruction="x")).session_id
     second = family("b")
-    again = AmplifierSession(second.session.config, second.session.loader, session_id=session.session_id)
+    again = AmplifierSession(
+        second.session.config, second.session.loader, session_id=session.session_id
+    )
     again.coordinator.register_capability("session.children", shelf)
     async with again:
-        assert (await again.resume(sub_session_id=child, instruction="y")).turn_count == 2
+        assert (
+            await again.resume(sub_session_id=child, instruction="y")
+        ).turn_count == 2
     stranger = family("c")
     stranger.session.coordinator.register_capability("session.children", shelf)
     async with stranger.session:
@@ -440,8 +575,16 @@ async def test_children_of_children_are_kept_in_the_same_place() -> None:
     async with made.session as session:
         await session.execute("go")
 
-    (child,) = [record for record in shelf.records.values() if record.parent_id == session.session_id]
-    (grandchild,) = [record for record in shelf.records.values() if record.parent_id == child.session_id]
+    (child,) = [
+        record
+        for record in shelf.records.values()
+        if record.parent_id == session.session_id
+    ]
+    (grandchild,) = [
+        record
+        for record in shelf.records.values()
+        if record.parent_id == child.session_id
+    ]
     assert grandchild.agent_name == "self"
 
 
@@ -449,11 +592,16 @@ async def test_what_is_no_store_of_children_is_named() -> None:
     made = family("a")
     made.session.coordinator.register_capability("session.children", {})
     async with made.session as session:
-        with pytest.raises(TypeError, match=r"'session.children' is a ChildStore, with 'save' and 'load'; got \{\}"):
+        with pytest.raises(
+            TypeError,
+            match=r"'session.children' is a ChildStore, with 'save' and 'load'; got \{\}",
+        ):
             await session.spawn(agent_name="helper", instruction="x")
 
 
-async def test_a_child_that_cannot_be_kept_has_answered_all_the_same(reports: Reports) -> None:
+async def test_a_child_that_cannot_be_kept_has_answered_all_the_same(
+    reports: Reports,
+) -> None:
     class Full(Shelf):
         async def save(self, record: ChildRecord, /) -> None:
             raise OSError("disk full")
@@ -467,9 +615,14 @@ async def test_a_child_that_cannot_be_kept_has_answered_all_the_same(reports: Re
         made.session.coordinator.register_capability("session.children", shelf)
         with anyio.fail_after(5):
             async with made.session as session:
-                assert (await session.spawn(agent_name="helper", instruction="x")).output == "a"
+                assert (
+                    await session.spawn(agent_name="helper", instruction="x")
+                ).output == "a"
 
-    assert [report["event"] for report in reports] == ["child.not_kept", "child.not_kept"]
+    assert [report["event"] for report in reports] == [
+        "child.not_kept",
+        "child.not_kept",
+    ]
 
 
 async def test_what_a_child_does_is_journaled_where_its_store_journals() -> None:
@@ -496,21 +649,27 @@ async def test_what_a_child_does_is_journaled_where_its_store_journals() -> None
         await session.resume(sub_session_id=child.session_id, instruction="y")
 
     assert happened == ["open 0", "save 1", "close", "open 1", "save 2", "close"]
-    assert [journal.kinds for journal in journals] == [["TurnStarted", "MessageWritten", "TurnEnded"]] * 2
+    assert [journal.kinds for journal in journals] == [
+        ["TurnStarted", "MessageWritten", "TurnEnded"]
+    ] * 2
     assert isinstance(shelf, JournaledChildStore)
     assert not isinstance(Shelf(), JournaledChildStore)
 
 
 async def test_a_child_whose_journal_cannot_be_opened_does_not_run() -> None:
     class Full(Shelf):
-        def open(self, record: ChildRecord, /) -> AbstractAsyncContextManager[MemoryJournal]:
+        def open(
+            self, record: ChildRecord, /
+        ) -> AbstractAsyncContextManager[MemoryJournal]:
             raise OSError("disk full")
 
     made = family("a")
     made.session.coordinator.register_capability("session.children", Full())
     async with made.session as session:
         with pytest.raises(OSError, match="disk full") as failure:
-            await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+            await session.spawn(
+                agent_name="helper", instruction="x", sub_session_id="c1"
+            )
 
     assert failure.value.__notes__ == ["in session 'c1', agent 'helper'"]
     assert made.provider.requests == []
@@ -518,7 +677,9 @@ async def test_a_child_whose_journal_cannot_be_opened_does_not_run() -> None:
 
 async def test_a_child_that_runs_is_not_made_again() -> None:
     blocking = Blocking()
-    made = family(calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)})
+    made = family(
+        calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)}
+    )
     asked: list[str] = []
 
     class Watched(Shelf):
@@ -531,12 +692,16 @@ async def test_a_child_that_runs_is_not_made_again() -> None:
         async with made.session as session, anyio.create_task_group() as group:
 
             async def run() -> None:
-                await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+                await session.spawn(
+                    agent_name="helper", instruction="x", sub_session_id="c1"
+                )
 
             group.start_soon(run)
             await blocking.started.wait()
             with pytest.raises(SessionBusyError, match="Session c1 is open"):
-                await session.spawn(agent_name="helper", instruction="y", sub_session_id="c1")
+                await session.spawn(
+                    agent_name="helper", instruction="y", sub_session_id="c1"
+                )
             group.cancel_scope.cancel()
 
     assert asked == ["c1"]  # before it ran; while it does, its files are its own
@@ -544,19 +709,28 @@ async def test_a_child_that_runs_is_not_made_again() -> None:
 
 async def test_a_child_that_runs_is_not_resumed() -> None:
     blocking = Blocking()
-    made = family(calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)})
+    made = family(
+        calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)}
+    )
     with anyio.fail_after(5):
         async with made.session as session, anyio.create_task_group() as group:
 
             async def run() -> None:
-                await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+                await session.spawn(
+                    agent_name="helper", instruction="x", sub_session_id="c1"
+                )
 
             group.start_soon(run)
             await blocking.started.wait()
             with pytest.raises(SessionBusyError, match="Session c1 is open"):
                 await session.resume(sub_session_id="c1", instruction="y")
-            with pytest.raises(SessionBusyError, match="Session c1 is open; wait for it, or choose another id"):
-                await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+            with pytest.raises(
+                SessionBusyError,
+                match="Session c1 is open; wait for it, or choose another id",
+            ):
+                await session.spawn(
+                    agent_name="helper", instruction="x", sub_session_id="c1"
+                )
             blocking.release.set()
 
 
@@ -573,7 +747,10 @@ class Catalogue(ScriptedProvider):
     async def list_models(self) -> list[ModelInfo]:
         if self.error is not None:
             raise self.error
-        return [ModelInfo(id=m, display_name=m, context_window=1, max_output_tokens=1) for m in self.models]
+        return [
+            ModelInfo(id=m, display_name=m, context_window=1, max_output_tokens=1)
+            for m in self.models
+        ]
 
 
 @pytest.mark.parametrize(
@@ -581,8 +758,22 @@ class Catalogue(ScriptedProvider):
     [
         ([{"provider": "second", "model": "m2"}], "second", "m2"),
         ([{"provider": "provider-second"}], "second", None),
-        ([{"provider": "third", "model": "m1"}, {"provider": "sec*", "model": "big-*"}], "second", "big-2"),
-        ([{"provider": "second", "model": "none-*"}, {"provider": "broken", "model": "x-*"}], "scripted", None),
+        (
+            [
+                {"provider": "third", "model": "m1"},
+                {"provider": "sec*", "model": "big-*"},
+            ],
+            "second",
+            "big-2",
+        ),
+        (
+            [
+                {"provider": "second", "model": "none-*"},
+                {"provider": "broken", "model": "x-*"},
+            ],
+            "scripted",
+            None,
+        ),
         ([{"model": "big-*"}], "second", "big-2"),
         ([], "scripted", None),
     ],
@@ -610,12 +801,18 @@ async def test_a_child_asks_the_first_provider_and_model_that_there_is(
     assert request.model == model
     assert sum(len(provider.requests) for provider in providers.values()) == 1
     unmet = preferences and asked == "scripted"
-    assert ("delegation.no_preference_met" in [report["event"] for report in reports]) is bool(unmet)
+    assert (
+        "delegation.no_preference_met" in [report["event"] for report in reports]
+    ) is bool(unmet)
 
 
 async def test_an_agent_asks_its_own_providers_before_its_parents() -> None:
     own, parents = Catalogue(name="own"), Catalogue(name="scripted")
-    made = family(provider=parents, agents={"helper": {"providers": ["provider-own"]}}, others={"provider-own": own})
+    made = family(
+        provider=parents,
+        agents={"helper": {"providers": ["provider-own"]}},
+        others={"provider-own": own},
+    )
 
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
@@ -628,15 +825,31 @@ async def test_an_agent_asks_its_own_providers_before_its_parents() -> None:
     [
         ({}, []),
         (
-            {"providers": [{"module": "provider-a"}, {"module": "provider-b", "instance_id": "fast"}]},
+            {
+                "providers": [
+                    {"module": "provider-a"},
+                    {"module": "provider-b", "instance_id": "fast"},
+                ]
+            },
             ["provider-a", "fast"],
         ),
         ({"providers": ["provider-a", 5]}, ["provider-a"]),
-        ({"providers": ["provider-a"], "orchestrator": {"config": {"default_provider": "b"}}}, []),
-        ({"providers": ["provider-a"], "orchestrator": {"config": {"model": "m"}}}, ["provider-a"]),
+        (
+            {
+                "providers": ["provider-a"],
+                "orchestrator": {"config": {"default_provider": "b"}},
+            },
+            [],
+        ),
+        (
+            {"providers": ["provider-a"], "orchestrator": {"config": {"model": "m"}}},
+            ["provider-a"],
+        ),
     ],
 )
-def test_what_an_agent_says_of_providers_is_its_preference(agent: dict[str, object], preferred: list[str]) -> None:
+def test_what_an_agent_says_of_providers_is_its_preference(
+    agent: dict[str, object], preferred: list[str]
+) -> None:
     assert [preference["provider"] for preference in preferences_of(agent)] == preferred
 
 
@@ -646,13 +859,19 @@ def test_what_an_agent_says_of_providers_is_its_preference(agent: dict[str, obje
 async def test_a_forked_session_is_opened_by_the_caller() -> None:
     made = family("child", "parent", tools={"tool-work": fresh(Worker)})
     async with made.session as session:
-        async with session.fork({"tools": [{"module": "tool-work", "instance_id": "job"}]}, session_id="c1") as child:
+        async with session.fork(
+            {"tools": [{"module": "tool-work", "instance_id": "job"}]}, session_id="c1"
+        ) as child:
             assert (child.session_id, child.parent_id) == ("c1", session.session_id)
             assert list(child.coordinator.tools) == ["delegate", "work", "job"]
             assert await child.execute("x") == "child"
         assert await session.execute("y") == "parent"
 
-        assert made.names("session:", "c1") == ["session:fork", "session:start", "session:end"]
+        assert made.names("session:", "c1") == [
+            "session:fork",
+            "session:start",
+            "session:end",
+        ]
         assert session.spending.children == 1
 
 
@@ -696,7 +915,11 @@ async def test_a_child_whose_cleanup_is_interrupted_keeps_no_other_open() -> Non
         await session.cleanup()
 
     assert [child.is_closed for child in children] == [True, True]
-    assert [data["session_id"] for data in made.events.all("session:end")] == ["two", "one", session.session_id]
+    assert [data["session_id"] for data in made.events.all("session:end")] == [
+        "two",
+        "one",
+        session.session_id,
+    ]
 
 
 async def test_children_may_be_left_to_themselves() -> None:
@@ -716,7 +939,9 @@ async def test_a_child_whose_start_failed_is_forgotten() -> None:
     async with made.session as session:
         for _ in range(2):
             with pytest.raises(Exception, match="hooks-broken"):
-                await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
+                await session.spawn(
+                    agent_name="helper", instruction="x", sub_session_id="c1"
+                )
 
 
 # -- the person
@@ -726,7 +951,9 @@ async def test_a_child_asks_the_parents_person_one_question_at_a_time() -> None:
     class Slow(Person):
         open = 0
 
-        async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+        async def request_approval(
+            self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+        ) -> str:
             assert self.open == 0
             self.open += 1
             await anyio.wait_all_tasks_blocked()
@@ -734,18 +961,27 @@ async def test_a_child_asks_the_parents_person_one_question_at_a_time() -> None:
             return await super().request_approval(prompt, options, timeout, default)
 
     def ask(coordinator: ModuleCoordinator) -> None:
-        coordinator.hooks.register("tool:pre", lambda event, data: HookResult.ask(f"in {coordinator.session_id}?"))
+        coordinator.hooks.register(
+            "tool:pre",
+            lambda event, data: HookResult.ask(f"in {coordinator.session_id}?"),
+        )
 
     async def by_request(request: ChatRequest) -> ChatResponse:
         seen = [message.text for message in request.messages]
         if seen[-1] == "parent":
             return calling(
-                call("delegate", {"instruction": "child"}, id="a"), call("delegate", {"instruction": "child"}, id="b")
+                call("delegate", {"instruction": "child"}, id="a"),
+                call("delegate", {"instruction": "child"}, id="b"),
             )
         return calling(call("work")) if seen[-1] == "child" else answer("end")
 
     person = Slow()
-    made = family(*[by_request] * 6, watch=ask, approval=person, tools={"tool-work": fresh(Worker)})
+    made = family(
+        *[by_request] * 6,
+        watch=ask,
+        approval=person,
+        tools={"tool-work": fresh(Worker)},
+    )
     with anyio.fail_after(5):
         async with made.session as session:
             assert await session.execute("parent") == "end"
@@ -761,23 +997,37 @@ async def test_a_child_asks_the_provider_of_approval_that_its_parent_has() -> No
         def __init__(self) -> None:
             self.requests: list[ApprovalRequest] = []
 
-        async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
+        async def request_approval(
+            self, request: ApprovalRequest, /
+        ) -> ApprovalResponse:
             self.requests.append(request)
             return ApprovalResponse(approved=True)
 
     def ask(coordinator: ModuleCoordinator) -> None:
         if coordinator.parent_id is not None:
-            coordinator.hooks.register("tool:pre", lambda event, data: HookResult.ask("May it?"))
+            coordinator.hooks.register(
+                "tool:pre", lambda event, data: HookResult.ask("May it?")
+            )
 
     desk, worker = Desk(), Worker()
-    made = family(calling(call("work")), "end", watch=ask, tools={"tool-work": fresh(lambda: worker)})
-    register = cast("Callable[[object], None]", made.session.coordinator.get_capability("approval.register_provider"))
+    made = family(
+        calling(call("work")),
+        "end",
+        watch=ask,
+        tools={"tool-work": fresh(lambda: worker)},
+    )
+    register = cast(
+        "Callable[[object], None]",
+        made.session.coordinator.get_capability("approval.register_provider"),
+    )
     register(desk)
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
 
     assert len(desk.requests) == len(worker.inputs) == 1
-    assert str(desk.requests[0].details["prompt"]).startswith("The agent 'helper' asks:\nwork ")
+    assert str(desk.requests[0].details["prompt"]).startswith(
+        "The agent 'helper' asks:\nwork "
+    )
 
 
 async def test_what_an_application_accepts_holds_in_a_child() -> None:
@@ -785,10 +1035,16 @@ async def test_what_an_application_accepts_holds_in_a_child() -> None:
 
     class Editor(Worker):
         async def assess_call(self, _: JSONObject, /) -> Assessment:
-            return Assessment(decision="ask", reason="it writes", coverages=(Coverage(key="edits", label="edits"),))
+            return Assessment(
+                decision="ask",
+                reason="it writes",
+                coverages=(Coverage(key="edits", label="edits"),),
+            )
 
     worker = Editor()
-    made = family(calling(call("work")), "end", tools={"tool-work": fresh(lambda: worker)})
+    made = family(
+        calling(call("work")), "end", tools={"tool-work": fresh(lambda: worker)}
+    )
     made.session.coordinator.register_capability(ACCEPTED, frozenset({"edits"}))
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
@@ -826,7 +1082,10 @@ async def test_a_session_has_so_many_children_at_work_at_once() -> None:
 async def test_a_child_that_waits_for_its_turn_may_be_cancelled() -> None:
     blocking = Blocking()
     made = family(
-        calling(call("block")), "end", tools={"tool-block": fresh(lambda: blocking)}, limits={"parallel_children": 1}
+        calling(call("block")),
+        "end",
+        tools={"tool-block": fresh(lambda: blocking)},
+        limits={"parallel_children": 1},
     )
     with anyio.fail_after(5):
         async with made.session as session, anyio.create_task_group() as group:
@@ -845,12 +1104,18 @@ async def test_a_child_that_waits_for_its_turn_may_be_cancelled() -> None:
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-async def test_delegation_goes_so_deep_and_no_deeper(depth: int, reports: Reports) -> None:
+async def test_delegation_goes_so_deep_and_no_deeper(
+    depth: int, reports: Reports
+) -> None:
     """Every session delegates to itself, until its tool is refused; then each has an answer."""
 
     async def by_request(request: ChatRequest) -> ChatResponse:
         has_result = any(message.role == "tool" for message in request.messages)
-        return answer(request.messages[-1].text[:60]) if has_result else delegating("deeper", "self")
+        return (
+            answer(request.messages[-1].text[:60])
+            if has_result
+            else delegating("deeper", "self")
+        )
 
     made = family(*[by_request] * 12, limits={"delegation_depth": depth})
     async with made.session as session:
@@ -859,11 +1124,17 @@ async def test_delegation_goes_so_deep_and_no_deeper(depth: int, reports: Report
         assert len({data["session_id"] for _, data in made.events.events}) == 1 + depth
     assert [report["event"] for report in reports] == ["tool.failed"]
     deepest = made.provider.requests[depth + 1].messages[-1].text
-    assert deepest == f"Error: The limit 'delegation_depth' of {depth} is reached; raise it to continue"
+    assert (
+        deepest
+        == f"Error: The limit 'delegation_depth' of {depth} is reached; raise it to continue"
+    )
 
 
 async def test_an_agent_does_not_allow_itself_more_depth_than_is_left() -> None:
-    made = family(agents={"helper": {"session": {"limits": {"delegation_depth": 9}}}}, limits={"delegation_depth": 1})
+    made = family(
+        agents={"helper": {"session": {"limits": {"delegation_depth": 9}}}},
+        limits={"delegation_depth": 1},
+    )
     async with made.session as session:
         child = session.fork({"session": {"limits": {"delegation_depth": 9}}})
         with pytest.raises(BudgetExceededError):

@@ -60,7 +60,9 @@ async def run(session: AmplifierSession, tool: object) -> ToolResult:
     return await session.coordinator.host.run_tool(call, {"work": tool})  # type: ignore[dict-item]  # doubles
 
 
-def a_session(person: MockApprovalSystem | None = None, **settings: object) -> AmplifierSession:
+def a_session(
+    person: MockApprovalSystem | None = None, **settings: object
+) -> AmplifierSession:
     """Make a session of which no module decides about calls."""
     limits = settings.pop("limits", None)
     return build_session("end", approval=person, limits=limits, settings=settings)  # type: ignore[arg-type]  # any
@@ -89,16 +91,24 @@ async def test_without_anybody_to_ask_it_does_not_run() -> None:
     assert not tool.ran
 
 
-async def test_a_call_that_the_tool_allows_runs_unasked_where_changes_are_asked_about() -> None:
+async def test_a_call_that_the_tool_allows_runs_unasked_where_changes_are_asked_about() -> (
+    None
+):
     person = MockApprovalSystem("Deny")
     async with a_session(person, ask_before_changes=True) as session:
-        assert (await run(session, Assessed(Assessment(decision="allow"), effects=("exec",)))).success
+        assert (
+            await run(
+                session, Assessed(Assessment(decision="allow"), effects=("exec",))
+            )
+        ).success
     assert not person.questions
 
 
 async def test_a_handler_that_approves_answers_for_the_call() -> None:
     async with a_session(ask_before_changes=True) as session:
-        session.coordinator.hooks.register(TOOL_PRE, lambda *_: HookResult.approve("allowed before"))
+        session.coordinator.hooks.register(
+            TOOL_PRE, lambda *_: HookResult.approve("allowed before")
+        )
         assert (await run(session, Assessed(ASK))).success
         assert (await run(session, Plain(("write",)))).success
 
@@ -106,7 +116,9 @@ async def test_a_handler_that_approves_answers_for_the_call() -> None:
 async def test_a_handler_that_asks_is_the_only_one_who_does() -> None:
     person = MockApprovalSystem("Allow once")
     async with a_session(person) as session:
-        session.coordinator.hooks.register(TOOL_PRE, lambda *_: HookResult.ask("Really?"))
+        session.coordinator.hooks.register(
+            TOOL_PRE, lambda *_: HookResult.ask("Really?")
+        )
         assert (await run(session, Assessed(ASK))).success
     assert ["Really?" in question.prompt for question in person.questions] == [True]
 
@@ -129,7 +141,9 @@ async def test_an_approval_of_other_arguments_is_none() -> None:
 async def test_no_approval_lifts_the_tools_own_denial() -> None:
     person = MockApprovalSystem("Allow once")
     async with a_session(person) as session:
-        session.coordinator.hooks.register(TOOL_PRE, lambda *_: HookResult.approve("fine"))
+        session.coordinator.hooks.register(
+            TOOL_PRE, lambda *_: HookResult.approve("fine")
+        )
         tool = Assessed(Assessment(decision="deny", reason="never here"))
         result = await run(session, tool)
     assert "never here" in str(result)
@@ -140,7 +154,9 @@ async def test_no_approval_lifts_the_tools_own_denial() -> None:
 async def test_nobody_is_asked_about_a_call_that_must_fail() -> None:
     person = MockApprovalSystem("Allow once")
     async with a_session(person) as session:
-        session.coordinator.hooks.register(TOOL_PRE, lambda *_: HookResult.ask("Really?"))
+        session.coordinator.hooks.register(
+            TOOL_PRE, lambda *_: HookResult.ask("Really?")
+        )
         tool = Assessed(attrs.evolve(ASK, problem="the file was not read"))
         result = await run(session, tool)
     assert result.error == {"message": "the file was not read", "type": "precondition"}
@@ -148,7 +164,9 @@ async def test_nobody_is_asked_about_a_call_that_must_fail() -> None:
     assert not tool.ran
 
 
-@pytest.mark.parametrize("said", [ValueError("broken"), "yes", 1], ids=["raises", "text", "number"])
+@pytest.mark.parametrize(
+    "said", [ValueError("broken"), "yes", 1], ids=["raises", "text", "number"]
+)
 async def test_a_tool_that_cannot_say_what_it_does_is_asked_about(said: object) -> None:
     person = MockApprovalSystem("Deny")
     async with a_session(person) as session:
@@ -191,8 +209,12 @@ async def test_a_session_that_asks_before_changes_asks_about_all_that_does_more_
 
 
 async def test_what_whoever_opened_the_session_accepts_is_not_asked_about() -> None:
-    edit = Assessment(effects=("write",), coverages=(Coverage(key="edits", label="edits"),))
+    edit = Assessment(
+        effects=("write",), coverages=(Coverage(key="edits", label="edits"),)
+    )
     async with a_session(ask_before_changes=True) as session:
         session.coordinator.register_capability(ACCEPTED, frozenset({"edits"}))
         assert (await run(session, Assessed(edit))).success
-        assert not (await run(session, Assessed(attrs.evolve(edit, coverages=())))).success
+        assert not (
+            await run(session, Assessed(attrs.evolve(edit, coverages=())))
+        ).success

@@ -26,11 +26,17 @@ from tests.doubles import (
     mounted_context,
 )
 
-PNG = image_block("image/png", base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode())
-SHOWN = ToolResult(output={"page": "secret"}, content=[TextBlock(text="page: secret"), PNG])
+PNG = image_block(
+    "image/png", base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+)
+SHOWN = ToolResult(
+    output={"page": "secret"}, content=[TextBlock(text="page: secret"), PNG]
+)
 
 
-async def seen(*changes: HookResult, event: str = TOOL_POST, result: ToolResult = SHOWN) -> tuple[ContentBlock, ...]:
+async def seen(
+    *changes: HookResult, event: str = TOOL_POST, result: ToolResult = SHOWN
+) -> tuple[ContentBlock, ...]:
     """Let a model call a tool with a handler that answers an event; return what it reads of the result."""
 
     async def function(_: JSONObject) -> ToolResult:
@@ -38,8 +44,12 @@ async def seen(*changes: HookResult, event: str = TOOL_POST, result: ToolResult 
 
     provider = ScriptedProvider(calling(call("look")), "end")
     with anyio.fail_after(5):
-        async with build_session(provider=provider, tools=[Worker("look", function)]) as session:
-            session.coordinator.hooks.register(event, Sentry([*changes]), name="handler")
+        async with build_session(
+            provider=provider, tools=[Worker("look", function)]
+        ) as session:
+            session.coordinator.hooks.register(
+                event, Sentry([*changes]), name="handler"
+            )
             assert await session.execute("go") == "end"
     request: ChatRequest = provider.requests[1]
     (message,) = (message for message in request.messages if message.role == "tool")
@@ -50,17 +60,31 @@ async def test_the_model_sees_the_images_of_a_result() -> None:
     assert await seen() == (TextBlock(text="page: secret"), PNG)
 
 
-async def test_a_handler_that_changes_the_text_alone_changes_what_the_model_reads() -> None:
-    change = HookResult.modify({"result": ToolResult(output="[withheld]", content=SHOWN.content)})
+async def test_a_handler_that_changes_the_text_alone_changes_what_the_model_reads() -> (
+    None
+):
+    change = HookResult.modify(
+        {"result": ToolResult(output="[withheld]", content=SHOWN.content)}
+    )
 
     assert await seen(change) == (TextBlock(text="[withheld]"), PNG)
 
 
-async def test_a_handler_that_changes_the_error_alone_changes_what_the_model_reads() -> None:
-    failed = ToolResult(success=False, error={"message": "secret"}, content=[TextBlock(text="the secret page"), PNG])
+async def test_a_handler_that_changes_the_error_alone_changes_what_the_model_reads() -> (
+    None
+):
+    failed = ToolResult(
+        success=False,
+        error={"message": "secret"},
+        content=[TextBlock(text="the secret page"), PNG],
+    )
     change = HookResult.modify({"result": ToolResult.failure("[withheld]")})
     kept = HookResult.modify(
-        {"result": ToolResult(success=False, error={"message": "[withheld]"}, content=failed.content)}
+        {
+            "result": ToolResult(
+                success=False, error={"message": "[withheld]"}, content=failed.content
+            )
+        }
     )
 
     assert await seen(change, result=failed) == (TextBlock(text="Error: [withheld]"),)
@@ -68,7 +92,9 @@ async def test_a_handler_that_changes_the_error_alone_changes_what_the_model_rea
 
 
 async def test_a_handler_may_change_the_content() -> None:
-    change = HookResult.modify({"result": ToolResult(output="x", content=[TextBlock(text="no pictures")])})
+    change = HookResult.modify(
+        {"result": ToolResult(output="x", content=[TextBlock(text="no pictures")])}
+    )
 
     assert await seen(change) == (TextBlock(text="no pictures"),)
 
@@ -81,11 +107,17 @@ async def test_a_withheld_result_has_no_images() -> None:
 
 
 async def test_a_text_that_is_added_to_the_result_leaves_its_images() -> None:
-    added = HookResult.inject("Mind the time.", ephemeral=True, append_to_last_tool_result=True)
+    added = HookResult.inject(
+        "Mind the time.", ephemeral=True, append_to_last_tool_result=True
+    )
 
     blocks = await seen(HookResult.proceed(), added, event=PROVIDER_REQUEST)
 
-    assert blocks == (TextBlock(text="page: secret"), PNG, TextBlock(text="\n\nMind the time."))
+    assert blocks == (
+        TextBlock(text="page: secret"),
+        PNG,
+        TextBlock(text="\n\nMind the time."),
+    )
 
 
 async def test_a_turn_that_ends_early_keeps_the_images_it_has() -> None:
@@ -95,7 +127,10 @@ async def test_a_turn_that_ends_early_keeps_the_images_it_has() -> None:
     slow = Blocking()
     with anyio.fail_after(5):
         async with (
-            build_session(calling(call("look"), call("block")), tools=[Worker("look", function), slow]) as session,
+            build_session(
+                calling(call("look"), call("block")),
+                tools=[Worker("look", function), slow],
+            ) as session,
             anyio.create_task_group() as turn,
         ):
 
@@ -109,5 +144,12 @@ async def test_a_turn_that_ends_early_keeps_the_images_it_has() -> None:
                 await session.execute("go")
         context = mounted_context(session.coordinator)
     assert isinstance(context, MemoryContext)
-    stored = {str(message.get("name")): message["content"] for message in context.messages if message["role"] == "tool"}
-    assert stored["look"] == [{"type": "text", "text": "page: secret"}, {"type": "image", "source": dict(PNG.source)}]
+    stored = {
+        str(message.get("name")): message["content"]
+        for message in context.messages
+        if message["role"] == "tool"
+    }
+    assert stored["look"] == [
+        {"type": "text", "text": "page: secret"},
+        {"type": "image", "source": dict(PNG.source)},
+    ]

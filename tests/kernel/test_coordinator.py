@@ -12,26 +12,47 @@ import pytest
 from amplifier import ModuleCoordinator
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier_sdk.limits import Limits
-from tests.doubles import MemoryContext, Person, Screen, ScriptedProvider, Worker, build_session
+from tests.doubles import (
+    MemoryContext,
+    Person,
+    Screen,
+    ScriptedProvider,
+    Worker,
+    build_session,
+)
 
 Reports = list[MutableMapping[str, object]]
 
 
 async def test_what_a_session_consists_of_can_be_written_as_plain_data() -> None:
-    session = build_session("hi", tools=[Worker("a"), Worker("b")], session_id="s", approval=Person(), display=Screen())
+    session = build_session(
+        "hi",
+        tools=[Worker("a"), Worker("b")],
+        session_id="s",
+        approval=Person(),
+        display=Screen(),
+    )
     async with session:
         session.coordinator.register_contributor("session.cost", "me", lambda: 1)
         told = session.coordinator.to_dict()
 
     assert json.loads(json.dumps(told)) == told
-    assert {key: told[key] for key in ("session_id", "parent_id", "tools", "providers", "channels")} == {
+    assert {
+        key: told[key]
+        for key in ("session_id", "parent_id", "tools", "providers", "channels")
+    } == {
         "session_id": "s",
         "parent_id": None,
         "tools": ["a", "b"],
         "providers": ["scripted"],
         "channels": ["session.cost"],
     }
-    assert [told[key] for key in told if key.startswith("has_")] == [True, True, True, True]
+    assert [told[key] for key in told if key.startswith("has_")] == [
+        True,
+        True,
+        True,
+        True,
+    ]
     capabilities = told["capabilities"]
     assert isinstance(capabilities, list)
     assert "approval.register_provider" in capabilities
@@ -40,7 +61,12 @@ async def test_what_a_session_consists_of_can_be_written_as_plain_data() -> None
 def test_an_empty_coordinator_has_nothing() -> None:
     told = ModuleCoordinator().to_dict()
 
-    assert [told[key] for key in told if key.startswith("has_")] == [False, False, False, False]
+    assert [told[key] for key in told if key.startswith("has_")] == [
+        False,
+        False,
+        False,
+        False,
+    ]
 
 
 async def test_the_parts_of_a_session_are_the_live_ones() -> None:
@@ -51,7 +77,11 @@ async def test_the_parts_of_a_session_are_the_live_ones() -> None:
         assert coordinator.session is session
         assert coordinator.loader is session.loader
         assert coordinator.config is session.config
-        assert coordinator.get("tools") is coordinator.tools is coordinator.mount_points["tools"]
+        assert (
+            coordinator.get("tools")
+            is coordinator.tools
+            is coordinator.mount_points["tools"]
+        )
         assert coordinator.get("hooks") is coordinator.hooks
         assert coordinator.get("providers", "scripted") is provider
         assert coordinator.cancellation.is_cancelled is False
@@ -74,8 +104,15 @@ async def test_what_a_module_writes_into_a_mount_point_is_mounted() -> None:
 async def test_handlers_are_not_mounted(what: str) -> None:
     coordinator = ModuleCoordinator()
 
-    with pytest.raises(ValueError, match=r"Handlers are not mounted: register them on 'coordinator\.hooks'"):
-        await (coordinator.mount("hooks", print) if what == "mount" else coordinator.unmount("hooks"))
+    with pytest.raises(
+        ValueError,
+        match=r"Handlers are not mounted: register them on 'coordinator\.hooks'",
+    ):
+        await (
+            coordinator.mount("hooks", print)
+            if what == "mount"
+            else coordinator.unmount("hooks")
+        )
 
 
 async def test_a_name_says_nothing_at_a_mount_point_with_one_place() -> None:
@@ -94,11 +131,18 @@ def test_the_limits_of_injections_can_be_read() -> None:
     settings = SessionSettings(injection_size_limit=7, injection_budget_per_turn=None)
     coordinator = ModuleCoordinator(settings=settings)
 
-    assert (coordinator.injection_size_limit, coordinator.injection_budget_per_turn) == (7, None)
+    assert (
+        coordinator.injection_size_limit,
+        coordinator.injection_budget_per_turn,
+    ) == (7, None)
 
 
-async def test_cleanups_run_backwards_and_their_failures_are_returned(reports: Reports) -> None:
-    coordinator = ModuleCoordinator(settings=SessionSettings(limits=Limits(cleanup_timeout=0.01)))
+async def test_cleanups_run_backwards_and_their_failures_are_returned(
+    reports: Reports,
+) -> None:
+    coordinator = ModuleCoordinator(
+        settings=SessionSettings(limits=Limits(cleanup_timeout=0.01))
+    )
     order: list[str] = []
 
     async def hang() -> None:
@@ -122,11 +166,16 @@ async def test_cleanups_run_backwards_and_their_failures_are_returned(reports: R
     assert isinstance(late, TimeoutError)
     assert str(late).endswith("hang did not finish within 0.01 s")
     assert str(failed) == "no"
-    assert [report["event"] for report in reports] == ["cleanup.timed_out", "cleanup.failed"]
+    assert [report["event"] for report in reports] == [
+        "cleanup.timed_out",
+        "cleanup.failed",
+    ]
     assert await coordinator.cleanup() == []
 
 
-async def test_a_cleanup_is_named_without_what_it_is_called_with(reports: Reports) -> None:
+async def test_a_cleanup_is_named_without_what_it_is_called_with(
+    reports: Reports,
+) -> None:
     """What a client writes of itself may be a secret, or fail, which is no reason not to close it."""
 
     class Client:
@@ -151,4 +200,7 @@ async def test_a_cleanup_is_named_without_what_it_is_called_with(reports: Report
 
     assert list(map(str, failures)) == ["no", "no"]
     assert (client.closed, other.closed) == (True, True)
-    assert [str(report["cleanup"]).rpartition(".")[2] for report in reports] == ["Client", "close"]
+    assert [str(report["cleanup"]).rpartition(".")[2] for report in reports] == [
+        "Client",
+        "close",
+    ]

@@ -10,7 +10,12 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.delegation import ChildRecord, ChildResult, HookInheritance, SpawnOptions
+from amplifier_sdk.delegation import (
+    ChildRecord,
+    ChildResult,
+    HookInheritance,
+    SpawnOptions,
+)
 from amplifier_sdk.errors import BudgetExceededError, ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import LimitChanges
@@ -47,17 +52,26 @@ def denying(tools: Sequence[str]) -> object:
     return mount
 
 
-def noting(configs: Configs, agent_config: Mapping[str, object] | None = None, *, tool: str | None = None) -> object:
+def noting(
+    configs: Configs,
+    agent_config: Mapping[str, object] | None = None,
+    *,
+    tool: str | None = None,
+) -> object:
     """A module that notes its configurations; with a name it is a tool, else a hook that guards."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         configs.append(config)
         return None if tool is None else Worker(tool)
 
     return SimpleNamespace(mount=mount, agent_config=agent_config)
 
 
-def in_another_process(shelf: ChildRecords, *steps: object, **options: object) -> Family:
+def in_another_process(
+    shelf: ChildRecords, *steps: object, **options: object
+) -> Family:
     made = family(*steps, **options)  # type: ignore[arg-type]  # as given
     made.session.session_id = made.session.coordinator.session_id = "s1"
     made.session.coordinator.register_capability("session.children", shelf)
@@ -77,7 +91,9 @@ async def resumed(worker: Worker, **options: object) -> Family:
     """Begin a child under a lenient plan, and resume it under another one, in which it calls `work`."""
     shelf = ChildRecords()
     options.setdefault("tools", {"tool-work": fresh(lambda: worker)})
-    before = in_another_process(shelf, "one", tools={"tool-work": fresh(lambda: worker)})
+    before = in_another_process(
+        shelf, "one", tools={"tool-work": fresh(lambda: worker)}
+    )
     async with before.session as session:
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
     now = in_another_process(shelf, calling(call("work")), "two", "three", **options)
@@ -86,7 +102,9 @@ async def resumed(worker: Worker, **options: object) -> Family:
     return now
 
 
-async def test_a_child_that_is_resumed_has_the_hooks_that_its_parent_has_by_now() -> None:
+async def test_a_child_that_is_resumed_has_the_hooks_that_its_parent_has_by_now() -> (
+    None
+):
     worker = Worker()
     made = await resumed(worker, hooks={"hooks-guard": denying(["work"])})
 
@@ -95,16 +113,23 @@ async def test_a_child_that_is_resumed_has_the_hooks_that_its_parent_has_by_now(
     assert made.results[0].turn_count == 2
 
 
-async def test_a_child_that_is_resumed_has_no_tool_that_its_parent_has_no_more() -> None:
+async def test_a_child_that_is_resumed_has_no_tool_that_its_parent_has_no_more() -> (
+    None
+):
     worker = Worker()
     made = await resumed(worker, tools={})
 
     assert worker.inputs == []
     assert "work" not in [tool.name for tool in made.provider.requests[0].tools or ()]
-    assert "no tool 'work'" in made.provider.requests[-1].messages[-1].text.replace('"', "'").lower()
+    assert (
+        "no tool 'work'"
+        in made.provider.requests[-1].messages[-1].text.replace('"', "'").lower()
+    )
 
 
-async def test_a_child_that_is_resumed_has_the_limits_that_its_parent_has_by_now() -> None:
+async def test_a_child_that_is_resumed_has_the_limits_that_its_parent_has_by_now() -> (
+    None
+):
     made = await resumed(Worker(), limits={"iterations": 1})
 
     assert made.results[0].limit == "iterations"
@@ -116,8 +141,15 @@ async def test_a_grandchild_of_a_resumed_child_is_guarded_as_the_root_is_now() -
     before = in_another_process(shelf, "one", tools=tools)
     async with before.session as session:
         await session.spawn(agent_name="self", instruction="x", sub_session_id="c1")
-    steps = calling(call("delegate", {"agent": "self"})), calling(call("work")), "found", "end"
-    now = in_another_process(shelf, *steps, tools=tools, hooks={"hooks-guard": denying(["work"])})
+    steps = (
+        calling(call("delegate", {"agent": "self"})),
+        calling(call("work")),
+        "found",
+        "end",
+    )
+    now = in_another_process(
+        shelf, *steps, tools=tools, hooks={"hooks-guard": denying(["work"])}
+    )
     async with now.session as session:
         await session.resume(sub_session_id="c1", instruction="y")
 
@@ -129,18 +161,28 @@ async def test_a_child_whose_agent_is_gone_is_not_resumed() -> None:
     with pytest.raises(ConfigError) as caught:
         await resumed(Worker(), agents={"helpers": {}})
 
-    assert "agents.helper: no such agent; did you mean 'helpers'?; session 'c1' was made from it" in str(caught.value)
+    assert (
+        "agents.helper: no such agent; did you mean 'helpers'?; session 'c1' was made from it"
+        in str(caught.value)
+    )
 
 
 async def test_a_child_is_what_its_agent_is_by_now() -> None:
-    made = await resumed(Worker(), agents={"helper": {"session": {"limits": {"iterations": 1}}}})
+    made = await resumed(
+        Worker(), agents={"helper": {"session": {"limits": {"iterations": 1}}}}
+    )
 
     assert made.results[0].limit == "iterations"
 
 
-async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_narrowed() -> None:
+async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_narrowed() -> (
+    None
+):
     shelf, worker = ChildRecords(), Worker()
-    tools = {"tool-work": fresh(lambda: worker), "tool-other": fresh(lambda: Worker("other"))}
+    tools = {
+        "tool-work": fresh(lambda: worker),
+        "tool-other": fresh(lambda: Worker("other")),
+    }
     asked = {
         "tool_inheritance": {"exclude_tools": {"tool-work"}},
         "orchestrator_config": {"role": "fast"},
@@ -150,24 +192,40 @@ async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_nar
     async with made.session as session:
         result = await spawn(session, sub_session_id="c1", **asked)
         assert result.metadata == {"job": 7}
-        assert shelf.records["c1"].request["tool_inheritance"] == {"exclude_tools": ["tool-work"]}
+        assert shelf.records["c1"].request["tool_inheritance"] == {
+            "exclude_tools": ["tool-work"]
+        }
 
         result = await session.resume(sub_session_id="c1", instruction="y")
         assert list(made.child.tools) == ["delegate", "other"]
         assert result.metadata == {"job": 7}
         session_plan = cast("JSONObject", made.child.config["session"])
-        assert cast("JSONObject", session_plan["orchestrator"])["config"] == {"role": "fast"}
+        assert cast("JSONObject", session_plan["orchestrator"])["config"] == {
+            "role": "fast"
+        }
 
-        await session.resume(sub_session_id="c1", instruction="y", tool_inheritance={"exclude_tools": ["tool-other"]})
+        await session.resume(
+            sub_session_id="c1",
+            instruction="y",
+            tool_inheritance={"exclude_tools": ["tool-other"]},
+        )
         assert list(made.child.tools) == ["delegate"]
-        await session.resume(sub_session_id="c1", instruction="y", agent_configs={"helper": {"tools": None}})
+        await session.resume(
+            sub_session_id="c1",
+            instruction="y",
+            agent_configs={"helper": {"tools": None}},
+        )
         assert list(made.child.tools) == []
 
 
 @pytest.mark.parametrize("request_", [{"limits": {}}, {"tool_inheritance": "all"}])
-async def test_a_record_that_holds_something_else_is_refused(request_: JSONObject) -> None:
+async def test_a_record_that_holds_something_else_is_refused(
+    request_: JSONObject,
+) -> None:
     shelf = ChildRecords()
-    shelf.records["c1"] = ChildRecord(session_id="c1", parent_id="s1", agent_name="helper", plan={}, request=request_)
+    shelf.records["c1"] = ChildRecord(
+        session_id="c1", parent_id="s1", agent_name="helper", plan={}, request=request_
+    )
     async with in_another_process(shelf).session as session:
         with pytest.raises(ConfigError, match="child's record"):
             await session.resume(sub_session_id="c1", instruction="y")
@@ -181,7 +239,10 @@ async def test_a_record_that_holds_something_else_is_refused(request_: JSONObjec
     [
         (lambda hooks: hooks.register("tool:pre", lambda *_: None), True),
         (lambda hooks: hooks.register("provider:request", lambda *_: None), True),
-        (lambda hooks: hooks.register("tool:pre", lambda *_: None, decides=False), False),
+        (
+            lambda hooks: hooks.register("tool:pre", lambda *_: None, decides=False),
+            False,
+        ),
         (lambda hooks: None, True),
     ],
     ids=["blocks", "may block", "observes", "unknown"],
@@ -195,7 +256,9 @@ async def test_a_record_that_holds_something_else_is_refused(request_: JSONObjec
         {"agent_configs": {"helper": {"hooks": None}}},
     ],
 )
-async def test_no_rule_takes_a_guard_away(rule: JSONObject, register: Callable[[object], object], guards: bool) -> None:
+async def test_no_rule_takes_a_guard_away(
+    rule: JSONObject, register: Callable[[object], object], guards: bool
+) -> None:
     mounted: list[str] = []
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
@@ -206,7 +269,11 @@ async def test_no_rule_takes_a_guard_away(rule: JSONObject, register: Callable[[
     async with made.session as session:
         await spawn(session, sub_session_id="c1", **rule)
         assert ("c1" in mounted) is guards
-        await session.resume(sub_session_id="c1", instruction="y", **({} if "agent_configs" not in rule else rule))  # type: ignore[arg-type]  # as given
+        await session.resume(
+            sub_session_id="c1",
+            instruction="y",
+            **({} if "agent_configs" not in rule else rule),  # type: ignore[arg-type]  # as given
+        )
 
     assert mounted.count("c1") == (2 if guards else 0)
 
@@ -227,7 +294,9 @@ async def test_a_module_that_offers_a_capability_guards() -> None:
     assert len(mounted) == 2
 
 
-async def test_a_session_that_mounted_nothing_yet_takes_every_hook_for_a_guard() -> None:
+async def test_a_session_that_mounted_nothing_yet_takes_every_hook_for_a_guard() -> (
+    None
+):
     mounted: list[str] = []
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
@@ -235,7 +304,9 @@ async def test_a_session_that_mounted_nothing_yet_takes_every_hook_for_a_guard()
         coordinator.hooks.register("tool:pre", lambda *_: None, decides=False)
 
     made = family("x", hooks={"hooks-extra": mount})
-    await made.session.spawn(agent_name="helper", instruction="x", hook_inheritance={"inherit_hooks": []})
+    await made.session.spawn(
+        agent_name="helper", instruction="x", hook_inheritance={"inherit_hooks": []}
+    )
 
     assert len(mounted) == 1
     await made.session.cleanup()
@@ -270,8 +341,17 @@ def configured(configs: Configs, agent: JSONObject, **plan: object) -> Amplifier
             "hooks-strict": noting(configs),
         },
         plan={
-            "tools": [{"module": "tool-files", "source": "here", "config": {"paths": ["a", "b"], "rules": {"x": 1}}}],
-            "hooks": [{"module": "hooks-guard", "config": {"only": ["r", "w"]}}, "hooks-strict"],
+            "tools": [
+                {
+                    "module": "tool-files",
+                    "source": "here",
+                    "config": {"paths": ["a", "b"], "rules": {"x": 1}},
+                }
+            ],
+            "hooks": [
+                {"module": "hooks-guard", "config": {"only": ["r", "w"]}},
+                "hooks-strict",
+            ],
             **plan,
         },
     ).session
@@ -287,28 +367,60 @@ def configured(configs: Configs, agent: JSONObject, **plan: object) -> Amplifier
                 "; it can narrow only, paths",
             ],
         ),
-        ({"tools": [{"module": "tool-files", "config": {"rules": None}}]}, ["tools[0].config.rules: an agent cannot"]),
-        ({"tools": [{"module": "tool-files", "config": {"paths": ["a", "/"]}}]}, ["paths: its session allows no '/'"]),
-        ({"tools": [{"module": "tool-files", "config": {"paths": None}}]}, ["paths: a list of strings; got None"]),
         (
-            {"tools": [{"module": "tool-files", "instance_id": "mine", "config": {"rules": {"y": 2}}}]},
+            {"tools": [{"module": "tool-files", "config": {"rules": None}}]},
             ["tools[0].config.rules: an agent cannot"],
         ),
         (
-            {"hooks": ["hooks-guard", {"module": "hooks-strict", "config": {"off": True}}]},
-            ["hooks[1].config.off: an agent cannot change how its session configures 'hooks-strict'"],
+            {"tools": [{"module": "tool-files", "config": {"paths": ["a", "/"]}}]},
+            ["paths: its session allows no '/'"],
+        ),
+        (
+            {"tools": [{"module": "tool-files", "config": {"paths": None}}]},
+            ["paths: a list of strings; got None"],
+        ),
+        (
+            {
+                "tools": [
+                    {
+                        "module": "tool-files",
+                        "instance_id": "mine",
+                        "config": {"rules": {"y": 2}},
+                    }
+                ]
+            },
+            ["tools[0].config.rules: an agent cannot"],
+        ),
+        (
+            {
+                "hooks": [
+                    "hooks-guard",
+                    {"module": "hooks-strict", "config": {"off": True}},
+                ]
+            },
+            [
+                "hooks[1].config.off: an agent cannot change how its session configures 'hooks-strict'"
+            ],
         ),
         (
             {
                 "tools": [{"module": "tool-files", "config": {"rules": 1}}],
                 "hooks": [{"module": "hooks-guard", "config": {"otherwise": "allow"}}],
             },
-            ["agents.helper.tools[0].config.rules", "agents.helper.hooks[0].config.otherwise"],
+            [
+                "agents.helper.tools[0].config.rules",
+                "agents.helper.hooks[0].config.otherwise",
+            ],
         ),
-        ({"tools": [{"module": "tool-files", "config": 3}]}, ["tools[0].config: a mapping; got int"]),
+        (
+            {"tools": [{"module": "tool-files", "config": 3}]},
+            ["tools[0].config: a mapping; got int"],
+        ),
     ],
 )
-async def test_an_agent_changes_nothing_that_it_may_only_narrow(agent: JSONObject, problems: list[str]) -> None:
+async def test_an_agent_changes_nothing_that_it_may_only_narrow(
+    agent: JSONObject, problems: list[str]
+) -> None:
     configs: Configs = []
     async with configured(configs, agent) as session:
         mounted = len(configs)
@@ -331,25 +443,50 @@ async def test_an_agent_changes_nothing_that_it_may_only_narrow(agent: JSONObjec
             {"only": ["r", "w"]},
         ),
         (
-            {"tools": [{"module": "tool-files", "source": "elsewhere", "config": {"rules": {"x": 1}, "new": None}}]},
+            {
+                "tools": [
+                    {
+                        "module": "tool-files",
+                        "source": "elsewhere",
+                        "config": {"rules": {"x": 1}, "new": None},
+                    }
+                ]
+            },
             {},
             {"paths": ["a", "b"], "rules": {"x": 1}},
             {"only": ["r", "w"]},
         ),
         (
-            {"tools": ["tool-files"], "hooks": [{"module": "hooks-guard", "config": {"only": ["w", "x"]}}]},
+            {
+                "tools": ["tool-files"],
+                "hooks": [{"module": "hooks-guard", "config": {"only": ["w", "x"]}}],
+            },
             {"tool_inheritance": {"inherit_tools": []}},
             {"paths": ["a", "b"], "rules": {"x": 1}},
             {"only": ["w"]},
         ),
         (
-            {"tools": [{"module": "tool-files", "instance_id": "mine", "config": {"paths": ["a"]}}]},
+            {
+                "tools": [
+                    {
+                        "module": "tool-files",
+                        "instance_id": "mine",
+                        "config": {"paths": ["a"]},
+                    }
+                ]
+            },
             {"tool_inheritance": {"exclude_tools": ["tool-*"]}},
             {"paths": ["a"], "rules": {"x": 1}},
             {"only": ["r", "w"]},
         ),
     ],
-    ids=["nothing", "narrower", "the same", "named though excluded", "another instance"],
+    ids=[
+        "nothing",
+        "narrower",
+        "the same",
+        "named though excluded",
+        "another instance",
+    ],
 )
 async def test_an_agent_has_its_sessions_configuration_or_a_stricter_one(
     agent: JSONObject, options: JSONObject, tool: JSONObject, guard: JSONObject
@@ -362,11 +499,16 @@ async def test_an_agent_has_its_sessions_configuration_or_a_stricter_one(
     assert list(map(dict, configs[mounted:])) == [tool, guard, {}]
 
 
-async def test_an_agent_cannot_say_which_of_several_instances_it_means_by_a_third() -> None:
+async def test_an_agent_cannot_say_which_of_several_instances_it_means_by_a_third() -> (
+    None
+):
     tools = [{"module": "tool-files", "instance_id": name} for name in ("one", "two")]
     agent: JSONObject = {"tools": [{"module": "tool-files", "instance_id": "three"}]}
     async with configured([], agent, tools=tools) as session:
-        with pytest.raises(ConfigError, match=r"instance_id: its session has several 'tool-files', and none"):
+        with pytest.raises(
+            ConfigError,
+            match=r"instance_id: its session has several 'tool-files', and none",
+        ):
             await session.spawn(agent_name="helper", instruction="x")
 
 
@@ -374,9 +516,14 @@ async def test_a_grandchild_narrows_what_its_parent_narrowed() -> None:
     configs: Configs = []
     agents = {
         "reader": {"hooks": [{"module": "hooks-guard", "config": {"only": ["r"]}}]},
-        "writer": {"hooks": [{"module": "hooks-guard", "config": {"only": ["r", "w"]}}]},
+        "writer": {
+            "hooks": [{"module": "hooks-guard", "config": {"only": ["r", "w"]}}]
+        },
     }
-    async with configured(configs, {}, agents=agents) as session, session.fork() as child:
+    async with (
+        configured(configs, {}, agents=agents) as session,
+        session.fork() as child,
+    ):
         await child.spawn(agent_name="writer", instruction="x")
         assert configs[-2] == {"only": ["r", "w"]}
     session = configured(configs, {}, agents=agents)
@@ -390,7 +537,9 @@ async def test_a_grandchild_narrows_what_its_parent_narrowed() -> None:
     assert configs[-2] == {"only": ["r"]}
 
 
-async def test_what_no_mapping_or_list_is_stays_for_the_reader_of_the_plan_to_name() -> None:
+async def test_what_no_mapping_or_list_is_stays_for_the_reader_of_the_plan_to_name() -> (
+    None
+):
     async with configured([], {"tools": [7], "hooks": "all"}) as session:
         with pytest.raises(ConfigError) as caught:
             await session.spawn(agent_name="helper", instruction="x")
@@ -410,8 +559,16 @@ async def test_what_no_mapping_or_list_is_stays_for_the_reader_of_the_plan_to_na
         ({"iterations": 3}, {"limits": None}, ("iterations", 3)),
         ({"tokens": 30}, {"limits": {"tokens": None}}, ("tokens", 30)),
         ({"cost_usd": "0.30"}, {"limits": {"cost_usd": 1}}, ("cost_usd", "0.30")),
-        ({"tool_timeout": 5}, {"limits": {"tool_timeout": 50.0}}, ("tool_timeout", 5.0)),
-        ({"session_tool_calls": 5}, {"limits": {"session_tool_calls": 50}}, ("session_tool_calls", 5)),
+        (
+            {"tool_timeout": 5},
+            {"limits": {"tool_timeout": 50.0}},
+            ("tool_timeout", 5.0),
+        ),
+        (
+            {"session_tool_calls": 5},
+            {"limits": {"session_tool_calls": 50}},
+            ("session_tool_calls", 5),
+        ),
     ],
 )
 async def test_a_limit_of_an_agent_is_the_stricter_one(
@@ -423,18 +580,30 @@ async def test_a_limit_of_an_agent_is_the_stricter_one(
 
         name, value = expected
         assert str(getattr(made.child.settings.limits, name)) == str(value)
-        limits = cast("JSONObject", cast("JSONObject", made.child.config["session"])["limits"])
+        limits = cast(
+            "JSONObject", cast("JSONObject", made.child.config["session"])["limits"]
+        )
         assert limits[name] == value, "and the plan is plain data"
 
 
 @pytest.mark.parametrize("own", [True, False])
 @pytest.mark.parametrize("said", [True, False, None])
-@pytest.mark.parametrize("limits", [{}, {"limits": None}, {"limits": {"iterations": 2}}], ids=["none", "null", "some"])
+@pytest.mark.parametrize(
+    "limits",
+    [{}, {"limits": None}, {"limits": {"iterations": 2}}],
+    ids=["none", "null", "some"],
+)
 async def test_where_a_session_asks_before_changes_its_agents_do(
     own: bool, said: bool | None, limits: JSONObject
 ) -> None:
     agent: JSONObject = {"session": {"ask_before_changes": said, **limits}}
-    plan = {"session": {"orchestrator": "loop", "context": "context", "ask_before_changes": own}}
+    plan = {
+        "session": {
+            "orchestrator": "loop",
+            "context": "context",
+            "ask_before_changes": own,
+        }
+    }
     made = family("x", agents={"helper": agent}, plan=plan)
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
@@ -442,18 +611,31 @@ async def test_where_a_session_asks_before_changes_its_agents_do(
 
 
 async def test_an_agent_may_inject_no_more_than_its_session() -> None:
-    agent: JSONObject = {"session": {"injection_size_limit": None, "injection_budget_per_turn": None}}
+    agent: JSONObject = {
+        "session": {"injection_size_limit": None, "injection_budget_per_turn": None}
+    }
     made = family("x", agents={"helper": agent})
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
     assert made.child.injection_size_limit == 10_240
 
-    agent = {"session": {"injection_size_limit": 99_999, "injection_budget_per_turn": 99_999}}
-    plan = {"session": {"orchestrator": "loop", "context": "context", "injection_budget_per_turn": 10}}
+    agent = {
+        "session": {"injection_size_limit": 99_999, "injection_budget_per_turn": 99_999}
+    }
+    plan = {
+        "session": {
+            "orchestrator": "loop",
+            "context": "context",
+            "injection_budget_per_turn": 10,
+        }
+    }
     made = family("x", agents={"helper": agent}, plan=plan)
     async with made.session as session:
         await session.spawn(agent_name="helper", instruction="x")
-    assert (made.child.injection_size_limit, made.child.injection_budget_per_turn) == (10_240, 10)
+    assert (made.child.injection_size_limit, made.child.injection_budget_per_turn) == (
+        10_240,
+        10,
+    )
 
 
 @pytest.mark.parametrize("limits", [7, {"iterations": "many"}, {"cost_usd": "much"}])
@@ -486,11 +668,18 @@ async def test_a_childs_turn_is_given_no_more_than_its_parents_has(
 ) -> None:
     options: SpawnOptions = {"agent_name": "", "instruction": "", "limits": given}
     steps = [calling(call("delegate")), *[calling(call("work"), text="w")] * 30]
-    made = family(*steps, tools={"tool-work": fresh(Worker)}, limits={"iterations": 3}, options=options)
+    made = family(
+        *steps,
+        tools={"tool-work": fresh(Worker)},
+        limits={"iterations": 3},
+        options=options,
+    )
     async with made.session as session:
         if turn is None:
             made.provider.steps.pop(0)
-            result = await session.spawn(agent_name="helper", instruction="x", limits=given)
+            result = await session.spawn(
+                agent_name="helper", instruction="x", limits=given
+            )
         else:
             await session.execute("go", turn)
             result = made.results[0]
@@ -502,7 +691,9 @@ async def test_a_child_that_is_deeper_than_the_root_allows_now_is_not_resumed() 
     shelf = ChildRecords()
     async with in_another_process(shelf, "one").session as session:
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")
-    async with in_another_process(shelf, limits={"delegation_depth": 0}).session as session:
+    async with in_another_process(
+        shelf, limits={"delegation_depth": 0}
+    ).session as session:
         with pytest.raises(BudgetExceededError, match="delegation_depth"):
             await session.resume(sub_session_id="c1", instruction="y")
 
@@ -511,14 +702,18 @@ def approving() -> object:
     """A hook module that approves every call."""
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-        coordinator.hooks.register("tool:pre", lambda event, data: HookResult.approve("fine"))
+        coordinator.hooks.register(
+            "tool:pre", lambda event, data: HookResult.approve("fine")
+        )
 
     return mount
 
 
 @pytest.mark.parametrize(("own", "runs"), [(["hooks-yes"], True), ([], False)])
 @pytest.mark.parametrize("depth", [1, 2])
-async def test_what_only_an_agents_hooks_approve_is_asked_about(own: list[str], runs: bool, depth: int) -> None:
+async def test_what_only_an_agents_hooks_approve_is_asked_about(
+    own: list[str], runs: bool, depth: int
+) -> None:
     worker = Worker()
     deep = {"hooks": ["hooks-yes"]}
     calls = [calling(call("delegate", {"agent": "deep"}))] if depth == 2 else []
@@ -529,7 +724,14 @@ async def test_what_only_an_agents_hooks_approve_is_asked_about(own: list[str], 
         "done",
         agents={"scout": {"hooks": ["hooks-yes"]}, "deep": deep},
         tools={"tool-work": fresh(lambda: worker)},
-        plan={"hooks": own, "session": {"orchestrator": "loop", "context": "context", "ask_before_changes": True}},
+        plan={
+            "hooks": own,
+            "session": {
+                "orchestrator": "loop",
+                "context": "context",
+                "ask_before_changes": True,
+            },
+        },
         others={"hooks-yes": approving()},
     )
 

@@ -44,9 +44,13 @@ class Given:
     context: ContextManager
     results: list[ToolResult] = attrs.field(factory=list)
 
-    async def announce(self, arguments: JSONObject, name: str = "work", **more: object) -> Emission:
+    async def announce(
+        self, arguments: JSONObject, name: str = "work", **more: object
+    ) -> Emission:
         """Emit `tool:pre` of a call."""
-        return await self.hooks.emit("tool:pre", {"tool_name": name, "tool_input": arguments, **more})
+        return await self.hooks.emit(
+            "tool:pre", {"tool_name": name, "tool_input": arguments, **more}
+        )
 
     async def run(self, arguments: JSONObject, name: str = "work") -> ToolResult:
         """Call the tool and keep its result."""
@@ -55,10 +59,16 @@ class Given:
         return result
 
     async def report(
-        self, arguments: JSONObject, result: object, name: str = "work", event: str = "tool:post"
+        self,
+        arguments: JSONObject,
+        result: object,
+        name: str = "work",
+        event: str = "tool:post",
     ) -> Emission:
         """Emit `tool:post` of a call, or another event of its end."""
-        return await self.hooks.emit(event, {"tool_name": name, "tool_input": arguments, "tool_result": result})
+        return await self.hooks.emit(
+            event, {"tool_name": name, "tool_input": arguments, "tool_result": result}
+        )
 
     async def whole(self, arguments: JSONObject) -> Emission:
         """Announce a call, run what handlers left of it unless they deny it, and report it."""
@@ -107,16 +117,26 @@ async def a_turn(
     givens: list[Given] = []
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         givens.append(Given(tools, hooks, context))
         await steps(givens[0])
         return "end"
 
     session = build_session(
-        loop=PlainLoop(run), tools=[worker], approval=person, display=screen, settings=settings or None
+        loop=PlainLoop(run),
+        tools=[worker],
+        approval=person,
+        display=screen,
+        settings=settings or None,
     )
-    session.coordinator.hooks.register("*", recorder.hear, -100, "recorder", decides=False)
+    session.coordinator.hooks.register(
+        "*", recorder.hear, -100, "recorder", decides=False
+    )
     for number, guard in enumerate(guards):
         session.coordinator.hooks.register(event, guard, name=f"guard-{number}")  # type: ignore[call-overload]
     async with session:
@@ -133,7 +153,9 @@ def always(result: HookResult) -> Callable[[str, Mapping[str, object]], HookResu
     return lambda event, data: result
 
 
-def by_input(answers: Mapping[str, HookResult]) -> Callable[[str, Mapping[str, object]], HookResult | None]:
+def by_input(
+    answers: Mapping[str, HookResult],
+) -> Callable[[str, Mapping[str, object]], HookResult | None]:
     """A handler that answers by the path that a call names."""
 
     def decide(event: str, data: Mapping[str, object]) -> HookResult | None:
@@ -163,7 +185,9 @@ async def test_each_event_of_a_call_that_the_loop_announces_is_heard_once() -> N
     assert turn.worker.inputs == [{"path": "a"}]
 
 
-async def test_each_event_of_a_call_that_the_loop_does_not_announce_is_heard_once() -> None:
+async def test_each_event_of_a_call_that_the_loop_does_not_announce_is_heard_once() -> (
+    None
+):
     async def steps(given: Given) -> None:
         await given.run({"path": "a"})
         await given.run({"path": "b"})
@@ -192,29 +216,42 @@ async def test_a_failed_call_ends_once_whatever_the_loop_says_of_it(event: str) 
         await given.announce({})
         await given.report({}, await given.run({}), event=event)
 
-    assert (await a_turn(steps, worker=Worker(function=fail))).events == [TOOL_PRE, TOOL_ERROR]
+    assert (await a_turn(steps, worker=Worker(function=fail))).events == [
+        TOOL_PRE,
+        TOOL_ERROR,
+    ]
 
 
 async def test_the_loop_s_own_id_of_a_call_is_the_one_of_all_its_events() -> None:
     async def steps(given: Given) -> None:
         await given.announce({}, tool_call_id="call-7", note="own")
         result = await given.run({})
-        await given.hooks.emit("tool:post", {"tool_call_id": "call-7", "result": result.output})
+        await given.hooks.emit(
+            "tool:post", {"tool_call_id": "call-7", "result": result.output}
+        )
         await given.announce({}, tool_call_id=7)
 
     turn = await a_turn(steps)
 
     assert turn.events == [TOOL_PRE, TOOL_POST, TOOL_PRE]
     first, second = turn.recorder.all(TOOL_PRE)
-    assert first["tool_call_id"] == turn.recorder.one(TOOL_POST)["tool_call_id"] == "call-7"
+    assert (
+        first["tool_call_id"]
+        == turn.recorder.one(TOOL_POST)["tool_call_id"]
+        == "call-7"
+    )
     assert first["note"] == "own"
     assert isinstance(second["tool_call_id"], str)
 
 
-async def test_the_end_of_a_call_is_known_by_its_tool_where_the_loop_tells_no_more() -> None:
+async def test_the_end_of_a_call_is_known_by_its_tool_where_the_loop_tells_no_more() -> (
+    None
+):
     async def steps(given: Given) -> None:
         result = await given.run({"path": "a"})
-        await given.hooks.emit("tool:post", {"tool_name": "work", "tool_result": result.output})
+        await given.hooks.emit(
+            "tool:post", {"tool_name": "work", "tool_result": result.output}
+        )
 
     assert (await a_turn(steps)).events == [TOOL_PRE, TOOL_POST]
 
@@ -225,12 +262,23 @@ async def test_an_end_that_nobody_told_is_told() -> None:
         await given.report({"path": "b"}, await given.run({"path": "b"}))
         await given.run({"path": "c"})
         await given.report({"path": "d"}, "of another input")
-        await given.hooks.emit("tool:post", {"tool_name": "other", "tool_result": "of another tool"})
+        await given.hooks.emit(
+            "tool:post", {"tool_name": "other", "tool_result": "of another tool"}
+        )
         await given.hooks.emit("tool:post", {})
 
     turn = await a_turn(steps)
 
-    assert turn.events == [TOOL_POST, TOOL_PRE, TOOL_POST, TOOL_PRE, TOOL_POST, TOOL_POST, TOOL_POST, TOOL_POST]
+    assert turn.events == [
+        TOOL_POST,
+        TOOL_PRE,
+        TOOL_POST,
+        TOOL_PRE,
+        TOOL_POST,
+        TOOL_POST,
+        TOOL_POST,
+        TOOL_POST,
+    ]
 
 
 async def test_a_call_that_was_cancelled_before_it_ran_ends_as_the_loop_says() -> None:
@@ -239,7 +287,11 @@ async def test_a_call_that_was_cancelled_before_it_ran_ends_as_the_loop_says() -
     recorder = Recorder()
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         given = Given(tools, hooks, context)
         await sessions[0].request_cancel()
@@ -271,11 +323,19 @@ async def test_events_of_the_provider_are_heard_once() -> None:
     recorder = Recorder()
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         await hooks.emit("provider:request", {"provider": "scripted", "messages": []})
-        response = await providers["scripted"].complete(ChatRequest(messages=[Message(role="user", content="go")]))
-        await hooks.emit("provider:response", {"provider": "scripted", "response": response})
+        response = await providers["scripted"].complete(
+            ChatRequest(messages=[Message(role="user", content="go")])
+        )
+        await hooks.emit(
+            "provider:response", {"provider": "scripted", "response": response}
+        )
         return response.text
 
     async with build_session("Hi.", loop=PlainLoop(run)) as session:
@@ -285,10 +345,14 @@ async def test_events_of_the_provider_are_heard_once() -> None:
     assert recorder.names == ["provider:request", "provider:response"]
 
 
-async def test_what_the_loop_says_of_a_call_that_it_cannot_make_is_heard_as_it_is() -> None:
+async def test_what_the_loop_says_of_a_call_that_it_cannot_make_is_heard_as_it_is() -> (
+    None
+):
     async def steps(given: Given) -> None:
         await given.announce({}, name="missing")
-        await given.hooks.emit("tool:pre", {"tool_name": "work", "tool_input": "no object"})
+        await given.hooks.emit(
+            "tool:pre", {"tool_name": "work", "tool_input": "no object"}
+        )
         await given.hooks.emit("tool:pre", {})
         await given.hooks.emit("loop:own", {"x": 1})
 
@@ -302,7 +366,11 @@ async def test_without_handlers_nothing_is_decided_and_all_runs() -> None:
     worker, results = Worker(), list[ToolResult]()
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         emission = await hooks.emit("tool:pre", {"tool_name": "work", "tool_input": {}})
         results.append(await tools["work"].execute(Given.input_of(emission)))
@@ -322,7 +390,11 @@ async def test_without_handlers_nothing_is_decided_and_all_runs() -> None:
 async def test_a_denial_is_told_to_the_loop() -> None:
     async def steps(given: Given) -> None:
         before = await given.whole({})
-        assert (before.action, before.reason, before.decided_by) == ("deny", "policy", "guard-0")
+        assert (before.action, before.reason, before.decided_by) == (
+            "deny",
+            "policy",
+            "guard-0",
+        )
 
     turn = await a_turn(steps, always(HookResult.deny("policy")))
 
@@ -366,7 +438,9 @@ async def test_a_denial_holds_when_its_handler_is_gone() -> None:
     assert turn.worker.inputs == []
 
 
-async def test_a_loop_that_announces_one_call_and_runs_another_has_the_other_judged() -> None:
+async def test_a_loop_that_announces_one_call_and_runs_another_has_the_other_judged() -> (
+    None
+):
     async def steps(given: Given) -> None:
         await given.announce({"path": "good"})
         await given.run({"path": "bad"})
@@ -449,7 +523,11 @@ async def test_an_announcement_ends_with_its_turn() -> None:
     guard = Sentry()
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         if prompt == "announce":
             await hooks.emit("tool:pre", {"tool_name": "work", "tool_input": {}})
@@ -483,9 +561,17 @@ async def test_a_handler_that_changes_the_input_in_place_denies_the_call() -> No
     assert turn.worker.inputs == []
 
 
-async def test_arguments_that_do_not_fit_are_denied_and_nobody_is_asked_about_them() -> None:
+async def test_arguments_that_do_not_fit_are_denied_and_nobody_is_asked_about_them() -> (
+    None
+):
     person = Person()
-    worker = Worker(input_schema={"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]})
+    worker = Worker(
+        input_schema={
+            "type": "object",
+            "properties": {"x": {"type": "number"}},
+            "required": ["x"],
+        }
+    )
 
     async def steps(given: Given) -> None:
         before = await given.announce({"x": "one"})
@@ -505,14 +591,19 @@ async def test_arguments_that_do_not_fit_are_denied_and_nobody_is_asked_about_th
 
 
 @pytest.mark.parametrize("passes_the_change", [True, False])
-async def test_what_a_handler_changed_is_what_runs_and_handlers_are_asked_once(passes_the_change: bool) -> None:
+async def test_what_a_handler_changed_is_what_runs_and_handlers_are_asked_once(
+    passes_the_change: bool,
+) -> None:
     guard = Sentry([HookResult.modify({"tool_input": {"path": "b"}})])
 
     async def steps(given: Given) -> None:
         before = await given.announce({"path": "a"})
         assert before.action == "modify"
         await given.report(
-            {"path": "a"}, await given.run(given.input_of(before) if passes_the_change else {"path": "a"})
+            {"path": "a"},
+            await given.run(
+                given.input_of(before) if passes_the_change else {"path": "a"}
+            ),
         )
 
     turn = await a_turn(steps, guard)
@@ -559,7 +650,9 @@ async def test_a_change_that_does_not_fit_is_a_denial_before_and_when_run() -> N
     turn = await a_turn(steps, Sentry([HookResult.modify({"tool_input": "no object"})]))
 
     (text,) = turn.given.texts
-    assert text.endswith("DecisionError: modify of tool:pre, tool_input: expected an object, got str")
+    assert text.endswith(
+        "DecisionError: modify of tool:pre, tool_input: expected an object, got str"
+    )
     assert turn.worker.inputs == []
 
 
@@ -588,7 +681,9 @@ async def test_a_person_is_asked_once(obeys: bool, reply: str, runs: int) -> Non
 
 async def test_carrying_an_announcement_out_again_does_nothing() -> None:
     person, screen = Person(), Screen()
-    told = attrs.evolve(HookResult.modify({"tool_input": {"path": "b"}}), user_message="Changed.")
+    told = attrs.evolve(
+        HookResult.modify({"tool_input": {"path": "b"}}), user_message="Changed."
+    )
 
     async def steps(given: Given) -> None:
         before = await given.announce({"path": "a"})
@@ -617,7 +712,9 @@ async def test_what_a_loop_decides_by_itself_is_carried_out_as_ever() -> None:
 
 
 @pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST])
-async def test_a_lasting_injection_is_stored_once_and_the_loop_need_not_add_it(event: str) -> None:
+async def test_a_lasting_injection_is_stored_once_and_the_loop_need_not_add_it(
+    event: str,
+) -> None:
     emissions: list[Emission] = []
 
     async def steps(given: Given) -> None:
@@ -633,39 +730,59 @@ async def test_a_lasting_injection_is_stored_once_and_the_loop_need_not_add_it(e
 
 
 @pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST])
-async def test_an_injection_for_the_next_request_is_told_to_the_loop_once(event: str) -> None:
+async def test_an_injection_for_the_next_request_is_told_to_the_loop_once(
+    event: str,
+) -> None:
     emissions: list[Emission] = []
 
     async def steps(given: Given) -> None:
         emissions.append(await given.announce({}))
         emissions.append(await given.report({}, await given.run({})))
 
-    turn = await a_turn(steps, always(HookResult.inject("Mind the gap", ephemeral=True)), event=event)
+    turn = await a_turn(
+        steps, always(HookResult.inject("Mind the gap", ephemeral=True)), event=event
+    )
 
-    told = [injection.content for emission in emissions for injection in emission.injections]
+    told = [
+        injection.content for emission in emissions for injection in emission.injections
+    ]
     assert told == ["Mind the gap"]
     assert mounted_context(turn.session.coordinator).messages == []
 
 
-async def test_an_injection_over_the_limit_is_truncated_in_the_call_that_it_was_announced_with() -> None:
+async def test_an_injection_over_the_limit_is_truncated_in_the_call_that_it_was_announced_with() -> (
+    None
+):
     async def steps(given: Given) -> None:
         before = await given.whole({})
         assert not before.denied
 
-    turn = await a_turn(steps, always(HookResult.inject("x" * 11)), injection_size_limit=10)
+    turn = await a_turn(
+        steps, always(HookResult.inject("x" * 11)), injection_size_limit=10
+    )
 
     assert turn.worker.inputs == [{}]
-    assert "x" * 10 in [message["content"] for message in mounted_context(turn.session.coordinator).messages]
+    assert "x" * 10 in [
+        message["content"]
+        for message in mounted_context(turn.session.coordinator).messages
+    ]
 
 
-async def test_a_result_that_handlers_withhold_or_change_is_what_the_loop_gets() -> None:
+async def test_a_result_that_handlers_withhold_or_change_is_what_the_loop_gets() -> (
+    None
+):
     async def steps(given: Given) -> None:
         withheld = await given.report({}, await given.run({}))
         assert (withheld.action, withheld.reason) == ("deny", "secret")
         changed = await given.report({}, await given.run({}))
         assert changed.data["tool_result"] is given.results[1]
 
-    guard = Sentry([HookResult.deny("secret"), HookResult.modify({"result": ToolResult(output="redacted")})])
+    guard = Sentry(
+        [
+            HookResult.deny("secret"),
+            HookResult.modify({"result": ToolResult(output="redacted")}),
+        ]
+    )
     turn = await a_turn(steps, guard, event=TOOL_POST)
 
     assert turn.given.texts == ["Error: Withheld by guard-0: secret", "redacted"]
@@ -688,12 +805,16 @@ class CoordinatorLoop:
         coordinator: ModuleCoordinator,
     ) -> str:
         own = coordinator.hooks
-        unregister = own.register("loop:own", lambda event, data: HookResult.deny("heard"))
+        unregister = own.register(
+            "loop:own", lambda event, data: HookResult.deny("heard")
+        )
         assert (await hooks.emit("loop:own", {})).denied
         unregister()
         assert not hooks.has_handlers("loop:own")
         data: dict[str, object] = {"tool_name": "work", "tool_input": {}}
-        before = await coordinator.process_hook_result(await own.emit("tool:pre", data), "tool:pre", "work")
+        before = await coordinator.process_hook_result(
+            await own.emit("tool:pre", data), "tool:pre", "work"
+        )
         if before.denied:
             return str(before.reason)
         result = await tools["work"].execute({})
@@ -705,7 +826,9 @@ class CoordinatorLoop:
 async def test_a_loop_may_use_the_coordinator_s_hooks_all_the_same() -> None:
     recorder, person, worker = Recorder(), Person(), Worker()
 
-    async with build_session(loop=CoordinatorLoop(), tools=[worker], approval=person) as session:
+    async with build_session(
+        loop=CoordinatorLoop(), tools=[worker], approval=person
+    ) as session:
         coordinator = session.coordinator
         registry = coordinator.hooks
         registry.register("tool:*", recorder.hear)
@@ -720,7 +843,11 @@ async def test_a_loop_may_use_the_coordinator_s_hooks_all_the_same() -> None:
 
 async def test_the_coordinator_has_its_own_hooks_again_when_such_a_loop_fails() -> None:
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         raise ValueError("broken")
 
@@ -732,7 +859,9 @@ async def test_the_coordinator_has_its_own_hooks_again_when_such_a_loop_fails() 
         assert session.coordinator.hooks is registry
 
 
-async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged_once() -> None:
+async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged_once() -> (
+    None
+):
     class Direct(Loop):
         async def run(self, turn: SdkTurn) -> str:
             return (await turn.tools["work"].execute({})).get_serialized_output()
@@ -751,7 +880,10 @@ def test_each_result_of_calls_to_one_tool_belongs_to_its_own_input() -> None:
         made = ToolCall(id=f"c{number}", name="work", arguments={"x": number})
         calls.end(made, (made.arguments,), ToolResult(output=number))
 
-    second, first = calls.take_result("work", {"x": 2}), calls.take_result("work", {"x": 1})
+    second, first = (
+        calls.take_result("work", {"x": 2}),
+        calls.take_result("work", {"x": 1}),
+    )
     assert second is not None
     assert first is not None
     assert (second.output, first.output) == (2, 1)

@@ -11,7 +11,12 @@ import pytest
 from amplifier import AmplifierSession
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.errors import TurnCancelled
-from amplifier_sdk.events import PROMPT_SUBMIT, PROVIDER_TOOL_SEQUENCE_REPAIRED, TOOL_POST, TOOL_PRE
+from amplifier_sdk.events import (
+    PROMPT_SUBMIT,
+    PROVIDER_TOOL_SEQUENCE_REPAIRED,
+    TOOL_POST,
+    TOOL_PRE,
+)
 from amplifier_sdk.history import Repair, diagnose, tool_message
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops import Loop, Turn
@@ -42,7 +47,9 @@ TWO: JSONValue = [{"type": "text", "text": "two"}]
 def asking(*ids: str) -> MessageDict:
     return {
         "role": "assistant",
-        "content": [{"type": "tool_call", "id": id, "name": "work", "input": {}} for id in ids],
+        "content": [
+            {"type": "tool_call", "id": id, "name": "work", "input": {}} for id in ids
+        ],
     }
 
 
@@ -95,22 +102,36 @@ def problems(recorder: Recorder) -> list[object]:
     return [finding["problem"] for finding in found]
 
 
-async def test_what_a_crash_left_open_is_closed_before_the_model_is_asked(reports: Reports) -> None:
+async def test_what_a_crash_left_open_is_closed_before_the_model_is_asked(
+    reports: Reports,
+) -> None:
     context = Restored(GO, asking("a", "b"), tool_message("b", "work", "done"))
     provider = ScriptedProvider("end")
 
-    recorder = await run(build_session(provider=provider, context=context, is_resumed=True))
+    recorder = await run(
+        build_session(provider=provider, context=context, is_resumed=True)
+    )
 
     (request,) = provider.requests
-    assert [message.tool_call_id for message in request.messages] == [None, None, "a", "b", None]
+    assert [message.tool_call_id for message in request.messages] == [
+        None,
+        None,
+        "a",
+        "b",
+        None,
+    ]
     assert diagnose(context.messages) == ()
     assert context.messages[2]["metadata"] == {"synthesized": True}
-    assert recorder.names.index("session:resume") < recorder.names.index(PROVIDER_TOOL_SEQUENCE_REPAIRED)
+    assert recorder.names.index("session:resume") < recorder.names.index(
+        PROVIDER_TOOL_SEQUENCE_REPAIRED
+    )
     told = recorder.one(PROVIDER_TOOL_SEQUENCE_REPAIRED)
     assert (told["provider"], told["repair_count"], told["stored"]) == (None, 1, True)
     assert problems(recorder) == ["unanswered_call"]
     (logged,) = [entry for entry in reports if entry["event"] == "history.repaired"]
-    assert logged["findings"] == ["Message 1: A call has no result (work 'a'); a result that says so is put after it"]
+    assert logged["findings"] == [
+        "Message 1: A call has no result (work 'a'); a result that says so is put after it"
+    ]
 
 
 async def test_a_context_that_takes_repairs_is_told_what_was_wrong() -> None:
@@ -133,7 +154,9 @@ async def test_a_repair_that_a_context_does_not_take_is_told_as_such() -> None:
 async def test_a_sound_history_is_left_alone() -> None:
     context = Restored(GO, asking("a"), tool_message("a", "work", "done"))
 
-    recorder = await run(build_session("end", "end", context=context, is_resumed=True), prompts=2)
+    recorder = await run(
+        build_session("end", "end", context=context, is_resumed=True), prompts=2
+    )
 
     assert recorder.get_events(PROVIDER_TOOL_SEQUENCE_REPAIRED) == []
     assert context.given == []
@@ -141,11 +164,15 @@ async def test_a_sound_history_is_left_alone() -> None:
 
 async def test_what_a_handler_of_the_repair_injects_is_stored() -> None:
     session = build_session("end", context=Restored(GO, asking("a")))
-    session.coordinator.hooks.register(PROVIDER_TOOL_SEQUENCE_REPAIRED, Sentry([HookResult.inject("it was mended")]))
+    session.coordinator.hooks.register(
+        PROVIDER_TOOL_SEQUENCE_REPAIRED, Sentry([HookResult.inject("it was mended")])
+    )
 
     await run(session)
 
-    assert [m["content"] for m in mounted_context(session.coordinator).messages][3:5] == ["it was mended", "again"]
+    assert [m["content"] for m in mounted_context(session.coordinator).messages][
+        3:5
+    ] == ["it was mended", "again"]
 
 
 async def test_what_an_application_breaks_between_two_turns_is_mended() -> None:
@@ -157,13 +184,24 @@ async def test_what_an_application_breaks_between_two_turns_is_mended() -> None:
         await context.add_message(tool_message("nobody's", "work", "done"))
         await session.execute("second")
 
-    assert [message["content"] for message in context.messages] == ["first", ONE, "second", TWO]
+    assert [message["content"] for message in context.messages] == [
+        "first",
+        ONE,
+        "second",
+        TWO,
+    ]
     assert problems(recorder) == ["orphan_result"]
 
 
-async def test_a_loop_that_leaves_a_call_open_leaves_it_closed_to_the_next_turn() -> None:
+async def test_a_loop_that_leaves_a_call_open_leaves_it_closed_to_the_next_turn() -> (
+    None
+):
     async def leave(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         await context.add_message({"role": "user", "content": prompt})
         await context.add_message(asking(prompt))
@@ -228,7 +266,9 @@ class CountedContext(MemoryContext):
 
 
 @pytest.mark.parametrize("earlier", [10, 1000])
-async def test_a_turn_after_a_turn_reads_no_more_than_the_last_message_of_the_history(earlier: int) -> None:
+async def test_a_turn_after_a_turn_reads_no_more_than_the_last_message_of_the_history(
+    earlier: int,
+) -> None:
     context = CountedContext([GO, {"role": "assistant", "content": "well"}] * earlier)
     session = build_session("one", "two", context=context)
     async with session:
@@ -243,14 +283,20 @@ async def test_a_turn_after_a_turn_reads_no_more_than_the_last_message_of_the_hi
 
 
 def roles(session: AmplifierSession) -> list[object]:
-    return [message["role"] for message in mounted_context(session.coordinator).messages]
+    return [
+        message["role"] for message in mounted_context(session.coordinator).messages
+    ]
 
 
 @pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST])
 async def test_what_is_injected_at_a_call_stands_behind_the_results(event: str) -> None:
-    provider = ScriptedProvider(calling(call("work", id="a"), call("work", id="b")), "end")
+    provider = ScriptedProvider(
+        calling(call("work", id="a"), call("work", id="b")), "end"
+    )
     session = build_session(provider=provider, tools=[Worker()])
-    session.coordinator.hooks.register(event, Sentry([HookResult.inject("one"), HookResult.inject("two")]))
+    session.coordinator.hooks.register(
+        event, Sentry([HookResult.inject("one"), HookResult.inject("two")])
+    )
 
     await run(session)
 
@@ -263,15 +309,22 @@ async def test_what_is_injected_at_a_call_stands_behind_the_results(event: str) 
 
 async def test_what_is_injected_elsewhere_is_stored_at_once() -> None:
     session = build_session("end")
-    session.coordinator.hooks.register(PROMPT_SUBMIT, Sentry([HookResult.inject("first of all")]))
+    session.coordinator.hooks.register(
+        PROMPT_SUBMIT, Sentry([HookResult.inject("first of all")])
+    )
 
     await run(session)
 
     assert roles(session) == ["system", "user", "assistant"]
 
 
-async def test_what_is_injected_in_a_turn_that_is_cancelled_is_stored_behind_the_closed_calls() -> None:
-    session = build_session(calling(call("work", id="a"), call("work", id="b")), tools=[Worker(exclusive=True)])
+async def test_what_is_injected_in_a_turn_that_is_cancelled_is_stored_behind_the_closed_calls() -> (
+    None
+):
+    session = build_session(
+        calling(call("work", id="a"), call("work", id="b")),
+        tools=[Worker(exclusive=True)],
+    )
 
     async def stop(event: str, data: dict[str, object]) -> HookResult:
         await session.cancel(immediate=True)
@@ -286,34 +339,55 @@ async def test_what_is_injected_in_a_turn_that_is_cancelled_is_stored_behind_the
 
     messages = mounted_context(session.coordinator).messages
     assert diagnose(messages) == ()
-    assert [message["role"] for message in messages][:4] == ["user", "assistant", "tool", "tool"]
+    assert [message["role"] for message in messages][:4] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
     assert messages[4]["content"] == "before"
 
 
-async def test_a_loop_that_asks_its_provider_itself_finds_what_was_injected_in_its_next_request() -> None:
+async def test_a_loop_that_asks_its_provider_itself_finds_what_was_injected_in_its_next_request() -> (
+    None
+):
     seen: list[list[object]] = []
 
     async def by_hand(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         await context.add_message({"role": "user", "content": prompt})
         await context.add_message(asking("a"))
         await tools["work"].execute({})
         await context.add_message(tool_message("a", "work", "done"))
-        seen.append([message["role"] for message in await context.get_messages_for_request()])
+        seen.append(
+            [message["role"] for message in await context.get_messages_for_request()]
+        )
         return "end"
 
     session = build_session(loop=PlainLoop(by_hand), tools=[Worker()])
-    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("mind the gap")]))
+    session.coordinator.hooks.register(
+        TOOL_POST, Sentry([HookResult.inject("mind the gap")])
+    )
 
     await run(session)
 
     assert seen == [["user", "assistant", "tool", "system"]]
 
 
-async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_ends() -> None:
+async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_ends() -> (
+    None
+):
     async def by_hand(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         await context.add_message(asking("a"))
         await tools["work"].execute({})
@@ -321,14 +395,18 @@ async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_e
         return "end"
 
     session = build_session(loop=PlainLoop(by_hand), tools=[Worker()])
-    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("mind the gap")]))
+    session.coordinator.hooks.register(
+        TOOL_POST, Sentry([HookResult.inject("mind the gap")])
+    )
 
     await run(session)
 
     assert roles(session) == ["assistant", "tool", "system"]
 
 
-async def test_what_is_injected_at_a_call_is_stored_by_a_loop_that_asks_no_more() -> None:
+async def test_what_is_injected_at_a_call_is_stored_by_a_loop_that_asks_no_more() -> (
+    None
+):
     class Once(Loop):
         """Asks once, and ends when the calls are run."""
 
@@ -338,7 +416,9 @@ async def test_what_is_injected_at_a_call_is_stored_by_a_loop_that_asks_no_more(
             return "end"
 
     session = build_session(calling(call("work")), loop=Once(), tools=[Worker()])
-    session.coordinator.hooks.register(TOOL_POST, Sentry([HookResult.inject("mind the gap")]))
+    session.coordinator.hooks.register(
+        TOOL_POST, Sentry([HookResult.inject("mind the gap")])
+    )
 
     await run(session)
 
@@ -349,7 +429,11 @@ async def test_a_loop_written_by_hand_has_the_whole_context() -> None:
     seen: list[object] = []
 
     async def by_hand(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         seen.append(isinstance(context, ContextManager))
         await context.clear()

@@ -15,7 +15,16 @@ from hypothesis import strategies as st
 from amplifier import HookRegistry
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_POST, TOOL_PRE, PromptSubmit
 from amplifier_sdk.results import HookResult
-from tests.doubles import Listener, Recorder, ScriptedProvider, Sentry, Worker, build_session, call, calling
+from tests.doubles import (
+    Listener,
+    Recorder,
+    ScriptedProvider,
+    Sentry,
+    Worker,
+    build_session,
+    call,
+    calling,
+)
 
 Reports = list[MutableMapping[str, object]]
 
@@ -27,7 +36,9 @@ def noting(order: list[str], name: str) -> object:
     return hear
 
 
-async def test_handlers_run_by_priority_and_then_in_the_order_of_their_registration() -> None:
+async def test_handlers_run_by_priority_and_then_in_the_order_of_their_registration() -> (
+    None
+):
     hooks, order = HookRegistry(), list[str]()
     for name, priority in (("late", 10), ("a", 0), ("early", -5), ("b", 0)):
         hooks.register("x", lambda event, data, name=name: order.append(name), priority)  # type: ignore[misc]
@@ -43,7 +54,10 @@ def test_the_listing_is_in_the_order_of_the_run(priorities: list[int]) -> None:
     for number, priority in enumerate(priorities):
         hooks.register("x", lambda event, data: None, priority, f"h{number}")
 
-    expected = [f"h{number}" for number in sorted(range(len(priorities)), key=lambda n: (priorities[n], n))]
+    expected = [
+        f"h{number}"
+        for number in sorted(range(len(priorities)), key=lambda n: (priorities[n], n))
+    ]
     assert hooks.list_handlers("x") == hooks.list_handlers("x") == {"x": expected}
     assert hooks.list_handlers() == ({"x": expected} if expected else {})
 
@@ -73,9 +87,16 @@ def test_what_cannot_be_called_is_no_handler() -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "event", "heard"),
-    [("*", "tool:pre", True), ("tool:*", "tool:pre", True), ("tool:*", "prompt:submit", False), ("x", "xy", False)],
+    [
+        ("*", "tool:pre", True),
+        ("tool:*", "tool:pre", True),
+        ("tool:*", "prompt:submit", False),
+        ("x", "xy", False),
+    ],
 )
-async def test_a_pattern_hears_every_event_that_fits(pattern: str, event: str, heard: bool) -> None:
+async def test_a_pattern_hears_every_event_that_fits(
+    pattern: str, event: str, heard: bool
+) -> None:
     hooks = HookRegistry()
     sentry = Sentry()
     hooks.register(pattern, sentry)
@@ -86,12 +107,17 @@ async def test_a_pattern_hears_every_event_that_fits(pattern: str, event: str, h
     assert bool(sentry.seen) is heard
 
 
-@given(st.text(string.ascii_lowercase + ":*?[]!", max_size=8), st.text(string.ascii_lowercase + ":", max_size=8))
+@given(
+    st.text(string.ascii_lowercase + ":*?[]!", max_size=8),
+    st.text(string.ascii_lowercase + ":", max_size=8),
+)
 def test_a_pattern_is_a_glob_or_the_name_itself(pattern: str, event: str) -> None:
     hooks = HookRegistry()
     hooks.register(pattern, lambda name, data: None)
 
-    assert hooks.has_handlers(event) is (pattern == event or fnmatchcase(event, pattern))
+    assert hooks.has_handlers(event) is (
+        pattern == event or fnmatchcase(event, pattern)
+    )
 
 
 async def test_registering_during_an_event_counts_from_the_next_one() -> None:
@@ -147,7 +173,9 @@ async def test_an_event_that_nobody_hears_comes_back_as_it_was() -> None:
     assert (await hooks.emit("x", None)).data == {}
 
 
-async def test_an_event_carries_the_defaults_and_the_time_and_explicit_data_win() -> None:
+async def test_an_event_carries_the_defaults_and_the_time_and_explicit_data_win() -> (
+    None
+):
     hooks = HookRegistry()
     hooks.set_default_fields(session_id="s", parent_id="p")
     recorder = Recorder.of(hooks)
@@ -161,7 +189,11 @@ async def test_an_event_carries_the_defaults_and_the_time_and_explicit_data_win(
     assert (first["session_id"], first["parent_id"], first["a"]) == ("s", "mine", 1)
     assert (second["session_id"], second["parent_id"]) == ("s", "p")
     for data in (first, second):
-        assert before - timedelta(milliseconds=1) <= datetime.fromisoformat(str(data["timestamp"])) <= after
+        assert (
+            before - timedelta(milliseconds=1)
+            <= datetime.fromisoformat(str(data["timestamp"]))
+            <= after
+        )
 
 
 async def test_each_handler_has_its_own_dict_and_the_values_themselves() -> None:
@@ -177,25 +209,50 @@ async def test_each_handler_has_its_own_dict_and_the_values_themselves() -> None
     emission = await hooks.emit("x", {"value": value})
 
     assert first.seen[0] is not second.seen[0]
-    assert first.seen[0]["value"] is second.seen[0]["value"] is emission.data["value"] is value
+    assert (
+        first.seen[0]["value"]
+        is second.seen[0]["value"]
+        is emission.data["value"]
+        is value
+    )
 
 
-async def test_every_event_of_a_turn_names_its_session_turn_step_and_iteration() -> None:
-    session = build_session(calling(call("work")), "done", tools=[Worker()], session_id="s", parent_id="p")
+async def test_every_event_of_a_turn_names_its_session_turn_step_and_iteration() -> (
+    None
+):
+    session = build_session(
+        calling(call("work")), "done", tools=[Worker()], session_id="s", parent_id="p"
+    )
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
         await session.execute("go")
         await session.cancel()
 
-    in_turn = [(name, data) for name, data in recorder.events if name not in ("session:fork", "session:end")]
+    in_turn = [
+        (name, data)
+        for name, data in recorder.events
+        if name not in ("session:fork", "session:end")
+    ]
     in_turn = [(name, data) for name, data in in_turn if not name.startswith("cancel")]
     assert {data["session_id"] for _, data in in_turn} == {"s"}
     assert {data["parent_id"] for _, data in in_turn} == {"p"}
     assert len({data["turn_id"] for _, data in in_turn}) == 1
-    (turn_span,) = {data["span_id"] for name, data in in_turn if name.startswith(("prompt", "session"))}
-    steps = [data for name, data in in_turn if name in ("provider:request", "tool:pre", "tool:post")]
+    (turn_span,) = {
+        data["span_id"]
+        for name, data in in_turn
+        if name.startswith(("prompt", "session"))
+    }
+    steps = [
+        data
+        for name, data in in_turn
+        if name in ("provider:request", "tool:pre", "tool:post")
+    ]
     assert all(data["parent_span_id"] == turn_span for data in steps)
-    assert [(name, data["iteration"]) for name, data in in_turn if name in ("provider:request", "tool:pre")] == [
+    assert [
+        (name, data["iteration"])
+        for name, data in in_turn
+        if name in ("provider:request", "tool:pre")
+    ] == [
         ("provider:request", 0),
         ("tool:pre", 0),
         ("provider:request", 1),
@@ -212,7 +269,12 @@ async def test_a_child_turn_inside_a_tool_is_a_turn_of_its_own_below_the_call() 
     async def delegate(input: object) -> object:
         return await child.execute("sub")
 
-    session = build_session(calling(call("work")), "done", tools=[Worker(function=delegate)], session_id="parent")
+    session = build_session(
+        calling(call("work")),
+        "done",
+        tools=[Worker(function=delegate)],
+        session_id="parent",
+    )
     recorder = Recorder.of(session.coordinator.hooks)
     async with child, session:
         await session.execute("go")
@@ -223,7 +285,9 @@ async def test_a_child_turn_inside_a_tool_is_a_turn_of_its_own_below_the_call() 
     assert (inner["session_id"], outer["session_id"]) == ("child", "parent")
 
 
-async def test_an_event_that_names_another_session_takes_no_ids_of_the_running_step() -> None:
+async def test_an_event_that_names_another_session_takes_no_ids_of_the_running_step() -> (
+    None
+):
     hooks = HookRegistry()
     hooks.set_default_fields(session_id="elsewhere")
     recorder = Recorder.of(hooks)
@@ -232,13 +296,17 @@ async def test_an_event_that_names_another_session_takes_no_ids_of_the_running_s
         await hooks.emit("x", {})
         return "done"
 
-    async with build_session(calling(call("work")), "done", tools=[Worker(function=emit)]) as session:
+    async with build_session(
+        calling(call("work")), "done", tools=[Worker(function=emit)]
+    ) as session:
         await session.execute("go")
 
     assert set(recorder.one("x")) == {"session_id", "timestamp"}
 
 
-async def test_an_observer_that_fails_is_skipped_and_reported_once(reports: Reports) -> None:
+async def test_an_observer_that_fails_is_skipped_and_reported_once(
+    reports: Reports,
+) -> None:
     hooks = HookRegistry()
     order: list[str] = []
 
@@ -257,7 +325,9 @@ async def test_an_observer_that_fails_is_skipped_and_reported_once(reports: Repo
         assert (await hooks.emit("x", {})).action == "continue"
 
     assert order == ["last", "last"]
-    assert [(report["event"], report["handler"], report["hook_event"]) for report in reports] == [
+    assert [
+        (report["event"], report["handler"], report["hook_event"]) for report in reports
+    ] == [
         ("hook.failed", "broken", "x"),
         ("hook.failed", "leaves", "x"),
         ("hook.failed", "nonsense", "x"),
@@ -288,7 +358,9 @@ async def test_an_observer_without_a_deadline_ends_with_its_caller() -> None:
     assert listener.cancelled
 
 
-async def test_collecting_asks_each_handler_and_keeps_the_data_of_the_answers(reports: Reports) -> None:
+async def test_collecting_asks_each_handler_and_keeps_the_data_of_the_answers(
+    reports: Reports,
+) -> None:
     hooks = HookRegistry()
 
     def broken(event: str, data: dict[str, object]) -> None:
@@ -331,7 +403,10 @@ async def test_a_registry_on_its_own_has_a_host_of_its_own() -> None:
 
 
 async def test_what_a_provider_is_sent_does_not_depend_on_who_listens() -> None:
-    first, second = ScriptedProvider(calling(call("work")), "x"), ScriptedProvider(calling(call("work")), "x")
+    first, second = (
+        ScriptedProvider(calling(call("work")), "x"),
+        ScriptedProvider(calling(call("work")), "x"),
+    )
     async with build_session(provider=first, tools=[Worker()]) as session:
         await session.execute("go")
     observed = build_session(provider=second, tools=[Worker()])

@@ -17,7 +17,16 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.redaction import REDACTOR
 from amplifier_sdk.results import HookResult
-from tests.doubles import MemoryContext, MemoryJournal, Mount, Recorder, Worker, answer, call, calling
+from tests.doubles import (
+    MemoryContext,
+    MemoryJournal,
+    Mount,
+    Recorder,
+    Worker,
+    answer,
+    call,
+    calling,
+)
 from tests.kernel.families import family, fresh
 
 
@@ -47,7 +56,10 @@ async def by_request(request: ChatRequest) -> ChatResponse:
     if "tool" not in roles:
         if texts[-1] == "go":
             return calling(call("delegate", {"agent": "self", "instruction": "child"}))
-        return calling(call("work"), call("delegate", {"agent": "self", "instruction": "child"}, id="d"))
+        return calling(
+            call("work"),
+            call("delegate", {"agent": "self", "instruction": "child"}, id="d"),
+        )
     return answer("end")
 
 
@@ -55,9 +67,15 @@ async def by_request(request: ChatRequest) -> ChatResponse:
 
 
 @pytest.mark.parametrize("when", ["before it is opened", "while it is open"])
-async def test_a_guard_of_the_application_decides_for_every_descendant(when: str) -> None:
+async def test_a_guard_of_the_application_decides_for_every_descendant(
+    when: str,
+) -> None:
     worker = Worker()
-    made = family(*[by_request] * 20, tools={"tool-work": fresh(lambda: worker)}, limits={"delegation_depth": 2})
+    made = family(
+        *[by_request] * 20,
+        tools={"tool-work": fresh(lambda: worker)},
+        limits={"delegation_depth": 2},
+    )
     asked: list[tuple[object, object]] = []
 
     def guard(event: str, data: dict[str, object]) -> HookResult | None:
@@ -92,7 +110,9 @@ async def test_a_child_has_the_guards_that_its_parent_has_now(way: str) -> None:
                 await fork.execute("x")
             elif way == "spawn" or not made.names("session:end", "c1"):
                 await session.spawn(
-                    agent_name="helper", instruction="x", sub_session_id="c1" if way == "resume" else None
+                    agent_name="helper",
+                    instruction="x",
+                    sub_session_id="c1" if way == "resume" else None,
                 )
             else:
                 await session.resume(sub_session_id="c1", instruction="x")
@@ -101,14 +121,22 @@ async def test_a_child_has_the_guards_that_its_parent_has_now(way: str) -> None:
         assert len(worker.inputs) == 1
         unregister = session.coordinator.hooks.register("tool:pre", deny, name="guard")
         await run()
-        assert len(worker.inputs) == 1, "a guard that came later guards those that are open"
+        assert len(worker.inputs) == 1, (
+            "a guard that came later guards those that are open"
+        )
         unregister()
         await run()
-        assert len(worker.inputs) == 2, "and what is taken back is taken back everywhere"
+        assert len(worker.inputs) == 2, (
+            "and what is taken back is taken back everywhere"
+        )
 
 
 async def test_an_observer_of_the_application_hears_every_descendant_once() -> None:
-    made = family(*[by_request] * 20, tools={"tool-work": fresh(Worker)}, limits={"delegation_depth": 2})
+    made = family(
+        *[by_request] * 20,
+        tools={"tool-work": fresh(Worker)},
+        limits={"delegation_depth": 2},
+    )
     recorder = Recorder.of(made.session.coordinator.hooks, "session:end")
     alone = Recorder()
     made.session.coordinator.hooks.register("session:end", alone.hear, inherited=False)
@@ -117,7 +145,9 @@ async def test_an_observer_of_the_application_hears_every_descendant_once() -> N
 
     ended = [data["session_id"] for data in recorder.all("session:end")]
     assert len(ended) == len(set(ended)) == 3
-    assert [data["session_id"] for data in alone.all("session:end")] == [session.session_id]
+    assert [data["session_id"] for data in alone.all("session:end")] == [
+        session.session_id
+    ]
 
 
 Hear = Callable[[Coordinator], None]
@@ -141,15 +171,21 @@ class Listening(MemoryContext):
 def module_that_listens(moment: str, listen: Hear) -> tuple[Mount, Mount, Mount]:
     """Make a hook, a tool and a context of which one registers a handler, at a moment of its session's life."""
 
-    async def mount_hook(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+    async def mount_hook(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> None:
         if moment == "mount":
             listen(coordinator)
         elif moment == "handler":
-            coordinator.hooks.register("prompt:submit", lambda *_: listen(coordinator), decides=True)
+            coordinator.hooks.register(
+                "prompt:submit", lambda *_: listen(coordinator), decides=True
+            )
         elif moment == "start":
             coordinator.hooks.register("session:start", lambda *_: listen(coordinator))
 
-    async def mount_tool(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount_tool(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         async def work(input: JSONObject) -> str:
             if moment == "tool":
                 listen(coordinator)
@@ -157,8 +193,12 @@ def module_that_listens(moment: str, listen: Hear) -> tuple[Mount, Mount, Mount]
 
         return Worker(function=work)
 
-    async def mount_context(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
-        return Listening(coordinator, listen) if moment == "context" else MemoryContext()
+    async def mount_context(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
+        return (
+            Listening(coordinator, listen) if moment == "context" else MemoryContext()
+        )
 
     return mount_hook, mount_tool, mount_context
 
@@ -170,11 +210,24 @@ async def test_what_a_module_registers_is_its_sessions_own(moment: str) -> None:
 
     def listen(coordinator: Coordinator) -> None:
         own = coordinator.session_id
-        coordinator.hooks.register("provider:request", lambda _, data: heard.append((own, data["session_id"])))
+        coordinator.hooks.register(
+            "provider:request", lambda _, data: heard.append((own, data["session_id"]))
+        )
 
     hook, tool, context = module_that_listens(moment, listen)
-    steps = calling(call("work")), calling(call("delegate")), calling(call("work")), "found", "end"
-    made = family(*steps, hooks={"hooks-own": hook}, tools={"tool-work": tool}, others={"context": context})
+    steps = (
+        calling(call("work")),
+        calling(call("delegate")),
+        calling(call("work")),
+        "found",
+        "end",
+    )
+    made = family(
+        *steps,
+        hooks={"hooks-own": hook},
+        tools={"tool-work": tool},
+        others={"context": context},
+    )
     async with made.session as session:
         await session.execute("go")
 
@@ -182,10 +235,16 @@ async def test_what_a_module_registers_is_its_sessions_own(moment: str) -> None:
     assert all(own == of for own, of in heard)
 
 
-async def test_a_handler_that_the_applications_handler_registers_is_the_applications() -> None:
+async def test_a_handler_that_the_applications_handler_registers_is_the_applications() -> (
+    None
+):
     worker = Worker()
     made = family(
-        calling(call("delegate")), calling(call("work")), "found", "end", tools={"tool-work": fresh(lambda: worker)}
+        calling(call("delegate")),
+        calling(call("work")),
+        "found",
+        "end",
+        tools={"tool-work": fresh(lambda: worker)},
     )
     hooks = made.session.coordinator.hooks
 
@@ -209,7 +268,9 @@ async def test_a_child_takes_back_no_handler_of_its_parents() -> None:
         session.coordinator.hooks.register("tool:pre", deny, name="guard")
         child.coordinator.hooks.unregister("guard")
 
-        assert child.coordinator.hooks.list_handlers("tool:pre")["tool:pre"][-1] == "guard"
+        assert (
+            child.coordinator.hooks.list_handlers("tool:pre")["tool:pre"][-1] == "guard"
+        )
         assert child.coordinator.hooks.has_handlers("tool:pre")
 
 
@@ -221,7 +282,11 @@ async def test_a_parents_handlers_come_first_at_one_priority() -> None:
         session.coordinator.hooks.register("x:y", deny, 5, name="parent's")
 
         names = child.coordinator.hooks.list_handlers("x:y")["x:y"]
-        assert [name for name in names if "recorder" not in name] == ["child's first", "parent's", "child's"]
+        assert [name for name in names if "recorder" not in name] == [
+            "child's first",
+            "parent's",
+            "child's",
+        ]
 
 
 async def test_a_child_that_was_released_is_held_by_no_parent() -> None:
@@ -257,13 +322,23 @@ async def test_what_an_application_offers_its_children_are_offered_too() -> None
     made.session.coordinator.register_capability("alone", offered, inherited=False)
     for name in PER_SESSION - {"session.journal"}:
         made.session.coordinator.register_capability(name, offered)
-    async with made.session as session, session.fork() as child, child.fork() as grandchild:
+    async with (
+        made.session as session,
+        session.fork() as child,
+        child.fork() as grandchild,
+    ):
         session.coordinator.register_capability("later", offered)
         for below in (child.coordinator, grandchild.coordinator):
-            assert below.get_capability("mine") is below.get_capability("later") is offered
+            assert (
+                below.get_capability("mine") is below.get_capability("later") is offered
+            )
             assert below.get_capability("alone") is None
-            assert not [name for name in PER_SESSION if below.get_capability(name) is offered]
-            assert {"mine", "later", "session.spawn"} <= set(below.to_dict()["capabilities"])  # type: ignore[call-overload]  # a list
+            assert not [
+                name for name in PER_SESSION if below.get_capability(name) is offered
+            ]
+            assert {"mine", "later", "session.spawn"} <= set(
+                below.to_dict()["capabilities"]
+            )  # type: ignore[call-overload]  # a list
         child.coordinator.register_capability("mine", None)
         assert child.coordinator.get_capability("mine") is None
         assert session.coordinator.get_capability("mine") is offered
@@ -286,7 +361,11 @@ async def test_what_a_module_offers_its_childs_module_offers_anew() -> None:
         coordinator.register_capability("own", coordinator.session_id)
 
     made = family(hooks={"hooks-own": mount}, agents={"helper": {"hooks": []}})
-    async with made.session as session, session.fork({"hooks": None}) as without, session.fork() as child:
+    async with (
+        made.session as session,
+        session.fork({"hooks": None}) as without,
+        session.fork() as child,
+    ):
         assert session.coordinator.get_capability("own") == session.session_id
         assert child.coordinator.get_capability("own") == child.session_id
         assert without.coordinator.get_capability("own") is None
@@ -300,18 +379,32 @@ async def test_a_child_hides_what_its_parents_redactor_hides(offered: str) -> No
     made = family(hooks={"hooks-hide": mount} if offered == "by a module too" else {})
     if offered != "after":
         made.session.coordinator.register_capability(REDACTOR, Hiding("s3cret"))
-    async with made.session as session, session.fork() as child, child.fork() as grandchild:
+    async with (
+        made.session as session,
+        session.fork() as child,
+        child.fork() as grandchild,
+    ):
         if offered == "after":
             session.coordinator.register_capability(REDACTOR, Hiding("s3cret"))
         grandchild.coordinator.register_capability(REDACTOR, Hiding("l0west"))
-        for coordinator in (session.coordinator, child.coordinator, grandchild.coordinator):
+        for coordinator in (
+            session.coordinator,
+            child.coordinator,
+            grandchild.coordinator,
+        ):
             redactor = redactor_of(coordinator)
             assert redactor.redact_text("a s3cret") == "a ***"
             assert redactor.redact({"k": "a s3cret"}) == {"k": "a ***"}
-        assert redactor_of(grandchild.coordinator).redact_text("s3cret l0west") == "*** ***"
+        assert (
+            redactor_of(grandchild.coordinator).redact_text("s3cret l0west")
+            == "*** ***"
+        )
         assert redactor_of(child.coordinator).redact_text("l0west") == "l0west"
         if offered == "by a module too":
-            assert redactor_of(session.coordinator).redact_text("s3cret m0dule") == "*** ***"
+            assert (
+                redactor_of(session.coordinator).redact_text("s3cret m0dule")
+                == "*** ***"
+            )
 
 
 async def test_a_redactor_that_is_none_withholds_in_children_too() -> None:
@@ -320,4 +413,7 @@ async def test_a_redactor_that_is_none_withholds_in_children_too() -> None:
     async with made.session as session, session.fork() as child:
         child.coordinator.register_capability(REDACTOR, Hiding("x"))
 
-        assert redactor_of(child.coordinator).redact_text("hello") == "(withheld: redaction failed)"
+        assert (
+            redactor_of(child.coordinator).redact_text("hello")
+            == "(withheld: redaction failed)"
+        )

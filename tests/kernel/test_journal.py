@@ -9,7 +9,14 @@ import pytest
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.budgets.expenses import Spending
-from amplifier_sdk.journal import CallFinished, CallStarted, JournalRecord, MessageWritten, TurnEnded, TurnStarted
+from amplifier_sdk.journal import (
+    CallFinished,
+    CallStarted,
+    JournalRecord,
+    MessageWritten,
+    TurnEnded,
+    TurnStarted,
+)
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
@@ -36,7 +43,9 @@ async def test_each_record_comes_before_its_effect() -> None:
         at_the_effect.extend(journal.kinds)
         return "done"
 
-    session = build_session(calling(call("work")), "end", tools=[Worker(function=work)], journal=journal)
+    session = build_session(
+        calling(call("work")), "end", tools=[Worker(function=work)], journal=journal
+    )
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
         await session.execute("go")
@@ -47,9 +56,13 @@ async def test_each_record_comes_before_its_effect() -> None:
     turn = str(recorder.one("tool:pre")["turn_id"])
     assert started == TurnStarted(turn_id=turn, prompt="go")
     assert message.message["tool_calls"]
-    assert call_started == CallStarted(turn_id=turn, call_id="id-work", tool_name="work")
+    assert call_started == CallStarted(
+        turn_id=turn, call_id="id-work", tool_name="work"
+    )
     spending = Spending(provider_calls=1, tool_calls=1).to_dict()
-    finished = CallFinished(turn_id=turn, call_id="id-work", success=True, output="done", spending=spending)
+    finished = CallFinished(
+        turn_id=turn, call_id="id-work", success=True, output="done", spending=spending
+    )
     assert call_finished == finished
     assert ended == TurnEnded(turn_id=turn, status="completed")
     assert {record.turn_id for record in journal.records} == {turn}
@@ -59,12 +72,19 @@ async def test_what_modules_put_into_the_history_is_written_before_it_enters() -
     journal = MemoryJournal()
     session = build_session("end", journal=journal)
     injection = HookResult.inject("Mind the gap.", role="user")
-    session.coordinator.hooks.register("session:start", lambda *_: injection, name="guide", decides=True)
+    session.coordinator.hooks.register(
+        "session:start", lambda *_: injection, name="guide", decides=True
+    )
     async with session:
         await session.execute("go")
         history = mounted_context(session.coordinator).messages
 
-    assert journal.kinds == ["TurnStarted", "MessageWritten", "MessageWritten", "TurnEnded"]
+    assert journal.kinds == [
+        "TurnStarted",
+        "MessageWritten",
+        "MessageWritten",
+        "TurnEnded",
+    ]
     _, written, *_ = journal.records
     assert isinstance(written, MessageWritten)
     assert written.message["content"] == "Mind the gap."
@@ -73,10 +93,17 @@ async def test_what_modules_put_into_the_history_is_written_before_it_enters() -
 
 async def test_a_refused_call_was_never_started() -> None:
     journal = MemoryJournal()
-    async with build_session(calling(call("nothing")), "end", journal=journal) as session:
+    async with build_session(
+        calling(call("nothing")), "end", journal=journal
+    ) as session:
         await session.execute("go")
 
-    assert journal.kinds == ["TurnStarted", "MessageWritten", "MessageWritten", "TurnEnded"]
+    assert journal.kinds == [
+        "TurnStarted",
+        "MessageWritten",
+        "MessageWritten",
+        "TurnEnded",
+    ]
 
 
 async def test_a_failed_turn_ends_as_failed() -> None:
@@ -98,7 +125,9 @@ async def test_a_cancelled_turn_ends_as_cancelled_when_its_history_is_closed() -
         async def append(self, record: JournalRecord) -> None:
             await super().append(record)
             if isinstance(record, TurnEnded):
-                open_at_the_end.append(open_call_ids(mounted_context(session.coordinator).messages))
+                open_at_the_end.append(
+                    open_call_ids(mounted_context(session.coordinator).messages)
+                )
 
     journal = Checking()
     session = build_session(calling(call("block")), tools=[blocking], journal=journal)
@@ -110,15 +139,24 @@ async def test_a_cancelled_turn_ends_as_cancelled_when_its_history_is_closed() -
     ended = journal.records[-1]
     assert isinstance(ended, TurnEnded)
     assert ended.status == "cancelled"
-    assert journal.kinds == ["TurnStarted", "MessageWritten", "CallStarted", "TurnEnded"]
+    assert journal.kinds == [
+        "TurnStarted",
+        "MessageWritten",
+        "CallStarted",
+        "TurnEnded",
+    ]
     assert open_at_the_end == [[]]
 
 
 @pytest.mark.parametrize("fails_at", [0, 1, 2, 3])
-async def test_a_journal_that_fails_stops_the_turn_before_the_effect(fails_at: int, reports: Reports) -> None:
+async def test_a_journal_that_fails_stops_the_turn_before_the_effect(
+    fails_at: int, reports: Reports
+) -> None:
     worker = Worker()
     journal = MemoryJournal(fails_at=fails_at)
-    async with build_session(calling(call("work")), "end", tools=[worker], journal=journal) as session:
+    async with build_session(
+        calling(call("work")), "end", tools=[worker], journal=journal
+    ) as session:
         with pytest.raises(OSError, match="no space left"):
             await session.execute("go")
 
@@ -127,7 +165,9 @@ async def test_a_journal_that_fails_stops_the_turn_before_the_effect(fails_at: i
     assert "journal.failed" in [report["event"] for report in reports]
 
 
-async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_is_raised_itself() -> None:
+async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_is_raised_itself() -> (
+    None
+):
     blocking, quota = Blocking(), ValueError("over quota")
 
     class Picky(MemoryJournal):
@@ -139,7 +179,9 @@ async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_
 
     calls = [call("block", id="first"), call("block", id="second")]
     with anyio.fail_after(5):
-        async with build_session(calling(*calls), tools=[blocking], journal=Picky()) as session:
+        async with build_session(
+            calling(*calls), tools=[blocking], journal=Picky()
+        ) as session:
             with pytest.raises(OSError, match="no space left") as caught:
                 await session.execute("go")
 
@@ -148,14 +190,18 @@ async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_
     assert blocking.ended == "cancelled"
 
 
-async def test_a_journal_that_fails_at_the_end_fails_a_turn_that_had_succeeded() -> None:
+async def test_a_journal_that_fails_at_the_end_fails_a_turn_that_had_succeeded() -> (
+    None
+):
     journal = MemoryJournal(fails_at=2)
     async with build_session("fine", journal=journal) as session:
         with pytest.raises(OSError, match="no space left"):
             await session.execute("go")
 
 
-async def test_a_failing_journal_does_not_hide_why_the_turn_ended(reports: Reports) -> None:
+async def test_a_failing_journal_does_not_hide_why_the_turn_ended(
+    reports: Reports,
+) -> None:
     blocking = Blocking()
     journal = MemoryJournal(fails_at=3)
     session = build_session(calling(call("block")), tools=[blocking], journal=journal)
@@ -182,7 +228,10 @@ async def test_a_journal_may_be_taken_away() -> None:
 def test_what_is_no_journal_is_refused() -> None:
     coordinator = ModuleCoordinator()
 
-    with pytest.raises(TypeError, match=r"'session.journal' is a Journal, with an async 'append'; got 'file.jsonl'"):
+    with pytest.raises(
+        TypeError,
+        match=r"'session.journal' is a Journal, with an async 'append'; got 'file.jsonl'",
+    ):
         coordinator.register_capability("session.journal", "file.jsonl")
 
     assert coordinator.get_capability("session.journal") is None
@@ -190,7 +239,10 @@ def test_what_is_no_journal_is_refused() -> None:
 
 async def test_two_sessions_write_to_their_own_journals() -> None:
     first, second = MemoryJournal(), MemoryJournal()
-    sessions: list[AmplifierSession] = [build_session("x", journal=first), build_session("x", journal=second)]
+    sessions: list[AmplifierSession] = [
+        build_session("x", journal=first),
+        build_session("x", journal=second),
+    ]
     async with anyio.create_task_group() as group:
         for session in sessions:
             group.start_soon(session.execute, "go")

@@ -13,7 +13,11 @@ from amplifier import AmplifierModuleLoader, ModuleCoordinator, ModuleLoader
 from amplifier.kernel.modules.shapes import ImportedModule
 from amplifier_sdk import tool
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import ModuleLoadError, ModuleNotFoundError, ModuleValidationError
+from amplifier_sdk.errors import (
+    ModuleLoadError,
+    ModuleNotFoundError,
+    ModuleValidationError,
+)
 from amplifier_sdk.hookspecs import amplifier_provider, amplifier_tool
 from amplifier_sdk.jsontypes import JSONValue
 from tests.doubles import MemoryContext, ScriptedProvider, Worker, mounting
@@ -27,7 +31,9 @@ def a_loader(module: object, name: str = "tool-x") -> ModuleLoader:
 async def test_a_loaded_module_mounts_what_it_returns_with_its_configuration() -> None:
     seen: list[object] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         seen.append(config)
         return Worker("x")
 
@@ -40,11 +46,16 @@ async def test_a_loaded_module_mounts_what_it_returns_with_its_configuration() -
 
 
 async def test_each_loaded_function_has_a_configuration_of_its_own() -> None:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return Worker(str(config.get("name", "none")))
 
     loader = a_loader(mount)
-    one, other = await loader.load("tool-x", {"name": "one"}), await loader.load("tool-x")
+    one, other = (
+        await loader.load("tool-x", {"name": "one"}),
+        await loader.load("tool-x"),
+    )
 
     for loaded, name in ((one, "one"), (other, "none")):
         coordinator = ModuleCoordinator()
@@ -55,7 +66,9 @@ async def test_each_loaded_function_has_a_configuration_of_its_own() -> None:
 async def test_a_returned_cleanup_is_run_by_the_coordinator_once() -> None:
     calls: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.mount("tools", Worker("x"))
         return lambda: calls.append("released")
 
@@ -81,22 +94,33 @@ class Foreign:
 
 class ProviderPlugin:
     @amplifier_provider.impl
-    async def anything(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def anything(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return ScriptedProvider()
 
 
 class TwoTools:
     @amplifier_tool.impl
-    async def first(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def first(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return "one"
 
     @amplifier_tool.impl
-    async def second(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def second(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return "two"
 
 
-@pytest.mark.parametrize(("module", "answer"), [(mounting("cleanup"), "cleanup"), (TwoTools(), ["two", "one"])])
-async def test_another_coordinator_gets_what_the_module_s_mount_returns(module: object, answer: object) -> None:
+@pytest.mark.parametrize(
+    ("module", "answer"),
+    [(mounting("cleanup"), "cleanup"), (TwoTools(), ["two", "one"])],
+)
+async def test_another_coordinator_gets_what_the_module_s_mount_returns(
+    module: object, answer: object
+) -> None:
     foreign = Foreign()
     loaded = await a_loader(module).load("tool-x", coordinator=foreign)  # type: ignore[arg-type]  # the point of it
 
@@ -113,7 +137,9 @@ async def test_another_coordinator_gets_what_the_module_s_mount_returns(module: 
         ("context-x", shout, "tools"),
     ],
 )
-async def test_the_type_is_declared_or_suggested_by_the_id_or_a_tool(name: str, module: object, point: str) -> None:
+async def test_the_type_is_declared_or_suggested_by_the_id_or_a_tool(
+    name: str, module: object, point: str
+) -> None:
     coordinator = ModuleCoordinator()
 
     await (await a_loader(module, name).load(name))(coordinator)
@@ -122,7 +148,9 @@ async def test_the_type_is_declared_or_suggested_by_the_id_or_a_tool(name: str, 
 
 
 async def test_an_unknown_type_is_named_with_the_nearest() -> None:
-    with pytest.raises(ModuleLoadError, match="unknown type 'toool'; did you mean 'tool'"):
+    with pytest.raises(
+        ModuleLoadError, match="unknown type 'toool'; did you mean 'tool'"
+    ):
         await a_loader(mounting(Worker(), declared="toool")).load("tool-x")
 
 
@@ -136,15 +164,21 @@ async def test_an_unknown_type_is_named_with_the_nearest() -> None:
         ),
     ],
 )
-async def test_what_cannot_be_mounted_is_refused_as_it_is_loaded(module: object, problem: str) -> None:
+async def test_what_cannot_be_mounted_is_refused_as_it_is_loaded(
+    module: object, problem: str
+) -> None:
     with pytest.raises(ModuleValidationError, match=problem):
         await a_loader(module).load("tool-x")
 
 
 @pytest.mark.parametrize("keyword", ["source_hint", "profile_source", "profile_hint"])
 @pytest.mark.parametrize("where", ["the loader", "the call"])
-async def test_the_resolver_of_a_coordinator_is_asked(tmp_path: Path, module_id: str, keyword: str, where: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("resolved")})
+async def test_the_resolver_of_a_coordinator_is_asked(
+    tmp_path: Path, module_id: str, keyword: str, where: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("resolved")}
+    )
     coordinator = ModuleCoordinator()
     hints: list[object] = []
 
@@ -195,7 +229,9 @@ async def test_the_hint_may_be_the_third_argument() -> None:
         ("acme", "unknown"),
     ],
 )
-def test_an_id_suggests_a_type_by_its_beginning_and_else_by_a_word_in_it(id: str, kind: str) -> None:
+def test_an_id_suggests_a_type_by_its_beginning_and_else_by_a_word_in_it(
+    id: str, kind: str
+) -> None:
     assert ModuleLoader().type_of(id) == kind
 
 

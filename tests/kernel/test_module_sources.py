@@ -23,7 +23,13 @@ from amplifier_sdk.errors import (
     ModuleNotFoundError,
     ModuleValidationError,
 )
-from tests.doubles import EchoLoop, MemoryContext, ScriptedProvider, build_plan, mounting
+from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
+    ScriptedProvider,
+    build_plan,
+    mounting,
+)
 from tests.kernel.packages import conventional, install, project, tool_source
 
 Reports = list[MutableMapping[str, object]]
@@ -56,14 +62,20 @@ class Resolver:
         return Folder(self.folders[module_id])
 
 
-def a_session(resolver: object, *tools: object, site: Path | None = None, **limits: float) -> AmplifierSession:
+def a_session(
+    resolver: object, *tools: object, site: Path | None = None, **limits: float
+) -> AmplifierSession:
     modules = {
         "loop": mounting(EchoLoop()),
         "context": mounting(MemoryContext()),
         "provider": mounting(ScriptedProvider("hi")),
     }
-    loader = ModuleLoader(search_paths=[], modules=modules, path=[] if site is None else [str(site)])
-    session = AmplifierSession(build_plan(providers=["provider"], tools=tools, limits=limits), loader)
+    loader = ModuleLoader(
+        search_paths=[], modules=modules, path=[] if site is None else [str(site)]
+    )
+    session = AmplifierSession(
+        build_plan(providers=["provider"], tools=tools, limits=limits), loader
+    )
     if resolver is not None:
         session.coordinator.mount("module-source-resolver", resolver)  # type: ignore[unused-awaitable]  # awaiting is optional
     return session
@@ -86,12 +98,21 @@ def test_what_a_seed_s_resolver_looks_like_satisfies_the_contracts() -> None:
 # -- where the code is
 
 
-async def test_a_module_comes_from_the_folder_that_its_source_names(tmp_path: Path, module_id: str) -> None:
+async def test_a_module_comes_from_the_folder_that_its_source_names(
+    tmp_path: Path, module_id: str
+) -> None:
     """The folder is a project; its package has the name that the id suggests."""
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}/__init__.py": tool_source("here")})
+    folder = project(
+        tmp_path / "code",
+        {f"{conventional(module_id)}/__init__.py": tool_source("here")},
+    )
     resolver = Resolver({module_id: folder})
 
-    tools = await the_tools(a_session(resolver, {"module": module_id, "source": "git+https://example.org/x"}))
+    tools = await the_tools(
+        a_session(
+            resolver, {"module": module_id, "source": "git+https://example.org/x"}
+        )
+    )
 
     assert tools == ["here"]
     assert resolver.asked == [(module_id, "git+https://example.org/x")]
@@ -103,37 +124,67 @@ async def test_the_package_lies_in_the_project_or_in_its_src_folder(
     tmp_path: Path, module_id: str, where: str, kind: str
 ) -> None:
     ending = "/__init__.py" if kind == "package" else ".py"
-    folder = project(tmp_path / "code", {f"{where}{conventional(module_id)}{ending}": tool_source("found")})
+    folder = project(
+        tmp_path / "code",
+        {f"{where}{conventional(module_id)}{ending}": tool_source("found")},
+    )
 
-    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == ["found"]
+    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == [
+        "found"
+    ]
 
 
-async def test_the_folder_may_be_the_package_itself(tmp_path: Path, package: str) -> None:
+async def test_the_folder_may_be_the_package_itself(
+    tmp_path: Path, package: str
+) -> None:
     folder = project(tmp_path / package, {"__init__.py": tool_source("itself")})
 
-    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == ["itself"]
+    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == [
+        "itself"
+    ]
 
 
-async def test_a_project_s_entry_point_says_what_stands_for_the_module(tmp_path: Path, package: str) -> None:
+async def test_a_project_s_entry_point_says_what_stands_for_the_module(
+    tmp_path: Path, package: str
+) -> None:
     source = tool_source("named").replace("async def mount", "async def start")
-    folder = project(tmp_path / "code", {f"src/{package}/_impl.py": source, f"src/{package}/__init__.py": ""})
+    folder = project(
+        tmp_path / "code",
+        {f"src/{package}/_impl.py": source, f"src/{package}/__init__.py": ""},
+    )
     text = f'[project]\nname = "x"\n[project.entry-points."amplifier.modules"]\ntool-x = "{package}._impl:start"\n'
     (folder / "pyproject.toml").write_text(text)
 
-    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == ["named"]
+    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == [
+        "named"
+    ]
 
 
-async def test_a_folder_of_installed_packages_is_read_by_its_metadata(tmp_path: Path, package: str) -> None:
-    install(tmp_path, "x-dist", {"tool-x": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
+async def test_a_folder_of_installed_packages_is_read_by_its_metadata(
+    tmp_path: Path, package: str
+) -> None:
+    install(
+        tmp_path,
+        "x-dist",
+        {"tool-x": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
 
-    assert await the_tools(a_session(Resolver({"tool-x": tmp_path}), "tool-x")) == ["installed"]
+    assert await the_tools(a_session(Resolver({"tool-x": tmp_path}), "tool-x")) == [
+        "installed"
+    ]
 
 
-async def test_two_distributions_of_one_folder_that_offer_a_module_are_both_named(tmp_path: Path) -> None:
+async def test_two_distributions_of_one_folder_that_offer_a_module_are_both_named(
+    tmp_path: Path,
+) -> None:
     for name in ("first", "second"):
         install(tmp_path, f"{name}-dist", {"tool-x": f"{name}:mount"}, {})
 
-    with pytest.raises(ModuleConflictError, match=r"claimed by first-dist .* and second-dist .*remove one of them"):
+    with pytest.raises(
+        ModuleConflictError,
+        match=r"claimed by first-dist .* and second-dist .*remove one of them",
+    ):
         await the_tools(a_session(Resolver({"tool-x": tmp_path}), "tool-x"))
 
 
@@ -141,22 +192,35 @@ async def test_without_an_entry_point_the_one_decorated_name_stands_for_the_modu
     tmp_path: Path, module_id: str
 ) -> None:
     source = "from amplifier_sdk import tool\n\n@tool\ndef shout(text: str) -> str:\n    return text.upper()\n"
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}/__init__.py": source})
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}/__init__.py": source}
+    )
 
-    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == ["shout"]
+    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == [
+        "shout"
+    ]
 
 
-async def test_a_package_of_another_name_is_taken_when_it_is_the_only_one(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}/__init__.py": tool_source("only")})
+async def test_a_package_of_another_name_is_taken_when_it_is_the_only_one(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / "code",
+        {f"{conventional(module_id)}/__init__.py": tool_source("only")},
+    )
 
-    assert await the_tools(a_session(Resolver({"my-tool": folder}), "my-tool")) == ["only"]
+    assert await the_tools(a_session(Resolver({"my-tool": folder}), "my-tool")) == [
+        "only"
+    ]
 
 
 async def test_what_lies_beside_the_package_can_be_imported_while_the_session_lives(
     tmp_path: Path, module_id: str, package: str
 ) -> None:
     files = {
-        f"{conventional(module_id)}/__init__.py": tool_source("uses", imports=f"import {package}"),
+        f"{conventional(module_id)}/__init__.py": tool_source(
+            "uses", imports=f"import {package}"
+        ),
         f"{package}.py": "",
     }
     folder = project(tmp_path / "code", files)
@@ -171,10 +235,18 @@ async def test_what_lies_beside_the_package_can_be_imported_while_the_session_li
 @pytest.mark.parametrize(
     ("files", "modules", "problem"),
     [
-        ({}, None, "has neither '__init__.py', nor a pyproject.toml that names the module, nor a package"),
+        (
+            {},
+            None,
+            "has neither '__init__.py', nor a pyproject.toml that names the module, nor a package",
+        ),
         ({"other.py": ""}, {"tool-y": "other:mount"}, "it offers tool-y"),
         (
-            {"amplifier_module_a.py": "", "src/amplifier_module_b.py": "", "amplifier_module_c/x": ""},
+            {
+                "amplifier_module_a.py": "",
+                "src/amplifier_module_b.py": "",
+                "amplifier_module_c/x": "",
+            },
             None,
             "several modules (amplifier_module_a, amplifier_module_c, amplifier_module_b) and none is",
         ),
@@ -195,7 +267,10 @@ async def test_a_folder_without_the_module_says_what_it_holds(
 @pytest.mark.parametrize(
     ("source", "problem"),
     [
-        ("x = 1", "has neither 'mount' nor a decorated name; name its module in the entry points"),
+        (
+            "x = 1",
+            "has neither 'mount' nor a decorated name; name its module in the entry points",
+        ),
         (
             "from amplifier_sdk import tool\n@tool\ndef a() -> str: ...\n@tool\ndef b() -> str: ...\n",
             "has several decorated names (a, b)",
@@ -213,7 +288,9 @@ async def test_a_package_that_does_not_say_what_its_module_is_is_refused(
     assert problem in str(caught.value)
 
 
-async def test_an_entry_point_that_names_no_package_of_its_project_is_a_load_error(tmp_path: Path) -> None:
+async def test_an_entry_point_that_names_no_package_of_its_project_is_a_load_error(
+    tmp_path: Path,
+) -> None:
     folder = project(tmp_path / "code", {}, {"tool-x": "not_there_at_all:mount"})
 
     with pytest.raises(ModuleLoadError, match="No module named 'not_there_at_all'"):
@@ -221,7 +298,9 @@ async def test_an_entry_point_that_names_no_package_of_its_project_is_a_load_err
 
 
 @pytest.mark.parametrize("text", ["[project", '[project]\nname = "\xff"', "\0"])
-async def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path, text: str) -> None:
+async def test_a_project_file_that_cannot_be_read_is_named(
+    tmp_path: Path, text: str
+) -> None:
     folder = project(tmp_path / "code", {})
     (folder / "pyproject.toml").write_bytes(text.encode("latin-1"))
 
@@ -240,7 +319,9 @@ async def test_a_project_file_that_cannot_be_read_is_named(tmp_path: Path, text:
     ],
     ids=["large", "long-key", "deep"],
 )
-def test_a_project_file_is_read_as_far_as_that_costs_little(tmp_path: Path, text: str, problem: str) -> None:
+def test_a_project_file_is_read_as_far_as_that_costs_little(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(text)
 
@@ -254,11 +335,17 @@ def test_a_project_file_that_is_gone_by_now_says_so(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "project = 3", '[project]\nentry-points = "x"'])
-async def test_a_project_file_without_entry_points_offers_nothing(tmp_path: Path, module_id: str, text: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("by name")})
+async def test_a_project_file_without_entry_points_offers_nothing(
+    tmp_path: Path, module_id: str, text: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("by name")}
+    )
     (folder / "pyproject.toml").write_text(text)
 
-    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == ["by name"]
+    assert await the_tools(a_session(Resolver({module_id: folder}), module_id)) == [
+        "by name"
+    ]
 
 
 # -- how a resolver is asked
@@ -288,7 +375,9 @@ def by_profile_source(module_id: str, *, profile_source: object) -> Folder:
     return record(SEEN, profile_source=profile_source)
 
 
-def by_both(module_id: str, source_hint: object = None, profile_hint: object = None) -> Folder:
+def by_both(
+    module_id: str, source_hint: object = None, profile_hint: object = None
+) -> Folder:
     return record(SEEN, source_hint=source_hint, profile_hint=profile_hint)
 
 
@@ -315,7 +404,10 @@ def without(module_id: str) -> Folder:
         (by_profile_hint, {"profile_hint": "here"}),
         (by_profile_source, {"profile_source": "here"}),
         (by_both, {"source_hint": "here", "profile_hint": "here"}),
-        (by_any, {"source_hint": "here", "profile_hint": "here", "profile_source": "here"}),
+        (
+            by_any,
+            {"source_hint": "here", "profile_hint": "here", "profile_source": "here"},
+        ),
         (by_position, {"where": "here"}),
         (by_arguments, {"arguments": ("here",)}),
         (without, {"nothing": True}),
@@ -327,7 +419,9 @@ async def test_the_source_reaches_a_resolver_under_the_name_that_it_takes(
     SEEN.clear()
 
     with pytest.raises(ModuleNotFoundError):
-        await the_tools(a_session(hinted(function), {"module": "tool-x", "source": "here"}))
+        await the_tools(
+            a_session(hinted(function), {"module": "tool-x", "source": "here"})
+        )
 
     assert seen == SEEN
 
@@ -338,10 +432,14 @@ async def test_a_resolver_whose_signature_cannot_be_read_gets_two_arguments() ->
 
 
 async def test_an_async_resolver_is_awaited(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("awaited")})
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("awaited")}
+    )
 
     class Async:
-        async def async_resolve(self, module_id: str, source_hint: object = None) -> Folder:
+        async def async_resolve(
+            self, module_id: str, source_hint: object = None
+        ) -> Folder:
             await anyio.lowlevel.checkpoint()
             return Folder(folder)
 
@@ -351,8 +449,12 @@ async def test_an_async_resolver_is_awaited(tmp_path: Path, module_id: str) -> N
     assert await the_tools(a_session(Async(), module_id)) == ["awaited"]
 
 
-async def test_an_async_function_under_the_name_of_the_sync_one_is_awaited_too(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("awaited")})
+async def test_an_async_function_under_the_name_of_the_sync_one_is_awaited_too(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("awaited")}
+    )
 
     class Async:
         async def resolve(self, module_id: str, source_hint: object = None) -> Folder:
@@ -363,7 +465,9 @@ async def test_an_async_function_under_the_name_of_the_sync_one_is_awaited_too(t
 
 
 async def test_what_blocks_runs_in_a_thread(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("threaded")})
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("threaded")}
+    )
     threads = []
 
     class Blocking(Resolver):
@@ -405,11 +509,19 @@ async def test_a_source_that_takes_too_long_is_given_up(where: str) -> None:
         ("/tmp", "answered with '/tmp', which has no method 'resolve'"),
         (Folder(OSError("no network")), "Folder.resolve failed: OSError: no network"),
         (Folder(SystemExit(2)), "Folder.resolve failed: SystemExit: 2"),
-        (Folder(Path("/not/there")), "Folder.resolve answered with /not/there, which is no folder"),
-        (hinted(lambda: 3), "AnyResolver.resolve answered with 3; it must be the path of a folder"),
+        (
+            Folder(Path("/not/there")),
+            "Folder.resolve answered with /not/there, which is no folder",
+        ),
+        (
+            hinted(lambda: 3),
+            "AnyResolver.resolve answered with 3; it must be the path of a folder",
+        ),
     ],
 )
-async def test_an_answer_that_is_no_folder_is_named_with_who_gave_it(answer: object, problem: str) -> None:
+async def test_an_answer_that_is_no_folder_is_named_with_who_gave_it(
+    answer: object, problem: str
+) -> None:
     with pytest.raises(ModuleLoadError) as caught:
         await the_tools(a_session(hinted(lambda module_id: answer), "tool-x"))
 
@@ -420,12 +532,17 @@ async def test_a_failing_resolver_is_named(module_id: str) -> None:
     def resolve(module_id: str) -> Folder:
         raise KeyError("cache")
 
-    with pytest.raises(ModuleLoadError, match=r"AnyResolver\.resolve failed: KeyError: 'cache'"):
+    with pytest.raises(
+        ModuleLoadError, match=r"AnyResolver\.resolve failed: KeyError: 'cache'"
+    ):
         await the_tools(a_session(hinted(resolve), "tool-x"))
 
 
 def test_what_cannot_resolve_is_no_resolver() -> None:
-    with pytest.raises(ModuleValidationError, match="str is no module source resolver: it has no method 'resolve'"):
+    with pytest.raises(
+        ModuleValidationError,
+        match="str is no module source resolver: it has no method 'resolve'",
+    ):
         ModuleCoordinator().mount("module-source-resolver", "git")  # type: ignore[unused-awaitable]  # awaiting is optional
 
 
@@ -433,7 +550,10 @@ async def test_what_was_written_into_the_table_and_cannot_resolve_is_named() -> 
     session = a_session(None, "tool-x")
     session.coordinator.mount_points["module-source-resolver"] = 3
 
-    with pytest.raises(ModuleValidationError, match="int is mounted as module source resolver and has no method"):
+    with pytest.raises(
+        ModuleValidationError,
+        match="int is mounted as module source resolver and has no method",
+    ):
         await the_tools(session)
 
 
@@ -443,14 +563,21 @@ async def test_what_was_written_into_the_table_and_cannot_resolve_is_named() -> 
 async def test_a_module_that_the_resolver_does_not_know_is_searched_among_what_is_installed(
     site: Path, package: str
 ) -> None:
-    install(site, "a-tool", {"tool-x": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
+    install(
+        site,
+        "a-tool",
+        {"tool-x": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
     resolver = Resolver()
 
     assert await the_tools(a_session(resolver, "tool-x", site=site)) == ["installed"]
     assert resolver.asked == [("tool-x", None)]
 
 
-async def test_a_module_that_nobody_knows_fails_with_the_resolver_s_own_error(site: Path) -> None:
+async def test_a_module_that_nobody_knows_fails_with_the_resolver_s_own_error(
+    site: Path,
+) -> None:
     class NotHereError(ModuleNotFoundError):
         def __init__(self, name: str) -> None:
             super().__init__(name, "not in the registry")
@@ -463,14 +590,25 @@ async def test_a_module_that_nobody_knows_fails_with_the_resolver_s_own_error(si
         await the_tools(a_session(hinted(resolve), "tool-serch", site=site))
 
     text = str(caught.value)
-    assert text.startswith("Module 'tool-serch': not found; did you mean 'tool-search'?")
-    assert "AnyResolver says: not in the registry (at tools[0] in the mount plan)" in text
+    assert text.startswith(
+        "Module 'tool-serch': not found; did you mean 'tool-search'?"
+    )
+    assert (
+        "AnyResolver says: not in the registry (at tools[0] in the mount plan)" in text
+    )
     assert caught.value.path == "tools[0]"
 
 
-async def test_a_source_that_is_not_there_is_no_reason_to_take_another_module(site: Path, package: str) -> None:
+async def test_a_source_that_is_not_there_is_no_reason_to_take_another_module(
+    site: Path, package: str
+) -> None:
     """The resolver knew the module; what is installed under its id may be something else."""
-    install(site, "a-tool", {"tool-x": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
+    install(
+        site,
+        "a-tool",
+        {"tool-x": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
     resolver = Resolver({"tool-x": ModuleNotFoundError("tool-x", "the branch is gone")})
 
     with pytest.raises(ModuleNotFoundError, match="the branch is gone"):
@@ -481,9 +619,18 @@ async def test_a_source_that_is_not_there_is_no_reason_to_take_another_module(si
 async def test_a_source_that_nobody_resolves_is_reported_when_an_installed_module_is_used(
     site: Path, package: str, reports: Reports, resolver: object
 ) -> None:
-    install(site, "a-tool", {"tool-x": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
+    install(
+        site,
+        "a-tool",
+        {"tool-x": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
 
-    tools = await the_tools(a_session(resolver, {"module": "tool-x", "source": "git+https://a/b"}, site=site))
+    tools = await the_tools(
+        a_session(
+            resolver, {"module": "tool-x", "source": "git+https://a/b"}, site=site
+        )
+    )
 
     assert tools == ["installed"]
     (report,) = reports
@@ -495,7 +642,9 @@ async def test_a_source_that_nobody_resolves_is_reported_when_an_installed_modul
     assert str(report["used"]).endswith("a_tool-1.0.dist-info")
 
 
-async def test_a_source_that_nobody_resolves_is_in_the_error_when_the_module_is_not_installed() -> None:
+async def test_a_source_that_nobody_resolves_is_in_the_error_when_the_module_is_not_installed() -> (
+    None
+):
     with pytest.raises(ModuleNotFoundError) as caught:
         await the_tools(a_session(None, {"module": "tool-x", "source": "./x"}))
 
@@ -505,7 +654,13 @@ async def test_a_source_that_nobody_resolves_is_in_the_error_when_the_module_is_
 
 async def test_an_application_s_own_module_needs_no_source(reports: Reports) -> None:
     resolver = Resolver()
-    plan = {"session": {"orchestrator": "loop", "orchestrator_source": "x", "context": "context"}}
+    plan = {
+        "session": {
+            "orchestrator": "loop",
+            "orchestrator_source": "x",
+            "context": "context",
+        }
+    }
     session = AmplifierSession(plan, a_session(None).loader)
     await session.coordinator.mount("module-source-resolver", resolver)
 
@@ -521,7 +676,11 @@ async def test_a_second_module_with_a_package_of_a_taken_name_is_refused_with_bo
     tmp_path: Path, package: str
 ) -> None:
     folders = {
-        name: project(tmp_path / name, {f"{package}/__init__.py": tool_source(name)}, {name: f"{package}:mount"})
+        name: project(
+            tmp_path / name,
+            {f"{package}/__init__.py": tool_source(name)},
+            {name: f"{package}:mount"},
+        )
         for name in ("tool-one", "tool-two")
     }
 
@@ -530,12 +689,16 @@ async def test_a_second_module_with_a_package_of_a_taken_name_is_refused_with_bo
         assert list(session.coordinator.tools) == ["tool-one"]
 
     assert isinstance(failure, ModuleConflictError)
-    assert f"brings the package '{package}' in {folders['tool-two'] / package}" in str(failure)
+    assert f"brings the package '{package}' in {folders['tool-two'] / package}" in str(
+        failure
+    )
     assert f"taken by {folders['tool-one'] / package}" in str(failure)
 
 
 async def test_a_module_cannot_replace_a_package_of_python(tmp_path: Path) -> None:
-    folder = project(tmp_path / "code", {"json.py": tool_source("evil")}, {"tool-x": "json:mount"})
+    folder = project(
+        tmp_path / "code", {"json.py": tool_source("evil")}, {"tool-x": "json:mount"}
+    )
 
     with pytest.raises(ModuleConflictError, match=r"that name is taken by .*json"):
         await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x"))
@@ -546,27 +709,48 @@ async def test_a_file_beside_a_module_does_not_stand_in_for_a_package_of_python(
 ) -> None:
     """What a source brings comes after everything that the interpreter has."""
     files = {
-        f"{conventional(module_id)}.py": tool_source("honest", imports="import colorsys"),
+        f"{conventional(module_id)}.py": tool_source(
+            "honest", imports="import colorsys"
+        ),
         "colorsys.py": "raise SystemExit('taken over')",
     }
     monkeypatch.delitem(sys.modules, "colorsys", raising=False)
 
-    assert await the_tools(a_session(Resolver({module_id: project(tmp_path / "code", files)}), module_id)) == ["honest"]
+    assert await the_tools(
+        a_session(Resolver({module_id: project(tmp_path / "code", files)}), module_id)
+    ) == ["honest"]
 
 
-async def test_a_source_wins_over_an_installed_package_of_its_name(site: Path, tmp_path: Path, package: str) -> None:
+async def test_a_source_wins_over_an_installed_package_of_its_name(
+    site: Path, tmp_path: Path, package: str
+) -> None:
     """Naming a source means that this is the code to run."""
     (site / f"{package}.py").write_text(tool_source("installed"))
-    folder = project(tmp_path / "code", {f"{package}.py": tool_source("source")}, {"tool-x": f"{package}:mount"})
+    folder = project(
+        tmp_path / "code",
+        {f"{package}.py": tool_source("source")},
+        {"tool-x": f"{package}:mount"},
+    )
 
-    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == ["source"]
+    assert await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x")) == [
+        "source"
+    ]
 
 
 async def test_a_source_that_could_not_be_imported_leaves_its_name_to_others(
     site: Path, tmp_path: Path, package: str
 ) -> None:
-    install(site, "a-tool", {"tool-x": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
-    folder = project(tmp_path / "code", {f"{package}.py": "raise ValueError('broken')"}, {"tool-x": f"{package}:mount"})
+    install(
+        site,
+        "a-tool",
+        {"tool-x": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
+    folder = project(
+        tmp_path / "code",
+        {f"{package}.py": "raise ValueError('broken')"},
+        {"tool-x": f"{package}:mount"},
+    )
 
     with pytest.raises(ModuleLoadError, match="ValueError: broken"):
         await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x"))
@@ -574,9 +758,15 @@ async def test_a_source_that_could_not_be_imported_leaves_its_name_to_others(
     assert await the_tools(a_session(None, "tool-x", site=site)) == ["installed"]
 
 
-async def test_two_sessions_share_a_source_and_each_frees_the_path_for_itself(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("shared")})
-    first, second = (a_session(Resolver({module_id: folder}), module_id) for _ in range(2))
+async def test_two_sessions_share_a_source_and_each_frees_the_path_for_itself(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("shared")}
+    )
+    first, second = (
+        a_session(Resolver({module_id: folder}), module_id) for _ in range(2)
+    )
 
     await first.initialize()
     await second.initialize()
@@ -588,10 +778,18 @@ async def test_two_sessions_share_a_source_and_each_frees_the_path_for_itself(tm
     assert first.failures == second.failures == ()
 
 
-async def test_a_session_that_cannot_start_frees_the_path(tmp_path: Path, package: str) -> None:
-    folder = project(tmp_path / "code", {f"{package}.py": "raise ValueError"}, {"hooks-x": f"{package}:mount"})
+async def test_a_session_that_cannot_start_frees_the_path(
+    tmp_path: Path, package: str
+) -> None:
+    folder = project(
+        tmp_path / "code",
+        {f"{package}.py": "raise ValueError"},
+        {"hooks-x": f"{package}:mount"},
+    )
     session = AmplifierSession(build_plan(hooks=["hooks-x"]), a_session(None).loader)
-    await session.coordinator.mount("module-source-resolver", Resolver({"hooks-x": folder}))
+    await session.coordinator.mount(
+        "module-source-resolver", Resolver({"hooks-x": folder})
+    )
 
     with pytest.raises(ModuleError, match="ValueError"):
         await session.initialize()
@@ -599,15 +797,23 @@ async def test_a_session_that_cannot_start_frees_the_path(tmp_path: Path, packag
     assert str(folder) not in sys.path
 
 
-async def test_a_folder_that_is_on_the_path_anyway_stays_there(site: Path, module_id: str) -> None:
+async def test_a_folder_that_is_on_the_path_anyway_stays_there(
+    site: Path, module_id: str
+) -> None:
     (site / f"{conventional(module_id)}.py").write_text(tool_source("there"))
 
-    assert await the_tools(a_session(Resolver({module_id: site}), module_id)) == ["there"]
+    assert await the_tools(a_session(Resolver({module_id: site}), module_id)) == [
+        "there"
+    ]
     assert str(site) in sys.path
 
 
-async def test_a_path_that_somebody_else_removed_is_no_problem(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("x")})
+async def test_a_path_that_somebody_else_removed_is_no_problem(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("x")}
+    )
 
     async with a_session(Resolver({module_id: folder}), module_id):
         sys.path.remove(str(folder))
@@ -615,8 +821,12 @@ async def test_a_path_that_somebody_else_removed_is_no_problem(tmp_path: Path, m
     assert str(folder) not in sys.path
 
 
-async def test_a_call_bound_beforehand_is_asked_as_it_is(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("bound")})
+async def test_a_call_bound_beforehand_is_asked_as_it_is(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / "code", {f"{conventional(module_id)}.py": tool_source("bound")}
+    )
 
     class Bound:
         resolve = staticmethod(partial(lambda path, module_id: Folder(path), folder))

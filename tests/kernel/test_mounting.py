@@ -45,20 +45,30 @@ async def forever(coordinator: Coordinator, config: Config) -> object:
 
 def a_session(plan: dict[str, object], **modules: object) -> AmplifierSession:
     own: dict[str, object] = {"loop": EchoLoop(), "context": MemoryContext(), **modules}
-    return AmplifierSession(plan, build_loader({name.replace("_", "-"): module for name, module in own.items()}))
+    return AmplifierSession(
+        plan,
+        build_loader({name.replace("_", "-"): module for name, module in own.items()}),
+    )
 
 
 # -- deadlines
 
 
-async def test_a_mount_that_takes_too_long_is_given_up_with_what_it_had_mounted() -> None:
+async def test_a_mount_that_takes_too_long_is_given_up_with_what_it_had_mounted() -> (
+    None
+):
     with anyio.fail_after(10):
-        async with build_session("hi", tools=[forever, Worker("x")], limits={"mount_timeout": 0.05}) as session:
+        async with build_session(
+            "hi", tools=[forever, Worker("x")], limits={"mount_timeout": 0.05}
+        ) as session:
             (failure,) = session.failures
             assert list(session.coordinator.tools) == ["x"]
 
     assert isinstance(failure, ModuleLoadError)
-    assert failure.reason == "its mount took longer than 0.05 s ('mount_timeout' of the plan's limits)"
+    assert (
+        failure.reason
+        == "its mount took longer than 0.05 s ('mount_timeout' of the plan's limits)"
+    )
 
 
 # -- instances
@@ -116,8 +126,13 @@ async def test_several_tools_of_an_instance_keep_their_names_behind_its_own() ->
             "bob_list_notes",
         ]
         await session.execute("go")
-        assert only_result(await session.coordinator.context.get_messages()) == "Bob noted milk"
-        assert [spec.name for spec in provider.requests[0].tools or ()] == list(session.coordinator.tools)
+        assert (
+            only_result(await session.coordinator.context.get_messages())
+            == "Bob noted milk"
+        )
+        assert [spec.name for spec in provider.requests[0].tools or ()] == list(
+            session.coordinator.tools
+        )
         session.coordinator.plugins.manager.unregister(name="tools/ada_add_note")
         assert "ada_add_note" not in session.coordinator.tools
 
@@ -144,7 +159,11 @@ async def test_an_instance_that_mounts_at_two_points_has_its_name_at_both() -> N
 
     plan = build_plan(providers=[{"module": "provider-x", "instance_id": "mine"}])
     async with a_session(plan, provider_x=mount) as session:
-        assert list(session.coordinator.tools) == list(session.coordinator.providers) == ["mine"]
+        assert (
+            list(session.coordinator.tools)
+            == list(session.coordinator.providers)
+            == ["mine"]
+        )
 
 
 async def test_a_failing_instance_leaves_none_of_its_tools() -> None:
@@ -165,34 +184,53 @@ async def test_a_failing_module_leaves_none_of_its_handlers() -> None:
     """Half a module must not decide on the calls of a session that goes on without it."""
 
     async def mount(coordinator: Coordinator, config: Config) -> object:
-        coordinator.hooks.register(TOOL_PRE, lambda event, data: HookResult.deny("half a module"))
+        coordinator.hooks.register(
+            TOOL_PRE, lambda event, data: HookResult.deny("half a module")
+        )
         raise OSError("gone")
 
-    async with build_session(calling(call("work")), "end", tools=[mount, Worker()]) as session:
+    async with build_session(
+        calling(call("work")), "end", tools=[mount, Worker()]
+    ) as session:
         assert len(session.failures) == 1
         await session.execute("go")
 
         assert only_result(mounted_context(session.coordinator).messages) == "done"
 
 
-async def test_a_failing_instance_leaves_the_others_of_its_plugin_what_they_have() -> None:
+async def test_a_failing_instance_leaves_the_others_of_its_plugin_what_they_have() -> (
+    None
+):
     class Twice:
         @amplifier_tool.impl
         async def mount_it(self, coordinator: Coordinator, config: Config) -> object:
-            coordinator.hooks.register(TOOL_PRE, lambda event, data: None, name=str(config["name"]))
+            coordinator.hooks.register(
+                TOOL_PRE, lambda event, data: None, name=str(config["name"])
+            )
             if config["name"] == "bad":
                 raise OSError("gone")
             return Worker()
 
-    entries = [{"module": "x", "instance_id": name, "config": {"name": name}} for name in ("good", "bad")]
-    loader = ModuleLoader(modules={"loop": mounting(EchoLoop()), "context": mounting(MemoryContext()), "x": Twice()})
+    entries = [
+        {"module": "x", "instance_id": name, "config": {"name": name}}
+        for name in ("good", "bad")
+    ]
+    loader = ModuleLoader(
+        modules={
+            "loop": mounting(EchoLoop()),
+            "context": mounting(MemoryContext()),
+            "x": Twice(),
+        }
+    )
     async with AmplifierSession(build_plan(tools=entries), loader) as session:
         assert list(session.coordinator.tools) == ["good"]
         assert session.coordinator.hooks.list_handlers() == {TOOL_PRE: ["good"]}
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_what_a_modules_task_mounts_meanwhile_is_not_the_next_modules(fails: bool) -> None:
+async def test_what_a_modules_task_mounts_meanwhile_is_not_the_next_modules(
+    fails: bool,
+) -> None:
     """As the tools of a slow server are, which join while other modules are mounted."""
     go_on, joined = anyio.Event(), anyio.Event()
 
@@ -220,7 +258,9 @@ async def test_what_a_modules_task_mounts_meanwhile_is_not_the_next_modules(fail
     plan = build_plan(tools=["server", {"module": "next", "instance_id": "mine"}])
     with anyio.fail_after(5):
         async with a_session(plan, server=server, next=next_one) as session:
-            assert list(session.coordinator.tools) == (["late"] if fails else ["late", "mine"])
+            assert list(session.coordinator.tools) == (
+                ["late"] if fails else ["late", "mine"]
+            )
 
 
 async def test_a_failed_instance_is_announced_with_its_name_and_type() -> None:
@@ -232,12 +272,22 @@ async def test_a_failed_instance_is_announced_with_its_name_and_type() -> None:
         assert len(session.failures) == 2
 
     first, second = recorder.all("module:load_failed")
-    assert (first["module_id"], first["module_type"], first.get("instance_id")) == ("a", "tool", None)
-    assert (second["module_id"], second["module_type"], second["instance_id"]) == ("a", "tool", "second")
+    assert (first["module_id"], first["module_type"], first.get("instance_id")) == (
+        "a",
+        "tool",
+        None,
+    )
+    assert (second["module_id"], second["module_type"], second["instance_id"]) == (
+        "a",
+        "tool",
+        "second",
+    )
 
 
 async def test_two_instances_under_one_name_are_a_conflict() -> None:
-    plan = build_plan(tools=[{"module": "a", "instance_id": "x"}, {"module": "b", "instance_id": "x"}])
+    plan = build_plan(
+        tools=[{"module": "a", "instance_id": "x"}, {"module": "b", "instance_id": "x"}]
+    )
 
     async with a_session(plan, a=Worker("a"), b=Worker("b")) as session:
         (failure,) = session.failures
@@ -264,16 +314,18 @@ async def test_a_refused_configuration_is_named_by_its_place_in_the_plan() -> No
 
 async def test_a_module_that_mounts_nothing_is_no_failure_and_is_told() -> None:
     plan = build_plan(providers=["away"], tools=["here"], hooks=["hook"])
-    session = a_session(plan, away=mounting(None), here=Worker("x"), hook=mounting(None))
+    session = a_session(
+        plan, away=mounting(None), here=Worker("x"), hook=mounting(None)
+    )
     recorder = Recorder.of(session.coordinator.hooks, "module:*")
 
     async with session:
         assert session.failures == ()
         assert session.skipped == ("away",)
 
-    assert [(name, data["module_id"], data["module_type"]) for name, data in recorder.events] == [
-        ("module:skipped", "away", "provider")
-    ]
+    assert [
+        (name, data["module_id"], data["module_type"]) for name, data in recorder.events
+    ] == [("module:skipped", "away", "provider")]
 
 
 # -- ready
@@ -312,7 +364,9 @@ async def test_several_instances_of_one_module_are_told_once(home: ModuleType) -
     assert calls == [["x", "b"]]
 
 
-async def test_a_sync_one_is_not_called_and_that_is_reported(home: ModuleType, reports: Reports) -> None:
+async def test_a_sync_one_is_not_called_and_that_is_reported(
+    home: ModuleType, reports: Reports
+) -> None:
     def on_session_ready(coordinator: Coordinator) -> None:
         raise AssertionError("never called")
 
@@ -329,12 +383,16 @@ async def test_a_sync_one_is_not_called_and_that_is_reported(home: ModuleType, r
     )
 
 
-async def test_one_that_takes_too_long_is_announced_and_ends_nothing(home: ModuleType, reports: Reports) -> None:
+async def test_one_that_takes_too_long_is_announced_and_ends_nothing(
+    home: ModuleType, reports: Reports
+) -> None:
     async def on_session_ready(coordinator: Coordinator) -> None:
         await anyio.sleep_forever()
 
     vars(home)["on_session_ready"] = on_session_ready
-    session = a_session(build_plan(tools=["a"], limits={"mount_timeout": 0.05}), a=vars(home)["mount"])
+    session = a_session(
+        build_plan(tools=["a"], limits={"mount_timeout": 0.05}), a=vars(home)["mount"]
+    )
     recorder = told(home, session)
 
     with anyio.fail_after(10):
@@ -342,7 +400,10 @@ async def test_one_that_takes_too_long_is_announced_and_ends_nothing(home: Modul
             assert list(session.coordinator.tools) == ["x"]
 
     announced = recorder.one("module:on_session_ready_failed")
-    assert (announced["module_id"], announced["error"]) == ("a", "TimeoutError: it took longer than 0.05 s")
+    assert (announced["module_id"], announced["error"]) == (
+        "a",
+        "TimeoutError: it took longer than 0.05 s",
+    )
     assert [report["event"] for report in reports] == ["module.on_session_ready_failed"]
 
 
@@ -355,16 +416,22 @@ async def test_a_module_that_failed_to_mount_is_not_told(home: ModuleType) -> No
         assert len(session.failures) == 1
 
 
-async def test_they_are_told_one_after_the_other_before_the_fork_is_announced(home: ModuleType) -> None:
+async def test_they_are_told_one_after_the_other_before_the_fork_is_announced(
+    home: ModuleType,
+) -> None:
     order: list[str] = []
 
     async def on_session_ready(coordinator: Coordinator) -> None:
         order.append("ready")
 
     vars(home)["on_session_ready"] = on_session_ready
-    loader = build_loader({"loop": EchoLoop(), "context": MemoryContext(), "a": vars(home)["mount"]})
+    loader = build_loader(
+        {"loop": EchoLoop(), "context": MemoryContext(), "a": vars(home)["mount"]}
+    )
     session = AmplifierSession(build_plan(tools=["a"]), loader, parent_id="parent")
-    session.coordinator.hooks.register("session:fork", lambda event, data: order.append(event))
+    session.coordinator.hooks.register(
+        "session:fork", lambda event, data: order.append(event)
+    )
 
     async with session:
         pass
@@ -378,6 +445,8 @@ async def test_an_instance_s_name_is_none_where_there_is_but_one_place() -> None
         await coordinator.mount("context", MemoryContext())
         return Worker("x")
 
-    async with a_session(build_plan(tools=[{"module": "tool-x", "instance_id": "mine"}]), tool_x=mount) as session:
+    async with a_session(
+        build_plan(tools=[{"module": "tool-x", "instance_id": "mine"}]), tool_x=mount
+    ) as session:
         assert session.failures == ()
         assert list(session.coordinator.tools) == ["mine"]

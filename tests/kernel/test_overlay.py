@@ -17,10 +17,18 @@ from amplifier_sdk.results import ContextInjection
 
 ROLES = st.sampled_from(["user", "assistant", "tool"])
 HISTORIES = st.lists(ROLES, max_size=6).map(
-    lambda roles: [MessageDict(role=role, content=f"m{number}") for number, role in enumerate(roles)]
+    lambda roles: [
+        MessageDict(role=role, content=f"m{number}")
+        for number, role in enumerate(roles)
+    ]
 )
 INJECTIONS = st.lists(
-    st.builds(ContextInjection, content=st.text(max_size=3), append_to_last_tool_result=st.booleans()), max_size=4
+    st.builds(
+        ContextInjection,
+        content=st.text(max_size=3),
+        append_to_last_tool_result=st.booleans(),
+    ),
+    max_size=4,
 )
 
 
@@ -29,13 +37,21 @@ def read(messages: Sequence[MessageDict]) -> Sequence[Message]:
     return typed(MessageLog(messages).view())
 
 
-def copied(messages: Sequence[Message], injections: Sequence[ContextInjection]) -> list[Message]:
+def copied(
+    messages: Sequence[Message], injections: Sequence[ContextInjection]
+) -> list[Message]:
     """Add one after the other to a copy."""
     whole = list(messages)
     for injection in injections:
         last = whole[-1] if whole else None
-        if injection.append_to_last_tool_result and last is not None and last.role == "tool":
-            whole[-1] = attrs.evolve(last, content=f"{last.content}\n\n{injection.content}")
+        if (
+            injection.append_to_last_tool_result
+            and last is not None
+            and last.role == "tool"
+        ):
+            whole[-1] = attrs.evolve(
+                last, content=f"{last.content}\n\n{injection.content}"
+            )
         else:
             whole.append(Message(role=injection.role, content=injection.content))
     return whole
@@ -43,7 +59,9 @@ def copied(messages: Sequence[Message], injections: Sequence[ContextInjection]) 
 
 @given(HISTORIES, INJECTIONS, st.slices(12))
 def test_added_texts_read_as_in_a_copy(
-    history: list[MessageDict], injections: list[ContextInjection], part: slice[int | None, int | None, int | None]
+    history: list[MessageDict],
+    injections: list[ContextInjection],
+    part: slice[int | None, int | None, int | None],
 ) -> None:
     messages = read(history)
     whole, seen = copied(messages, injections), with_injections(messages, injections)
@@ -60,16 +78,22 @@ def test_added_texts_read_as_in_a_copy(
 @pytest.mark.parametrize("index", [-4, 3, 10])
 def test_there_is_nothing_outside(index: int) -> None:
     messages = read([MessageDict(role="user", content="go")])
-    seen = with_injections(messages, [ContextInjection(content="one"), ContextInjection(content="two")])
+    seen = with_injections(
+        messages, [ContextInjection(content="one"), ContextInjection(content="two")]
+    )
 
     with pytest.raises(IndexError, match=f"message {index} of 3"):
         seen[index]
 
 
 def test_a_result_of_blocks_gets_a_block_more() -> None:
-    messages = [Message(role="tool", content=[TextBlock(text="done")], tool_call_id="c1")]
+    messages = [
+        Message(role="tool", content=[TextBlock(text="done")], tool_call_id="c1")
+    ]
 
-    (message,) = with_injections(messages, [ContextInjection(content="psst", append_to_last_tool_result=True)])
+    (message,) = with_injections(
+        messages, [ContextInjection(content="psst", append_to_last_tool_result=True)]
+    )
 
     assert message.content == (TextBlock(text="done"), TextBlock(text="\n\npsst"))
     assert message.tool_call_id == "c1"

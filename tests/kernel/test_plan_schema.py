@@ -38,8 +38,15 @@ def test_the_schema_is_one() -> None:
 def test_every_key_but_a_limit_says_what_it_means() -> None:
     """The limits speak for themselves by their names, units and defaults."""
     definitions = as_object(SCHEMA["$defs"])
-    tables = [SCHEMA, *(as_object(definitions[name]) for name in ("session", "module", "single"))]
-    keys = {name: as_object(key) for table in tables for name, key in properties_of(table).items()}
+    tables = [
+        SCHEMA,
+        *(as_object(definitions[name]) for name in ("session", "module", "single")),
+    ]
+    keys = {
+        name: as_object(key)
+        for table in tables
+        for name, key in properties_of(table).items()
+    }
 
     assert len(keys) > 15
     assert [name for name, key in keys.items() if not key.get("description")] == []
@@ -54,23 +61,39 @@ def properties_of(table: JSONObject) -> JSONObject:
     """Return the properties of an object, or of the one that it may be."""
     forms = table.get("anyOf", [table])
     assert isinstance(forms, list)
-    return {name: key for form in forms for name, key in as_object(as_object(form).get("properties", {})).items()}
+    return {
+        name: key
+        for form in forms
+        for name, key in as_object(as_object(form).get("properties", {})).items()
+    }
 
 
 def test_a_section_of_an_application_s_own_type_is_in_its_schema() -> None:
     own = attrs.evolve(KINDS[3], name="judge", section="judges", mount_point="judges")
-    single = attrs.evolve(KINDS[0], name="critic", section="critic", mount_point="critic")
+    single = attrs.evolve(
+        KINDS[0], name="critic", section="critic", mount_point="critic"
+    )
 
-    validator = jsonschema_rs.Draft202012Validator(plan_schema((*KINDS, own, single)), offline=True)
+    validator = jsonschema_rs.Draft202012Validator(
+        plan_schema((*KINDS, own, single)), offline=True
+    )
 
     session = {**LEAST, "critic": "x", "critic_source": "./x"}
-    assert validator.is_valid({"session": session, "judges": ["a"], "critic": {"config": {}}})
+    assert validator.is_valid(
+        {"session": session, "judges": ["a"], "critic": {"config": {}}}
+    )
     assert not validator.is_valid({"session": LEAST})
 
 
 JSON: Final = st.recursive(
-    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.5, -0.5, "", "x", "0.5", "12"]),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["config", "module", "x"]), inner),
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.sampled_from([0.5, -0.5, "", "x", "0.5", "12"]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["config", "module", "x"]), inner)
+    ),
     max_leaves=4,
 )
 """Values that stand in a wrong place now and then. A whole float is left out: to JSON Schema 1.0 is an integer."""
@@ -81,20 +104,30 @@ def sometimes_wrong(right: st.SearchStrategy[object]) -> st.SearchStrategy[objec
 
 
 def mapping_of(
-    required: Mapping[str, st.SearchStrategy[object]], optional: Mapping[str, st.SearchStrategy[object]]
+    required: Mapping[str, st.SearchStrategy[object]],
+    optional: Mapping[str, st.SearchStrategy[object]],
 ) -> st.SearchStrategy[object]:
     """A mapping that may lack what it needs or have what nobody knows."""
     right = st.fixed_dictionaries(dict(required), optional=dict(optional))
     short = st.fixed_dictionaries({}, optional={**required, **optional})
-    strange = st.fixed_dictionaries(dict(required), optional={**optional, "strange": st.none()})
+    strange = st.fixed_dictionaries(
+        dict(required), optional={**optional, "strange": st.none()}
+    )
     return st.one_of(right, right, right, right, short, strange)
 
 
 NAME: Final = sometimes_wrong(st.sampled_from(["a", "b-c", "d"]))
-CONFIG: Final = sometimes_wrong(st.none() | st.dictionaries(st.text(max_size=2), JSON, max_size=2))
-SINGLE: Final = sometimes_wrong(NAME | mapping_of({"module": NAME}, {"source": JSON, "config": CONFIG}))
+CONFIG: Final = sometimes_wrong(
+    st.none() | st.dictionaries(st.text(max_size=2), JSON, max_size=2)
+)
+SINGLE: Final = sometimes_wrong(
+    NAME | mapping_of({"module": NAME}, {"source": JSON, "config": CONFIG})
+)
 ENTRY: Final = sometimes_wrong(
-    NAME | mapping_of({"module": NAME}, {"source": JSON, "config": CONFIG, "instance_id": NAME})
+    NAME
+    | mapping_of(
+        {"module": NAME}, {"source": JSON, "config": CONFIG, "instance_id": NAME}
+    )
 )
 LIMITS: Final = mapping_of({}, {field.name: JSON for field in attrs.fields(Limits)})
 COUNT: Final = sometimes_wrong(st.none() | st.integers(0, 3))
@@ -128,7 +161,9 @@ PLAN: Final = mapping_of(
 @given(PLAN | JSON)
 def test_the_schema_and_the_reader_agree(plan: object) -> None:
     problems = MountPlanValidator().validate(plan)
-    beyond_schemas = [problem for problem in problems if "is listed twice" in problem.message]
+    beyond_schemas = [
+        problem for problem in problems if "is listed twice" in problem.message
+    ]
 
     assert VALIDATOR.is_valid(plan) == (len(problems) == len(beyond_schemas)), problems
 

@@ -13,7 +13,16 @@ from pluggy import HookimplMarker
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.modules.mounts import Mounted
 from amplifier.kernel.modules.plugins import Plugins
-from amplifier_sdk import hook, hookspec, module, on, orchestrator, provider, tool, toolset
+from amplifier_sdk import (
+    hook,
+    hookspec,
+    module,
+    on,
+    orchestrator,
+    provider,
+    tool,
+    toolset,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import (
     ConfigError,
@@ -57,7 +66,11 @@ def a_session(modules: Mapping[str, object], **sections: object) -> AmplifierSes
 
 
 async def test_a_module_may_return_one_instance_or_several_or_none() -> None:
-    modules = {"one": Worker("one"), "several": mounting([Worker("two"), Worker("three")]), "none": mounting(None)}
+    modules = {
+        "one": Worker("one"),
+        "several": mounting([Worker("two"), Worker("three")]),
+        "none": mounting(None),
+    }
 
     async with a_session(modules, tools=["one", "several", "none"]) as session:
         assert list(session.coordinator.tools) == ["one", "two", "three"]
@@ -67,7 +80,9 @@ async def test_a_module_may_return_one_instance_or_several_or_none() -> None:
 async def test_a_module_may_mount_by_itself_and_return_a_cleanup() -> None:
     order: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.mount("tools", Worker("mine"), name="by-name")
         return lambda: order.append("released")
 
@@ -78,7 +93,9 @@ async def test_a_module_may_mount_by_itself_and_return_a_cleanup() -> None:
 
 
 async def test_an_instance_that_is_mounted_and_returned_is_mounted_once() -> None:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         worker = Worker("mine")
         await coordinator.mount("tools", worker, name="other-name")
         return worker
@@ -99,9 +116,15 @@ async def test_mounting_an_instance_again_at_its_place_changes_nothing() -> None
     assert coordinator.context is context
 
 
-async def test_a_handler_object_of_a_hook_module_is_its_cleanup_and_anything_else_is_nothing() -> None:
+async def test_a_handler_object_of_a_hook_module_is_its_cleanup_and_anything_else_is_nothing() -> (
+    None
+):
     order: list[str] = []
-    hooks = {"a": mounting(lambda: order.append("released")), "b": mounting("not a handler"), "c": mounting(None)}
+    hooks = {
+        "a": mounting(lambda: order.append("released")),
+        "b": mounting("not a handler"),
+        "c": mounting(None),
+    }
 
     async with a_session(hooks, hooks=["a", "b", "c"]):
         assert order == []
@@ -119,7 +142,9 @@ async def test_an_instance_that_lacks_a_member_is_named_with_what_it_lacks() -> 
 
     assert isinstance(failure, ModuleValidationError)
     assert str(failure).startswith("Module 'half': ")
-    assert failure.reason.endswith("Half is no tool: execute: missing; it is an async method")
+    assert failure.reason.endswith(
+        "Half is no tool: execute: missing; it is an async method"
+    )
 
 
 async def test_a_class_instead_of_an_instance_is_named() -> None:
@@ -130,7 +155,9 @@ async def test_a_class_instead_of_an_instance_is_named() -> None:
     assert "type is no tool: name: missing" in str(failure)
 
 
-async def test_a_tool_that_claims_a_taken_name_fails_and_both_modules_are_named() -> None:
+async def test_a_tool_that_claims_a_taken_name_fails_and_both_modules_are_named() -> (
+    None
+):
     modules = {"first": Worker("same"), "second": Worker("same")}
 
     async with a_session(modules, tools=["first", "second"]) as session:
@@ -152,12 +179,16 @@ async def test_a_name_that_a_module_wrote_into_the_table_itself_is_taken_too() -
 async def test_what_a_failing_module_had_mounted_is_taken_away_again() -> None:
     order: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         coordinator.register_cleanup(lambda: order.append("released"))
         await coordinator.mount("tools", Worker("half"))
         raise ConnectionError("cannot connect")
 
-    async with a_session({"half": mount, "fine": Worker("fine")}, tools=["half", "fine"]) as session:
+    async with a_session(
+        {"half": mount, "fine": Worker("fine")}, tools=["half", "fine"]
+    ) as session:
         assert list(session.coordinator.tools) == ["fine"]
 
     assert order == ["released"]
@@ -166,17 +197,40 @@ async def test_what_a_failing_module_had_mounted_is_taken_away_again() -> None:
 @pytest.mark.parametrize(
     ("error", "kind", "text"),
     [
-        (OSError("no key"), ModuleLoadError, "Module 'broken': mounting failed: OSError: no key"),
-        (SystemExit(4), ModuleLoadError, "Module 'broken': mounting failed: SystemExit: 4"),
-        (HookspecError("bad"), ModuleLoadError, "Module 'broken': mounting failed: HookspecError: bad"),
-        (ModuleConflictError("x", "taken"), ModuleConflictError, "Module 'broken': taken"),
-        (ModuleLoadError("x", "why", distribution="d"), ModuleLoadError, "Module 'x' (from d): why"),
+        (
+            OSError("no key"),
+            ModuleLoadError,
+            "Module 'broken': mounting failed: OSError: no key",
+        ),
+        (
+            SystemExit(4),
+            ModuleLoadError,
+            "Module 'broken': mounting failed: SystemExit: 4",
+        ),
+        (
+            HookspecError("bad"),
+            ModuleLoadError,
+            "Module 'broken': mounting failed: HookspecError: bad",
+        ),
+        (
+            ModuleConflictError("x", "taken"),
+            ModuleConflictError,
+            "Module 'broken': taken",
+        ),
+        (
+            ModuleLoadError("x", "why", distribution="d"),
+            ModuleLoadError,
+            "Module 'x' (from d): why",
+        ),
     ],
 )
 async def test_a_provider_that_fails_to_mount_is_kept_as_a_failure(
     error: BaseException, kind: type[Exception], text: str, reports: Reports
 ) -> None:
-    session = a_session({"broken": mounting(error), "fine": ScriptedProvider("hi")}, providers=["broken", "fine"])
+    session = a_session(
+        {"broken": mounting(error), "fine": ScriptedProvider("hi")},
+        providers=["broken", "fine"],
+    )
     recorder = Recorder.of(session.coordinator.hooks, "module:load_failed")
     async with session:
         assert await session.execute("go") == "hi"
@@ -187,7 +241,9 @@ async def test_a_provider_that_fails_to_mount_is_kept_as_a_failure(
     announced = recorder.one("module:load_failed")
     assert announced["error"] == str(failure)
     is_conflict = kind is ModuleConflictError
-    assert announced["reason_code"] == ("invalid_module_metadata" if is_conflict else "invalid_entry_point")
+    assert announced["reason_code"] == (
+        "invalid_module_metadata" if is_conflict else "invalid_entry_point"
+    )
     assert [report["event"] for report in reports] == ["module.load_failed"]
 
 
@@ -232,8 +288,13 @@ async def test_a_configuration_reaches_its_module() -> None:
         assert only_result(mounted_context(session.coordinator).messages) == "blue"
 
 
-async def test_a_configuration_that_does_not_fit_keeps_the_module_out_with_the_plan_s_own_paths() -> None:
-    plan = [{"module": "paint", "config": {"color": "blue", "weight": "heavy"}}, "speak"]
+async def test_a_configuration_that_does_not_fit_keeps_the_module_out_with_the_plan_s_own_paths() -> (
+    None
+):
+    plan = [
+        {"module": "paint", "config": {"color": "blue", "weight": "heavy"}},
+        "speak",
+    ]
     session = a_session({"paint": Paint, "speak": Worker("speak")}, tools=plan)
     failed = Recorder.of(session.coordinator.hooks, "module:*")
 
@@ -244,9 +305,15 @@ async def test_a_configuration_that_does_not_fit_keeps_the_module_out_with_the_p
     assert isinstance(failure, ModuleConfigError)
     assert str(failure).startswith("The configuration of module 'paint' has 2 problems")
     assert (failure.module_id, failure.path) == ("paint", "tools[0]")
-    assert sorted(problem.path for problem in failure.problems) == ["tools[0].config.color", "tools[0].config.weight"]
+    assert sorted(problem.path for problem in failure.problems) == [
+        "tools[0].config.color",
+        "tools[0].config.weight",
+    ]
     (announced,) = failed.all("module:load_failed")
-    assert (announced["module_id"], announced["reason_code"]) == ("paint", "validation_failed")
+    assert (announced["module_id"], announced["reason_code"]) == (
+        "paint",
+        "validation_failed",
+    )
 
 
 async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
@@ -254,18 +321,30 @@ async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
     class Strict(EchoLoop):
         """A loop without a configuration."""
 
-    plan = {**build_plan(providers=["provider"]), "orchestrator": {"config": {"speed": 1}}}
-    modules = {"loop": Strict, "context": MemoryContext(), "provider": ScriptedProvider()}
+    plan = {
+        **build_plan(providers=["provider"]),
+        "orchestrator": {"config": {"speed": 1}},
+    }
+    modules = {
+        "loop": Strict,
+        "context": MemoryContext(),
+        "provider": ScriptedProvider(),
+    }
     session = AmplifierSession(plan, build_loader(modules))
 
     with pytest.raises(ConfigError) as caught:
         await session.initialize()
 
-    assert [problem.path for problem in caught.value.problems] == ["orchestrator.config.speed"]
+    assert [problem.path for problem in caught.value.problems] == [
+        "orchestrator.config.speed"
+    ]
 
 
 async def test_a_problem_of_the_whole_configuration_has_the_path_of_it() -> None:
-    session = a_session({"odd": mounting(ConfigError([Problem("", "one of 'a' and 'b' is needed")]))}, tools=["odd"])
+    session = a_session(
+        {"odd": mounting(ConfigError([Problem("", "one of 'a' and 'b' is needed")]))},
+        tools=["odd"],
+    )
 
     async with session:
         (failure,) = session.failures
@@ -281,7 +360,9 @@ async def test_a_hook_that_refuses_its_configuration_ends_the_start() -> None:
         await session.initialize()
 
 
-async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_plan_as_it_was() -> None:
+async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_plan_as_it_was() -> (
+    None
+):
     async def mount(coordinator: Coordinator, config: dict[str, JSONValue]) -> object:
         return Worker(str(config.pop("name")))
 
@@ -295,12 +376,19 @@ async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_pl
 
 
 async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> None:
-    async with a_session({"one": Worker("one"), "two": Worker("two")}, tools=["one", "two"]) as session:
+    async with a_session(
+        {"one": Worker("one"), "two": Worker("two")}, tools=["one", "two"]
+    ) as session:
         coordinator = session.coordinator
         manager = coordinator.plugins.manager
-        assert {"tools/one", "tools/two", "session/context", "session/orchestrator", "one", "loop"} <= {
-            name for name, _ in manager.list_name_plugin()
-        }
+        assert {
+            "tools/one",
+            "tools/two",
+            "session/context",
+            "session/orchestrator",
+            "one",
+            "loop",
+        } <= {name for name, _ in manager.list_name_plugin()}
 
         manager.unregister(name="tools/one")
         assert list(coordinator.tools) == ["two"]
@@ -308,11 +396,15 @@ async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> Non
         assert coordinator.get("context") is None
 
 
-async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and_registered() -> None:
+async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and_registered() -> (
+    None
+):
     heard: list[str] = []
     released: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         async def on_start(event: str, data: dict[str, object]) -> None:
             heard.append(f"{config['named']}: {event}")
 
@@ -325,13 +417,23 @@ async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and
     tools = [{"module": name, "config": {"named": name}} for name in ("gone", "kept")]
     async with a_session({"gone": mount, "kept": mount}, tools=tools) as session:
         coordinator = session.coordinator
-        coordinator.hooks.register("own:event", lambda event, data: heard.append(f"application: {event}"))
+        coordinator.hooks.register(
+            "own:event", lambda event, data: heard.append(f"application: {event}")
+        )
         await coordinator.mount("tools", Worker("of-the-application"))
 
         coordinator.plugins.manager.unregister(name="gone")
 
-        assert list(coordinator.tools) == ["kept-first", "kept-second", "of-the-application"]
-        assert not [name for name, _ in coordinator.plugins.manager.list_name_plugin() if "gone" in name]
+        assert list(coordinator.tools) == [
+            "kept-first",
+            "kept-second",
+            "of-the-application",
+        ]
+        assert not [
+            name
+            for name, _ in coordinator.plugins.manager.list_name_plugin()
+            if "gone" in name
+        ]
         await coordinator.hooks.emit("own:event", {})
         assert heard == ["kept: own:event", "application: own:event"]
         assert released == []
@@ -474,17 +576,34 @@ class Wrapping:
 @pytest.mark.parametrize(
     ("plugin", "refusal"),
     [
-        (Misspelt(), "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?"),
-        (MisspeltInItsMark(), "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?"),
-        (Unheard(), "there is no hook 'mount_everything'; the hooks are amplifier_orchestrator, amplifier_context,"),
-        (WrongArgument(), "amplifier_tool has no argument 'confg'; it has coordinator, config"),
+        (
+            Misspelt(),
+            "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?",
+        ),
+        (
+            MisspeltInItsMark(),
+            "there is no hook 'amplifier_tol'; did you mean 'amplifier_tool'?",
+        ),
+        (
+            Unheard(),
+            "there is no hook 'mount_everything'; the hooks are amplifier_orchestrator, amplifier_context,",
+        ),
+        (
+            WrongArgument(),
+            "amplifier_tool has no argument 'confg'; it has coordinator, config",
+        ),
         (NotAsync(), "an implementation of amplifier_tool is an 'async def' function"),
-        (Yielding(), "an implementation of amplifier_tool returns what it mounts; it cannot 'yield'"),
+        (
+            Yielding(),
+            "an implementation of amplifier_tool returns what it mounts; it cannot 'yield'",
+        ),
         (Wrapping(), "Plugin 'mine' for hook 'amplifier_tool'"),
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
-def test_a_plugin_that_does_not_fit_is_refused_by_name_and_not_left_registered(plugin: object, refusal: str) -> None:
+def test_a_plugin_that_does_not_fit_is_refused_by_name_and_not_left_registered(
+    plugin: object, refusal: str
+) -> None:
     plugins = Plugins()
 
     with pytest.raises(HookspecError) as caught:
@@ -522,10 +641,16 @@ async def test_mount_points_are_read_by_name_or_whole() -> None:
     await coordinator.mount("session", loop, name="orchestrator")
     await coordinator.mount("module-source-resolver", resolver)
 
-    assert coordinator.get("tools") is coordinator.mount_points["tools"] is coordinator.tools
+    assert (
+        coordinator.get("tools")
+        is coordinator.mount_points["tools"]
+        is coordinator.tools
+    )
     assert coordinator.get("tools", "x") is worker
     assert coordinator.get("tools", "y") is None
-    assert coordinator.get("context") is coordinator.get("session", "context") is context
+    assert (
+        coordinator.get("context") is coordinator.get("session", "context") is context
+    )
     assert coordinator.orchestrator is loop
     assert coordinator.get("hooks") is coordinator.hooks
     assert coordinator.get("module-source-resolver") is resolver
@@ -547,7 +672,9 @@ async def test_unmounting_takes_away_what_is_there_and_ignores_what_is_not() -> 
     assert coordinator.get("context") is None
 
 
-async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_name() -> None:
+async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_name() -> (
+    None
+):
     coordinator = ModuleCoordinator()
     await coordinator.mount("tools", Worker("x"))
     coordinator.tools["x"] = Worker("x")
@@ -560,9 +687,14 @@ async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_
 async def test_a_mount_point_that_is_not_there_is_named_with_the_nearest() -> None:
     coordinator = ModuleCoordinator()
 
-    with pytest.raises(ValueError, match=r"Unknown mount point 'tool'; did you mean 'tools'\?"):
+    with pytest.raises(
+        ValueError, match=r"Unknown mount point 'tool'; did you mean 'tools'\?"
+    ):
         await coordinator.mount("tool", Worker())
-    with pytest.raises(ValueError, match=r"Unknown mount point 'xyz'; known: orchestrator, context, providers"):
+    with pytest.raises(
+        ValueError,
+        match=r"Unknown mount point 'xyz'; known: orchestrator, context, providers",
+    ):
         coordinator.get("xyz")
     with pytest.raises(ValueError, match="A name is required to unmount from 'tools'"):
         await coordinator.unmount("tools")
@@ -604,16 +736,29 @@ class Strict:
         return False
 
 
-def own_session(modules: Mapping[str, object], kind: ModuleKind, plan: Mapping[str, object]) -> AmplifierSession:
+def own_session(
+    modules: Mapping[str, object], kind: ModuleKind, plan: Mapping[str, object]
+) -> AmplifierSession:
     basis: dict[str, object] = {"loop": EchoLoop(), "context": MemoryContext()}
-    return AmplifierSession(plan, build_loader({**basis, **modules}, kinds=(*KINDS, kind)))
+    return AmplifierSession(
+        plan, build_loader({**basis, **modules}, kinds=(*KINDS, kind))
+    )
 
 
 async def test_an_application_adds_a_module_type_of_its_own() -> None:
-    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
+    kind = ModuleKind(
+        name="judge",
+        section="judges",
+        mount_point="judges",
+        spec=amplifier_judge,
+        protocol=Judge,
+    )
     strict = Strict()
     plan = {**build_plan(), "judges": ["judge-strict", {"module": "judge-broken"}]}
-    modules = {"judge-strict": mounting(strict), "judge-broken": mounting(OSError("no law"))}
+    modules = {
+        "judge-strict": mounting(strict),
+        "judge-broken": mounting(OSError("no law")),
+    }
     async with own_session(modules, kind, plan) as session:
         assert session.coordinator.get("judges") == {"strict": strict}
         assert [failure.module_id for failure in session.failures] == ["judge-broken"]
@@ -640,10 +785,21 @@ class WithImplementation:
 
 
 async def test_a_module_of_such_a_type_may_be_written_in_every_way() -> None:
-    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
-    plan = {**build_plan(), "judges": [{"module": "lenient", "config": {"x": 1}}, "strict"]}
+    kind = ModuleKind(
+        name="judge",
+        section="judges",
+        mount_point="judges",
+        spec=amplifier_judge,
+        protocol=Judge,
+    )
+    plan = {
+        **build_plan(),
+        "judges": [{"module": "lenient", "config": {"x": 1}}, "strict"],
+    }
 
-    async with own_session({"lenient": Lenient, "strict": WithImplementation()}, kind, plan) as session:
+    async with own_session(
+        {"lenient": Lenient, "strict": WithImplementation()}, kind, plan
+    ) as session:
         judges = session.coordinator.get("judges")
         assert isinstance(judges, dict)
         assert list(judges) == ["lenient", "strict"]
@@ -654,7 +810,13 @@ async def test_a_module_of_such_a_type_may_be_written_in_every_way() -> None:
 
 
 async def test_an_instance_of_such_a_type_is_held_against_its_protocol() -> None:
-    kind = ModuleKind(name="judge", section="judges", mount_point="judges", spec=amplifier_judge, protocol=Judge)
+    kind = ModuleKind(
+        name="judge",
+        section="judges",
+        mount_point="judges",
+        spec=amplifier_judge,
+        protocol=Judge,
+    )
     plan = {**build_plan(), "judges": ["worker"]}
 
     async with own_session({"worker": mounting(Worker("w"))}, kind, plan) as session:
@@ -665,15 +827,25 @@ async def test_an_instance_of_such_a_type_is_held_against_its_protocol() -> None
     assert "Worker is no judge: judge: missing; it is a method" in str(failure)
 
 
-async def test_such_a_type_may_have_one_instance_without_which_a_session_does_not_start() -> None:
-    kind = ModuleKind(name="judge", section="judge", mount_point="judge", spec=amplifier_own, single=True)
+async def test_such_a_type_may_have_one_instance_without_which_a_session_does_not_start() -> (
+    None
+):
+    kind = ModuleKind(
+        name="judge",
+        section="judge",
+        mount_point="judge",
+        spec=amplifier_own,
+        single=True,
+    )
     plan = build_plan(judge="mine")
     instance = object()
 
     async with own_session({"mine": mounting(instance)}, kind, plan) as session:
         assert session.coordinator.get("judge") is instance
 
-    with pytest.raises(ModuleLoadError, match="mounted no judge; the session cannot start without one"):
+    with pytest.raises(
+        ModuleLoadError, match="mounted no judge; the session cannot start without one"
+    ):
         await own_session({"mine": mounting(None)}, kind, plan).initialize()
 
 
@@ -710,7 +882,9 @@ async def test_decorated_classes_and_functions_are_modules() -> None:
             super().__init__(calling(call("add", {"x": 1})), "end")
 
     modules = {"add": add, "audit": Audit, "guard": guard, "own": Own}
-    session = a_session(modules, tools=["add"], hooks=["audit", "guard"], providers=["own"])
+    session = a_session(
+        modules, tools=["add"], hooks=["audit", "guard"], providers=["own"]
+    )
     async with session:
         assert await session.execute("go") == "end"
         assert only_result(mounted_context(session.coordinator).messages) == "2"

@@ -41,7 +41,9 @@ from tests.doubles import (
     open_call_ids,
 )
 
-USAGE = Usage(input_tokens=10, output_tokens=5, total_tokens=15, cost_usd=Decimal("0.5"))
+USAGE = Usage(
+    input_tokens=10, output_tokens=5, total_tokens=15, cost_usd=Decimal("0.5")
+)
 
 
 async def failing_turn(provider: object, **limits: float) -> LLMError:
@@ -54,7 +56,9 @@ async def failing_turn(provider: object, **limits: float) -> LLMError:
 
 
 def stuck_after(*items: Delta) -> Generate:
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         for item in items:
             yield item
         await forever()
@@ -63,7 +67,9 @@ def stuck_after(*items: Delta) -> Generate:
 
 
 def ending_with(*items: Delta | ChatResponse) -> Generate:
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         for item in items:
             yield item
 
@@ -82,14 +88,24 @@ async def test_the_events_of_a_call_carry_all_of_it() -> None:
         await session.execute("go")
 
     request, response = recorder.one(PROVIDER_REQUEST), recorder.one(PROVIDER_RESPONSE)
-    assert (request["provider"], request["model"], request["iteration"]) == ("scripted", None, 0)
+    assert (request["provider"], request["model"], request["iteration"]) == (
+        "scripted",
+        None,
+        0,
+    )
     assert "max_reached" not in request
-    assert (response["provider"], response["usage"], response["tool_calls"]) == ("scripted", USAGE, False)
+    assert (response["provider"], response["usage"], response["tool_calls"]) == (
+        "scripted",
+        USAGE,
+        False,
+    )
     assert isinstance(response["response"], ChatResponse)
     assert isinstance(response["duration"], float)
 
 
-async def test_a_provider_is_named_as_it_is_mounted_or_else_as_it_names_itself() -> None:
+async def test_a_provider_is_named_as_it_is_mounted_or_else_as_it_names_itself() -> (
+    None
+):
     async with build_session("x") as session:
         host, coordinator = session.coordinator.host, session.coordinator
         provider = coordinator.providers["scripted"]
@@ -110,7 +126,11 @@ async def test_what_a_provider_raises_is_raised_unchanged_and_announced() -> Non
 
     assert caught.value is error
     failure = recorder.one(PROVIDER_ERROR)
-    assert failure["error"] == {"type": "RateLimitError", "message": "slow down", "msg": "slow down"}
+    assert failure["error"] == {
+        "type": "RateLimitError",
+        "message": "slow down",
+        "msg": "slow down",
+    }
     assert (failure["retryable"], failure["status_code"]) == (True, 429)
 
 
@@ -122,7 +142,11 @@ async def test_a_foreign_error_is_announced_as_not_retryable() -> None:
             await session.execute("go")
 
     failure = recorder.one(PROVIDER_ERROR)
-    assert failure["error"] == {"type": "KeyError", "message": "'usage'", "msg": "'usage'"}
+    assert failure["error"] == {
+        "type": "KeyError",
+        "message": "'usage'",
+        "msg": "'usage'",
+    }
     assert (failure["retryable"], failure["status_code"]) == (False, None)
 
 
@@ -139,15 +163,21 @@ async def test_a_provider_that_never_answers_is_stopped_at_the_total_deadline() 
 
 
 @pytest.mark.parametrize("deltas", [(), (TextDelta(text="a"),)])
-async def test_a_silent_stream_is_stopped_at_the_idle_deadline(deltas: tuple[Delta, ...]) -> None:
-    error = await failing_turn(Generated(stuck_after(*deltas)), provider_idle_timeout=0.02)
+async def test_a_silent_stream_is_stopped_at_the_idle_deadline(
+    deltas: tuple[Delta, ...],
+) -> None:
+    error = await failing_turn(
+        Generated(stuck_after(*deltas)), provider_idle_timeout=0.02
+    )
 
     assert isinstance(error, LLMTimeoutError)
     assert str(error) == "Provider 'scripted' was silent for 0.02 s"
 
 
 async def test_a_stream_that_never_ends_is_stopped_at_the_total_deadline() -> None:
-    async def babble(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def babble(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         while True:
             await anyio.lowlevel.checkpoint()
             yield TextDelta(text=".")
@@ -168,8 +198,13 @@ async def test_a_request_may_have_a_deadline_of_its_own() -> None:
         def request(*, messages: object) -> ChatRequest:
             return ChatRequest(messages=[], timeout=0.01)
 
-        with anyio.fail_after(5), pytest.raises(LLMTimeoutError, match=r"took longer than 0\.01 s"):
-            await coordinator.host.complete(coordinator.providers["plain"], request, context=coordinator.context)
+        with (
+            anyio.fail_after(5),
+            pytest.raises(LLMTimeoutError, match=r"took longer than 0\.01 s"),
+        ):
+            await coordinator.host.complete(
+                coordinator.providers["plain"], request, context=coordinator.context
+            )
 
 
 async def test_a_slow_reader_does_not_count_against_the_provider_s_silence() -> None:
@@ -183,7 +218,10 @@ async def test_a_slow_reader_does_not_count_against_the_provider_s_silence() -> 
     async def read(event: str, data: dict[str, object]) -> None:
         deadlines.append(anyio.current_effective_deadline())
 
-    session = build_session(provider=Generated(talk), limits={"provider_idle_timeout": 5, "provider_timeout": 500})
+    session = build_session(
+        provider=Generated(talk),
+        limits={"provider_idle_timeout": 5, "provider_timeout": 500},
+    )
     session.coordinator.hooks.register(CONTENT_BLOCK_DELTA, read)
     async with session:
         now = anyio.current_time()
@@ -215,7 +253,9 @@ async def test_a_stream_is_closed_when_its_answer_is_there() -> None:
 
     class Streaming(PlainProvider):
         @asynccontextmanager
-        async def stream(self, request: ChatRequest) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
+        async def stream(
+            self, request: ChatRequest
+        ) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
             async def items() -> AsyncGenerator[Delta | ChatResponse, None]:
                 yield answer("hi")
                 order.append("read on")
@@ -231,7 +271,9 @@ async def test_a_stream_is_closed_when_its_answer_is_there() -> None:
     assert order == ["closed"]
 
 
-@pytest.mark.parametrize("reason", ["length", "content_filter", "error", "something new"])
+@pytest.mark.parametrize(
+    "reason", ["length", "content_filter", "error", "something new"]
+)
 async def test_no_tool_runs_from_an_answer_that_is_not_complete(reason: str) -> None:
     worker = Worker()
     cut = calling(call("work"), text="I will", finish_reason=reason)
@@ -256,7 +298,9 @@ async def test_tools_run_from_a_complete_answer(reason: str | None) -> None:
 
 
 @pytest.mark.parametrize("ids", [("", ""), ("a", "a", "a"), ("a", "", "a")])
-async def test_calls_with_empty_or_repeated_ids_get_ids_of_their_own(ids: tuple[str, ...]) -> None:
+async def test_calls_with_empty_or_repeated_ids_get_ids_of_their_own(
+    ids: tuple[str, ...],
+) -> None:
     number = 0
 
     async def count(input: object) -> object:
@@ -264,14 +308,20 @@ async def test_calls_with_empty_or_repeated_ids_get_ids_of_their_own(ids: tuple[
         number += 1
         return f"result {number}"
 
-    calls = [ToolCall(id=id, name="work", arguments={"n": n}) for n, id in enumerate(ids)]
+    calls = [
+        ToolCall(id=id, name="work", arguments={"n": n}) for n, id in enumerate(ids)
+    ]
     worker = Worker(function=count)
-    async with build_session(calling(*calls, text="so"), "end", tools=[worker]) as session:
+    async with build_session(
+        calling(*calls, text="so"), "end", tools=[worker]
+    ) as session:
         await session.execute("go")
 
         context = mounted_context(session.coordinator)
         assert open_call_ids(context.messages) == []
-        assert list(context.results.values()) == [f"result {n + 1}" for n in range(len(ids))]
+        assert list(context.results.values()) == [
+            f"result {n + 1}" for n in range(len(ids))
+        ]
         assert len(context.results) == len(ids)
         assert all(context.results)
     assert [input["n"] for input in worker.inputs] == list(range(len(ids)))
@@ -283,7 +333,9 @@ async def test_calls_that_only_the_provider_can_find_are_run() -> None:
             return [call("work")] if response.text == "CALL work" else []
 
     worker = Worker()
-    async with build_session(provider=Parsing(answer("CALL work"), "end"), tools=[worker]) as session:
+    async with build_session(
+        provider=Parsing(answer("CALL work"), "end"), tools=[worker]
+    ) as session:
         assert await session.execute("go") == "end"
 
         assert open_call_ids(mounted_context(session.coordinator).messages) == []
@@ -291,7 +343,9 @@ async def test_calls_that_only_the_provider_can_find_are_run() -> None:
 
 
 @pytest.mark.parametrize("keeps", [0, 1])
-async def test_calls_that_a_provider_does_not_stand_by_are_not_stored(keeps: int) -> None:
+async def test_calls_that_a_provider_does_not_stand_by_are_not_stored(
+    keeps: int,
+) -> None:
     """A provider refuses a history with a call that nobody answered."""
 
     class Choosy(PlainProvider):
@@ -308,11 +362,16 @@ async def test_calls_that_a_provider_does_not_stand_by_are_not_stored(keeps: int
 
 
 async def test_a_call_in_the_content_alone_is_not_stored() -> None:
-    stray = ChatResponse(content=[TextBlock(text="so"), ToolCallBlock(id="x", name="work")], finish_reason="stop")
+    stray = ChatResponse(
+        content=[TextBlock(text="so"), ToolCallBlock(id="x", name="work")],
+        finish_reason="stop",
+    )
     async with build_session(stray, tools=[Worker()]) as session:
         assert await session.execute("go") == "so"
 
-        assert mounted_context(session.coordinator).messages[-1]["content"] == [{"type": "text", "text": "so"}]
+        assert mounted_context(session.coordinator).messages[-1]["content"] == [
+            {"type": "text", "text": "so"}
+        ]
 
 
 # -- the events of an answer's blocks
@@ -320,7 +379,11 @@ async def test_a_call_in_the_content_alone_is_not_stored() -> None:
 
 async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None:
     response = answer("Hello", thinking="Hm.")
-    deltas = (ThinkingDelta(text="Hm."), TextDelta(text="Hel", index=1), TextDelta(text="lo", index=1))
+    deltas = (
+        ThinkingDelta(text="Hm."),
+        TextDelta(text="Hel", index=1),
+        TextDelta(text="lo", index=1),
+    )
     session = build_session(provider=Generated(ending_with(*deltas, response)))
     recorder = Recorder.of(session.coordinator.hooks, "*_block:*")
     thinking = Recorder.of(session.coordinator.hooks, "thinking:*")
@@ -336,9 +399,14 @@ async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None
         CONTENT_BLOCK_END,
         CONTENT_BLOCK_END,
     ]
-    assert [start["block_type"] for start in recorder.all(CONTENT_BLOCK_START)] == ["thinking", "text"]
+    assert [start["block_type"] for start in recorder.all(CONTENT_BLOCK_START)] == [
+        "thinking",
+        "text",
+    ]
     assert recorder.all(CONTENT_BLOCK_DELTA)[1]["delta"] is deltas[1]
-    assert [(end["block"], end["total_blocks"]) for end in recorder.all(CONTENT_BLOCK_END)] == [
+    assert [
+        (end["block"], end["total_blocks"]) for end in recorder.all(CONTENT_BLOCK_END)
+    ] == [
         ({"type": "thinking", "thinking": "Hm."}, 2),
         ({"type": "text", "text": "Hello"}, 2),
     ]
@@ -351,13 +419,17 @@ async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None
 async def test_reasoning_that_can_be_read_is_announced_as_thinking() -> None:
     encrypted = ReasoningBlock(extras={"encrypted_content": "gAAA"})
     readable = ReasoningBlock(summary=[{"type": "summary_text", "text": "Hm."}])
-    response = ChatResponse(content=[encrypted, readable, TextBlock(text="Hello")], finish_reason="stop")
+    response = ChatResponse(
+        content=[encrypted, readable, TextBlock(text="Hello")], finish_reason="stop"
+    )
     session = build_session(provider=PlainProvider(response))
     recorder = Recorder.of(session.coordinator.hooks, "thinking:*")
     async with session:
         await session.execute("go")
 
-    assert [(name, data["text"]) for name, data in recorder.events] == [(THINKING_FINAL, "Hm.")]
+    assert [(name, data["text"]) for name, data in recorder.events] == [
+        (THINKING_FINAL, "Hm.")
+    ]
 
 
 async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() -> None:
@@ -367,12 +439,17 @@ async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() ->
         await session.execute("go")
 
     assert recorder.names == [CONTENT_BLOCK_START, CONTENT_BLOCK_END] * 2
-    assert [start["total_blocks"] for start in recorder.all(CONTENT_BLOCK_START)] == [2, 2]
+    assert [start["total_blocks"] for start in recorder.all(CONTENT_BLOCK_START)] == [
+        2,
+        2,
+    ]
 
 
 async def test_the_blocks_of_a_call_say_so() -> None:
     delta = ToolCallDelta(id="id-work", name="work", arguments="{}")
-    turns = iter([ending_with(delta, calling(call("work"))), ending_with(answer("end"))])
+    turns = iter(
+        [ending_with(delta, calling(call("work"))), ending_with(answer("end"))]
+    )
 
     def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
         return next(turns)(request)
@@ -391,11 +468,17 @@ async def test_the_blocks_of_a_call_say_so() -> None:
     }
 
 
-@pytest.mark.parametrize("how", ["breaks off", "is cancelled", "has another number of blocks"])
-async def test_every_block_that_began_is_ended_however_the_answer_ends(how: str) -> None:
+@pytest.mark.parametrize(
+    "how", ["breaks off", "is cancelled", "has another number of blocks"]
+)
+async def test_every_block_that_began_is_ended_however_the_answer_ends(
+    how: str,
+) -> None:
     begun = anyio.Event()
 
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield TextDelta(text="a")
         yield TextDelta(text="b", index=1)
         begun.set()
@@ -429,41 +512,67 @@ async def test_every_block_that_began_is_ended_however_the_answer_ends(how: str)
     started = [str(start["block_index"]) for start in recorder.all(CONTENT_BLOCK_START)]
     ended = [str(end["block_index"]) for end in recorder.all(CONTENT_BLOCK_END)]
     assert sorted(started) == sorted(ended) == ["0", "1"]
-    assert recorder.all(CONTENT_BLOCK_END)[-1]["block"] == {"type": "text", "incomplete": True}
+    assert recorder.all(CONTENT_BLOCK_END)[-1]["block"] == {
+        "type": "text",
+        "incomplete": True,
+    }
 
 
 # -- limits
 
 
 async def test_the_last_iteration_has_no_tools_and_says_why() -> None:
-    provider = ScriptedProvider(*[calling(call("work")) for _ in range(2)], calling(call("work"), text="That is all."))
-    session = build_session(provider=provider, tools=[Worker()], limits={"iterations": 3})
+    provider = ScriptedProvider(
+        *[calling(call("work")) for _ in range(2)],
+        calling(call("work"), text="That is all."),
+    )
+    session = build_session(
+        provider=provider, tools=[Worker()], limits={"iterations": 3}
+    )
     recorder = Recorder.of(session.coordinator.hooks, "provider:request")
     async with session:
-        assert await session.execute("go") == ended_early("That is all.", "iterations", 3)
+        assert await session.execute("go") == ended_early(
+            "That is all.", "iterations", 3
+        )
 
         assert open_call_ids(mounted_context(session.coordinator).messages) == []
         assert "limit" not in str(mounted_context(session.coordinator).messages)
-    assert [request.tools is None for request in provider.requests] == [False, False, True]
+    assert [request.tools is None for request in provider.requests] == [
+        False,
+        False,
+        True,
+    ]
     assert "A limit of this turn is reached" in provider.last_messages[-1][1]
-    assert [data.get("max_reached") for data in recorder.all(PROVIDER_REQUEST)] == [None, None, True]
+    assert [data.get("max_reached") for data in recorder.all(PROVIDER_REQUEST)] == [
+        None,
+        None,
+        True,
+    ]
 
 
 async def test_calls_beyond_the_turn_s_limit_are_answered_without_being_run() -> None:
     worker = Worker()
     calls = [call("work", id=f"c{n}") for n in range(4)]
-    async with build_session(calling(*calls), "end", tools=[worker], limits={"tool_calls": 3}) as session:
+    async with build_session(
+        calling(*calls), "end", tools=[worker], limits={"tool_calls": 3}
+    ) as session:
         assert await session.execute("go") == ended_early("end", "tool_calls", 3)
 
         results = list(mounted_context(session.coordinator).results.values())
-    assert results == ["done"] * 3 + ["Error: Not run: the turn's limit of 3 tool calls is reached"]
+    assert results == ["done"] * 3 + [
+        "Error: Not run: the turn's limit of 3 tool calls is reached"
+    ]
     assert len(worker.inputs) == 3
 
 
 async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
-    spending = ChatResponse(tool_calls=[call("work")], usage=USAGE, finish_reason="tool_calls")
+    spending = ChatResponse(
+        tool_calls=[call("work")], usage=USAGE, finish_reason="tool_calls"
+    )
     provider = ScriptedProvider(spending, spending, answer("wrapped up", usage=USAGE))
-    async with build_session(provider=provider, tools=[Worker()], limits={"tokens": 30}) as session:
+    async with build_session(
+        provider=provider, tools=[Worker()], limits={"tokens": 30}
+    ) as session:
         assert await session.execute("go") == ended_early("wrapped up", "tokens", 30)
 
         assert session.spending.to_dict() == {
@@ -478,8 +587,12 @@ async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
         }
 
 
-async def test_the_account_adds_up_over_turns_that_reported_usage_and_turns_that_did_not() -> None:
-    async with build_session(answer("a", usage=USAGE), answer("b"), answer("c", usage=USAGE)) as session:
+async def test_the_account_adds_up_over_turns_that_reported_usage_and_turns_that_did_not() -> (
+    None
+):
+    async with build_session(
+        answer("a", usage=USAGE), answer("b"), answer("c", usage=USAGE)
+    ) as session:
         for prompt in "abc":
             await session.execute(prompt)
 

@@ -26,7 +26,8 @@ from amplifier_sdk.history import MessageLog
 from amplifier_sdk.results import ToolResult
 
 DATA = st.recursive(
-    st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
@@ -117,12 +118,16 @@ INSIDE_LIST: list[Callable[[ReadOnlyList], object]] = [
 
 
 @pytest.mark.parametrize("look", INSIDE_DICT)
-def test_what_a_dict_holds_is_seen_through_views(look: Callable[[ReadOnlyDict], object]) -> None:
+def test_what_a_dict_holds_is_seen_through_views(
+    look: Callable[[ReadOnlyDict], object],
+) -> None:
     assert isinstance(look(a_dict()), (ReadOnlyDict, ReadOnlyList))
 
 
 @pytest.mark.parametrize("look", INSIDE_LIST)
-def test_what_a_list_holds_is_seen_through_views(look: Callable[[ReadOnlyList], object]) -> None:
+def test_what_a_list_holds_is_seen_through_views(
+    look: Callable[[ReadOnlyList], object],
+) -> None:
     assert isinstance(look(a_list()), ReadOnlyDict)
 
 

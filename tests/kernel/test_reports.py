@@ -16,7 +16,9 @@ def fail(event: str, data: dict[str, object]) -> None:
     raise ValueError("out of order")
 
 
-async def test_without_any_configuration_a_report_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_without_any_configuration_a_report_goes_to_standard_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     structlog.reset_defaults()
     hooks = HookRegistry()
     hooks.register("x", fail)
@@ -29,7 +31,9 @@ async def test_without_any_configuration_a_report_goes_to_standard_error(capsys:
     assert "ValueError: out of order" in output.err
 
 
-async def test_a_report_shows_no_values_of_local_variables(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_report_shows_no_values_of_local_variables(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     def fail_with_key(event: str, data: dict[str, object]) -> None:
         key = f"sk-{12345}"
         raise ValueError(f"a key of {len(key)} characters")
@@ -45,7 +49,9 @@ async def test_a_report_shows_no_values_of_local_variables(capsys: pytest.Captur
     assert "sk-12345" not in output
 
 
-async def test_a_report_shows_no_secrets_of_an_errors_text(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_report_shows_no_secrets_of_an_errors_text(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     backwards = "5Az3Yx1Wv9Ut7Sr5Qp3Nm1Lk9Jh7Gf5Ed3Ba_phg"
 
     def refuse(event: str, data: dict[str, object]) -> None:
@@ -78,7 +84,10 @@ class Broken:
     ids=["none", "failing"],
 )
 async def test_what_nothing_redacts_is_withheld(
-    make: type[Broken] | None, reason: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    make: type[Broken] | None,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(kernel_reports, "_make_redactor", None)  # restored afterwards
     redact_reports_by(make)
@@ -88,7 +97,9 @@ async def test_what_nothing_redacts_is_withheld(
 
     await hooks.emit("x", {})
 
-    assert capsys.readouterr().err == f"hook.failed (the details are withheld: {reason})\n"
+    assert (
+        capsys.readouterr().err == f"hook.failed (the details are withheld: {reason})\n"
+    )
 
 
 async def test_a_default_replaces_no_redactor_that_was_chosen(
@@ -114,7 +125,7 @@ async def test_an_application_that_configured_structlog_gets_the_reports(
 
     await hooks.emit("x", {})
 
-    assert [(report["event"], report["log_level"], report["handler"]) for report in reports] == [
-        ("hook.failed", "warning", "fail")
-    ]
+    assert [
+        (report["event"], report["log_level"], report["handler"]) for report in reports
+    ] == [("hook.failed", "warning", "fail")]
     assert capsys.readouterr() == ("", "")

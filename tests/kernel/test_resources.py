@@ -40,7 +40,9 @@ async def client(order: list[str], name: str) -> AsyncIterator[str]:
 
 
 def owning(order: list[str], *names: str) -> Mount:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         for name in names:
             assert await coordinator.own(client(order, name), name=name) == name
         return Worker(names[0])
@@ -53,17 +55,29 @@ async def test_owned_resources_close_in_reverse_order() -> None:
     async with build_session(tools=[owning(order, "a", "b"), owning(order, "c")]):
         assert order == ["a open", "b open", "c open"]
 
-    assert order[3:] == ["c closing", "c stopped", "b closing", "b stopped", "a closing", "a stopped"]
+    assert order[3:] == [
+        "c closing",
+        "c stopped",
+        "b closing",
+        "b stopped",
+        "a closing",
+        "a stopped",
+    ]
 
 
-async def test_owned_resources_close_in_reverse_order_when_the_caller_is_cancelled() -> None:
+async def test_owned_resources_close_in_reverse_order_when_the_caller_is_cancelled() -> (
+    None
+):
     order: list[str] = []
     with anyio.fail_after(5), anyio.CancelScope() as scope:
         async with build_session(tools=[owning(order, "a", "b")]):
             scope.cancel()
             await anyio.sleep_forever()
 
-    assert [entry for entry in order if "closing" in entry] == ["b closing", "a closing"]
+    assert [entry for entry in order if "closing" in entry] == [
+        "b closing",
+        "a closing",
+    ]
 
 
 async def test_owned_resources_close_in_reverse_order_when_the_block_fails() -> None:
@@ -72,7 +86,10 @@ async def test_owned_resources_close_in_reverse_order_when_the_block_fails() -> 
         async with build_session(tools=[owning(order, "a", "b")]):
             raise ZeroDivisionError
 
-    assert [entry for entry in order if "closing" in entry] == ["b closing", "a closing"]
+    assert [entry for entry in order if "closing" in entry] == [
+        "b closing",
+        "a closing",
+    ]
 
 
 async def test_owned_resources_close_when_the_session_s_start_fails() -> None:
@@ -105,14 +122,21 @@ async def test_a_bare_session_may_be_given_a_task_group() -> None:
     order: list[str] = []
     with anyio.fail_after(5):
         async with anyio.create_task_group() as group:
-            session = build_session("hi", tools=[owning(order, "a", "b")], task_group=group)
+            session = build_session(
+                "hi", tools=[owning(order, "a", "b")], task_group=group
+            )
             await session.execute("go")
             await session.cleanup()
 
-    assert [entry for entry in order if "closing" in entry] == ["b closing", "a closing"]
+    assert [entry for entry in order if "closing" in entry] == [
+        "b closing",
+        "a closing",
+    ]
 
 
-async def test_cancelling_the_task_group_of_an_application_closes_what_lives_in_it() -> None:
+async def test_cancelling_the_task_group_of_an_application_closes_what_lives_in_it() -> (
+    None
+):
     """Nobody may ever clean the session up, and the group must end all the same."""
     order: list[str] = []
     with anyio.fail_after(5):
@@ -130,7 +154,9 @@ async def test_an_open_session_uses_the_task_group_it_was_given() -> None:
     with anyio.fail_after(5):
         async with (
             anyio.create_task_group() as group,
-            build_session("hi", tools=[owning(order, "a")], task_group=group) as session,
+            build_session(
+                "hi", tools=[owning(order, "a")], task_group=group
+            ) as session,
         ):
             await session.execute("go")
 
@@ -146,7 +172,9 @@ async def test_a_resource_that_cannot_open_fails_its_module_alone() -> None:
             raise ConnectionError("refused")
         yield
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.own(broken(), name="server")
         return Worker()
 
@@ -167,10 +195,14 @@ def failing_close(order: list[str]) -> Callable[[], AsyncIterator[None]]:
 
 
 @pytest.mark.parametrize("given", [False, True])
-async def test_a_resource_that_fails_to_close_is_reported_and_stops_nothing(given: bool, reports: Reports) -> None:
+async def test_a_resource_that_fails_to_close_is_reported_and_stops_nothing(
+    given: bool, reports: Reports
+) -> None:
     order: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         coordinator.register_cleanup(lambda: order.append("the rest"))
         await coordinator.own(asynccontextmanager(failing_close(order))())
         return Worker()
@@ -198,7 +230,9 @@ async def test_a_resource_that_hangs_as_it_closes_is_given_up(reports: Reports) 
         finally:
             order.append("given up")
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.own(stuck())
         return Worker()
 

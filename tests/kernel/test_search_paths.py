@@ -10,8 +10,18 @@ from pathlib import Path
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
-from tests.doubles import EchoLoop, MemoryContext, ScriptedProvider, build_plan, mounting
+from amplifier_sdk.errors import (
+    ModuleConflictError,
+    ModuleLoadError,
+    ModuleNotFoundError,
+)
+from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
+    ScriptedProvider,
+    build_plan,
+    mounting,
+)
 from tests.kernel.packages import conventional, install, project, tool_source
 
 Reports = list[MutableMapping[str, object]]
@@ -28,7 +38,9 @@ def a_session(loader: ModuleLoader, *tools: str) -> AmplifierSession:
 
 
 def a_loader(*folders: Path, site: Path | None = None) -> ModuleLoader:
-    return ModuleLoader(search_paths=folders, modules=OWN, path=[] if site is None else [str(site)])
+    return ModuleLoader(
+        search_paths=folders, modules=OWN, path=[] if site is None else [str(site)]
+    )
 
 
 async def the_tools(loader: ModuleLoader, *tools: str) -> list[str]:
@@ -38,8 +50,13 @@ async def the_tools(loader: ModuleLoader, *tools: str) -> list[str]:
         return list(session.coordinator.tools)
 
 
-async def test_a_module_is_loaded_from_the_folder_of_its_name(tmp_path: Path, module_id: str) -> None:
-    project(tmp_path / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("beside")})
+async def test_a_module_is_loaded_from_the_folder_of_its_name(
+    tmp_path: Path, module_id: str
+) -> None:
+    project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"{conventional(module_id)}.py": tool_source("beside")},
+    )
 
     assert await the_tools(a_loader(tmp_path), module_id) == ["beside"]
 
@@ -47,8 +64,14 @@ async def test_a_module_is_loaded_from_the_folder_of_its_name(tmp_path: Path, mo
 async def test_the_environment_names_the_folders_where_the_loader_does_not(
     tmp_path: Path, module_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    project(tmp_path / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("beside")})
-    monkeypatch.setenv("AMPLIFIER_MODULES", os.pathsep.join([str(tmp_path / "other"), "", str(tmp_path)]))
+    project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"{conventional(module_id)}.py": tool_source("beside")},
+    )
+    monkeypatch.setenv(
+        "AMPLIFIER_MODULES",
+        os.pathsep.join([str(tmp_path / "other"), "", str(tmp_path)]),
+    )
 
     assert await the_tools(ModuleLoader(modules=OWN, path=[]), module_id) == ["beside"]
     with pytest.raises(ModuleNotFoundError):
@@ -58,18 +81,30 @@ async def test_the_environment_names_the_folders_where_the_loader_does_not(
 async def test_several_modules_of_one_project_are_told_apart_by_their_entry_points(
     tmp_path: Path, package: str
 ) -> None:
-    source = tool_source("a") + "\nasync def mount_b(coordinator, config):\n    tool = Tool()\n    tool.name = 'b'\n"
+    source = (
+        tool_source("a")
+        + "\nasync def mount_b(coordinator, config):\n    tool = Tool()\n    tool.name = 'b'\n"
+    )
     modules = {"tool-a": f"{package}:mount", "tool-b": f"{package}:mount_b [extra]"}
-    project(tmp_path / "amplifier-module-both", {f"src/{package}.py": source + "    return tool\n"}, modules)
+    project(
+        tmp_path / "amplifier-module-both",
+        {f"src/{package}.py": source + "    return tool\n"},
+        modules,
+    )
 
     assert await the_tools(a_loader(tmp_path), "tool-a", "tool-b") == ["a", "b"]
 
 
-async def test_a_project_written_after_the_last_look_is_found(tmp_path: Path, module_id: str) -> None:
+async def test_a_project_written_after_the_last_look_is_found(
+    tmp_path: Path, module_id: str
+) -> None:
     loader = a_loader(tmp_path)
     assert [info.id for info in loader.discover() if info.location] == []
 
-    project(tmp_path / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("late")})
+    project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"{conventional(module_id)}.py": tool_source("late")},
+    )
 
     assert await the_tools(loader, module_id) == ["late"]
 
@@ -79,7 +114,11 @@ async def test_a_project_that_is_installed_from_its_folder_is_one_module(
 ) -> None:
     """An editable installation leaves the metadata elsewhere and the project's `src` folder on the path."""
     modules = {"tool-a": f"{package}:mount"}
-    folder = project(tmp_path / "amplifier-module-tool-a", {f"src/{package}/__init__.py": tool_source("a")}, modules)
+    folder = project(
+        tmp_path / "amplifier-module-tool-a",
+        {f"src/{package}/__init__.py": tool_source("a")},
+        modules,
+    )
     install(site, "amplifier-module-tool-a", modules, {})
     monkeypatch.syspath_prepend(folder / "src")
 
@@ -89,8 +128,15 @@ async def test_a_project_that_is_installed_from_its_folder_is_one_module(
 async def test_a_project_and_an_installed_module_of_one_id_are_both_named(
     site: Path, tmp_path: Path, package: str
 ) -> None:
-    install(site, "a-tool", {"tool-a": f"{package}:mount"}, {f"{package}.py": tool_source("installed")})
-    folder = project(tmp_path / "amplifier-module-tool-a", {}, {"tool-a": "another_package:mount"})
+    install(
+        site,
+        "a-tool",
+        {"tool-a": f"{package}:mount"},
+        {f"{package}.py": tool_source("installed")},
+    )
+    folder = project(
+        tmp_path / "amplifier-module-tool-a", {}, {"tool-a": "another_package:mount"}
+    )
 
     with pytest.raises(ModuleConflictError) as caught:
         await the_tools(a_loader(tmp_path, site=site), "tool-a")
@@ -100,10 +146,15 @@ async def test_a_project_and_an_installed_module_of_one_id_are_both_named(
     assert package not in sys.modules
 
 
-async def test_two_projects_of_one_id_are_both_named(tmp_path: Path, module_id: str) -> None:
+async def test_two_projects_of_one_id_are_both_named(
+    tmp_path: Path, module_id: str
+) -> None:
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder in folders:
-        project(folder / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("x")})
+        project(
+            folder / f"amplifier-module-{module_id}",
+            {f"{conventional(module_id)}.py": tool_source("x")},
+        )
 
     with pytest.raises(ModuleConflictError, match=r"first.*second"):
         await the_tools(a_loader(*folders), module_id)
@@ -112,27 +163,46 @@ async def test_two_projects_of_one_id_are_both_named(tmp_path: Path, module_id: 
 async def test_a_project_that_cannot_be_read_is_reported_and_the_others_load(
     tmp_path: Path, module_id: str, reports: Reports
 ) -> None:
-    project(tmp_path / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("fine")})
+    project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"{conventional(module_id)}.py": tool_source("fine")},
+    )
     project(tmp_path / "amplifier-module-tool-broken", {"pyproject.toml": "[project"})
     loader = a_loader(tmp_path)
 
     assert await the_tools(loader, module_id) == ["fine"]
     assert [info.id for info in loader.discover() if info.location] == [module_id]
-    with pytest.raises(ModuleLoadError, match=r"'tool-broken': .*pyproject\.toml cannot be read"):
+    with pytest.raises(
+        ModuleLoadError, match=r"'tool-broken': .*pyproject\.toml cannot be read"
+    ):
         await the_tools(loader, "tool-broken")
-    assert {report["event"] for report in reports} == {"module.folder_unreadable", "module.load_failed"}
+    assert {report["event"] for report in reports} == {
+        "module.folder_unreadable",
+        "module.load_failed",
+    }
 
 
-def test_what_lies_beside_is_listed_without_importing_it(tmp_path: Path, module_id: str, reports: Reports) -> None:
-    project(tmp_path / f"amplifier-module-{module_id}", {f"src/{conventional(module_id)}.py": tool_source("x")})
-    project(tmp_path / "amplifier-module-misc", {}, {"hooks-x": "nowhere.at_all:mount", "resolver-y": "nowhere:y"})
+def test_what_lies_beside_is_listed_without_importing_it(
+    tmp_path: Path, module_id: str, reports: Reports
+) -> None:
+    project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"src/{conventional(module_id)}.py": tool_source("x")},
+    )
+    project(
+        tmp_path / "amplifier-module-misc",
+        {},
+        {"hooks-x": "nowhere.at_all:mount", "resolver-y": "nowhere:y"},
+    )
     project(tmp_path / "amplifier-module-empty", {"README.md": ""})
     (tmp_path / "amplifier-module-file").write_text("")
     loader = a_loader(tmp_path, tmp_path / "not-there")
 
     listed = [info for info in loader.discover() if info.location]
 
-    assert [(info.id, info.type, info.mount_point, info.distribution) for info in listed] == [
+    assert [
+        (info.id, info.type, info.mount_point, info.distribution) for info in listed
+    ] == [
         ("hooks-x", "hook", "hooks", "amplifier-module-misc"),
         ("resolver-y", "resolver", "module-source-resolver", "amplifier-module-misc"),
         (module_id, "tool", "tools", f"amplifier-module-{module_id}"),
@@ -149,13 +219,20 @@ async def test_the_message_names_the_folders_that_were_searched(tmp_path: Path) 
     with pytest.raises(ModuleNotFoundError) as caught:
         await the_tools(a_loader(tmp_path, tmp_path), "tool-x")
 
-    assert f"and the folders 'amplifier-module-*' in {tmp_path}{os.pathsep}{tmp_path};" in str(caught.value)
+    assert (
+        f"and the folders 'amplifier-module-*' in {tmp_path}{os.pathsep}{tmp_path};"
+        in str(caught.value)
+    )
 
 
-async def test_a_package_of_the_conventional_name_needs_no_entry_point(site: Path, module_id: str) -> None:
+async def test_a_package_of_the_conventional_name_needs_no_entry_point(
+    site: Path, module_id: str
+) -> None:
     (site / f"{conventional(module_id)}.py").write_text(tool_source("importable"))
 
-    assert await the_tools(ModuleLoader(search_paths=[], modules=OWN), module_id) == ["importable"]
+    assert await the_tools(ModuleLoader(search_paths=[], modules=OWN), module_id) == [
+        "importable"
+    ]
 
 
 async def test_an_id_that_no_package_can_have_is_just_not_found() -> None:
@@ -163,8 +240,13 @@ async def test_an_id_that_no_package_can_have_is_just_not_found() -> None:
         await the_tools(ModuleLoader(search_paths=[], modules=OWN), "tool/../x")
 
 
-async def test_the_path_is_free_again_when_the_session_ends(tmp_path: Path, module_id: str) -> None:
-    folder = project(tmp_path / f"amplifier-module-{module_id}", {f"{conventional(module_id)}.py": tool_source("x")})
+async def test_the_path_is_free_again_when_the_session_ends(
+    tmp_path: Path, module_id: str
+) -> None:
+    folder = project(
+        tmp_path / f"amplifier-module-{module_id}",
+        {f"{conventional(module_id)}.py": tool_source("x")},
+    )
 
     async with a_session(a_loader(tmp_path), module_id):
         assert str(folder) in sys.path

@@ -19,7 +19,15 @@ from amplifier_sdk.decorators import provider
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.secret import WITHHELD
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
-from tests.doubles import EchoLoop, MemoryContext, Recorder, answer, build_loader, build_session, mounted_context
+from tests.doubles import (
+    EchoLoop,
+    MemoryContext,
+    Recorder,
+    answer,
+    build_loader,
+    build_session,
+    mounted_context,
+)
 from tests.kit.vendors.parrot import DONE, KEY, ParrotProvider
 
 Reports = list[MutableMapping[str, object]]
@@ -30,7 +38,9 @@ ANSWER: Final = HttpAnswer(parts=(sse({"say": "hello"}, DONE),))
 
 def refused(status: int) -> HttpAnswer:
     problem = {"error": {"message": SAID, "type": "some_error", "api_key": KEY}}
-    return HttpAnswer(status=status, headers={"x-echo": SAID}, parts=(json.dumps(problem).encode(),))
+    return HttpAnswer(
+        status=status, headers={"x-echo": SAID}, parts=(json.dumps(problem).encode(),)
+    )
 
 
 ENDS: Final[dict[str, tuple[HttpStep, ...]]] = {
@@ -39,11 +49,17 @@ ENDS: Final[dict[str, tuple[HttpStep, ...]]] = {
     "wrong-key": (refused(401),),
     "bad-request": (refused(400),),
     "server-error": (refused(500),) * 3,
-    "no-stream": (HttpAnswer(headers={"content-type": "text/html"}, parts=(SAID.encode(),)),) * 3,
+    "no-stream": (
+        HttpAnswer(headers={"content-type": "text/html"}, parts=(SAID.encode(),)),
+    )
+    * 3,
     "half-an-answer": (HttpAnswer(parts=(sse({"say": "hel"}),)),) * 3,
     "no-connection": (httpx2.ConnectError(SAID),) * 3,
     "refused-by-the-client": (httpx2.LocalProtocolError(SAID),) * 3,
-    "broken-connection": (HttpAnswer(parts=(sse({"say": "hel"}), httpx2.ReadError(SAID))),) * 3,
+    "broken-connection": (
+        HttpAnswer(parts=(sse({"say": "hel"}), httpx2.ReadError(SAID))),
+    )
+    * 3,
 }
 
 
@@ -55,9 +71,18 @@ def open_session(*steps: HttpStep) -> AmplifierSession:
 
     plan = {
         "session": {"orchestrator": "loop", "context": "context", "raw": True},
-        "providers": [{"module": "provider-parrot", "config": {"api_key": KEY, "raw": True, "max_retries": 2}}],
+        "providers": [
+            {
+                "module": "provider-parrot",
+                "config": {"api_key": KEY, "raw": True, "max_retries": 2},
+            }
+        ],
     }
-    modules = {"loop": EchoLoop(), "context": MemoryContext(), "provider-parrot": provider(Scripted)}
+    modules = {
+        "loop": EchoLoop(),
+        "context": MemoryContext(),
+        "provider-parrot": provider(Scripted),
+    }
     return AmplifierSession(plan, build_loader(modules))
 
 
@@ -71,16 +96,33 @@ async def tell(session: AmplifierSession) -> list[object]:
             async with session.stream("hello") as events:
                 read += [event async for event in events]
         except LLMError as error:
-            told += [str(error), repr(error), vars(error), traceback.format_exception(error)]
-        told += [session.status, session.last_turn, mounted_context(session.coordinator).messages]
+            told += [
+                str(error),
+                repr(error),
+                vars(error),
+                traceback.format_exception(error),
+            ]
+        told += [
+            session.status,
+            session.last_turn,
+            mounted_context(session.coordinator).messages,
+        ]
     return told
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_no_record_of_a_call_holds_the_provider_s_key(end: str, anyio_backend_name: str, reports: Reports) -> None:
-    told = VirtualClock().run(tell, open_session(*ENDS[end]), backend=anyio_backend_name)
+def test_no_record_of_a_call_holds_the_provider_s_key(
+    end: str, anyio_backend_name: str, reports: Reports
+) -> None:
+    told = VirtualClock().run(
+        tell, open_session(*ENDS[end]), backend=anyio_backend_name
+    )
 
-    logged = [traceback.format_exception(entry["exc_info"]) for entry in reports if entry.get("exc_info")]  # type: ignore[call-overload]  # what is reported as an error is one
+    logged = [
+        traceback.format_exception(entry["exc_info"])  # type: ignore[call-overload]  # what is reported as an error is one
+        for entry in reports
+        if entry.get("exc_info")
+    ]
     assert [record for record in (*told, reports, logged) if KEY in repr(record)] == []
     names = {name for name, _ in told[0]}  # type: ignore[attr-defined]  # the recorder's pairs
     assert {"session:start", "llm:request", "llm:response", "session:end"} <= names
@@ -95,10 +137,15 @@ async def test_the_plan_that_a_session_tells_of_is_without_its_secrets() -> None
     config = recorder.one("session:start")["config"]
     assert isinstance(config, dict)
     (entry,) = config["providers"]
-    assert entry == {"module": "provider-parrot", "config": {"api_key": WITHHELD, "raw": True, "max_retries": 2}}
+    assert entry == {
+        "module": "provider-parrot",
+        "config": {"api_key": WITHHELD, "raw": True, "max_retries": 2},
+    }
 
 
-async def test_both_events_of_a_request_carry_the_session_s_number_of_it_and_the_answer_the_vendor_s() -> None:
+async def test_both_events_of_a_request_carry_the_session_s_number_of_it_and_the_answer_the_vendor_s() -> (
+    None
+):
     session = open_session(attrs.evolve(ANSWER, headers={"x-request-id": "req_7"}))
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
@@ -109,15 +156,27 @@ async def test_both_events_of_a_request_carry_the_session_s_number_of_it_and_the
     assert heard["vendor_request_id"] == "req_7"
 
 
-async def test_what_an_answer_lacks_is_told_at_once_and_at_the_end_of_the_turn() -> None:
-    lost = Degradation(requested="json", actual="text", reason="the model has no JSON mode")
+async def test_what_an_answer_lacks_is_told_at_once_and_at_the_end_of_the_turn() -> (
+    None
+):
+    lost = Degradation(
+        requested="json", actual="text", reason="the model has no JSON mode"
+    )
     session = build_session(attrs.evolve(answer("well"), degradation=lost), "whole")
     recorder = Recorder.of(session.coordinator.hooks)
     ends: list[StreamEvent] = []
     async with session:
         for _ in range(2):
             async with session.stream("go") as events:
-                ends += [event async for event in events if isinstance(event, TurnFinished)]
+                ends += [
+                    event async for event in events if isinstance(event, TurnFinished)
+                ]
 
-    assert [data.get("degradation") for data in recorder.data("provider:response")] == [lost, None]
-    assert [end.degradations for end in ends if isinstance(end, TurnFinished)] == [(lost,), ()]
+    assert [data.get("degradation") for data in recorder.data("provider:response")] == [
+        lost,
+        None,
+    ]
+    assert [end.degradations for end in ends if isinstance(end, TurnFinished)] == [
+        (lost,),
+        (),
+    ]

@@ -19,7 +19,13 @@ from amplifier_sdk.errors import (
     SessionError,
     TurnCancelled,
 )
-from amplifier_sdk.events import CANCEL_REQUESTED, SESSION_END, SESSION_FORK, SESSION_RESUME, SESSION_START
+from amplifier_sdk.events import (
+    CANCEL_REQUESTED,
+    SESSION_END,
+    SESSION_FORK,
+    SESSION_RESUME,
+    SESSION_START,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
@@ -58,7 +64,12 @@ async def test_a_session_runs_turns_one_after_the_other() -> None:
         assert await session.execute("a") == "one"
         assert await session.execute("b") == "two"
 
-        assert mounted_context(session.coordinator).roles == ["user", "assistant", "user", "assistant"]
+        assert mounted_context(session.coordinator).roles == [
+            "user",
+            "assistant",
+            "user",
+            "assistant",
+        ]
 
 
 async def test_executing_a_bare_session_initialises_it() -> None:
@@ -87,7 +98,9 @@ async def test_initialising_from_two_tasks_at_once_mounts_once() -> None:
     first_is_in = anyio.Event()
     go_on = anyio.Event()
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         mounted.append("tool")
         first_is_in.set()
         await go_on.wait()
@@ -113,7 +126,13 @@ async def test_initialise_execute_and_cleanup_may_run_in_different_tasks() -> No
     async def run(prompt: str) -> None:
         answers.append(await session.execute(prompt))
 
-    for step in (session.initialize, lambda: run("a"), lambda: run("b"), session.cleanup, session.cleanup):
+    for step in (
+        session.initialize,
+        lambda: run("a"),
+        lambda: run("b"),
+        session.cleanup,
+        session.cleanup,
+    ):
         async with anyio.create_task_group() as group:
             group.start_soon(step)
 
@@ -135,7 +154,10 @@ async def test_two_open_sessions_run_their_turns_beside_each_other() -> None:
     blocking = Blocking()
     steps = (calling(call("block")), "slow")
     with anyio.fail_after(5):
-        async with build_session(*steps, tools=[blocking]) as slow, build_session("fast") as fast:
+        async with (
+            build_session(*steps, tools=[blocking]) as slow,
+            build_session("fast") as fast,
+        ):
             answers: list[str] = []
 
             async def run() -> None:
@@ -150,9 +172,15 @@ async def test_two_open_sessions_run_their_turns_beside_each_other() -> None:
     assert answers == ["fast", "slow"]
 
 
-async def test_sessions_may_be_entered_and_left_in_different_tasks_of_their_own() -> None:
+async def test_sessions_may_be_entered_and_left_in_different_tasks_of_their_own() -> (
+    None
+):
     """Each `async with` lives in one task; two of them need not nest."""
-    first_is_open, second_is_open, first_is_closed = anyio.Event(), anyio.Event(), anyio.Event()
+    first_is_open, second_is_open, first_is_closed = (
+        anyio.Event(),
+        anyio.Event(),
+        anyio.Event(),
+    )
 
     async def first() -> None:
         async with build_session("a") as session:
@@ -200,7 +228,9 @@ async def test_a_cleaned_up_session_refuses_to_go_on(what: str) -> None:
     session = build_session("never")
     await session.cleanup()
 
-    with pytest.raises(SessionClosedError, match=f"{session.session_id} was cleaned up; make a new one"):
+    with pytest.raises(
+        SessionClosedError, match=f"{session.session_id} was cleaned up; make a new one"
+    ):
         match what:
             case "initialize":
                 await session.initialize()
@@ -231,7 +261,9 @@ async def test_leaving_a_session_that_was_never_entered_does_nothing() -> None:
     await session.cleanup()
 
 
-async def test_an_error_in_the_block_leaves_it_unchanged_and_releases_everything() -> None:
+async def test_an_error_in_the_block_leaves_it_unchanged_and_releases_everything() -> (
+    None
+):
     order: list[str] = []
     error = KeyError("mine")
 
@@ -259,7 +291,9 @@ async def test_an_error_of_the_block_keeps_what_it_came_of(is_chained: bool) -> 
 
     raised = caught.value
     assert raised.__context__ is first
-    assert (raised.__cause__, raised.__suppress_context__) == ((first, True) if is_chained else (None, False))
+    assert (raised.__cause__, raised.__suppress_context__) == (
+        (first, True) if is_chained else (None, False)
+    )
 
 
 async def test_an_exception_group_of_the_block_stays_a_group() -> None:
@@ -273,11 +307,15 @@ async def test_an_exception_group_of_the_block_stays_a_group() -> None:
     assert caught.value.exceptions == (inner,)
 
 
-async def test_session_start_comes_before_the_first_turn_only_and_end_before_the_release() -> None:
+async def test_session_start_comes_before_the_first_turn_only_and_end_before_the_release() -> (
+    None
+):
     order: list[str] = []
     session = build_session("one", "two", tools=[registering(order, "released")])
     for event in (SESSION_START, SESSION_END):
-        session.coordinator.hooks.register(event, lambda name, data: order.append(str(name)))
+        session.coordinator.hooks.register(
+            event, lambda name, data: order.append(str(name))
+        )
 
     async with session:
         assert order == []
@@ -332,7 +370,9 @@ async def test_a_child_session_announces_its_parent_when_it_starts() -> None:
 
 
 @pytest.mark.parametrize("raw", [False, True])
-async def test_session_start_carries_metadata_and_the_plan_where_the_plan_asks_for_it(raw: bool) -> None:
+async def test_session_start_carries_metadata_and_the_plan_where_the_plan_asks_for_it(
+    raw: bool,
+) -> None:
     session = build_session("hi", settings={"metadata": {"user": "ada"}, "raw": raw})
     recorder = Recorder.of(session.coordinator.hooks, "session:start")
 
@@ -348,7 +388,9 @@ async def test_session_start_carries_metadata_and_the_plan_where_the_plan_asks_f
 async def test_what_a_session_start_handler_injects_is_in_the_first_request() -> None:
     provider = ScriptedProvider("hi")
     session = build_session(provider=provider)
-    session.coordinator.hooks.register(SESSION_START, Sentry([HookResult.inject("Today is Monday.")]), name="calendar")
+    session.coordinator.hooks.register(
+        SESSION_START, Sentry([HookResult.inject("Today is Monday.")]), name="calendar"
+    )
 
     async with session:
         await session.execute("what day is it?")
@@ -359,25 +401,36 @@ async def test_what_a_session_start_handler_injects_is_in_the_first_request() ->
 async def test_a_second_turn_at_once_is_refused() -> None:
     blocking = Blocking()
     with anyio.fail_after(5):
-        async with build_session(calling(call("block")), "done", tools=[blocking]) as session:
+        async with build_session(
+            calling(call("block")), "done", tools=[blocking]
+        ) as session:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.execute, "first")
                 await blocking.started.wait()
 
-                with pytest.raises(SessionBusyError, match=r"runs a turn; wait for it or cancel it"):
+                with pytest.raises(
+                    SessionBusyError, match=r"runs a turn; wait for it or cancel it"
+                ):
                     await session.execute("second")
                 with pytest.raises(SessionBusyError):
                     async with session.stream("third"):
                         pass
                 blocking.release.set()
 
-            assert mounted_context(session.coordinator).roles == ["user", "assistant", "tool", "assistant"]
+            assert mounted_context(session.coordinator).roles == [
+                "user",
+                "assistant",
+                "tool",
+                "assistant",
+            ]
 
 
 async def test_a_second_turn_is_refused_while_the_first_still_mounts() -> None:
     is_in, go_on = anyio.Event(), anyio.Event()
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         is_in.set()
         await go_on.wait()
         return Worker()
@@ -406,9 +459,13 @@ async def test_a_failed_turn_leaves_the_session_usable() -> None:
 async def test_cleanup_from_another_task_stops_the_running_turn_first() -> None:
     blocking = Blocking()
     order: list[str] = []
-    session = build_session(calling(call("block")), tools=[blocking, registering(order, "released")])
+    session = build_session(
+        calling(call("block")), tools=[blocking, registering(order, "released")]
+    )
     for event in (CANCEL_REQUESTED, SESSION_END):
-        session.coordinator.hooks.register(event, lambda name, data: order.append(str(name)))
+        session.coordinator.hooks.register(
+            event, lambda name, data: order.append(str(name))
+        )
 
     async def run() -> None:
         with pytest.raises(TurnCancelled):
@@ -421,18 +478,29 @@ async def test_cleanup_from_another_task_stops_the_running_turn_first() -> None:
             await blocking.started.wait()
             await session.cleanup()
 
-    assert sorted(order) == ["cancel:requested", "released", "session:end", "turn ended"]
+    assert sorted(order) == [
+        "cancel:requested",
+        "released",
+        "session:end",
+        "turn ended",
+    ]
     assert (order[0], order[-1]) == ("cancel:requested", "released")
     assert blocking.ended == "cancelled"
     assert open_call_ids(mounted_context(session.coordinator).messages) == []
 
 
-async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever() -> None:
+async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever() -> (
+    None
+):
     started, release = anyio.Event(), anyio.Event()
     order: list[str] = []
 
     async def resist(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         with anyio.CancelScope(shield=True):
             started.set()
@@ -440,7 +508,9 @@ async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever
         return "late"
 
     session = build_session(
-        loop=PlainLoop(resist), tools=[registering(order, "released")], limits={"cleanup_timeout": 0.05}
+        loop=PlainLoop(resist),
+        tools=[registering(order, "released")],
+        limits={"cleanup_timeout": 0.05},
     )
 
     async def run() -> None:
@@ -455,11 +525,15 @@ async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever
             release.set()
 
 
-async def test_cleanup_while_the_session_still_mounts_releases_what_comes_late() -> None:
+async def test_cleanup_while_the_session_still_mounts_releases_what_comes_late() -> (
+    None
+):
     is_in, go_on = anyio.Event(), anyio.Event()
     order: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         is_in.set()
         await go_on.wait()
         coordinator.register_cleanup(lambda: order.append("released"))
@@ -485,7 +559,9 @@ async def test_cleanup_while_the_session_still_mounts_releases_what_comes_late()
 async def test_a_cancelled_cleanup_still_releases_everything() -> None:
     order: list[str] = []
     blocking = Blocking()
-    session = build_session(calling(call("block")), tools=[blocking, registering(order, "released")])
+    session = build_session(
+        calling(call("block")), tools=[blocking, registering(order, "released")]
+    )
 
     async def run() -> None:
         with pytest.raises(TurnCancelled):
@@ -502,9 +578,13 @@ async def test_a_cancelled_cleanup_still_releases_everything() -> None:
     assert order == ["released"]
 
 
-async def test_a_session_end_handler_that_hangs_does_not_hold_the_cleanup_for_ever() -> None:
+async def test_a_session_end_handler_that_hangs_does_not_hold_the_cleanup_for_ever() -> (
+    None
+):
     order: list[str] = []
-    session = build_session(tools=[registering(order, "released")], limits={"cleanup_timeout": 0.05})
+    session = build_session(
+        tools=[registering(order, "released")], limits={"cleanup_timeout": 0.05}
+    )
     session.coordinator.hooks.register(SESSION_END, Listener())
 
     with anyio.fail_after(5):
@@ -514,7 +594,9 @@ async def test_a_session_end_handler_that_hangs_does_not_hold_the_cleanup_for_ev
     assert order == ["released"]
 
 
-async def test_a_cleanup_that_raises_hangs_or_exits_does_not_stop_the_rest(reports: Reports) -> None:
+async def test_a_cleanup_that_raises_hangs_or_exits_does_not_stop_the_rest(
+    reports: Reports,
+) -> None:
     order: list[str] = []
 
     async def hang() -> None:
@@ -536,14 +618,19 @@ async def test_a_cleanup_that_raises_hangs_or_exits_does_not_stop_the_rest(repor
             pass
 
     assert order == ["first in"]
-    assert [(report["event"], str(report["cleanup"]).rsplit(".", 1)[-1]) for report in reports] == [
+    assert [
+        (report["event"], str(report["cleanup"]).rsplit(".", 1)[-1])
+        for report in reports
+    ] == [
         ("cleanup.failed", "leave"),
         ("cleanup.failed", "fail"),
         ("cleanup.timed_out", "hang"),
     ]
 
 
-async def test_a_cleanup_that_leaks_a_base_exception_is_raised_after_the_rest_ran() -> None:
+async def test_a_cleanup_that_leaks_a_base_exception_is_raised_after_the_rest_ran() -> (
+    None
+):
     order: list[str] = []
 
     class Leak(BaseException):
@@ -593,8 +680,13 @@ async def test_a_cleanup_whose_task_asyncio_cancels_still_ends_all_its_steps() -
         with anyio.CancelScope(shield=True):
             await blocking.execute(input)
 
-    session = build_session(calling(call("work")), tools=[Worker(function=resist), registering(order, "released")])
-    session.coordinator.hooks.register(SESSION_END, lambda event, data: order.append("told"))
+    session = build_session(
+        calling(call("work")),
+        tools=[Worker(function=resist), registering(order, "released")],
+    )
+    session.coordinator.hooks.register(
+        SESSION_END, lambda event, data: order.append("told")
+    )
     turn = asyncio.create_task(session.execute("x"))
     await blocking.started.wait()
     child = session.fork()
@@ -615,10 +707,14 @@ async def test_a_cleanup_whose_task_asyncio_cancels_still_ends_all_its_steps() -
 async def test_a_failed_start_releases_what_was_mounted_and_names_the_cause() -> None:
     order: list[str] = []
     session = build_session(
-        tools=[registering(order, "a"), registering(order, "b")], hooks=[Failing(RuntimeError("no policy"))]
+        tools=[registering(order, "a"), registering(order, "b")],
+        hooks=[Failing(RuntimeError("no policy"))],
     )
 
-    with pytest.raises(ModuleLoadError, match=r"Module 'hook-0': mounting failed: RuntimeError: no policy"):
+    with pytest.raises(
+        ModuleLoadError,
+        match=r"Module 'hook-0': mounting failed: RuntimeError: no policy",
+    ):
         await session.initialize()
 
     assert order == ["b", "a"]
@@ -654,7 +750,9 @@ async def test_a_cancelled_start_releases_what_was_mounted() -> None:
 async def test_outer_cancellation_of_an_open_session_releases_everything() -> None:
     order: list[str] = []
     with anyio.fail_after(5), anyio.CancelScope() as scope:
-        async with build_session(tools=[registering(order, "a"), registering(order, "b")]):
+        async with build_session(
+            tools=[registering(order, "a"), registering(order, "b")]
+        ):
             scope.cancel()
             await anyio.sleep_forever()
 
@@ -663,30 +761,47 @@ async def test_outer_cancellation_of_an_open_session_releases_everything() -> No
 
 
 @pytest.mark.parametrize("missing", ["orchestrator", "context"])
-async def test_a_session_does_not_start_without_a_loop_or_a_context(missing: str) -> None:
-    async def nothing(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+async def test_a_session_does_not_start_without_a_loop_or_a_context(
+    missing: str,
+) -> None:
+    async def nothing(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> None:
         return None
 
     session = build_session(
-        loop=nothing if missing == "orchestrator" else None, context=nothing if missing == "context" else None
+        loop=nothing if missing == "orchestrator" else None,
+        context=nothing if missing == "context" else None,
     )
 
-    with pytest.raises(ModuleLoadError, match=f"mounted no {missing}; the session cannot start without one"):
+    with pytest.raises(
+        ModuleLoadError,
+        match=f"mounted no {missing}; the session cannot start without one",
+    ):
         await session.initialize()
 
 
 async def test_a_turn_without_a_provider_says_why_there_is_none() -> None:
-    modules = {"loop": EchoLoop(), "context": MemoryContext(), "broken": Failing(OSError("no key"))}
+    modules = {
+        "loop": EchoLoop(),
+        "context": MemoryContext(),
+        "broken": Failing(OSError("no key")),
+    }
     session = AmplifierSession(build_plan(providers=["broken"]), build_loader(modules))
 
-    with pytest.raises(ConfigError, match=r"no provider is mounted: Module 'broken': mounting failed: OSError: no key"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no provider is mounted: Module 'broken': mounting failed: OSError: no key",
+    ):
         await session.execute("hi")
 
     await session.cleanup()
 
 
 async def test_a_plan_without_providers_says_what_to_write() -> None:
-    session = AmplifierSession(build_plan(), build_loader({"loop": EchoLoop(), "context": MemoryContext()}))
+    session = AmplifierSession(
+        build_plan(), build_loader({"loop": EchoLoop(), "context": MemoryContext()})
+    )
 
     with pytest.raises(ConfigError, match="name one in the plan's 'providers'"):
         await session.execute("hi")
@@ -699,7 +814,11 @@ async def test_a_loop_that_needs_no_provider_runs_without_one() -> None:
         needs_provider = False
 
     async def repeat(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         return prompt
 
@@ -721,7 +840,10 @@ async def test_a_loop_that_returns_no_text_is_named() -> None:
             return None
 
     async with build_session("x", loop=Mute()) as session:
-        with pytest.raises(ModuleValidationError, match=r"'loop': its execute returned NoneType; it must return"):
+        with pytest.raises(
+            ModuleValidationError,
+            match=r"'loop': its execute returned NoneType; it must return",
+        ):
             await session.execute("hi")
 
 
@@ -759,7 +881,11 @@ async def test_the_coordinator_is_passed_to_loops_that_take_it(spelling: str) ->
     async with build_session("a", "b", loop=loops[spelling]()) as session:
         assert [await session.execute("x"), await session.execute("y")] == ["a", "b"]
 
-        assert received == [] if spelling == "neither" else [session.coordinator, session.coordinator]
+        assert (
+            received == []
+            if spelling == "neither"
+            else [session.coordinator, session.coordinator]
+        )
 
 
 async def test_a_session_is_a_uuid_unless_named() -> None:
@@ -770,7 +896,12 @@ async def test_a_session_is_a_uuid_unless_named() -> None:
 
 
 async def test_the_account_of_a_session_adds_up_its_turns() -> None:
-    session = build_session(calling(call("work"), call("none", id="other")), "a", answer("b"), tools=[Worker()])
+    session = build_session(
+        calling(call("work"), call("none", id="other")),
+        "a",
+        answer("b"),
+        tools=[Worker()],
+    )
 
     async with session:
         await session.execute("x")
@@ -787,5 +918,7 @@ class Failing:
     def __init__(self, error: BaseException) -> None:
         self.error = error
 
-    async def mount(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         raise self.error

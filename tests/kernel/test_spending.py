@@ -16,17 +16,32 @@ from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import BudgetExceededError, ConfigError
 from amplifier_sdk.journal import CallFinished, MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
-from tests.doubles import MemoryJournal, ScriptedProvider, Worker, answer, build_session, call, ended_early
+from tests.doubles import (
+    MemoryJournal,
+    ScriptedProvider,
+    Worker,
+    answer,
+    build_session,
+    call,
+    ended_early,
+)
 from tests.kernel.families import family, fresh
 
-USAGE = Usage(input_tokens=6, output_tokens=4, total_tokens=10, cost_usd=Decimal("0.10"))
+USAGE = Usage(
+    input_tokens=6, output_tokens=4, total_tokens=10, cost_usd=Decimal("0.10")
+)
 
 
 def costly(*names: str, text: str = "") -> ChatResponse:
     """An answer that costs ten tokens and ten cents."""
     calls = [call(name, id=f"{name}-{index}") for index, name in enumerate(names)]
     finish = "tool_calls" if calls else "stop"
-    return ChatResponse(content=answer(text).content, tool_calls=calls or None, usage=USAGE, finish_reason=finish)
+    return ChatResponse(
+        content=answer(text).content,
+        tool_calls=calls or None,
+        usage=USAGE,
+        finish_reason=finish,
+    )
 
 
 class ChildRecords:
@@ -54,7 +69,8 @@ usages = st.builds(
     reasoning_tokens=parts,
     cache_read_tokens=parts,
     cache_write_tokens=parts,
-    cost_usd=st.none() | st.decimals(min_value=0, max_value=10**6, allow_nan=False, allow_infinity=False),
+    cost_usd=st.none()
+    | st.decimals(min_value=0, max_value=10**6, allow_nan=False, allow_infinity=False),
 )
 spendings = st.builds(
     Spending,
@@ -89,14 +105,22 @@ def test_what_is_missing_counts_as_nothing() -> None:
         ({"tool_calls": -1}, ["tool_calls: a whole number from 0; got -1"]),
         ({"total_tokens": True}, ["total_tokens: a whole number from 0; got True"]),
         ({"children": "two"}, ["children: a whole number from 0; got 'two'"]),
-        ({"cost_usd": "much"}, ["cost_usd: an amount of US dollars as decimal text; got 'much'"]),
+        (
+            {"cost_usd": "much"},
+            ["cost_usd: an amount of US dollars as decimal text; got 'much'"],
+        ),
         ({"cost_usd": "-1"}, ["cost_usd: an amount of US dollars"]),
         ({"cost_usd": "NaN"}, ["cost_usd: an amount of US dollars"]),
         ({"cost_usd": True}, ["cost_usd: an amount of US dollars"]),
-        ({"tool_calls": 0.5, "cost_usd": []}, ["tool_calls: a whole number", "cost_usd: an amount"]),
+        (
+            {"tool_calls": 0.5, "cost_usd": []},
+            ["tool_calls: a whole number", "cost_usd: an amount"],
+        ),
     ],
 )
-def test_what_cannot_have_been_spent_is_refused(data: dict[str, JSONValue], problems: list[str]) -> None:
+def test_what_cannot_have_been_spent_is_refused(
+    data: dict[str, JSONValue], problems: list[str]
+) -> None:
     with pytest.raises(ConfigError) as caught:
         Spending.from_dict(data)
 
@@ -116,11 +140,23 @@ def test_what_cannot_have_been_spent_is_refused(data: dict[str, JSONValue], prob
         ({"session_tool_calls": 2}, "session_tool_calls"),
     ],
 )
-async def test_the_limits_of_a_session_hold_across_processes(limits: dict[str, JSONValue], reached: str) -> None:
-    spent = Spending.from_dict({"provider_calls": 1, "tool_calls": 1, "total_tokens": 10, "cost_usd": "0.10"})
-    session = build_session(costly("work"), costly(text="short"), tools=[Worker()], limits=limits, spent=spent)
+async def test_the_limits_of_a_session_hold_across_processes(
+    limits: dict[str, JSONValue], reached: str
+) -> None:
+    spent = Spending.from_dict(
+        {"provider_calls": 1, "tool_calls": 1, "total_tokens": 10, "cost_usd": "0.10"}
+    )
+    session = build_session(
+        costly("work"),
+        costly(text="short"),
+        tools=[Worker()],
+        limits=limits,
+        spent=spent,
+    )
     async with session:
-        assert await session.execute("go") == ended_early("short", reached, limits[reached])
+        assert await session.execute("go") == ended_early(
+            "short", reached, limits[reached]
+        )
         with pytest.raises(BudgetExceededError, match=reached):
             await session.execute("go")
         with pytest.raises(BudgetExceededError, match=reached):
@@ -134,23 +170,40 @@ async def test_the_limits_of_a_session_hold_across_processes(limits: dict[str, J
 
 
 async def test_the_limits_of_a_turn_begin_anew() -> None:
-    spent = Spending.from_dict({"provider_calls": 50, "tool_calls": 200, "total_tokens": 1000})
-    async with build_session(costly("work"), costly(text="end"), tools=[Worker()], spent=spent) as session:
+    spent = Spending.from_dict(
+        {"provider_calls": 50, "tool_calls": 200, "total_tokens": 1000}
+    )
+    async with build_session(
+        costly("work"), costly(text="end"), tools=[Worker()], spent=spent
+    ) as session:
         assert await session.execute("go", {"tokens": 100}) == "end"
 
         assert session.last_turn is not None
-        assert (session.last_turn.tool_calls, session.last_turn.usage) == (1, USAGE + USAGE)
+        assert (session.last_turn.tool_calls, session.last_turn.usage) == (
+            1,
+            USAGE + USAGE,
+        )
 
 
 async def test_the_journal_is_given_the_total_with_each_step() -> None:
     journal = MemoryJournal()
     spent = Spending.from_dict({"provider_calls": 3, "total_tokens": 100})
     steps = costly("work"), costly(text="end")
-    async with build_session(*steps, tools=[Worker()], journal=journal, spent=spent) as session:
+    async with build_session(
+        *steps, tools=[Worker()], journal=journal, spent=spent
+    ) as session:
         await session.execute("go")
 
-    kept = [record for record in journal.records if isinstance(record, (MessageWritten, CallFinished))]
-    assert [record.spending and record.spending["total_tokens"] for record in kept] == [110, 110, 120]
+    kept = [
+        record
+        for record in journal.records
+        if isinstance(record, (MessageWritten, CallFinished))
+    ]
+    assert [record.spending and record.spending["total_tokens"] for record in kept] == [
+        110,
+        110,
+        120,
+    ]
     assert kept[-1].spending == session.spending.to_dict()
 
 
@@ -166,7 +219,9 @@ async def test_a_childs_own_limits_hold_across_its_turns_and_processes() -> None
         made.session.session_id = made.session.coordinator.session_id = "s1"
         async with made.session as session:
             if number == 0:
-                result = await session.spawn(agent_name="helper", instruction="a", sub_session_id="c1")
+                result = await session.spawn(
+                    agent_name="helper", instruction="a", sub_session_id="c1"
+                )
                 assert result.spending["total_tokens"] == 10
             result = await session.resume(sub_session_id="c1", instruction="b")
             assert result.spending["total_tokens"] == 10
@@ -175,22 +230,32 @@ async def test_a_childs_own_limits_hold_across_its_turns_and_processes() -> None
                     await session.resume(sub_session_id="c1", instruction="c")
 
             assert session.spending.usage is not None
-            assert session.spending.usage.total_tokens == 20 - 10 * number, "its parent pays for each turn once"
+            assert session.spending.usage.total_tokens == 20 - 10 * number, (
+                "its parent pays for each turn once"
+            )
 
     assert shelf.records["c1"].spending["total_tokens"] == 30
 
 
 async def test_a_parent_is_charged_for_a_resumed_child_once() -> None:
     provider = ScriptedProvider(*[costly(text="x")] * 5)
-    made = family(provider=provider, tools={"tool-work": fresh(Worker)}, limits={"session_tokens": 30})
+    made = family(
+        provider=provider,
+        tools={"tool-work": fresh(Worker)},
+        limits={"session_tokens": 30},
+    )
     async with made.session as session:
         for turn in range(3):
             if turn == 0:
-                await session.spawn(agent_name="helper", instruction="a", sub_session_id="c1")
+                await session.spawn(
+                    agent_name="helper", instruction="a", sub_session_id="c1"
+                )
             else:
                 await session.resume(sub_session_id="c1", instruction="b")
         with pytest.raises(BudgetExceededError, match="'session_tokens' of 30"):
             await session.resume(sub_session_id="c1", instruction="c")
 
-        assert session.spending.to_dict() | {"children": 3} == session.spending.to_dict()
+        assert (
+            session.spending.to_dict() | {"children": 3} == session.spending.to_dict()
+        )
         assert cast("Usage", session.spending.usage).total_tokens == 30

@@ -15,7 +15,9 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.results import ToolResult
 from tests.doubles import Worker, answer, build_session, call, calling
 
-USAGE = Usage(input_tokens=6, output_tokens=4, total_tokens=10, cost_usd=Decimal("0.10"))
+USAGE = Usage(
+    input_tokens=6, output_tokens=4, total_tokens=10, cost_usd=Decimal("0.10")
+)
 
 
 async def test_a_session_that_did_nothing_runs() -> None:
@@ -58,24 +60,46 @@ async def test_a_status_has_the_figures_of_all_turns() -> None:
     assert first is not None
     assert status.last_activity is not None
     assert status.started_at <= first <= status.last_activity
-    assert (status.tool_invocations, status.tool_successes, status.tool_failures) == (2, 1, 1)
-    assert (status.total_input_tokens, status.total_output_tokens, status.cost_usd) == (6, 4, Decimal("0.10"))
-    assert status.total_messages == len(await session.coordinator.context.get_messages())
+    assert (status.tool_invocations, status.tool_successes, status.tool_failures) == (
+        2,
+        1,
+        1,
+    )
+    assert (status.total_input_tokens, status.total_output_tokens, status.cost_usd) == (
+        6,
+        4,
+        Decimal("0.10"),
+    )
+    assert status.total_messages == len(
+        await session.coordinator.context.get_messages()
+    )
     assert json.loads(json.dumps(status.to_dict()))["cost_usd"] == "0.10"
 
 
 @pytest.mark.parametrize(
     ("steps", "expected"),
-    [((), "completed"), (("a",), "completed"), (("a", LLMError("no")), "failed"), ((LLMError("no"), "a"), "completed")],
+    [
+        ((), "completed"),
+        (("a",), "completed"),
+        (("a", LLMError("no")), "failed"),
+        ((LLMError("no"), "a"), "completed"),
+    ],
 )
-async def test_a_session_ends_as_its_last_turn_did(steps: tuple[str | Exception, ...], expected: str) -> None:
+async def test_a_session_ends_as_its_last_turn_did(
+    steps: tuple[str | Exception, ...], expected: str
+) -> None:
     session = build_session(*steps)
     async with session:
         for step in steps:
-            with pytest.raises(LLMError) if isinstance(step, LLMError) else nullcontext():
+            with (
+                pytest.raises(LLMError) if isinstance(step, LLMError) else nullcontext()
+            ):
                 await session.execute("x")
             if isinstance(step, LLMError):
-                assert session.status.last_error == {"type": "LLMError", "message": "no"}
+                assert session.status.last_error == {
+                    "type": "LLMError",
+                    "message": "no",
+                }
         assert session.status.status == "running"
 
     assert session.status.status == expected

@@ -60,14 +60,19 @@ def unread(session: AmplifierSession) -> tuple[str, ...]:
 
 
 def asked(provider: ScriptedProvider) -> list[list[tuple[str, str]]]:
-    return [[(message.role, message.text) for message in request.messages] for request in provider.requests]
+    return [
+        [(message.role, message.text) for message in request.messages]
+        for request in provider.requests
+    ]
 
 
 async def test_what_is_typed_is_read_before_the_next_request() -> None:
     opened: list[AmplifierSession] = []
     provider = ScriptedProvider(calling(call("work")), answer("Both."))
     session = build_session(
-        provider=provider, loop=Steered(), tools=[working("Shorter.", "In French.", session=opened)]
+        provider=provider,
+        loop=Steered(),
+        tools=[working("Shorter.", "In French.", session=opened)],
     )
     opened.append(session)
     recorder = Recorder.of(session.coordinator.hooks, STEERING_INJECTED)
@@ -75,8 +80,13 @@ async def test_what_is_typed_is_read_before_the_next_request() -> None:
         seen = [event async for event in events]
 
     assert asked(provider)[1][-2:] == [("user", "Shorter."), ("user", "In French.")]
-    assert [event.text for event in seen if isinstance(event, SteeringInjected)] == ["Shorter.", "In French."]
-    assert [(data["text"], data["waiting"]) for data in recorder.data(STEERING_INJECTED)] == [
+    assert [event.text for event in seen if isinstance(event, SteeringInjected)] == [
+        "Shorter.",
+        "In French.",
+    ]
+    assert [
+        (data["text"], data["waiting"]) for data in recorder.data(STEERING_INJECTED)
+    ] == [
         ("Shorter.", 1),
         ("In French.", 0),
     ]
@@ -99,7 +109,11 @@ async def test_what_comes_too_late_waits_for_the_next_turn_and_says_so() -> None
         await session.execute("on")
 
         assert unread(session) == ()
-        texts = [m["content"] for m in mounted_context(session.coordinator).messages if m["role"] == "user"]
+        texts = [
+            m["content"]
+            for m in mounted_context(session.coordinator).messages
+            if m["role"] == "user"
+        ]
     assert texts == ["go", "on", "Too late."]
 
 
@@ -118,7 +132,9 @@ async def test_a_loop_that_reads_nothing_leaves_it() -> None:
         assert opened[0].steer("Shorter.") is False
         return "worked"
 
-    async with build_session(calling(call("work")), "end", tools=[Worker(function=work)]) as session:
+    async with build_session(
+        calling(call("work")), "end", tools=[Worker(function=work)]
+    ) as session:
         opened.append(session)
         await session.execute("go")
         assert unread(session) == ("Shorter.",)
@@ -128,7 +144,9 @@ async def test_a_loop_that_reads_nothing_leaves_it() -> None:
 
 async def test_it_is_a_capability() -> None:
     async with build_session("Hello.", loop=Steered()) as session:
-        steer = cast("Callable[[str], bool]", session.coordinator.get_capability("session.steer"))
+        steer = cast(
+            "Callable[[str], bool]", session.coordinator.get_capability("session.steer")
+        )
         assert steer("Be kind.") is False
         assert session.withdraw_steering() == ("Be kind.",)
 
@@ -166,7 +184,9 @@ async def test_those_who_decide_on_prompts_decide_on_what_is_typed_too() -> None
         seen.append((prompt, metadata))
         if prompt == "the secret":
             return HookResult.deny("it is secret")
-        return HookResult.modify({"prompt": {"Loud!": "Soft.", "Odd": 7}.get(str(prompt), prompt)})
+        return HookResult.modify(
+            {"prompt": {"Loud!": "Soft.", "Odd": 7}.get(str(prompt), prompt)}
+        )
 
     async with session:
         session.coordinator.hooks.register("prompt:submit", decide)
@@ -174,7 +194,10 @@ async def test_those_who_decide_on_prompts_decide_on_what_is_typed_too() -> None
             session.steer(text)
         await session.execute("go")
     assert asked(provider)[0] == [("user", "go"), ("user", "Soft.")]
-    assert seen == [("go", None), *((text, {"steering": True}) for text in ("the secret", "Loud!", "Odd"))]
+    assert seen == [
+        ("go", None),
+        *((text, {"steering": True}) for text in ("the secret", "Loud!", "Odd")),
+    ]
 
 
 async def test_a_turn_that_ends_while_a_text_is_stored_has_not_read_it() -> None:
@@ -206,7 +229,9 @@ async def test_what_was_typed_meanwhile_is_written_before_it_enters() -> None:
         await session.execute("go")
 
     _, written, *_ = journal.records
-    assert written == MessageWritten(turn_id=written.turn_id, message={"role": "user", "content": "Be kind."})
+    assert written == MessageWritten(
+        turn_id=written.turn_id, message={"role": "user", "content": "Be kind."}
+    )
 
 
 async def test_what_cannot_be_written_does_not_enter() -> None:

@@ -44,7 +44,11 @@ async def test_a_turn_is_read_event_by_event() -> None:
     usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)
     work = call("work")
     async with (
-        build_session(calling(work, text="Let me see."), answer("Done.", usage=usage), tools=[Worker()]) as session,
+        build_session(
+            calling(work, text="Let me see."),
+            answer("Done.", usage=usage),
+            tools=[Worker()],
+        ) as session,
         session.stream("go") as events,
     ):
         seen = [event async for event in events]
@@ -61,9 +65,15 @@ async def test_a_turn_is_read_event_by_event() -> None:
     started, finished, reported, end = seen[2], seen[3], seen[5], seen[6]
     assert isinstance(started, ToolStarted)
     assert isinstance(finished, ToolFinished)
-    assert (started.call.id, finished.call.id, finished.result.output) == (work.id, work.id, "done")
+    assert (started.call.id, finished.call.id, finished.result.output) == (
+        work.id,
+        work.id,
+        "done",
+    )
     assert reported == UsageReported(provider="scripted", usage=usage, total=usage)
-    assert end == TurnFinished(text="Done.", usage=usage, iterations=2, finish_reason="stop", tool_calls=1)
+    assert end == TurnFinished(
+        text="Done.", usage=usage, iterations=2, finish_reason="stop", tool_calls=1
+    )
 
 
 async def test_a_function_gets_each_event_in_the_turn_s_own_task() -> None:
@@ -76,10 +86,19 @@ async def test_a_function_gets_each_event_in_the_turn_s_own_task() -> None:
         tasks.append(anyio.get_current_task().id)
 
     work = call("work")
-    async with build_session(calling(work), answer("Done.", usage=usage), tools=[Worker()]) as session:
+    async with build_session(
+        calling(work), answer("Done.", usage=usage), tools=[Worker()]
+    ) as session:
         assert await session.execute("go", sink=sink) == "Done."
 
-    assert seen == [ToolCallDelta, ToolStarted, ToolFinished, TextDelta, UsageReported, TurnFinished]
+    assert seen == [
+        ToolCallDelta,
+        ToolStarted,
+        ToolFinished,
+        TextDelta,
+        UsageReported,
+        TurnFinished,
+    ]
     assert set(tasks) == {anyio.get_current_task().id}
 
 
@@ -120,12 +139,19 @@ async def test_what_a_function_raises_ends_the_turn() -> None:
 async def test_streaming_a_bare_session_initialises_it() -> None:
     session = build_session("hi")
     async with session.stream("go") as events:
-        assert [type(event) for event in [e async for e in events]] == [TextDelta, UsageReported, TurnFinished]
+        assert [type(event) for event in [e async for e in events]] == [
+            TextDelta,
+            UsageReported,
+            TurnFinished,
+        ]
     await session.cleanup()
 
 
 async def test_a_refused_call_is_finished_without_being_started() -> None:
-    async with build_session(calling(call("nothing")), "end") as session, session.stream("go") as events:
+    async with (
+        build_session(calling(call("nothing")), "end") as session,
+        session.stream("go") as events,
+    ):
         seen = [type(event) async for event in events]
 
     assert seen == [ToolCallDelta, ToolFinished, TextDelta, UsageReported, TurnFinished]
@@ -133,13 +159,18 @@ async def test_a_refused_call_is_finished_without_being_started() -> None:
 
 @pytest.mark.parametrize("number", [10, CAPACITY, CAPACITY * 20])
 async def test_a_reader_that_comes_late_loses_nothing(number: int) -> None:
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         for n in range(number):
             yield TextDelta(text=f"{n},")
         yield answer("".join(f"{n}," for n in range(number)))
 
     with anyio.fail_after(5):
-        async with build_session(provider=Generated(generate)) as session, session.stream("go") as events:
+        async with (
+            build_session(provider=Generated(generate)) as session,
+            session.stream("go") as events,
+        ):
             await anyio.wait_all_tasks_blocked()
             seen = [event async for event in events]
 
@@ -149,11 +180,16 @@ async def test_a_reader_that_comes_late_loses_nothing(number: int) -> None:
     assert isinstance(seen[-1], TurnFinished)
 
 
-async def test_a_reader_that_is_behind_holds_the_turn_back_where_deltas_cannot_merge() -> None:
+async def test_a_reader_that_is_behind_holds_the_turn_back_where_deltas_cannot_merge() -> (
+    None
+):
     calls = [call("work", id=f"c{n}") for n in range(CAPACITY)]
     worker = Worker()
     with anyio.fail_after(5):
-        async with build_session(calling(*calls), "end", tools=[worker]) as session, session.stream("go") as events:
+        async with (
+            build_session(calling(*calls), "end", tools=[worker]) as session,
+            session.stream("go") as events,
+        ):
             await anyio.wait_all_tasks_blocked()
             assert len(worker.inputs) < CAPACITY
 
@@ -167,7 +203,11 @@ deltas = st.one_of(
     st.builds(TextDelta, text=st.text(max_size=3), index=st.integers(0, 1)),
     st.builds(ThinkingDelta, text=st.text(max_size=3), index=st.integers(0, 1)),
     st.builds(
-        ToolCallDelta, id=st.sampled_from("ab"), name=st.just("t"), arguments=st.text(max_size=3), index=st.just(2)
+        ToolCallDelta,
+        id=st.sampled_from("ab"),
+        name=st.just("t"),
+        arguments=st.text(max_size=3),
+        index=st.just(2),
     ),
 )
 
@@ -192,11 +232,16 @@ def joined(events: Sequence[StreamEvent]) -> list[tuple[object, ...]]:
 
 
 @given(st.lists(deltas, max_size=40), st.lists(st.integers(0, 5), max_size=20))
-def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[Delta], pauses: list[int]) -> None:
+def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(
+    sent: list[Delta], pauses: list[int]
+) -> None:
     async def run() -> None:
         stream = TurnStream()
         seen: list[StreamEvent] = []
-        everything: list[Delta] = [*(TextDelta(text="x", index=n % 2) for n in range(CAPACITY)), *sent]
+        everything: list[Delta] = [
+            *(TextDelta(text="x", index=n % 2) for n in range(CAPACITY)),
+            *sent,
+        ]
 
         async def write() -> None:
             for delta in everything:
@@ -216,16 +261,23 @@ def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(sent: list[De
     anyio.run(run)
 
 
-async def test_a_provider_waits_for_a_reader_who_has_no_room_for_what_cannot_be_joined() -> None:
+async def test_a_provider_waits_for_a_reader_who_has_no_room_for_what_cannot_be_joined() -> (
+    None
+):
     sent = 0
 
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         nonlocal sent
         for sent in range(CAPACITY + 2):
             yield TextDelta(text="x", index=sent % 2)
         yield answer("x" * (CAPACITY + 2))
 
-    async with build_session(provider=Generated(generate)) as session, session.stream("go") as events:
+    async with (
+        build_session(provider=Generated(generate)) as session,
+        session.stream("go") as events,
+    ):
         await anyio.wait_all_tasks_blocked()
         waited_at = sent
         seen = [event async for event in events]
@@ -260,7 +312,9 @@ async def test_a_delta_joins_the_one_it_continues_when_there_is_no_room(
 
 
 async def test_what_the_turn_raises_comes_after_all_that_came_before() -> None:
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield TextDelta(text="Once")
         raise LLMError("connection lost")
 
@@ -305,7 +359,9 @@ async def test_a_group_that_the_reader_raises_stays_a_group() -> None:
 async def test_leaving_early_cancels_the_turn_and_closes_its_history() -> None:
     blocking = Blocking()
     with anyio.fail_after(5):
-        async with build_session(calling(call("block")), "again", tools=[blocking]) as session:
+        async with build_session(
+            calling(call("block")), "again", tools=[blocking]
+        ) as session:
             async with session.stream("go") as events:
                 async for event in events:
                     if isinstance(event, ToolStarted):
@@ -339,7 +395,9 @@ async def test_a_cancelled_turn_tells_its_reader() -> None:
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(is_read: bool) -> None:
+async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(
+    is_read: bool,
+) -> None:
     """The last event of the turn before waits for room, which the turn itself no longer does."""
     works, go_on = anyio.Event(), anyio.Event()
 
@@ -349,7 +407,9 @@ async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(is_r
             await go_on.wait()
         return "done"
 
-    first = calling(*(call("work", id=f"id-{number}") for number in range(CAPACITY // 2)))
+    first = calling(
+        *(call("work", id=f"id-{number}") for number in range(CAPACITY // 2))
+    )
     second = calling(call("work", {"wait": True}))
     provider = PlainProvider(first, answer("one"), second, answer("two"))
     seen: list[type[StreamEvent]] = []
@@ -382,10 +442,14 @@ async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(is_r
 
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
-async def test_an_interrupt_of_a_turn_is_its_readers(interrupt: type[BaseException]) -> None:
+async def test_an_interrupt_of_a_turn_is_its_readers(
+    interrupt: type[BaseException],
+) -> None:
     """Raised out of a task it would end asyncio's event loop."""
 
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield TextDelta(text="Well")
         raise interrupt
 
@@ -407,7 +471,11 @@ async def test_a_stream_claims_the_session_before_its_turn_has_begun() -> None:
         with pytest.raises(SessionBusyError):
             await session.execute("again")
 
-        assert [type(event) async for event in events] == [TextDelta, UsageReported, TurnFinished]
+        assert [type(event) async for event in events] == [
+            TextDelta,
+            UsageReported,
+            TurnFinished,
+        ]
 
 
 async def test_a_turn_that_nobody_reads_runs_without_a_stream() -> None:
@@ -429,7 +497,9 @@ async def test_a_closed_stream_takes_nothing_more() -> None:
 
 
 async def test_an_empty_delta_is_a_sign_of_life_that_nobody_sees() -> None:
-    async def beating(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def beating(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield TextDelta(text="")
         yield TextDelta(text="Here.")
         yield answer("Here.")

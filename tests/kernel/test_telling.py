@@ -26,30 +26,62 @@ def told(hooks: HookRegistry) -> list[dict[str, object]]:
 
 async def test_each_decision_is_told_with_what_it_changed() -> None:
     hooks = HookRegistry()
-    hooks.register("x:y", Sentry([HookResult.modify({"a": 2, "b": 1, "timestamp": "t"})]), 1, "first")
+    hooks.register(
+        "x:y",
+        Sentry([HookResult.modify({"a": 2, "b": 1, "timestamp": "t"})]),
+        1,
+        "first",
+    )
     hooks.register("x:y", Sentry([HookResult.modify({"a": 2, "c": 3})]), 2, "second")
     hooks.register("x:y", Sentry([HookResult.modify({"a": 2})]), 3, "third")
     hooks.register("x:y", Sentry([None]), 4, "silent")
-    hooks.register("x:y", Sentry([HookResult(action="continue", user_message="psst")]), 5, "talker")
+    hooks.register(
+        "x:y", Sentry([HookResult(action="continue", user_message="psst")]), 5, "talker"
+    )
     heard = told(hooks)
 
     emission = await hooks.emit("x:y", {"a": 1, "b": 1})
 
     assert emission.data == {"a": 2, "b": 1, "c": 3}
     assert heard == [
-        {"hook_event": "x:y", "handler": "first", "action": "modify", "changed": {"a": 2}},
-        {"hook_event": "x:y", "handler": "second", "action": "modify", "changed": {"c": 3}},
+        {
+            "hook_event": "x:y",
+            "handler": "first",
+            "action": "modify",
+            "changed": {"a": 2},
+        },
+        {
+            "hook_event": "x:y",
+            "handler": "second",
+            "action": "modify",
+            "changed": {"c": 3},
+        },
         {"hook_event": "x:y", "handler": "third", "action": "modify"},
-        {"hook_event": "x:y", "handler": "talker", "action": "continue", "message": "psst"},
+        {
+            "hook_event": "x:y",
+            "handler": "talker",
+            "action": "continue",
+            "message": "psst",
+        },
     ]
 
 
 async def test_questions_injections_and_refusals_are_told() -> None:
     hooks = HookRegistry()
-    hooks.register(TOOL_PRE, Sentry([HookResult.ask("Shall it?", timeout=1)]), 1, "asks")
+    hooks.register(
+        TOOL_PRE, Sentry([HookResult.ask("Shall it?", timeout=1)]), 1, "asks"
+    )
     hooks.register(
         TOOL_PRE,
-        Sentry([HookResult(action="inject_context", context_injection="noon", context_injection_role="user")]),
+        Sentry(
+            [
+                HookResult(
+                    action="inject_context",
+                    context_injection="noon",
+                    context_injection_role="user",
+                )
+            ]
+        ),
         2,
         "injects",
     )
@@ -60,7 +92,11 @@ async def test_questions_injections_and_refusals_are_told() -> None:
 
     assert [data["action"] for data in heard] == ["ask_user", "inject_context", "deny"]
     assert heard[0].get("question") == "Shall it?"
-    assert heard[1].get("injection") == {"role": "user", "content": "noon", "ephemeral": False}
+    assert heard[1].get("injection") == {
+        "role": "user",
+        "content": "noon",
+        "ephemeral": False,
+    }
     assert heard[2].get("reason") == "no"
 
 
@@ -78,19 +114,27 @@ async def test_a_decision_names_its_module_and_belongs_to_the_step() -> None:
     async def guard(coordinator: object, config: object) -> None:
         coordinator.hooks.register(TOOL_PRE, Sentry([HookResult.deny("no")]), name="g")  # type: ignore[attr-defined]
 
-    session = build_session(calling(call("work")), "done", tools=[Worker()], hooks=[guard])
+    session = build_session(
+        calling(call("work")), "done", tools=[Worker()], hooks=[guard]
+    )
     seen: list[dict[str, object]] = []
     async with session:
-        session.coordinator.hooks.register(HOOK_DECIDED, lambda event, data: seen.append(dict(data)))
+        session.coordinator.hooks.register(
+            HOOK_DECIDED, lambda event, data: seen.append(dict(data))
+        )
         calls: list[dict[str, object]] = []
-        session.coordinator.hooks.register("tool:error", lambda event, data: calls.append(data))
+        session.coordinator.hooks.register(
+            "tool:error", lambda event, data: calls.append(data)
+        )
         await session.execute("go")
 
     assert [(data.get("module"), data["handler"]) for data in seen] == [("hook-0", "g")]
     assert seen[0]["span_id"] == calls[0]["span_id"]
 
 
-async def test_a_decision_names_its_own_module_where_others_have_handlers_of_that_name() -> None:
+async def test_a_decision_names_its_own_module_where_others_have_handlers_of_that_name() -> (
+    None
+):
     def guarding(answer: HookResult | None) -> Mount:
         async def guard(coordinator: Coordinator, config: object) -> None:
             coordinator.hooks.register(TOOL_PRE, Sentry([answer]), name="policy")
@@ -99,11 +143,14 @@ async def test_a_decision_names_its_own_module_where_others_have_handlers_of_tha
 
     talker = HookResult(action="continue", user_message="psst")
     hooks = [guarding(talker), guarding(HookResult.deny("no")), guarding(None)]
-    session = build_session(calling(call("work")), "done", tools=[Worker()], hooks=hooks)
+    session = build_session(
+        calling(call("work")), "done", tools=[Worker()], hooks=hooks
+    )
     seen: list[tuple[object, object]] = []
     async with session:
         session.coordinator.hooks.register(
-            HOOK_DECIDED, lambda event, data: seen.append((data.get("module"), data["action"]))
+            HOOK_DECIDED,
+            lambda event, data: seen.append((data.get("module"), data["action"])),
         )
         await session.execute("go")
 

@@ -67,27 +67,44 @@ async def test_a_call_runs_its_tool_and_answers_with_the_output() -> None:
         ({"x": 1, "xs": 2}, "- xs: unknown; did you mean 'x'?"),
     ],
 )
-async def test_arguments_that_do_not_fit_run_nothing_and_say_where(arguments: JSONObject, problem: str) -> None:
+async def test_arguments_that_do_not_fit_run_nothing_and_say_where(
+    arguments: JSONObject, problem: str
+) -> None:
     worker = Worker("add", input_schema=NUMBER)
 
     text = await the_result(call("add", arguments), worker)
 
-    assert text.splitlines() == ["Error: The arguments of 'add' do not fit its schema:", problem]
+    assert text.splitlines() == [
+        "Error: The arguments of 'add' do not fit its schema:",
+        problem,
+    ]
     assert worker.inputs == []
 
 
 async def test_arguments_that_could_not_be_read_run_nothing() -> None:
     worker = Worker()
-    garbled = ToolCall(id="c", name="work", raw_arguments='{"x": ', problem="The arguments could not be read.")
+    garbled = ToolCall(
+        id="c",
+        name="work",
+        raw_arguments='{"x": ',
+        problem="The arguments could not be read.",
+    )
 
-    assert await the_result(garbled, worker) == "Error: The arguments could not be read."
+    assert (
+        await the_result(garbled, worker) == "Error: The arguments could not be read."
+    )
     assert worker.inputs == []
 
 
-async def test_an_unknown_tool_is_answered_with_the_nearest_and_the_known_ones() -> None:
+async def test_an_unknown_tool_is_answered_with_the_nearest_and_the_known_ones() -> (
+    None
+):
     text = await the_result(call("serch"), Worker("search"), Worker("read"))
 
-    assert text == "Error: There is no tool 'serch'; did you mean 'search'? Available: read, search"
+    assert (
+        text
+        == "Error: There is no tool 'serch'; did you mean 'search'? Available: read, search"
+    )
 
 
 async def test_without_tools_an_unknown_tool_says_so() -> None:
@@ -119,7 +136,10 @@ async def leave(input: JSONObject) -> object:
     ],
 )
 async def test_a_tool_that_raises_fails_alone(
-    function: Callable[[JSONObject], object], text: str, error: dict[str, object], reports: Reports
+    function: Callable[[JSONObject], object],
+    text: str,
+    error: dict[str, object],
+    reports: Reports,
 ) -> None:
     worker = Worker(function=function)  # type: ignore[arg-type]  # each is an async function
     session = build_session(calling(call("work")), "end", tools=[worker])
@@ -134,29 +154,42 @@ async def test_a_tool_that_raises_fails_alone(
 
 
 async def test_a_tool_error_is_a_result_that_the_tool_meant(reports: Reports) -> None:
-    session = build_session(calling(call("work")), "end", tools=[Worker(function=raise_tool_error)])
+    session = build_session(
+        calling(call("work")), "end", tools=[Worker(function=raise_tool_error)]
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         await session.execute("go")
 
-        assert only_result(mounted_context(session.coordinator).messages) == 'Error: No such page\n{"status": 404}'
+        assert (
+            only_result(mounted_context(session.coordinator).messages)
+            == 'Error: No such page\n{"status": 404}'
+        )
     assert recorder.names == [TOOL_PRE, TOOL_POST]
     assert reports == []
 
 
 @pytest.mark.parametrize(
     ("function", "text"),
-    [(raise_tool_error, 'Error: No such page\n{"status": 404}'), (raise_error, "Error: boom")],
+    [
+        (raise_tool_error, 'Error: No such page\n{"status": 404}'),
+        (raise_error, "Error: boom"),
+    ],
 )
 async def test_a_tool_with_task_groups_fails_as_one_without(
     function: Callable[[JSONObject], Coroutine[object, object, object]], text: str
 ) -> None:
     async def work(input: JSONObject) -> None:
-        async with anyio.create_task_group() as outer, anyio.create_task_group() as inner:
+        async with (
+            anyio.create_task_group() as outer,
+            anyio.create_task_group() as inner,
+        ):
             outer.start_soon(anyio.sleep_forever)
             inner.start_soon(function, input)
 
-    async with build_session(calling(call("work")), "end", tools=[Worker(function=work)]) as session:
+    async with build_session(
+        calling(call("work")), "end", tools=[Worker(function=work)]
+    ) as session:
         await session.execute("go")
 
         assert only_result(mounted_context(session.coordinator).messages) == text
@@ -166,7 +199,9 @@ async def test_a_failed_result_of_a_tool_is_a_result() -> None:
     async def refuse(input: JSONObject) -> object:
         return ToolResult.failure("not today")
 
-    session = build_session(calling(call("work")), "end", tools=[Worker(function=refuse)])
+    session = build_session(
+        calling(call("work")), "end", tools=[Worker(function=refuse)]
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         await session.execute("go")
@@ -179,7 +214,10 @@ async def test_a_tool_that_hangs_is_stopped_at_its_deadline() -> None:
     blocking = Blocking()
     with anyio.fail_after(5):
         async with build_session(
-            calling(call("block")), "end", tools=[blocking], limits={"tool_timeout": 0.01}
+            calling(call("block")),
+            "end",
+            tools=[blocking],
+            limits={"tool_timeout": 0.01},
         ) as session:
             assert await session.execute("go") == "end"
 
@@ -193,7 +231,10 @@ async def test_a_tool_that_returns_nonsense_is_named(reports: Reports) -> None:
         async def execute(self, input: JSONObject, /) -> ToolResult:
             return "fine"  # type: ignore[return-value]
 
-    assert await the_result(call("work"), Liar()) == "Error: Tool 'work' returned str; it must return a ToolResult"
+    assert (
+        await the_result(call("work"), Liar())
+        == "Error: Tool 'work' returned str; it must return a ToolResult"
+    )
     assert [report["event"] for report in reports] == ["tool.returned_nonsense"]
 
 
@@ -215,7 +256,10 @@ async def test_a_tool_whose_schema_cannot_be_read_fails_alone(reports: Reports) 
 
     assert [result.success for result in results] == [False, True]
     assert results[0].error is not None
-    assert results[0].error["message"] == "The tool cannot be used: its schema cannot be read (OSError: no schema)"
+    assert (
+        results[0].error["message"]
+        == "The tool cannot be used: its schema cannot be read (OSError: no schema)"
+    )
     assert [report["event"] for report in reports] == ["tool.schema_failed"]
 
 
@@ -224,7 +268,9 @@ async def test_a_schema_that_is_no_schema_is_the_tool_s_failure() -> None:
 
     text = await the_result(call("work"), worker)
 
-    assert text.startswith("Error: The tool cannot be used: its schema cannot be read (ValueError: The schema of tool")
+    assert text.startswith(
+        "Error: The tool cannot be used: its schema cannot be read (ValueError: The schema of tool"
+    )
     assert worker.inputs == []
 
 
@@ -235,7 +281,10 @@ async def test_a_schema_that_changes_is_read_again() -> None:
         assert (await host.run_tool(call("work", {"x": 1}), tools)).success
         assert (await host.run_tool(call("work", {"x": 2}), tools)).success
 
-        worker.input_schema = {"type": "object", "properties": {"x": {"type": "string"}}}
+        worker.input_schema = {
+            "type": "object",
+            "properties": {"x": {"type": "string"}},
+        }
 
         assert not (await host.run_tool(call("work", {"x": 1}), tools)).success
         assert (await host.run_tool(call("work", {"x": "1"}), tools)).success
@@ -243,17 +292,29 @@ async def test_a_schema_that_changes_is_read_again() -> None:
 
 async def test_the_events_of_a_call_carry_all_of_it() -> None:
     worker = Worker(input_schema=NUMBER)
-    session = build_session(calling(call("work", {"x": 1}), call("work", {"x": 2}, id="b")), "end", tools=[worker])
+    session = build_session(
+        calling(call("work", {"x": 1}), call("work", {"x": 2}, id="b")),
+        "end",
+        tools=[worker],
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         await session.execute("go")
 
     (first, second), posts = recorder.all(TOOL_PRE), recorder.all(TOOL_POST)
-    assert (first["tool_name"], first["tool_input"], first["tool_call_id"]) == ("work", {"x": 1}, "id-work")
+    assert (first["tool_name"], first["tool_input"], first["tool_call_id"]) == (
+        "work",
+        {"x": 1},
+        "id-work",
+    )
     assert (second["tool_input"], second["tool_call_id"]) == ({"x": 2}, "b")
     told = first["tool_obj"]
     assert isinstance(told, ToolInfo)
-    assert (told.name, told.description, told.input_schema) == ("work", worker.description, NUMBER)
+    assert (told.name, told.description, told.input_schema) == (
+        "work",
+        worker.description,
+        NUMBER,
+    )
     assert told.is_of(worker)
     assert first["parallel_group_id"] == second["parallel_group_id"] is not None
     assert [post["result"] is post["tool_result"] for post in posts] == [True, True]
@@ -282,7 +343,9 @@ async def test_results_stand_in_the_order_of_the_calls_whoever_is_first() -> Non
 
     tools = [Worker("first", first), Worker("second", second)]
     with anyio.fail_after(5):
-        async with build_session(calling(call("first"), call("second")), "end", tools=tools) as session:
+        async with build_session(
+            calling(call("first"), call("second")), "end", tools=tools
+        ) as session:
             await session.execute("go")
 
             assert list(mounted_context(session.coordinator).results.items()) == [
@@ -306,10 +369,14 @@ async def test_at_most_so_many_calls_run_at_once_as_the_limit_says(limit: int) -
 
     calls = [call("work", id=f"c{n}") for n in range(12)]
     worker = Worker(function=count)
-    async with build_session(calling(*calls), "end", tools=[worker], limits={"parallel_tools": limit}) as session:
+    async with build_session(
+        calling(*calls), "end", tools=[worker], limits={"parallel_tools": limit}
+    ) as session:
         await session.execute("go")
 
-        assert list(mounted_context(session.coordinator).results) == [f"c{n}" for n in range(12)]
+        assert list(mounted_context(session.coordinator).results) == [
+            f"c{n}" for n in range(12)
+        ]
     assert most == limit
 
 
@@ -360,13 +427,19 @@ async def test_an_exclusive_function_tool_says_so() -> None:
 
 
 async def by_hand(
-    *inputs: JSONValue, tools: list[object], handlers: Mapping[str, object] | None = None
+    *inputs: JSONValue,
+    tools: list[object],
+    handlers: Mapping[str, object] | None = None,
 ) -> list[ToolResult]:
     """Call the first tool a loop receives, directly, and return the results."""
     results: list[ToolResult] = []
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], given: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        given: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         first = next(iter(given.values()))
         results.extend([await first.execute(input) for input in inputs])  # type: ignore[arg-type]  # a loop may err
@@ -386,14 +459,19 @@ async def test_a_tool_called_by_hand_is_still_checked() -> None:
     results = await by_hand({"x": 1}, {"x": "one"}, "no object", tools=[worker])
 
     assert [result.success for result in results] == [True, False, False]
-    assert results[2].get_serialized_output() == "Error: The arguments of 'work' are an object; got str"
+    assert (
+        results[2].get_serialized_output()
+        == "Error: The arguments of 'work' are an object; got str"
+    )
     assert worker.inputs == [{"x": 1}]
 
 
 async def test_a_tool_called_by_hand_is_still_decided_on() -> None:
     worker = Worker()
 
-    (result,) = await by_hand({}, tools=[worker], handlers={TOOL_PRE: Sentry([HookResult.deny("policy")])})
+    (result,) = await by_hand(
+        {}, tools=[worker], handlers={TOOL_PRE: Sentry([HookResult.deny("policy")])}
+    )
 
     assert result.get_serialized_output() == "Error: Denied by guard: policy"
     assert worker.inputs == []
@@ -410,7 +488,11 @@ async def test_a_received_tool_reads_like_the_tool_itself() -> None:
             return NUMBER
 
     async def run(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], given: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        given: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         proxy = given["old"]
         seen.extend([proxy.name, proxy.description, proxy.input_schema, proxy.colour])  # type: ignore[attr-defined]
@@ -427,8 +509,15 @@ async def test_a_received_tool_reads_like_the_tool_itself() -> None:
 async def test_a_tool_with_an_instance_id_is_called_by_that_name() -> None:
     worker = Worker("calculator")
     provider = ScriptedProvider(calling(call("exact")), "end")
-    modules = {"loop": EchoLoop(), "context": MemoryContext(), "provider": provider, "tool": worker}
-    plan = build_plan(providers=["provider"], tools=[{"module": "tool", "instance_id": "exact"}])
+    modules = {
+        "loop": EchoLoop(),
+        "context": MemoryContext(),
+        "provider": provider,
+        "tool": worker,
+    }
+    plan = build_plan(
+        providers=["provider"], tools=[{"module": "tool", "instance_id": "exact"}]
+    )
     async with AmplifierSession(plan, build_loader(modules)) as session:
         await session.execute("go")
 

@@ -10,7 +10,15 @@ import anyio
 import pytest
 
 from amplifier import AmplifierSession
-from amplifier_sdk import Tool, ToolContext, ToolError, ToolOutput, ToolProgress, ToolResult, tool
+from amplifier_sdk import (
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    ToolProgress,
+    ToolResult,
+    tool,
+)
 from amplifier_sdk.events import TOOL_POST
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS
@@ -55,7 +63,9 @@ class ByHand:
     description = "Say hello."
     takes_context: Final = True
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         assert context is not None
         context.output("hello")
         return ToolResult(output=context.tool_name)
@@ -68,7 +78,9 @@ async def streamed(name: str, arguments: JSONObject) -> list[StreamEvent]:
     """Return what the reader of a turn with one call sees of the call."""
     with anyio.fail_after(10):
         async with (
-            build_session(calling(call(name, arguments, id="c1")), "end", tools=REPORTING) as session,
+            build_session(
+                calling(call(name, arguments, id="c1")), "end", tools=REPORTING
+            ) as session,
             session.stream("go") as events,
         ):
             seen = [event async for event in events]
@@ -92,7 +104,9 @@ async def test_a_reader_sees_progress_and_output_between_start_and_end() -> None
     assert [type(event) for event in events] == [
         *(ToolStarted, ToolOutput, ToolProgress, ToolOutput, ToolProgress, ToolFinished)
     ]
-    assert events[2] == ToolProgress(call_id="c1", tool_name="build", message="compiling", done=1, total=2)
+    assert events[2] == ToolProgress(
+        call_id="c1", tool_name="build", message="compiling", done=1, total=2
+    )
     assert text_of(events) == "file 0\nfile 1\n"
     assert result_of(events) == "c1 build"
 
@@ -105,12 +119,16 @@ async def test_a_tool_in_a_thread_reports_too() -> None:
     assert result_of(events) == "built"
 
 
-async def test_reports_that_nobody_had_time_for_are_joined_and_none_of_the_output_is_lost() -> None:
+async def test_reports_that_nobody_had_time_for_are_joined_and_none_of_the_output_is_lost() -> (
+    None
+):
     events = await streamed("build_at_once", {"steps": 1000})
 
     assert len(events) == 4
     assert text_of(events) == "".join(f"{number}," for number in range(1000))
-    assert events[2] == ToolProgress(call_id="c1", tool_name="build_at_once", message="step 999")
+    assert events[2] == ToolProgress(
+        call_id="c1", tool_name="build_at_once", message="step 999"
+    )
 
 
 async def test_a_tool_written_by_hand_may_take_its_context() -> None:
@@ -128,19 +146,27 @@ async def test_handlers_hear_the_reports_before_the_result() -> None:
         assert data["tool_call_id"] == "c1"
         assert data["tool_name"] == "build"
 
-    async with build_session(calling(call("build", {"steps": 1}, id="c1")), "end", tools=REPORTING) as session:
+    async with build_session(
+        calling(call("build", {"steps": 1}, id="c1")), "end", tools=REPORTING
+    ) as session:
         for event in (TOOL_OUTPUT, TOOL_PROGRESS, TOOL_POST):
             session.coordinator.hooks.register(event, note)
         await session.execute("go")
 
-    assert heard == [("tool:output", "file 0\n"), ("tool:progress", 1), ("tool:post", None)]
+    assert heard == [
+        ("tool:output", "file 0\n"),
+        ("tool:progress", 1),
+        ("tool:post", None),
+    ]
 
 
 @pytest.mark.parametrize("event", [TOOL_OUTPUT, TOOL_PROGRESS], ids=str)
 async def test_one_kind_of_listener_is_enough(event: str) -> None:
     heard: list[str] = []
 
-    async with build_session(calling(call("build", {"steps": 1})), "end", tools=REPORTING) as session:
+    async with build_session(
+        calling(call("build", {"steps": 1})), "end", tools=REPORTING
+    ) as session:
         session.coordinator.hooks.register(event, lambda name, _: heard.append(name))
         await session.execute("go")
 
@@ -148,9 +174,15 @@ async def test_one_kind_of_listener_is_enough(event: str) -> None:
 
 
 async def test_where_nobody_listens_the_tool_runs_all_the_same() -> None:
-    async with build_session(calling(call("build", {"steps": 3}, id="c1")), "end", tools=REPORTING) as session:
+    async with build_session(
+        calling(call("build", {"steps": 3}, id="c1")), "end", tools=REPORTING
+    ) as session:
         assert await session.execute("go") == "end"
-        results = [m["content"] for m in await session.coordinator.context.get_messages() if m["role"] == "tool"]
+        results = [
+            m["content"]
+            for m in await session.coordinator.context.get_messages()
+            if m["role"] == "tool"
+        ]
 
     assert results == ["c1 build"]
 
@@ -164,7 +196,9 @@ async def test_a_handler_that_fails_costs_no_report_and_no_result() -> None:
     def fail(event: str, data: object) -> None:
         raise OSError("disk")
 
-    async with build_session(calling(call("build", {"steps": 2}, id="c1")), "end", tools=REPORTING) as session:
+    async with build_session(
+        calling(call("build", {"steps": 2}, id="c1")), "end", tools=REPORTING
+    ) as session:
         session.coordinator.hooks.register(TOOL_OUTPUT, fail)
         async with session.stream("go") as events:
             seen = [event async for event in events]
@@ -180,7 +214,9 @@ async def test_what_ends_a_turn_in_a_handler_ends_it_as_it_is() -> None:
     def halt(event: str, data: object) -> None:
         raise Halt
 
-    async with build_session(calling(call("build", {"steps": 2})), "end", tools=REPORTING) as session:
+    async with build_session(
+        calling(call("build", {"steps": 2})), "end", tools=REPORTING
+    ) as session:
         session.coordinator.hooks.register(TOOL_OUTPUT, halt)
         with pytest.raises(Halt):
             await session.execute("go")
@@ -188,7 +224,10 @@ async def test_what_ends_a_turn_in_a_handler_ends_it_as_it_is() -> None:
 
 async def test_parallel_calls_report_each_for_itself() -> None:
     calls = [call("build", {"steps": 2}, id="a"), call("build", {"steps": 2}, id="b")]
-    async with build_session(calling(*calls), "end", tools=REPORTING) as session, session.stream("go") as events:
+    async with (
+        build_session(calling(*calls), "end", tools=REPORTING) as session,
+        session.stream("go") as events,
+    ):
         seen = [event async for event in events]
 
     for call_id in ("a", "b"):
@@ -247,7 +286,9 @@ async def test_a_thread_whose_call_was_cancelled_stops_at_its_next_check(
 async def test_a_tool_past_its_deadline_is_told_too() -> None:
     endless = Endless()
     limits = {"tool_timeout": 0.05}
-    async with build_session(calling(call("work")), "end", tools=[endless.work], limits=limits) as session:
+    async with build_session(
+        calling(call("work")), "end", tools=[endless.work], limits=limits
+    ) as session:
         assert await session.execute("go") == "end"
 
     assert await anyio.to_thread.run_sync(endless.stopped.wait, 10)
@@ -260,8 +301,15 @@ async def test_a_tool_that_fails_has_its_reports_brought_first() -> None:
         context.output("so far")
         raise OSError("disk")
 
-    async with build_session(calling(call("fail")), "end", tools=[fail]) as session, session.stream("go") as events:
-        seen = [event async for event in events if isinstance(event, (ToolOutput, ToolFinished))]
+    async with (
+        build_session(calling(call("fail")), "end", tools=[fail]) as session,
+        session.stream("go") as events,
+    ):
+        seen = [
+            event
+            async for event in events
+            if isinstance(event, (ToolOutput, ToolFinished))
+        ]
 
     assert text_of(seen) == "so far"
     assert isinstance(seen[-1], ToolFinished)

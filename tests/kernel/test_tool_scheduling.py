@@ -54,19 +54,30 @@ class Yard:
         return Timed(name, work, read_only=read_only)
 
 
-async def test_of_calls_that_change_something_one_runs_at_a_time_in_their_order() -> None:
+async def test_of_calls_that_change_something_one_runs_at_a_time_in_their_order() -> (
+    None
+):
     yard = Yard()
     tools = [yard.tool("write", read_only=False), yard.tool("edit", read_only=False)]
     tools += [yard.tool("read", read_only=True), yard.tool("plain")]
     names = ["write", "read", "edit", "plain", "write"]
-    calls = [call(name, {"n": f"{name}-{n}"}, id=f"{n}") for n, name in enumerate(names)]
+    calls = [
+        call(name, {"n": f"{name}-{n}"}, id=f"{n}") for n, name in enumerate(names)
+    ]
     async with build_session(calling(*calls), "end", tools=tools) as session:
         await session.execute("go")
 
         results = list(mounted_context(session.coordinator).results.values())
     assert results == ["write-0", "read-1", "edit-2", "plain-3", "write-4"]
-    assert [name for name in yard.started if name[:4] in ("writ", "edit")] == ["write-0", "edit-2", "write-4"]
-    assert {"write": {"edit"} & yard.beside["write"], "edit": {"write"} & yard.beside["edit"]} == {
+    assert [name for name in yard.started if name[:4] in ("writ", "edit")] == [
+        "write-0",
+        "edit-2",
+        "write-4",
+    ]
+    assert {
+        "write": {"edit"} & yard.beside["write"],
+        "edit": {"write"} & yard.beside["edit"],
+    } == {
         "write": set(),
         "edit": set(),
     }
@@ -75,10 +86,14 @@ async def test_of_calls_that_change_something_one_runs_at_a_time_in_their_order(
 
 
 @pytest.mark.parametrize("says", [True, None, 0, "no"])
-async def test_calls_that_do_not_say_that_they_change_something_run_beside_each_other(says: object) -> None:
+async def test_calls_that_do_not_say_that_they_change_something_run_beside_each_other(
+    says: object,
+) -> None:
     yard = Yard()
     tools = [yard.tool("one", read_only=says), yard.tool("two", read_only=says)]
-    async with build_session(calling(call("one"), call("two")), "end", tools=tools) as session:
+    async with build_session(
+        calling(call("one"), call("two")), "end", tools=tools
+    ) as session:
         await session.execute("go")
     assert yard.beside == {"one": {"two"}, "two": {"one"}}
 
@@ -130,10 +145,14 @@ async def sleeps(input: JSONObject) -> object:
     ],
     ids=["shorter", "fraction", "longer", "none", "zero", "boolean", "endless", "text"],
 )
-def test_a_tool_s_own_time_limit_counts_before_the_session_s(timeout: object, result: str, backend: str) -> None:
+def test_a_tool_s_own_time_limit_counts_before_the_session_s(
+    timeout: object, result: str, backend: str
+) -> None:
     async def main() -> list[JSONValue]:
         worker = Timed(function=sleeps, timeout=timeout)
-        session = build_session(calling(call("work")), "end", tools=[worker], limits={"tool_timeout": 30})
+        session = build_session(
+            calling(call("work")), "end", tools=[worker], limits={"tool_timeout": 30}
+        )
         async with session:
             await session.execute("go")
             return list(mounted_context(session.coordinator).results.values())
@@ -154,12 +173,16 @@ def test_a_tool_that_reports_has_its_own_time_limit_too(backend: str) -> None:
             await session.execute("go")
             return list(mounted_context(session.coordinator).results.values())
 
-    assert VirtualClock().run(main, backend=backend) == ["Error: Tool 'work' did not finish within 5 s"]
+    assert VirtualClock().run(main, backend=backend) == [
+        "Error: Tool 'work' did not finish within 5 s"
+    ]
 
 
 async def test_each_call_of_a_batch_has_its_own_deadline() -> None:
     slow = Timed("slow", sleeps, timeout=0.001)
-    async with build_session(calling(call("slow"), call("work")), "end", tools=[slow, Worker()]) as session:
+    async with build_session(
+        calling(call("slow"), call("work")), "end", tools=[slow, Worker()]
+    ) as session:
         await session.execute("go")
 
         results = list(mounted_context(session.coordinator).results.values())
@@ -183,7 +206,9 @@ async def test_what_a_sibling_finished_is_kept_when_another_goes_wrong() -> None
         raise StoppedError
 
     tools = [Worker("work", work), Worker("fail", fail), Worker("slow", sleeps)]
-    session = build_session(calling(call("work"), call("fail"), call("slow")), tools=tools)
+    session = build_session(
+        calling(call("work"), call("fail"), call("slow")), tools=tools
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         with pytest.raises(StoppedError):
@@ -195,24 +220,40 @@ async def test_what_a_sibling_finished_is_kept_when_another_goes_wrong() -> None
         "id-fail": "Error: the call did not finish: the turn was cancelled",
         "id-slow": "Error: the call did not finish: the turn was cancelled",
     }
-    ends = {str(data["tool_name"]): name for name, data in recorder.events if name != "tool:pre"}
+    ends = {
+        str(data["tool_name"]): name
+        for name, data in recorder.events
+        if name != "tool:pre"
+    }
     assert ends == {"work": "tool:post", "fail": "tool:error", "slow": "tool:error"}
 
 
 @pytest.mark.parametrize("announces", [True, False])
-async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(announces: bool) -> None:
+async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(
+    announces: bool,
+) -> None:
     done = anyio.Event()
 
     async def by_hand(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
-        calls = [call("work", {"n": 1}, id="a"), call("work", {"n": 2}, id="b"), call("slow", id="c")]
+        calls = [
+            call("work", {"n": 1}, id="a"),
+            call("work", {"n": 2}, id="b"),
+            call("slow", id="c"),
+        ]
         await context.add_message(calling(*calls).to_message())
 
         async def run(number: int) -> None:
             asked = calls[number]
             if announces:
-                await hooks.emit("tool:pre", {"tool_name": asked.name, "tool_input": asked.arguments})
+                await hooks.emit(
+                    "tool:pre", {"tool_name": asked.name, "tool_input": asked.arguments}
+                )
             await tools[asked.name].execute(asked.arguments)
             if number == 1:
                 done.set()
@@ -231,7 +272,11 @@ async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(announces: b
     async def work(input: JSONObject) -> object:
         return f"work {input['n']}"
 
-    session = build_session(answer(""), loop=PlainLoop(by_hand), tools=[Worker("work", work), Worker("slow", sleeps)])
+    session = build_session(
+        answer(""),
+        loop=PlainLoop(by_hand),
+        tools=[Worker("work", work), Worker("slow", sleeps)],
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         with pytest.raises(ExceptionGroup):
@@ -245,23 +290,37 @@ async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(announces: b
         }
         assert open_call_ids(memory.messages) == []
     told = [data["tool_name"] for data in recorder.all("tool:error")]
-    assert told == ([] if announces else ["slow"])  # a loop that announces its calls tells their ends too
+    # a loop that announces its calls tells their ends too
+    assert told == ([] if announces else ["slow"])
 
 
-async def test_a_loop_written_by_hand_whose_history_shows_no_such_call_is_closed_all_the_same() -> None:
+async def test_a_loop_written_by_hand_whose_history_shows_no_such_call_is_closed_all_the_same() -> (
+    None
+):
     async def by_hand(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
-        await context.add_message(calling(call("work", id="a"), call("work", id="b")).to_message())
+        await context.add_message(
+            calling(call("work", id="a"), call("work", id="b")).to_message()
+        )
         await tools["work"].execute({})
         raise RuntimeError("The loop broke")
 
-    async with build_session(answer(""), loop=PlainLoop(by_hand), tools=[Worker()]) as session:
+    async with build_session(
+        answer(""), loop=PlainLoop(by_hand), tools=[Worker()]
+    ) as session:
         with pytest.raises(RuntimeError):
             await session.execute("go")
 
         results = mounted_context(session.coordinator).results
-    assert results == {"a": "done", "b": "Error: the call did not finish: the turn failed"}
+    assert results == {
+        "a": "done",
+        "b": "Error: the call did not finish: the turn failed",
+    }
 
 
 class FailingJournal(MemoryJournal):
@@ -273,7 +332,9 @@ class FailingJournal(MemoryJournal):
 
 
 async def test_a_call_whose_journal_fails_is_announced_as_failed() -> None:
-    session = build_session(calling(call("work")), tools=[Worker()], journal=FailingJournal())
+    session = build_session(
+        calling(call("work")), tools=[Worker()], journal=FailingJournal()
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     async with session:
         with pytest.raises(OSError, match="no space left"):
@@ -281,7 +342,10 @@ async def test_a_call_whose_journal_fails_is_announced_as_failed() -> None:
     assert recorder.names == ["tool:pre", "tool:error"]
     error = recorder.one("tool:error")["error"]
     assert isinstance(error, dict)
-    assert (error["type"], error["message"]) == ("OSError", "The call did not finish: no space left")
+    assert (error["type"], error["message"]) == (
+        "OSError",
+        "The call did not finish: no space left",
+    )
 
 
 @pytest.mark.parametrize("place", ["handler", "tool"])
@@ -292,7 +356,10 @@ async def test_a_cancelled_call_is_announced_as_failed(place: str) -> None:
         reached.set()
         await anyio.sleep_forever()
 
-    session = build_session(calling(call("work")), tools=[Worker(function=wait if place == "tool" else None)])
+    session = build_session(
+        calling(call("work")),
+        tools=[Worker(function=wait if place == "tool" else None)],
+    )
     recorder = Recorder.of(session.coordinator.hooks, "tool:*")
     if place == "handler":
         session.coordinator.hooks.register("tool:pre", wait)
@@ -304,4 +371,7 @@ async def test_a_cancelled_call_is_announced_as_failed(place: str) -> None:
     assert recorder.names == ["tool:pre", "tool:error"]
     error = recorder.one("tool:error")["error"]
     assert isinstance(error, dict)
-    assert (error["type"], error["message"]) == ("cancelled", "The call did not finish: it was cancelled")
+    assert (error["type"], error["message"]) == (
+        "cancelled",
+        "The call did not finish: it was cancelled",
+    )

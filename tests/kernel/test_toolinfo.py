@@ -48,7 +48,9 @@ async def test_what_is_told_of_a_tool_leads_nowhere() -> None:
     assert (told.effects, told.read_only) == (frozenset({"network"}), None)
 
 
-async def test_a_tool_that_cannot_say_what_it_is_runs_all_the_same(reports: list[MutableMapping[str, object]]) -> None:
+async def test_a_tool_that_cannot_say_what_it_is_runs_all_the_same(
+    reports: list[MutableMapping[str, object]],
+) -> None:
     session = build_session(calling(call("work")), "end", tools=[Mute()])
     sentry = Sentry()
     async with session:

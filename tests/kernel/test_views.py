@@ -7,10 +7,24 @@ from collections.abc import Callable
 
 import pytest
 
-from amplifier_sdk.events import PROVIDER_REQUEST, PROVIDER_RESPONSE, TOOL_POST, TOOL_PRE
+from amplifier_sdk.events import (
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    TOOL_POST,
+    TOOL_PRE,
+)
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import HookResult, ToolResult
-from tests.doubles import ScriptedProvider, Sentry, Worker, build_session, call, calling, mounted_context, only_result
+from tests.doubles import (
+    ScriptedProvider,
+    Sentry,
+    Worker,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    only_result,
+)
 
 Meddle = Callable[[dict[str, object]], object]
 
@@ -49,7 +63,9 @@ async def test_an_observer_changes_nothing_in_place(event: str, meddle: Meddle) 
     async def work(input: JSONObject) -> object:
         return ToolResult(output={"v": 1, "deep": [1]})
 
-    provider = ScriptedProvider(calling(call("work", {"x": 1, "nested": {"y": 2}})), "end")
+    provider = ScriptedProvider(
+        calling(call("work", {"x": 1, "nested": {"y": 2}})), "end"
+    )
     worker = Worker(function=work)
     session = build_session(provider=provider, tools=[worker])
 
@@ -66,12 +82,18 @@ async def test_an_observer_changes_nothing_in_place(event: str, meddle: Meddle) 
     assert '{\\"v\\": 1, \\"deep\\": [1]}' in stored
 
 
-async def test_what_a_handler_gives_back_of_its_views_can_be_changed_by_the_tool() -> None:
+async def test_what_a_handler_gives_back_of_its_views_can_be_changed_by_the_tool() -> (
+    None
+):
     async def work(input: JSONObject) -> object:
         input["nested"]["list"].append(3)  # type: ignore[index, union-attr, call-overload]
         return ToolResult(output=input["nested"])
 
-    session = build_session(calling(call("work", {"nested": {"list": [1, 2]}})), "end", tools=[Worker(function=work)])
+    session = build_session(
+        calling(call("work", {"nested": {"list": [1, 2]}})),
+        "end",
+        tools=[Worker(function=work)],
+    )
 
     def pass_on(_: str, data: dict[str, object]) -> HookResult:
         given = data["tool_input"]
@@ -96,4 +118,6 @@ async def test_a_change_that_holds_itself_is_refused() -> None:
         await session.execute("go")
 
         result = only_result(mounted_context(session.coordinator).messages)
-    assert result.startswith("Error: Denied by endless: handler 'endless' failed: RecursionError")
+    assert result.startswith(
+        "Error: Denied by endless: handler 'endless' failed: RecursionError"
+    )

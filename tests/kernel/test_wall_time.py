@@ -44,22 +44,30 @@ class Slow(Person):
 
 def asking(question: float = 3600) -> HookResult:
     """A question that waits long enough for a slow person."""
-    return HookResult(action="ask_user", approval_prompt="May it?", approval_timeout=question)
+    return HookResult(
+        action="ask_user", approval_prompt="May it?", approval_timeout=question
+    )
 
 
 async def test_a_turn_is_stopped_when_its_wall_time_is_over() -> None:
-    async def generate(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def generate(
+        request: ChatRequest,
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield TextDelta(text="Half ")
         await anyio.sleep_forever()
 
     session = build_session(provider=Generated(generate), limits={"wall_time": 50})
     async with session:
-        with pytest.raises(BudgetExceededError, match=r"The limit 'wall_time' of 50 s is reached") as caught:
+        with pytest.raises(
+            BudgetExceededError, match=r"The limit 'wall_time' of 50 s is reached"
+        ) as caught:
             await session.execute("go")
 
         assert anyio.current_time() == pytest.approx(50, abs=1)
         assert caught.value.partial_text == "Half "
-        assert mounted_context(session.coordinator).messages[-1]["metadata"] == {"incomplete": True}
+        assert mounted_context(session.coordinator).messages[-1]["metadata"] == {
+            "incomplete": True
+        }
     assert session.status.status == "failed"
 
 
@@ -68,17 +76,24 @@ async def test_a_call_that_the_wall_time_stopped_says_so() -> None:
         await anyio.sleep_forever()
         raise AssertionError
 
-    session = build_session(calling(call("work")), tools=[Worker(function=hang)], limits={"wall_time": 50})
+    session = build_session(
+        calling(call("work")), tools=[Worker(function=hang)], limits={"wall_time": 50}
+    )
     async with session:
         with pytest.raises(BudgetExceededError):
             await session.execute("go")
 
         (text,) = mounted_context(session.coordinator).results.values()
-    assert text == "Error: the call did not finish: the turn's limit 'wall_time' of 50 s was reached"
+    assert (
+        text
+        == "Error: the call did not finish: the turn's limit 'wall_time' of 50 s was reached"
+    )
 
 
 @pytest.mark.parametrize(("seconds", "limit"), [(89, None), (91, "wall_time")])
-async def test_the_last_tenth_of_the_wall_time_is_kept_for_an_answer(seconds: float, limit: str | None) -> None:
+async def test_the_last_tenth_of_the_wall_time_is_kept_for_an_answer(
+    seconds: float, limit: str | None
+) -> None:
     async def work(input: JSONObject) -> object:
         await anyio.sleep(seconds)
         return "worked"
@@ -88,7 +103,9 @@ async def test_the_last_tenth_of_the_wall_time_is_kept_for_an_answer(seconds: fl
     async with session:
         said = await session.execute("go", {"wall_time": 100})
 
-        assert said == ("in time" if limit is None else ended_early("in time", limit, "100 s"))
+        assert said == (
+            "in time" if limit is None else ended_early("in time", limit, "100 s")
+        )
 
         assert session.last_turn is not None
         assert session.last_turn.limit == limit
@@ -101,7 +118,11 @@ async def test_waiting_for_a_person_takes_no_wall_time() -> None:
         return "worked"
 
     session = build_session(
-        calling(call("work")), "end", tools=[Worker(function=work)], approval=Slow(), limits={"wall_time": 100}
+        calling(call("work")),
+        "end",
+        tools=[Worker(function=work)],
+        approval=Slow(),
+        limits={"wall_time": 100},
     )
     session.coordinator.hooks.register("tool:pre", lambda event, data: asking())
     async with session:
@@ -118,7 +139,12 @@ async def test_the_time_before_and_after_a_question_counts() -> None:
         return "worked"
 
     steps = [calling(call("work")), calling(call("work"))]
-    session = build_session(*steps, tools=[Worker(function=work)], approval=Slow(), limits={"wall_time": 100})
+    session = build_session(
+        *steps,
+        tools=[Worker(function=work)],
+        approval=Slow(),
+        limits={"wall_time": 100},
+    )
     session.coordinator.hooks.register("tool:pre", lambda event, data: asking())
     async with session:
         with pytest.raises(BudgetExceededError):
@@ -136,10 +162,15 @@ async def test_a_question_takes_no_time_of_the_calls_beside_it_and_they_go_on() 
 
     asked = calling(call("quiet"), call("asked"))
     session = build_session(
-        asked, "end", tools=[Worker("quiet", hang), Worker("asked")], approval=Slow(), limits={"tool_timeout": 120}
+        asked,
+        "end",
+        tools=[Worker("quiet", hang), Worker("asked")],
+        approval=Slow(),
+        limits={"tool_timeout": 120},
     )
     session.coordinator.hooks.register(
-        "tool:pre", lambda event, data: asking() if data["tool_name"] == "asked" else None
+        "tool:pre",
+        lambda event, data: asking() if data["tool_name"] == "asked" else None,
     )
     async with session:
         assert await session.execute("go", {"wall_time": 200}) == "end"
@@ -188,7 +219,9 @@ async def test_waiting_for_a_person_in_a_child_takes_nobodys_time() -> None:
     assert anyio.current_time() == pytest.approx(1800, abs=1)
 
 
-async def test_a_childs_work_does_not_count_against_the_deadline_of_the_tool_that_delegates() -> None:
+async def test_a_childs_work_does_not_count_against_the_deadline_of_the_tool_that_delegates() -> (
+    None
+):
     async def slow(request: ChatRequest) -> ChatResponse:
         await anyio.sleep(50)
         return answer("child")

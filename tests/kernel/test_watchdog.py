@@ -28,7 +28,9 @@ class Told:
         self.reports: list[dict[str, object]] = []
         self.latch = threading.Event()
 
-    def __call__(self, logger: WrappedLogger, method: str, report: EventDict) -> EventDict:
+    def __call__(
+        self, logger: WrappedLogger, method: str, report: EventDict
+    ) -> EventDict:
         self.reports.append(dict(report))
         self.latch.set()
         raise structlog.DropEvent
@@ -59,7 +61,9 @@ def watched(**fields: object) -> HookRegistry:
     return hooks
 
 
-async def test_an_observer_that_keeps_an_event_waiting_is_named_while_it_does(told: Told) -> None:
+async def test_an_observer_that_keeps_an_event_waiting_is_named_while_it_does(
+    told: Told,
+) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
         await to_thread.run_sync(told.wait)
 
@@ -70,11 +74,17 @@ async def test_an_observer_that_keeps_an_event_waiting_is_named_while_it_does(to
         await hooks.emit("x", {})
 
     (report,) = told.reports
-    assert (report["event"], report["handler"], report["hook_event"]) == ("hook.waiting", "slow", "x")
+    assert (report["event"], report["handler"], report["hook_event"]) == (
+        "hook.waiting",
+        "slow",
+        "x",
+    )
     assert report["session_id"] == "s1"
 
 
-async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(told: Told) -> None:
+async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(
+    told: Told,
+) -> None:
     hooks = watched()
     hooks.register("x", lambda event, data: told.wait(), name="blocking")
 
@@ -84,7 +94,9 @@ async def test_a_handler_that_blocks_the_event_loop_is_named_as_well(told: Told)
 
 
 @pytest.mark.parametrize("timeout", [None, 60.0])
-async def test_a_handler_that_decides_is_named_before_its_deadline(told: Told, timeout: float | None) -> None:
+async def test_a_handler_that_decides_is_named_before_its_deadline(
+    told: Told, timeout: float | None
+) -> None:
     async def guard(event: str, data: dict[str, object]) -> HookResult:
         await to_thread.run_sync(told.wait)
         return HookResult.deny("late, but an answer")
@@ -131,20 +143,26 @@ async def test_a_handler_is_named_once_for_each_event(told: Told) -> None:
             await look()
             release.set()
 
-    assert [report["hook_event"] for report in told.reports if report["handler"] == "held"] == ["x", "y"]
+    assert [
+        report["hook_event"] for report in told.reports if report["handler"] == "held"
+    ] == ["x", "y"]
 
 
 async def test_a_session_says_how_long_is_long(told: Told) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
         await to_thread.run_sync(told.wait)
 
-    session = build_session(calling(call("work")), "done", tools=[Worker()], limits={"hook_warning": 0.01})
+    session = build_session(
+        calling(call("work")), "done", tools=[Worker()], limits={"hook_warning": 0.01}
+    )
     async with session:
         session.coordinator.hooks.register("tool:post", slow)
         with anyio.fail_after(SECONDS):
             assert await session.execute("go") == "done"
 
-    assert [(report["handler"], report["session_id"]) for report in told.reports] == [("slow", session.session_id)]
+    assert [(report["handler"], report["session_id"]) for report in told.reports] == [
+        ("slow", session.session_id)
+    ]
 
 
 async def test_nobody_is_left_in_the_list_of_who_waits() -> None:
@@ -165,7 +183,9 @@ async def test_nobody_is_left_in_the_list_of_who_waits() -> None:
     assert not WAITING
 
 
-async def test_the_thread_ends_when_nobody_emits_and_starts_again_with_the_next_event() -> None:
+async def test_the_thread_ends_when_nobody_emits_and_starts_again_with_the_next_event() -> (
+    None
+):
     hooks = HookRegistry()
     hooks.register("x", lambda event, data: None)
 
@@ -181,4 +201,8 @@ async def test_the_thread_ends_when_nobody_emits_and_starts_again_with_the_next_
 
 
 def watching() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "amplifier-watchdog"]
+    return [
+        thread
+        for thread in threading.enumerate()
+        if thread.name == "amplifier-watchdog"
+    ]

@@ -11,13 +11,22 @@ import pytest
 from amplifier import AmplifierSession
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import TOOL_PRE
-from tests.doubles import Worker, build_session, call, calling, mounted_context, only_result
+from tests.doubles import (
+    Worker,
+    build_session,
+    call,
+    calling,
+    mounted_context,
+    only_result,
+)
 
 __all__ = ["a_session", "cancel_from_outside", "cancelled_turn", "the_result"]
 
 
 @asynccontextmanager
-async def cancelled_turn(session: AmplifierSession, reached: anyio.Event) -> AsyncIterator[list[TurnCancelled]]:
+async def cancelled_turn(
+    session: AmplifierSession, reached: anyio.Event
+) -> AsyncIterator[list[TurnCancelled]]:
     """Run a turn beside the block, which begins at an event and cancels it; behind the block the list says how."""
     raised: list[TurnCancelled] = []
 
@@ -40,10 +49,19 @@ async def cancel_from_outside(session: AmplifierSession, reached: anyio.Event) -
         group.cancel_scope.cancel()
 
 
-def a_session(*handlers: object, event: str = TOOL_PRE, **options: object) -> tuple[AmplifierSession, Worker]:
+def a_session(
+    *handlers: object, event: str = TOOL_PRE, **options: object
+) -> tuple[AmplifierSession, Worker]:
     """A session whose first answer calls `work` with {"x": 1}, and handlers of one event."""
-    worker = Worker(input_schema={"type": "object", "properties": {"x": {"type": "integer"}}})
-    session = build_session(calling(call("work", {"x": 1})), "end", tools=[worker], **options)  # type: ignore[arg-type]  # any
+    worker = Worker(
+        input_schema={"type": "object", "properties": {"x": {"type": "integer"}}}
+    )
+    session = build_session(
+        calling(call("work", {"x": 1})),
+        "end",
+        tools=[worker],
+        **options,  # type: ignore[arg-type]  # any
+    )
     for number, handler in enumerate(handlers):
         session.coordinator.hooks.register(event, handler, name=f"h{number}")  # type: ignore[call-overload]  # any handler of any event
     return session, worker

@@ -18,7 +18,9 @@ from amplifier_kit.injections import longest_injection
         pytest.param(None, 6_000, id="no-session"),
     ],
 )
-def test_an_injection_is_as_long_as_wanted_and_allowed(session: object, longest: int) -> None:
+def test_an_injection_is_as_long_as_wanted_and_allowed(
+    session: object, longest: int
+) -> None:
     coordinator = ModuleCoordinator(config={"session": session})
 
     assert longest_injection(coordinator, 6_000) == longest

@@ -48,8 +48,15 @@ def test_it_is_a_streaming_provider_that_says_it_is_no_model() -> None:
 
     assert isinstance(provider, StreamingProvider)
     assert check_instance("provider", provider) == []
-    assert (provider.get_info().id, provider.get_info().display_name) == ("mine", "Scripted answers (no model)")
-    assert provider.get_info().defaults == {"model": "scripted", "context_window": 100, "max_output_tokens": 10}
+    assert (provider.get_info().id, provider.get_info().display_name) == (
+        "mine",
+        "Scripted answers (no model)",
+    )
+    assert provider.get_info().defaults == {
+        "model": "scripted",
+        "context_window": 100,
+        "max_output_tokens": 10,
+    }
 
 
 async def test_a_text_streams_as_one_piece_and_counts_its_usage() -> None:
@@ -57,7 +64,9 @@ async def test_a_text_streams_as_one_piece_and_counts_its_usage() -> None:
 
     assert await played("Hi there") == [
         TextDelta(text="Hi there"),
-        ChatResponse(content=[TextBlock(text="Hi there")], usage=usage, finish_reason="stop"),
+        ChatResponse(
+            content=[TextBlock(text="Hi there")], usage=usage, finish_reason="stop"
+        ),
     ]
 
 
@@ -70,7 +79,9 @@ async def test_an_empty_text_is_an_answer_without_blocks() -> None:
 
 async def test_the_parts_of_an_answer_stream_one_by_one() -> None:
     thinking = ThinkingBlock(thinking="Hm.", signature="s")
-    *deltas, response = await played(answer(thinking, "Hel", "lo", call("add", {"x": 1}, id="c"), "Bye"))
+    *deltas, response = await played(
+        answer(thinking, "Hel", "lo", call("add", {"x": 1}, id="c"), "Bye")
+    )
 
     assert deltas == [
         ThinkingDelta(text="Hm."),
@@ -93,12 +104,18 @@ async def test_the_parts_of_an_answer_stream_one_by_one() -> None:
 PARTS = st.lists(
     st.text(max_size=5)
     | st.builds(ThinkingBlock, thinking=st.text(max_size=5))
-    | st.builds(call, st.sampled_from(["add", "now"]), st.dictionaries(st.text(max_size=3), st.integers()))
+    | st.builds(
+        call,
+        st.sampled_from(["add", "now"]),
+        st.dictionaries(st.text(max_size=3), st.integers()),
+    )
 )
 
 
 @given(parts=PARTS)
-def test_what_streams_is_what_the_whole_answer_says(parts: list[str | ThinkingBlock | ToolCall]) -> None:
+def test_what_streams_is_what_the_whole_answer_says(
+    parts: list[str | ThinkingBlock | ToolCall],
+) -> None:
     async def play() -> list[Delta | ChatResponse]:
         return await played(answer(*parts))
 
@@ -107,9 +124,15 @@ def test_what_streams_is_what_the_whole_answer_says(parts: list[str | ThinkingBl
 
     assert isinstance(response, ChatResponse)
     assert len(deltas) == len(items)
-    assert response.text == "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
-    assert [made.id for made in response.tool_calls or ()] == [d.id for d in deltas if isinstance(d, ToolCallDelta)]
-    assert list(dict.fromkeys(delta.index for delta in deltas)) == list(range(len(response.content)))
+    assert response.text == "".join(
+        delta.text for delta in deltas if isinstance(delta, TextDelta)
+    )
+    assert [made.id for made in response.tool_calls or ()] == [
+        d.id for d in deltas if isinstance(d, ToolCallDelta)
+    ]
+    assert list(dict.fromkeys(delta.index for delta in deltas)) == list(
+        range(len(response.content))
+    )
 
 
 async def test_a_block_that_calls_a_tool_is_a_call() -> None:
@@ -146,7 +169,11 @@ async def test_usage_and_finish_reason_may_be_given() -> None:
 
 async def test_a_whole_response_comes_as_it_is_after_its_blocks() -> None:
     response = ChatResponse(
-        content=[TextBlock(text="Hi"), VendorBlock(type="x"), ToolCallBlock(id="c", name="add")],
+        content=[
+            TextBlock(text="Hi"),
+            VendorBlock(type="x"),
+            ToolCallBlock(id="c", name="add"),
+        ],
         tool_calls=[ToolCall(id="c", name="add", raw_arguments="{", problem="cut")],
     )
 
@@ -170,14 +197,18 @@ async def test_calls_without_an_id_get_one_that_is_unique_among_the_answers() ->
     ("arguments", "values", "raw"),
     [(None, {}, None), ({"x": 1}, {"x": 1}, None), ('{"x": 1}', {"x": 1}, '{"x": 1}')],
 )
-def test_a_calls_arguments_are_an_object_or_text(arguments: JSONValue, values: JSONValue, raw: str | None) -> None:
+def test_a_calls_arguments_are_an_object_or_text(
+    arguments: JSONValue, values: JSONValue, raw: str | None
+) -> None:
     made = call("add", arguments)
 
     assert (made.arguments, made.raw_arguments, made.problem) == (values, raw, None)
 
 
 @pytest.mark.parametrize("arguments", ["no JSON", [1, 2], 7])
-def test_arguments_that_are_no_object_are_a_problem_of_the_call(arguments: JSONValue) -> None:
+def test_arguments_that_are_no_object_are_a_problem_of_the_call(
+    arguments: JSONValue,
+) -> None:
     made = call("add", arguments)
 
     assert made.arguments == {}
@@ -185,7 +216,9 @@ def test_arguments_that_are_no_object_are_a_problem_of_the_call(arguments: JSONV
     assert made.raw_arguments
 
 
-async def test_an_exception_is_raised_and_names_the_provider_where_it_names_none() -> None:
+async def test_an_exception_is_raised_and_names_the_provider_where_it_names_none() -> (
+    None
+):
     error, named = LLMError("boom"), LLMError("boom", provider="other")
     provider = ScriptedProvider(error, named, ValueError("odd"), name="mine")
 
@@ -203,7 +236,9 @@ async def test_an_answer_may_fail_in_its_middle() -> None:
     seen: list[object] = []
 
     with pytest.raises(NetworkError, match="cut"):
-        async with ScriptedProvider(answer("Half", NetworkError("cut"), "more")).stream(REQUEST) as items:
+        async with ScriptedProvider(answer("Half", NetworkError("cut"), "more")).stream(
+            REQUEST
+        ) as items:
             async for item in items:
                 seen.append(item)  # noqa: PERF401  # what came before the error counts
 
@@ -231,7 +266,9 @@ async def test_an_answer_may_wait_for_an_event() -> None:
     seen: list[object] = []
 
     async def read() -> None:
-        async with ScriptedProvider(answer("One", gate, "two")).stream(REQUEST) as items:
+        async with ScriptedProvider(answer("One", gate, "two")).stream(
+            REQUEST
+        ) as items:
             async for item in items:
                 seen.append(item)  # noqa: PERF401  # what came before the event counts
 
@@ -289,7 +326,10 @@ async def test_a_script_that_ends_says_how_to_go_on() -> None:
     provider = ScriptedProvider("One")
     await provider.complete(REQUEST)
 
-    with pytest.raises(LLMError, match="has 1 answers and this is request 2; add an answer, or set 'repeat'") as caught:
+    with pytest.raises(
+        LLMError,
+        match="has 1 answers and this is request 2; add an answer, or set 'repeat'",
+    ) as caught:
         await provider.complete(REQUEST)
     assert caught.value.provider == "scripted"
 
@@ -305,7 +345,11 @@ async def test_steps_may_be_added_later() -> None:
 async def test_a_repeated_script_starts_again() -> None:
     provider = ScriptedProvider("One", ScriptedAnswer(parts=("Two",)), repeat=True)
 
-    assert [(await provider.complete(REQUEST)).text for _ in range(3)] == ["One", "Two", "One"]
+    assert [(await provider.complete(REQUEST)).text for _ in range(3)] == [
+        "One",
+        "Two",
+        "One",
+    ]
 
 
 async def test_the_requests_are_kept() -> None:

@@ -25,7 +25,9 @@ from amplifier_kit.terminal import (
 from amplifier_sdk.jsontypes import JSONValue
 
 ANY_TEXT: Final = st.text(st.characters(exclude_categories=[]))
-OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+OBEYED: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
 
 
 @given(ANY_TEXT)
@@ -49,7 +51,12 @@ def test_a_line_is_no_wider_than_asked(text: str, width: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "hidden", [*"\u3164\u2800\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\ufe0f\u115f\uffa0", "\U000e0041", "\U000e0100"]
+    "hidden",
+    [
+        *"\u3164\u2800\u200b\u200d\u2060\ufeff\u00ad\u202e\u2066\ufe0f\u115f\uffa0",
+        "\U000e0041",
+        "\U000e0100",
+    ],
 )
 def test_every_character_of_a_line_shows(hidden: str) -> None:
     line = one_line(f"tool bash rm{hidden} -rf\u3000x")
@@ -86,7 +93,12 @@ class _Terminal(StringIO):
 
 @pytest.mark.parametrize(
     ("environment", "coloured"),
-    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+    [
+        ({}, True),
+        ({"NO_COLOR": "1"}, False),
+        ({"NO_COLOR": ""}, True),
+        ({"TERM": "dumb"}, False),
+    ],
     ids=["terminal", "no-color", "empty", "dumb"],
 )
 def test_colours_are_for_terminals_that_want_them(
@@ -134,7 +146,10 @@ def test_arguments_are_written_as_json(value: dict[str, JSONValue], shown: str) 
 def test_arguments_lose_their_secrets_while_their_names_tell_them() -> None:
     redactor = StrictRedactor(known=KnownSecrets())
 
-    assert arguments_text({"password": "swordfish"}, redactor.redact) == '{"password": "[REDACTED:password]"}'
+    assert (
+        arguments_text({"password": "swordfish"}, redactor.redact)
+        == '{"password": "[REDACTED:password]"}'
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +169,9 @@ def test_lines_that_come_in_pieces(text: str, lines: list[str], begun: str) -> N
 def test_of_large_arguments_the_beginning_is_written() -> None:
     deep: list[JSONValue] = []
     deep.append(deep)
-    text = arguments_text({"content": "x" * 10_000_000, "many": list(range(10_000)), "deep": deep})
+    text = arguments_text(
+        {"content": "x" * 10_000_000, "many": list(range(10_000)), "deep": deep}
+    )
 
     assert len(text) < 5_000
     assert '"many": [0, 1, 2' in text
@@ -170,5 +187,7 @@ def test_of_large_arguments_the_beginning_is_written() -> None:
     ],
     ids=["message", "share", "amount", "numbers"],
 )
-def test_progress_is_said_in_words(message: str, done: float | None, total: float | None, shown: str) -> None:
+def test_progress_is_said_in_words(
+    message: str, done: float | None, total: float | None, shown: str
+) -> None:
     assert progress_text(message, done, total) == shown

@@ -12,7 +12,11 @@ from amplifier import ModuleCoordinator
 from amplifier_kit.todos import MAX_TEXT, TODO_STATUSES, TODOS, TodoItem, todos_of
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-STEP: JSONObject = {"content": "Run the tests", "activeForm": "Running the tests", "status": "pending"}
+STEP: JSONObject = {
+    "content": "Run the tests",
+    "activeForm": "Running the tests",
+    "status": "pending",
+}
 
 
 def test_an_item_is_read_and_written_as_models_write_it() -> None:
@@ -38,23 +42,43 @@ def test_each_text_becomes_one_line_without_what_nobody_sees() -> None:
     ("value", "problem"),
     [
         pytest.param("Run", "an item is an object", id="text"),
-        pytest.param({**STEP, "status": "done"}, "status is one of pending, in_progress, completed", id="status"),
-        pytest.param({**STEP, "status": ["pending"]}, "status is one of", id="list-of-status"),
-        pytest.param({"content": "x", "status": "pending"}, "activeForm is a text; got nothing", id="missing"),
+        pytest.param(
+            {**STEP, "status": "done"},
+            "status is one of pending, in_progress, completed",
+            id="status",
+        ),
+        pytest.param(
+            {**STEP, "status": ["pending"]}, "status is one of", id="list-of-status"
+        ),
+        pytest.param(
+            {"content": "x", "status": "pending"},
+            "activeForm is a text; got nothing",
+            id="missing",
+        ),
         pytest.param({**STEP, "content": 7}, "content is a text; got int", id="number"),
-        pytest.param({**STEP, "content": " \u200b\n"}, "content says nothing", id="blank"),
-        pytest.param({**STEP, "content": "x" * (MAX_TEXT + 1)}, "say it shorter", id="long"),
+        pytest.param(
+            {**STEP, "content": " \u200b\n"}, "content says nothing", id="blank"
+        ),
+        pytest.param(
+            {**STEP, "content": "x" * (MAX_TEXT + 1)}, "say it shorter", id="long"
+        ),
     ],
 )
-def test_what_is_no_item_is_refused_with_what_is_wrong(value: JSONValue, problem: str) -> None:
+def test_what_is_no_item_is_refused_with_what_is_wrong(
+    value: JSONValue, problem: str
+) -> None:
     with pytest.raises(ValueError, match=problem):
         TodoItem.read(value)
 
 
 @given(st.text(max_size=600), st.text(max_size=600), st.sampled_from(TODO_STATUSES))
-def test_what_was_read_comes_back_as_it_was_written(content: str, active: str, status: str) -> None:
+def test_what_was_read_comes_back_as_it_was_written(
+    content: str, active: str, status: str
+) -> None:
     try:
-        item = TodoItem.read({"content": content, "activeForm": active, "status": status})
+        item = TodoItem.read(
+            {"content": content, "activeForm": active, "status": status}
+        )
     except ValueError:
         return
 

@@ -10,7 +10,9 @@ from tests.loops.parts import LOOPS, open_loop
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("anew", [True, False], ids=["anew", "once"])
-async def test_a_tool_that_may_change_is_described_again_when_a_turn_begins(loop: str, anew: bool) -> None:
+async def test_a_tool_that_may_change_is_described_again_when_a_turn_begins(
+    loop: str, anew: bool
+) -> None:
     class Changing(MockTool):
         describes_anew = anew
 
@@ -21,10 +23,19 @@ async def test_a_tool_that_may_change_is_described_again_when_a_turn_begins(loop
         await session.execute("2")
         changing.description = "two"
         await session.execute("3")
-        changing.input_schema = {"type": "object", "properties": {"x": {"type": "string"}}}
+        changing.input_schema = {
+            "type": "object",
+            "properties": {"x": {"type": "string"}},
+        }
         await session.execute("4")
 
     tools = [request.tools for request in provider.requests]
     assert tools[1] is tools[0]
-    told = [(specs[1].description, "properties" in specs[1].parameters) for specs in tools if specs is not None]
-    assert told[2:] == ([("two", False), ("two", True)] if anew else [("one", False)] * 2)
+    told = [
+        (specs[1].description, "properties" in specs[1].parameters)
+        for specs in tools
+        if specs is not None
+    ]
+    assert told[2:] == (
+        [("two", False), ("two", True)] if anew else [("one", False)] * 2
+    )

@@ -14,7 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amplifier import AmplifierSession
-from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    MockTool,
+    ScriptedProvider,
+)
 from amplifier_kit.scripted import Part, ScriptedAnswer, answer, call
 from amplifier_sdk.errors import LLMError, RateLimitError, ToolError, TurnCancelled
 from amplifier_sdk.history import open_calls
@@ -55,13 +60,19 @@ def parts() -> st.SearchStrategy[Part]:
         st.sampled_from(["Some words. ", "More. ", ""]),
         st.builds(call, tools, arguments),
         st.builds(call, tools, arguments),
-        st.sampled_from([RateLimitError("busy"), LLMError("down"), OSError("no route"), 0.0]),
+        st.sampled_from(
+            [RateLimitError("busy"), LLMError("down"), OSError("no route"), 0.0]
+        ),
     )
 
 
 SCRIPTS: Final = st.builds(
     Script,
-    answers=st.lists(st.builds(lambda made: answer(*made), st.lists(parts(), max_size=4)), min_size=1, max_size=4),
+    answers=st.lists(
+        st.builds(lambda made: answer(*made), st.lists(parts(), max_size=4)),
+        min_size=1,
+        max_size=4,
+    ),
     stop_after=st.none() | st.integers(0, 40),
     stop=st.sampled_from(STOPS),
     plans=st.booleans(),
@@ -69,7 +80,10 @@ SCRIPTS: Final = st.builds(
 
 
 def tools() -> list[MockTool]:
-    schema: Mapping[str, JSONValue] = {"type": "object", "properties": {"x": {"type": "integer"}}}
+    schema: Mapping[str, JSONValue] = {
+        "type": "object",
+        "properties": {"x": {"type": "integer"}},
+    }
 
     async def slow(_: object) -> str:
         for _ in range(5):
@@ -88,7 +102,9 @@ async def play(loop: str, script: Script) -> tuple[EventRecorder, MockContextMan
     """Run a script's turn and return what was heard and what is remembered."""
     provider = ScriptedProvider(*script.answers)
     config = {"planning": script.plans} if loop == "events" else {}
-    session = open_loop(loop, provider, *tools(), config=config, limits={"iterations": 6})
+    session = open_loop(
+        loop, provider, *tools(), config=config, limits={"iterations": 6}
+    )
     recorder = EventRecorder.of(session.coordinator.hooks)
     with anyio.fail_after(10):
         async with session:
@@ -105,7 +121,9 @@ async def run_turn(session: AmplifierSession) -> None:
         await session.execute("Go")
 
 
-async def stop_turn(script: Script, session: AmplifierSession, recorder: EventRecorder, group: TaskGroup) -> None:
+async def stop_turn(
+    script: Script, session: AmplifierSession, recorder: EventRecorder, group: TaskGroup
+) -> None:
     """Stop the turn after so many events, unless it has ended by then."""
     if script.stop_after is None:
         return
@@ -121,7 +139,11 @@ async def stop_turn(script: Script, session: AmplifierSession, recorder: EventRe
 
 def key_of(event: str, data: dict[str, object]) -> tuple[str, object, object]:
     """Say what an event is about: a call by its id, a block by its index, anything by the step that it belongs to."""
-    return event.split(":", maxsplit=1)[0], data.get("span_id"), data.get("tool_call_id", data.get("block_index"))
+    return (
+        event.split(":", maxsplit=1)[0],
+        data.get("span_id"),
+        data.get("tool_call_id", data.get("block_index")),
+    )
 
 
 def check(recorder: EventRecorder) -> None:
@@ -136,7 +158,9 @@ def check(recorder: EventRecorder) -> None:
         elif any(event in ends for ends in ENDS.values()):
             began = running.pop(key, None)
             if began is None:
-                assert event == "tool:error", f"{event} ended what had not begun: {recorder.names}"
+                assert event == "tool:error", (
+                    f"{event} ended what had not begun: {recorder.names}"
+                )
                 refused += 1  # a call that was refused before handlers were asked
             else:
                 assert event in ENDS[began]
@@ -159,18 +183,26 @@ def check_ids(recorder: EventRecorder) -> None:
 @pytest.mark.parametrize("loop", LOOPS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(script=SCRIPTS)
-def test_whatever_happens_in_a_turn_its_events_are_balanced(loop: str, backend: str, script: Script) -> None:
+def test_whatever_happens_in_a_turn_its_events_are_balanced(
+    loop: str, backend: str, script: Script
+) -> None:
     recorder, memory = anyio.run(play, loop, script, backend=backend)
     names = recorder.names
     if "execution:start" not in names:  # it was stopped before it began
         return
     check(recorder)
     check_ids(recorder)
-    ending = [name for name in names if name in ("prompt:complete", "orchestrator:complete", "execution:end")]
+    ending = [
+        name
+        for name in names
+        if name in ("prompt:complete", "orchestrator:complete", "execution:end")
+    ]
     assert ending in (
         ["orchestrator:complete", "execution:end"],
         [*ending[:1], "orchestrator:complete", "execution:end"],
     )
     status = recorder.one("execution:end")["status"]
-    assert ("prompt:complete" in names) == (status in ("success", "incomplete", "empty"))
+    assert ("prompt:complete" in names) == (
+        status in ("success", "incomplete", "empty")
+    )
     assert open_calls(memory.messages) == ()

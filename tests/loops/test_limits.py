@@ -9,9 +9,22 @@ import anyio
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider, mounting
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    MockTool,
+    ScriptedProvider,
+    mounting,
+)
 from amplifier_kit.scripted import ScriptedAnswer, answer, call
-from amplifier_sdk import ChatRequest, ContextManager, Coordinator, SessionSpawn, TextDelta, tool
+from amplifier_sdk import (
+    ChatRequest,
+    ContextManager,
+    Coordinator,
+    SessionSpawn,
+    TextDelta,
+    tool,
+)
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.jsontypes import JSONValue
@@ -48,23 +61,32 @@ async def test_a_model_that_calls_for_ever_is_stopped_and_the_limit_is_told(
         assert end.limit == name
         assert open_calls(memory_of(session).messages) == ()
     assert requests is None or len(provider.requests) == requests
-    assert [request.tools is None for request in provider.requests[-2:]] == [False, True]
+    assert [request.tools is None for request in provider.requests[-2:]] == [
+        False,
+        True,
+    ]
     assert recorder.one("*")["status"] == "incomplete"
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 async def test_who_reads_the_turn_reads_the_limit_too(loop: str) -> None:
     provider = ScriptedProvider(answer("So far.", call("work")), repeat=True)
-    async with open_loop(loop, provider, MockTool("work"), limits={"iterations": 2}) as session:
+    async with open_loop(
+        loop, provider, MockTool("work"), limits={"iterations": 2}
+    ) as session:
         async with session.stream("Go") as events:
-            texts = [event.text async for event in events if isinstance(event, TextDelta)]
+            texts = [
+                event.text async for event in events if isinstance(event, TextDelta)
+            ]
         assert session.last_turn is not None
         assert "".join(texts) == f"So far.{session.last_turn.text}"
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("text", ["", " \n"], ids=["nothing", "blanks"])
-async def test_an_empty_answer_ends_the_turn_at_once_and_says_so(loop: str, text: str) -> None:
+async def test_an_empty_answer_ends_the_turn_at_once_and_says_so(
+    loop: str, text: str
+) -> None:
     provider = ScriptedProvider(answer(text), repeat=True)
     session = open_loop(loop, provider, MockTool("work"))
     recorder = EventRecorder.of(session.coordinator.hooks)
@@ -78,17 +100,28 @@ async def test_an_empty_answer_ends_the_turn_at_once_and_says_so(loop: str, text
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-async def test_of_two_thousand_calls_in_one_message_so_many_run_as_may(loop: str) -> None:
+async def test_of_two_thousand_calls_in_one_message_so_many_run_as_may(
+    loop: str,
+) -> None:
     calls = [call("work", id=f"c{number}") for number in range(2_000)]
     work = MockTool("work", "done")
     with anyio.fail_after(20):
-        async with open_loop(loop, ScriptedProvider(answer(*calls), "End."), work) as session:
+        async with open_loop(
+            loop, ScriptedProvider(answer(*calls), "End."), work
+        ) as session:
             said = await session.execute("Go")
 
             results = list(memory_of(session).results.values())
     assert work.call_count == 200
-    assert results == ["done"] * 200 + ["Error: Not run: the turn's limit of 200 tool calls is reached"] * 1_800
-    assert said == "End.\n\n[The turn ended early: its limit 'tool_calls' of 200 is reached.]"
+    assert (
+        results
+        == ["done"] * 200
+        + ["Error: Not run: the turn's limit of 200 tool calls is reached"] * 1_800
+    )
+    assert (
+        said
+        == "End.\n\n[The turn ended early: its limit 'tool_calls' of 200 is reached.]"
+    )
 
 
 @tool
@@ -99,10 +132,14 @@ async def delegate(coordinator: Coordinator) -> JSONValue:
     return result.to_dict()
 
 
-def delegating(loop: str, provider: ScriptedProvider, limits: Mapping[str, int]) -> AmplifierSession:
+def delegating(
+    loop: str, provider: ScriptedProvider, limits: Mapping[str, int]
+) -> AmplifierSession:
     """Make a session whose children have contexts of their own and ask the same provider."""
 
-    async def remember(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> ContextManager:
+    async def remember(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> ContextManager:
         return MockContextManager()
 
     modules: dict[str, object] = {
@@ -112,7 +149,11 @@ def delegating(loop: str, provider: ScriptedProvider, limits: Mapping[str, int])
         "delegate": delegate,
     }
     plan: dict[str, object] = {
-        "session": {"orchestrator": "loop", "context": "context", "limits": dict(limits)},
+        "session": {
+            "orchestrator": "loop",
+            "context": "context",
+            "limits": dict(limits),
+        },
         "providers": ["provider"],
         "tools": ["delegate"],
     }
@@ -139,7 +180,9 @@ async def test_a_model_that_delegates_to_itself_for_ever_is_stopped(
 
             assert session.spending.children > 0
             assert session.spending.tool_calls <= limits.get("tool_calls", 200)
-    texts = [message.text for request in provider.requests for message in request.messages]
+    texts = [
+        message.text for request in provider.requests for message in request.messages
+    ]
     assert any(told in text for text in [said, *texts])
     assert "The turn ended early" in said
 
@@ -156,7 +199,9 @@ FAILURES: Mapping[str, Callable[[], BaseException]] = {
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_a_failing_provider_fails_the_turn_and_never_becomes_its_answer(loop: str, failure: str) -> None:
+async def test_a_failing_provider_fails_the_turn_and_never_becomes_its_answer(
+    loop: str, failure: str
+) -> None:
     error = FAILURES[failure]()
     session = open_loop(loop, ScriptedProvider(error, "Better."))
     recorder = EventRecorder.of(session.coordinator.hooks)

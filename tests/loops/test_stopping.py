@@ -28,7 +28,9 @@ def judging(judge: Answer) -> object:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-async def test_an_agent_that_is_denied_its_end_goes_on_with_the_reason(loop: str) -> None:
+async def test_an_agent_that_is_denied_its_end_goes_on_with_the_reason(
+    loop: str,
+) -> None:
     seen: list[tuple[str, int]] = []
 
     def judge(data: Stopping) -> HookResult | None:
@@ -51,7 +53,9 @@ async def test_an_agent_that_is_denied_its_end_goes_on_with_the_reason(loop: str
 async def test_a_reason_that_is_missing_is_given() -> None:
     provider = ScriptedProvider("Done.", "More.")
     answers = iter([HookResult(action="deny"), None])
-    async with open_loop("basic", provider, hooks=[judging(lambda _: next(answers))]) as session:
+    async with open_loop(
+        "basic", provider, hooks=[judging(lambda _: next(answers))]
+    ) as session:
         await session.execute("Go")
 
     assert provider.requests[-1].messages[-1].text == "Do not stop yet: go on."
@@ -59,7 +63,9 @@ async def test_a_reason_that_is_missing_is_given() -> None:
 
 async def test_an_agent_is_not_kept_at_work_for_ever() -> None:
     provider = ScriptedProvider("Done.", repeat=True)
-    async with open_loop("basic", provider, hooks=[judging(lambda _: HookResult.deny("more"))]) as session:
+    async with open_loop(
+        "basic", provider, hooks=[judging(lambda _: HookResult.deny("more"))]
+    ) as session:
         assert await session.execute("Go") == "Done."
 
     assert len(provider.requests) == MAX_CONTINUED + 1
@@ -68,7 +74,9 @@ async def test_an_agent_is_not_kept_at_work_for_ever() -> None:
 async def test_a_turn_that_reached_its_limit_is_not_kept_at_work() -> None:
     provider = ScriptedProvider("Done.", repeat=True)
     judge = judging(lambda _: HookResult.deny("more"))
-    async with open_loop("basic", provider, limits={"iterations": 3}, hooks=[judge]) as session:
+    async with open_loop(
+        "basic", provider, limits={"iterations": 3}, hooks=[judge]
+    ) as session:
         assert (await session.execute("Go")).startswith("Done.")
 
     assert len(provider.requests) == 3
@@ -78,7 +86,9 @@ async def test_a_handler_that_fails_lets_the_agent_stop() -> None:
     def fail(data: Stopping) -> HookResult | None:
         raise AmplifierError("broken")
 
-    async with open_loop("basic", ScriptedProvider("Done."), hooks=[judging(fail)]) as session:
+    async with open_loop(
+        "basic", ScriptedProvider("Done."), hooks=[judging(fail)]
+    ) as session:
         assert await session.execute("Go") == "Done."
 
 
@@ -90,5 +100,7 @@ async def test_a_prompt_that_was_refused_is_not_kept_at_work() -> None:
             return HookResult.deny("no")
 
     judge = judging(lambda _: HookResult.deny("more"))
-    async with open_loop("basic", ScriptedProvider(), hooks=[judge, Refuses]) as session:
+    async with open_loop(
+        "basic", ScriptedProvider(), hooks=[judge, Refuses]
+    ) as session:
         assert await session.execute("Go") == "Operation denied: no"

@@ -19,7 +19,10 @@ from typing import Final
 from tests.mutants.mutating import mutants_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-TESTS: Final[Mapping[str, str]] = {"src/amplifier_sdk": "tests/sdk", "src/amplifier/kernel": "tests/kernel"}
+TESTS: Final[Mapping[str, str]] = {
+    "src/amplifier_sdk": "tests/sdk",
+    "src/amplifier/kernel": "tests/kernel",
+}
 """Each package that is broken, and the tests that must notice."""
 
 QUICK: Final = "not process and not model and not figures"
@@ -30,7 +33,11 @@ MIN_SHARE: Final = 0.8
 def main(count: int = 40, seed: int = 1) -> int:
     """Break the sources and print which faults nobody noticed; return the exit code."""
     chance = random.Random(seed)
-    files = [(file, tests) for folder, tests in TESTS.items() for file in sorted((ROOT / folder).rglob("*.py"))]
+    files = [
+        (file, tests)
+        for folder, tests in TESTS.items()
+        for file in sorted((ROOT / folder).rglob("*.py"))
+    ]
     for folder, tests in TESTS.items():
         file = ROOT / folder / "__init__.py"
         if _is_noticed(file.relative_to(ROOT / "src"), file.read_text("utf-8"), tests):
@@ -47,7 +54,9 @@ def main(count: int = 40, seed: int = 1) -> int:
         if _is_noticed(file.relative_to(ROOT / "src"), mutant.source, tests):
             found += 1
         else:
-            sys.stdout.write(f"{file.relative_to(ROOT)}:{mutant.line}: {mutant.change}\n")
+            sys.stdout.write(
+                f"{file.relative_to(ROOT)}:{mutant.line}: {mutant.change}\n"
+            )
             sys.stdout.flush()
     sys.stdout.write(f"{found} of {tried} mutants noticed, seed {seed}\n")
     return 0 if found >= MIN_SHARE * tried else 1
@@ -57,7 +66,9 @@ def _is_noticed(file: Path, source: str, tests: str) -> bool:
     """Run tests against a copy of the sources in which one file is another."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "src"
-        shutil.copytree(ROOT / "src", folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / "src", folder, ignore=shutil.ignore_patterns("__pycache__")
+        )
         (folder / file).write_text(source, "utf-8")
         try:
             ended = subprocess.run(

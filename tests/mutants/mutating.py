@@ -54,22 +54,32 @@ def mutants_of(source: str) -> Iterator[Mutant]:
         change = f"{ast.unparse(node)} -> {ast.unparse(replacement)}"
         _Replace(place, replacement).visit(broken)
         yield Mutant(
-            line=getattr(node, "lineno", 0), change=change, source=ast.unparse(ast.fix_missing_locations(broken))
+            line=getattr(node, "lineno", 0),
+            change=change,
+            source=ast.unparse(ast.fix_missing_locations(broken)),
         )
 
 
 def _faulty(node: ast.AST) -> ast.AST | None:
     """Return what a node becomes, or nothing if it stays as it is."""
     match node:
-        case ast.Compare(left=left, ops=[operator], comparators=comparators) if type(operator) in COMPARISONS:
-            return ast.Compare(left=left, ops=[COMPARISONS[type(operator)]()], comparators=comparators)
+        case ast.Compare(left=left, ops=[operator], comparators=comparators) if (
+            type(operator) in COMPARISONS
+        ):
+            return ast.Compare(
+                left=left, ops=[COMPARISONS[type(operator)]()], comparators=comparators
+            )
         case ast.If(test=test, body=body, orelse=orelse) if not _is_for_types(test):
-            return ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=body, orelse=orelse)
+            return ast.If(
+                test=ast.UnaryOp(op=ast.Not(), operand=test), body=body, orelse=orelse
+            )
         case ast.BoolOp(op=ast.And(), values=values):
             return ast.BoolOp(op=ast.Or(), values=values)
         case ast.BoolOp(op=ast.Or(), values=values):
             return ast.BoolOp(op=ast.And(), values=values)
-        case ast.Return(value=ast.expr() as value) if not isinstance(value, ast.Constant):
+        case ast.Return(value=ast.expr() as value) if not isinstance(
+            value, ast.Constant
+        ):
             return ast.Return(value=ast.Constant(value=None))
         case ast.Expr(value=ast.Call() | ast.Await()):
             return ast.Pass()

@@ -20,7 +20,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     """Make the folders, and make them those of the process."""
-    made = Places(home=tmp_path / "home", temporary=tmp_path / "short-lived", project=tmp_path / "project")
+    made = Places(
+        home=tmp_path / "home",
+        temporary=tmp_path / "short-lived",
+        project=tmp_path / "project",
+    )
     for root in made.roots:
         root.mkdir(mode=0o700)
     monkeypatch.setenv("HOME", str(made.home))

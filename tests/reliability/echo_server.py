@@ -20,14 +20,28 @@ def answer(request: dict[str, object], texts: list[str]) -> dict[str, object]:
         case "initialize":
             assert params is not None
             info = {"name": "echo", "version": "1"}
-            return {"protocolVersion": params["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": info}
+            return {
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": {"tools": {}},
+                "serverInfo": info,
+            }
         case "tools/list":
             schema = {"type": "object"}
-            tools = [{"name": f"say{n}", "description": text, "inputSchema": schema} for n, text in enumerate(texts)]
+            tools = [
+                {"name": f"say{n}", "description": text, "inputSchema": schema}
+                for n, text in enumerate(texts)
+            ]
             return {"tools": tools}
         case "tools/call":
             assert params is not None
-            return {"content": [{"type": "text", "text": texts[int(str(params["name"]).removeprefix("say"))]}]}
+            return {
+                "content": [
+                    {
+                        "type": "text",
+                        "text": texts[int(str(params["name"]).removeprefix("say"))],
+                    }
+                ]
+            }
         case _:
             return {}
 

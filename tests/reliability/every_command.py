@@ -80,7 +80,11 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("module list", (), 0),
     ("module types", (), 0),
     ("module new", ("tool-sample", "--path", "{shop}"), 0),
-    ("module add", ("tool-sample", "--source", "{shop}/amplifier-module-tool-sample"), 0),
+    (
+        "module add",
+        ("tool-sample", "--source", "{shop}/amplifier-module-tool-sample"),
+        0,
+    ),
     ("module show", ("tool-bash",), 0),
     ("module why", ("tool-bash",), 0),
     ("module update", (), 0),
@@ -100,7 +104,11 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("tool list", PLANNED, 0),
     ("tool info", ("bash", *PLANNED), 0),
     ("tool invoke", ("list_directory", "path=.", *PLANNED), 0),
-    ("init", ("--yes", "--provider", "provider-anthropic", "--key-from-env", "SHOP_KEY"), 0),
+    (
+        "init",
+        ("--yes", "--provider", "provider-anthropic", "--key-from-env", "SHOP_KEY"),
+        0,
+    ),
     ("permissions list", (), 0),
     ("permissions revoke", ("--all",), 0),
     ("trust", (), 1),
@@ -117,7 +125,9 @@ def leaves() -> Iterator[str]:
     yield from _leaves(main, (), click.Context(main))
 
 
-def _leaves(command: click.Command, words: tuple[str, ...], context: click.Context) -> Iterator[str]:
+def _leaves(
+    command: click.Command, words: tuple[str, ...], context: click.Context
+) -> Iterator[str]:
     if not isinstance(command, click.Group):
         yield " ".join(words)
         return
@@ -143,17 +153,34 @@ def run_all(shop: Path) -> Iterator[dict[str, str | int]]:
     """Run each command in this process and yield how it ended."""
     for name, arguments, _ in COMMANDS:
         session = _session() if "{session}" in arguments else ""
-        words = [word.format(shop=shop, session=session) for word in (*name.split(), *arguments)]
+        words = [
+            word.format(shop=shop, session=session)
+            for word in (*name.split(), *arguments)
+        ]
         result = _invoke(words)
-        yield {"command": name, "code": result.exit_code, "output": result.output[-2000:]}
+        yield {
+            "command": name,
+            "code": result.exit_code,
+            "output": result.output[-2000:],
+        }
 
 
 if __name__ == "__main__":
     for ended in run_all(Path(sys.argv[1])):
         sys.stdout.write(json.dumps(ended) + "\n")
-    found = {name: str(getattr(module, "__file__", "")) for name, module in sys.modules.items()}
+    found = {
+        name: str(getattr(module, "__file__", ""))
+        for name, module in sys.modules.items()
+    }
     here = os.getcwd()
     imported = [name for name, file in found.items() if file.startswith(f"{here}/")]
-    sys.stdout.write(json.dumps({"imported": imported, "path": [folder for folder in sys.path if folder == here]}))
+    sys.stdout.write(
+        json.dumps(
+            {
+                "imported": imported,
+                "path": [folder for folder in sys.path if folder == here],
+            }
+        )
+    )
     sys.stdout.flush()
     os._exit(0)

@@ -36,7 +36,9 @@ def write_figures(reporter: pytest.TerminalReporter) -> None:
         return
     reporter.section("reliability figures")
     for what, seconds in sorted(_SECONDS.items()):
-        middle, late, last = (1000 * percentile(seconds, share) for share in (0.5, 0.99, 1.0))
+        middle, late, last = (
+            1000 * percentile(seconds, share) for share in (0.5, 0.99, 1.0)
+        )
         reporter.write_line(
             f"{what}: {len(seconds)} runs, p50 {middle:.0f} ms, p99 {late:.0f} ms, longest {last:.0f} ms"
         )

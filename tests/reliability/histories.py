@@ -26,15 +26,25 @@ def objection(messages: Sequence[MessageDict]) -> str | None:
 
 
 def _calls(message: MessageDict) -> list[str]:
-    return [str(part["id"]) for part in _parts(message) if part.get("type") == "tool_call"]
+    return [
+        str(part["id"]) for part in _parts(message) if part.get("type") == "tool_call"
+    ]
 
 
 def _answers(message: MessageDict) -> list[str]:
     own = message.get("tool_call_id")
-    blocks = [str(part["tool_call_id"]) for part in _parts(message) if part.get("type") == "tool_result"]
+    blocks = [
+        str(part["tool_call_id"])
+        for part in _parts(message)
+        if part.get("type") == "tool_result"
+    ]
     return blocks or ([own] if isinstance(own, str) else [])
 
 
 def _parts(message: MessageDict) -> list[Mapping[str, JSONValue]]:
     content = message.get("content")
-    return [part for part in content if isinstance(part, Mapping)] if isinstance(content, (list, tuple)) else []
+    return (
+        [part for part in content if isinstance(part, Mapping)]
+        if isinstance(content, (list, tuple))
+        else []
+    )

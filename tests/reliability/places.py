@@ -52,7 +52,8 @@ class Run:
     """One turn that is to be cancelled, and what can be asked about it."""
 
     folder: Path
-    mark: str  # how many seconds those processes would sleep that must not outlive the turn
+    # how many seconds those processes would sleep that must not outlive the turn
+    mark: str
     transport: ScriptedTransport = attrs.field(factory=ScriptedTransport)
     reached: anyio.Event = attrs.field(factory=anyio.Event)
     release: threading.Event = attrs.field(factory=threading.Event)
@@ -64,7 +65,16 @@ def answering(*calls: tuple[str, str, str], text: str = "") -> HttpAnswer:
     """Make an answer that calls tools: id, name and arguments as JSON."""
     deltas: list[JSONValue] = [{"content": text}] if text else []
     deltas += [
-        {"tool_calls": [{"index": index, "id": id, "type": "function", "function": {"name": name, "arguments": given}}]}
+        {
+            "tool_calls": [
+                {
+                    "index": index,
+                    "id": id,
+                    "type": "function",
+                    "function": {"name": name, "arguments": given},
+                }
+            ]
+        }
         for index, (id, name, given) in enumerate(calls)
     ]
     return _answer(deltas, "tool_calls" if calls else "stop")
@@ -86,7 +96,9 @@ def _chunk(delta: JSONValue, reason: str | None = None) -> JSONValue:
 QUICK: Final = ("q", "quick", "{}")
 
 
-def build(place: Place, loop: str, run: Run, session_id: str = "run") -> AmplifierSession:
+def build(
+    place: Place, loop: str, run: Run, session_id: str = "run"
+) -> AmplifierSession:
     """Make the session whose first turn comes to a place and stays there; its second one answers at once."""
     never: HttpPart = anyio.Event()
     tools: dict[str, object] = {"quick": quick}
@@ -105,7 +117,9 @@ def build(place: Place, loop: str, run: Run, session_id: str = "run") -> Amplifi
             hooks["reach"] = _observer("content_block:delta", run)
         case "a retry wait":
             run.keeps_quick = False
-            steps = [HttpAnswer(status=429, headers={"retry-after": "55"}, parts=(b"{}",))]
+            steps = [
+                HttpAnswer(status=429, headers={"retry-after": "55"}, parts=(b"{}",))
+            ]
             hooks["reach"] = _observer("provider:retry", run)
         case "a hook":
             steps = [answering(QUICK, ("h", "held", "{}"))]
@@ -125,25 +139,46 @@ def build(place: Place, loop: str, run: Run, session_id: str = "run") -> Amplifi
             command = f"setsid {sleep} & (setsid sh -c '{sleep} & {sleep}' &) ; ({sleep} &) ; echo started; {sleep}"
             steps = [answering(QUICK, ("b", "bash", f'{{"command": "{command}"}}'))]
             tools["tool-bash"] = Bash
-            config = {"default_rules": False, "unlisted": "allow", "sandbox": "none", "working_dir": str(run.folder)}
+            config = {
+                "default_rules": False,
+                "unlisted": "allow",
+                "sandbox": "none",
+                "working_dir": str(run.folder),
+            }
             tool_entries.append({"module": "tool-bash", "config": config})
             hooks["reach"] = _observer("tool:output", run)
         case "an MCP call":
             steps = [answering(QUICK, ("m", "mcp__stub__hang", "{}"))]
             tools["tool-mcp"] = mount_mcp
             server = {"command": sys.executable, "args": [STUB, run.mark]}
-            tool_entries.append({"module": "tool-mcp", "config": {"servers": {"stub": server}, "home_file": False}})
+            tool_entries.append(
+                {
+                    "module": "tool-mcp",
+                    "config": {"servers": {"stub": server}, "home_file": False},
+                }
+            )
         case "a context write":
             run.keeps_quick = False
             steps = [text_answer("Said.")]
     run.transport.steps += steps
     plan: dict[str, object] = {
         "session": {"orchestrator": "loop", "context": "context"},
-        "providers": [{"module": "provider", "config": {"base_url": "http://stub.invalid/v1", "default_model": "m"}}],
+        "providers": [
+            {
+                "module": "provider",
+                "config": {"base_url": "http://stub.invalid/v1", "default_model": "m"},
+            }
+        ],
         "tools": tool_entries,
         "hooks": list(hooks),
     }
-    modules = {"loop": LOOPS[loop], "context": context, "provider": _provider(run), **tools, **hooks}
+    modules = {
+        "loop": LOOPS[loop],
+        "context": context,
+        "provider": _provider(run),
+        **tools,
+        **hooks,
+    }
     session = AmplifierSession(plan, ModuleLoader(modules=modules, path=[]), session_id)
     session.coordinator.register_capability("session.dir", str(run.folder))
     session.coordinator.register_capability("session.working_dir", str(run.folder))
@@ -206,7 +241,9 @@ def _waiting_hook(run: Run) -> Mount:
 
 
 def _provider(run: Run) -> Mount:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         definition = definition_of(ChatCompletionsProvider)
         assert definition is not None
         built = definition.build(coordinator, config)
@@ -229,8 +266,12 @@ def _context_of(run: Run, *, holds: bool) -> Mount:
                     await anyio.sleep_forever()
             await super().add_message(message)
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> PersistentContext:
-        settings = read_config(PersistentConfig, config, subject="configuration of the context")
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> PersistentContext:
+        settings = read_config(
+            PersistentConfig, config, subject="configuration of the context"
+        )
         context = await Holding.open(settings, coordinator)
         coordinator.register_cleanup(context.aclose)
         return context

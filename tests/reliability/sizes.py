@@ -46,7 +46,9 @@ class Ground:
         places.home.mkdir(mode=0o700)
         return places
 
-    async def result_of(self, name: str, asked: ToolCall, tool: str, config: JSONObject) -> str:
+    async def result_of(
+        self, name: str, asked: ToolCall, tool: str, config: JSONObject
+    ) -> str:
         """Let a model make one call; return the result as the model reads it."""
         recorder = EventRecorder()
         made = session(
@@ -60,20 +62,36 @@ class Ground:
         )
         async with made:
             await made.execute("Begin.")
-        (result,) = [data["result"] for event, data in recorder.events if event == "tool:post"]
+        (result,) = [
+            data["result"] for event, data in recorder.events if event == "tool:post"
+        ]
         assert isinstance(result, ToolResult)
         return result.get_serialized_output()
 
     async def shell(self, name: str, command: str) -> str:
         config: JSONObject = {"sandbox": "none", "unlisted": "allow"}
-        return await self.result_of(name, call("bash", {"command": command}), "tool-bash", config)
+        return await self.result_of(
+            name, call("bash", {"command": command}), "tool-bash", config
+        )
 
     async def page(self, name: str, path: str) -> str:
-        config: JSONObject = {"allowed_addresses": [urlsplit(self.url).netloc], "max_limit": 1000}
-        return await self.result_of(name, call("web_fetch", {"url": f"{self.url}{path}"}), "tool-web", config)
+        config: JSONObject = {
+            "allowed_addresses": [urlsplit(self.url).netloc],
+            "max_limit": 1000,
+        }
+        return await self.result_of(
+            name, call("web_fetch", {"url": f"{self.url}{path}"}), "tool-web", config
+        )
 
     async def lines(self, name: str, offset: int) -> str:
-        asked = call("read_file", {"file_path": str(self.places.project / name), "offset": offset, "limit": 5})
+        asked = call(
+            "read_file",
+            {
+                "file_path": str(self.places.project / name),
+                "offset": offset,
+                "limit": 5,
+            },
+        )
         return await self.result_of(name, asked, "tool-filesystem", {})
 
 
@@ -115,7 +133,9 @@ async def file_last_lines(ground: Ground, name: str, size: int) -> str:
 async def mcp_message(ground: Ground, name: str, size: int) -> str:
     server: JSONObject = {"command": sys.executable, "args": [str(STUB), "1"]}
     asked = call("mcp__stub__long", {"bytes": size})
-    return await ground.result_of(name, asked, "tool-mcp", {"servers": {"stub": server}})
+    return await ground.result_of(
+        name, asked, "tool-mcp", {"servers": {"stub": server}}
+    )
 
 
 async def many_messages(ground: Ground, name: str, size: int) -> str:
@@ -164,7 +184,9 @@ def size_of_process(name: str) -> int:
     if not STATUS.exists():
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return most // 1024 if sys.platform == "darwin" else most
-    (line,) = [line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:")]
+    (line,) = [
+        line for line in STATUS.read_text().splitlines() if line.startswith(f"{name}:")
+    ]
     return int(line.split()[1])
 
 

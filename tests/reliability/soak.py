@@ -38,13 +38,42 @@ from tests.reliability.turn import LOOPS
 
 __all__ = ["FAULTS", "Life", "refusing_disk"]
 
-PROVIDER_FAULTS: Final = ("busy", "throttled", "broken", "html", "cut", "silent", "too-long", "reset")
+PROVIDER_FAULTS: Final = (
+    "busy",
+    "throttled",
+    "broken",
+    "html",
+    "cut",
+    "silent",
+    "too-long",
+    "reset",
+)
 CALL_FAULTS: Final = ("unreadable", "wrong-type", "unknown-tool", "same-id", "huge")
 TOOL_FAULTS: Final = ("raises", "groups", "exits", "nonsense", "hangs")
-HOOK_FAULTS: Final = ("hook-raises", "hook-nonsense", "hook-exits", "hook-hangs", "hook-denies", "hook-mutates")
+HOOK_FAULTS: Final = (
+    "hook-raises",
+    "hook-nonsense",
+    "hook-exits",
+    "hook-hangs",
+    "hook-denies",
+    "hook-mutates",
+)
 OTHER_FAULTS: Final = ("disk", "cancel", "cancel-twice")
-FAULTS: Final = (*PROVIDER_FAULTS, *CALL_FAULTS, *TOOL_FAULTS, *HOOK_FAULTS, *OTHER_FAULTS)
-HOOKED: Final = ("prompt:submit", "provider:request", "provider:response", "tool:pre", "tool:post", "prompt:complete")
+FAULTS: Final = (
+    *PROVIDER_FAULTS,
+    *CALL_FAULTS,
+    *TOOL_FAULTS,
+    *HOOK_FAULTS,
+    *OTHER_FAULTS,
+)
+HOOKED: Final = (
+    "prompt:submit",
+    "provider:request",
+    "provider:response",
+    "tool:pre",
+    "tool:post",
+    "prompt:complete",
+)
 
 HOOKS: Final = {
     "hooks-redaction": mount_redaction,
@@ -104,7 +133,14 @@ class Life:
                 "act",
                 "block",
                 "tool-filesystem",
-                {"module": "tool-bash", "config": {"default_rules": False, "unlisted": "allow", "sandbox": "none"}},
+                {
+                    "module": "tool-bash",
+                    "config": {
+                        "default_rules": False,
+                        "unlisted": "allow",
+                        "sandbox": "none",
+                    },
+                },
             ],
             "hooks": [*self.hooks, "chaos"],
         }
@@ -119,9 +155,13 @@ class Life:
             **HOOKS,
             "chaos": self._chaos(),
         }
-        session = AmplifierSession(plan, ModuleLoader(modules=modules, path=[]), "life", is_resumed=is_resumed)
+        session = AmplifierSession(
+            plan, ModuleLoader(modules=modules, path=[]), "life", is_resumed=is_resumed
+        )
         session.coordinator.register_capability("session.dir", str(self.folder))
-        session.coordinator.register_capability("session.working_dir", str(self.folder / "work"))
+        session.coordinator.register_capability(
+            "session.working_dir", str(self.folder / "work")
+        )
         return session
 
     def prepare(self, share: float) -> None:
@@ -129,9 +169,14 @@ class Life:
         self.number += 1
         dice = self.dice
         self.faults = frozenset(fault for fault in FAULTS if dice.random() < share)
-        self.heard, self.cancel_at = 0, dice.randrange(1, 16) if self.faults & {"cancel", "cancel-twice"} else -1
+        self.heard, self.cancel_at = (
+            0,
+            dice.randrange(1, 16) if self.faults & {"cancel", "cancel-twice"} else -1,
+        )
         self.stop = anyio.Event()
-        self.answers = [self._calling(step) for step in range(dice.choice((0, 1, 1, 2)))]
+        self.answers = [
+            self._calling(step) for step in range(dice.choice((0, 1, 1, 2)))
+        ]
         self.answers.append(answering(text=f"Answer {self.number}."))
         spoiled = self.faults & set(PROVIDER_FAULTS)
         if spoiled:
@@ -154,7 +199,10 @@ class Life:
         if kind < 0.03:
             return "bash", {"command": f"echo {key}"}
         if kind < 0.2:
-            return "write_file", {"file_path": f"{key[-2:]}-{self.number}.txt", "content": key}
+            return "write_file", {
+                "file_path": f"{key[-2:]}-{self.number}.txt",
+                "content": key,
+            }
         return ("act" if kind < 0.8 else "block"), {"key": key}
 
     def _damage(self, calls: list[tuple[str, str, str]], fault: str) -> None:
@@ -186,23 +234,39 @@ class Life:
             case "busy":
                 self.answers.insert(index, HttpAnswer(status=503, parts=(b"{}",)))
             case "throttled":
-                self.answers.insert(index, HttpAnswer(status=429, headers={"retry-after": "0"}, parts=(b"{}",)))
+                self.answers.insert(
+                    index,
+                    HttpAnswer(
+                        status=429, headers={"retry-after": "0"}, parts=(b"{}",)
+                    ),
+                )
             case "reset":
                 self.answers.insert(index, httpx2.ReadError("reset"))
             case "broken":
                 self.answers[index:] = [HttpAnswer(status=500, parts=(b"{}",))] * 3
             case "html":
-                page = HttpAnswer(headers={"content-type": "text/html"}, parts=(b"<html>Sign in</html>",))
+                page = HttpAnswer(
+                    headers={"content-type": "text/html"},
+                    parts=(b"<html>Sign in</html>",),
+                )
                 self.answers[index:] = [page] * 3
             case "cut":
                 self.answers[index:] = [HttpAnswer(parts=(body[: len(body) // 2],))] * 3
             case "silent":
-                self.answers[index:] = [HttpAnswer(parts=(body[: len(body) // 3], 60.0))] * 3
+                self.answers[index:] = [
+                    HttpAnswer(parts=(body[: len(body) // 3], 60.0))
+                ] * 3
             case _:
-                self.answers[index:] = [HttpAnswer(parts=(body.replace(b'"tool_calls"}', b'"length"}'),))]
+                self.answers[index:] = [
+                    HttpAnswer(parts=(body.replace(b'"tool_calls"}', b'"length"}'),))
+                ]
                 self.answers.append(answering(text="Cut."))
         if fault in ("broken", "html", "cut", "silent", "too-long"):
-            self.allowed -= {key for key in self.allowed if key.startswith(f"t{self.number}-s") and _step(key) >= index}
+            self.allowed -= {
+                key
+                for key in self.allowed
+                if key.startswith(f"t{self.number}-s") and _step(key) >= index
+            }
 
     # -- modules
 
@@ -228,12 +292,16 @@ class Life:
 
     def _provider(self) -> Mount:
         def next_answer(request: httpx2.Request) -> HttpAnswer:
-            answer = self.answers.pop(0) if self.answers else answering(text="Nothing more.")
+            answer = (
+                self.answers.pop(0) if self.answers else answering(text="Nothing more.")
+            )
             if isinstance(answer, Exception):
                 raise answer
             return answer
 
-        async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        async def mount(
+            coordinator: Coordinator, config: Mapping[str, JSONValue]
+        ) -> object:
             definition = definition_of(ChatCompletionsProvider)
             assert definition is not None
             built = definition.build(coordinator, config)
@@ -244,13 +312,17 @@ class Life:
         return mount
 
     def _chaos(self) -> Mount:
-        async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        async def mount(
+            coordinator: Coordinator, config: Mapping[str, JSONValue]
+        ) -> None:
             def count(event: str, data: dict[str, object]) -> None:
                 self.heard += 1
                 if self.heard == self.cancel_at and self.stop is not None:
                     self.stop.set()
 
-            async def misbehave(event: str, data: dict[str, object]) -> HookResult | None:
+            async def misbehave(
+                event: str, data: dict[str, object]
+            ) -> HookResult | None:
                 faults = sorted(self.faults & set(HOOK_FAULTS))
                 return await _misjudge(faults[0], data) if faults else None
 
@@ -309,7 +381,10 @@ def refusing_disk(life: Life, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     left = [place]
 
     def refuse(handle: int, data: bytes) -> int:
-        if os.path.basename(os.readlink(f"/proc/self/fd/{handle}")) == "context-messages.jsonl":
+        if (
+            os.path.basename(os.readlink(f"/proc/self/fd/{handle}"))
+            == "context-messages.jsonl"
+        ):
             left[0] -= 1
             if left[0] == 0:
                 raise OSError(errno.ENOSPC, "No space left on device")

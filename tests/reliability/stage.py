@@ -21,7 +21,15 @@ from tests.doubles import Person
 
 __all__ = ["HOOKS", "TOOLS", "Places", "Site", "files_below", "session", "site"]
 
-TOOLS: Final = ("tool-bash", "tool-filesystem", "tool-web", "tool-todo", "tool-skills", "tool-mcp", "tool-task")
+TOOLS: Final = (
+    "tool-bash",
+    "tool-filesystem",
+    "tool-web",
+    "tool-todo",
+    "tool-skills",
+    "tool-mcp",
+    "tool-task",
+)
 HOOKS: Final = (
     "hooks-redaction",
     "hooks-logging",
@@ -69,7 +77,9 @@ def site() -> Iterator[Site]:
         def do_GET(self) -> None:
             body = pages.get(self.path)
             self.send_response(404 if body is None else 200)
-            self.send_header("Content-Type", types.get(self.path, "text/plain; charset=utf-8"))
+            self.send_header(
+                "Content-Type", types.get(self.path, "text/plain; charset=utf-8")
+            )
             self.send_header("Content-Length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
@@ -110,14 +120,26 @@ def session(
     told = configs or {}
     plan: dict[str, object] = {
         "session": {
-            "orchestrator": {"module": "loop-basic", "config": told.get("loop-basic", {})},
-            "context": {"module": "context-persistent", "config": told.get("context-persistent", {})},
+            "orchestrator": {
+                "module": "loop-basic",
+                "config": told.get("loop-basic", {}),
+            },
+            "context": {
+                "module": "context-persistent",
+                "config": told.get("context-persistent", {}),
+            },
             **(settings or {}),
         },
         "providers": ["provider"],
         "agents": agents or {},
-        "tools": [_entry(name, told) for name in (*tools, *(f"tool-{i}" for i in range(len(extra_tools))))],
-        "hooks": [_entry(name, told) for name in (*hooks, *(f"hook-{i}" for i in range(len(extra_hooks))))],
+        "tools": [
+            _entry(name, told)
+            for name in (*tools, *(f"tool-{i}" for i in range(len(extra_tools))))
+        ],
+        "hooks": [
+            _entry(name, told)
+            for name in (*hooks, *(f"hook-{i}" for i in range(len(extra_hooks))))
+        ],
     }
     made = AmplifierSession(
         plan,
@@ -133,7 +155,9 @@ def session(
 def files_below(*roots: Path) -> Iterator[Path]:
     """Yield every file that stands below some folders."""
     for root in roots:
-        yield from (path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+        yield from (
+            path for path in root.rglob("*") if path.is_file() and not path.is_symlink()
+        )
 
 
 def _entry(name: str, configs: Mapping[str, JSONObject]) -> dict[str, object]:
@@ -142,8 +166,15 @@ def _entry(name: str, configs: Mapping[str, JSONObject]) -> dict[str, object]:
 
 def _target(name: str) -> object:
     """Return what a module's entry point names, whether it is installed or not."""
-    file = Path(__file__).parents[2] / "plugins" / f"amplifier-module-{name}" / "pyproject.toml"
-    entry: str = tomllib.loads(file.read_text("utf-8"))["project"]["entry-points"]["amplifier.modules"][name]
+    file = (
+        Path(__file__).parents[2]
+        / "plugins"
+        / f"amplifier-module-{name}"
+        / "pyproject.toml"
+    )
+    entry: str = tomllib.loads(file.read_text("utf-8"))["project"]["entry-points"][
+        "amplifier.modules"
+    ][name]
     package, _, attribute = entry.partition(":")
     module = import_module(package)
     return getattr(module, attribute) if attribute else module

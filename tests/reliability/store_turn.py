@@ -35,7 +35,15 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import TurnFinished
 from tests.reliability.turn import note, use_one_thread
 
-__all__ = ["act", "composition", "delegating", "install", "record", "store_of", "take_turn"]
+__all__ = [
+    "act",
+    "composition",
+    "delegating",
+    "install",
+    "record",
+    "store_of",
+    "take_turn",
+]
 
 
 def _call(name: str, call: str) -> JSONValue:
@@ -62,7 +70,9 @@ def install(folder: Path) -> Path:
     """Make the tool a module that plans can name, below a folder; return the folder to look into."""
     metadata = folder / "site" / "tool_act-1.0.dist-info"
     metadata.mkdir(parents=True, exist_ok=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: tool-act\nVersion: 1.0\n", "utf-8")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: tool-act\nVersion: 1.0\n", "utf-8"
+    )
     entry = "[amplifier.modules]\ntool-act = tests.reliability.store_turn:act\n"
     (metadata / "entry_points.txt").write_text(entry, "utf-8")
     return metadata.parent
@@ -78,13 +88,17 @@ def record() -> SessionRecord:
     return SessionRecord(session_id="kept", working_dir="/work")
 
 
-def composition(folder: Path, loop: str, durability: str, answers: list[JSONValue]) -> Composition:
+def composition(
+    folder: Path, loop: str, durability: str, answers: list[JSONValue]
+) -> Composition:
     """Say what the session is made of."""
     places = Places(working_dir=folder, home=folder / "home", root=folder)
     project = ProjectFiles(places)
     plan: JSONObject = {
         "session": {"orchestrator": f"loop-{loop}", "context": "context-simple"},
-        "providers": [{"module": "provider-scripted", "config": {"responses": answers}}],
+        "providers": [
+            {"module": "provider-scripted", "config": {"responses": answers}}
+        ],
         "tools": ["tool-act"],
     }
     return Composition(
@@ -92,21 +106,40 @@ def composition(folder: Path, loop: str, durability: str, answers: list[JSONValu
         places=places,
         project=project,
         collections=CollectionLibrary(places, project),
-        settings=Settings(values={"sessions": {"durability": "sync" if durability == "sync" else "async"}}),
+        settings=Settings(
+            values={
+                "sessions": {"durability": "sync" if durability == "sync" else "async"}
+            }
+        ),
     )
 
 
 def delegating(folder: Path) -> Composition:
     """Say what a session is made of whose agent has effects."""
-    task: JSONObject = {"name": "task", "arguments": {"agent": "scout", "instruction": "Look."}, "id": "p1"}
+    task: JSONObject = {
+        "name": "task",
+        "arguments": {"agent": "scout", "instruction": "Look."},
+        "id": "p1",
+    }
     made = composition(folder, "basic", "written", [{"tool_calls": [task]}])
-    scout: JSONObject = {"providers": [{"module": "provider-scripted", "config": {"responses": SCRIPT}}]}
-    return attrs.evolve(made, plan={**made.plan, "tools": ["tool-act", "tool-task"], "agents": {"scout": scout}})
+    scout: JSONObject = {
+        "providers": [{"module": "provider-scripted", "config": {"responses": SCRIPT}}]
+    }
+    return attrs.evolve(
+        made,
+        plan={
+            **made.plan,
+            "tools": ["tool-act", "tool-task"],
+            "agents": {"scout": scout},
+        },
+    )
 
 
 async def take_turn(made: Composition, prompt: str) -> str:
     """Take a turn in the session, and return the answer."""
-    async with open_session(made, record=record(), store=store_of(made.places.working_dir)) as opened:
+    async with open_session(
+        made, record=record(), store=store_of(made.places.working_dir)
+    ) as opened:
         answer = ""
         async with opened.stream(prompt) as events:
             async for event in events:
@@ -121,7 +154,10 @@ def acknowledge(folder: Path) -> None:
 
     async def journaled(self: FileJournal, record: JournalRecord) -> None:
         await append(self, record)
-        note(folder / "acknowledged", json.dumps({type(record).__name__: to_json(record)}))
+        note(
+            folder / "acknowledged",
+            json.dumps({type(record).__name__: to_json(record)}),
+        )
 
     async def finished(self: KeptSession, *given: object, **options: object) -> None:
         await finish(self, *given, **options)  # type: ignore[arg-type]  # what it was given
@@ -134,8 +170,17 @@ def acknowledge(folder: Path) -> None:
 async def main(folder: Path, durability: str, loop: str, prompt: str) -> None:
     acknowledge(folder)
     use_one_thread()
-    sys.stdout.write(f"{await take_turn(composition(folder, loop, durability, SCRIPT), prompt)}\n")
+    sys.stdout.write(
+        f"{await take_turn(composition(folder, loop, durability, SCRIPT), prompt)}\n"
+    )
 
 
 if __name__ == "__main__":
-    anyio.run(main, Path(sys.argv[1]), sys.argv[3], sys.argv[4], sys.argv[5], backend=sys.argv[2])
+    anyio.run(
+        main,
+        Path(sys.argv[1]),
+        sys.argv[3],
+        sys.argv[4],
+        sys.argv[5],
+        backend=sys.argv[2],
+    )

@@ -10,13 +10,98 @@ from typing import Final
 __all__ = ["SAMPLE", "STRINGS"]
 
 _WORDS: Final = (
-    *("undefined", "undef", "null", "NULL", "(null)", "nil", "NIL", "true", "false", "True", "False", "TRUE"),
-    *("FALSE", "None", "hasOwnProperty", "then", "constructor", "\\", "\\\\", "__proto__", "toString", "NaN"),
-    *("Infinity", "-Infinity", "INF", "1/0", "0/0", "CON", "PRN", "AUX", "COM1", "LPT1", "NUL", "desktop.ini", ".."),
-    *(".", "~", "-", "--", "-rf", "--help", "0", "1", "1.00", "$1.00", "1/2", "1E2", "1E02", "1E+02", "-1", "-1.00"),
-    *("-0", "-0.0", "+0", "0x0", "0xffffffff", "0xabad1dea", "0b10", "0o17", "08", "1e309", "1e-400", "1_000"),
-    *("123456789012345678901234567890123456789", "9007199254740993", "18446744073709551616", "2147483648"),
-    *("-9223372036854775809", "1,000.00", "1'000.00", "1.000,00", "١٢٣", "１２３", "½", "⅐", "↉", "01000", "12:60"),
+    *(
+        "undefined",
+        "undef",
+        "null",
+        "NULL",
+        "(null)",
+        "nil",
+        "NIL",
+        "true",
+        "false",
+        "True",
+        "False",
+        "TRUE",
+    ),
+    *(
+        "FALSE",
+        "None",
+        "hasOwnProperty",
+        "then",
+        "constructor",
+        "\\",
+        "\\\\",
+        "__proto__",
+        "toString",
+        "NaN",
+    ),
+    *(
+        "Infinity",
+        "-Infinity",
+        "INF",
+        "1/0",
+        "0/0",
+        "CON",
+        "PRN",
+        "AUX",
+        "COM1",
+        "LPT1",
+        "NUL",
+        "desktop.ini",
+        "..",
+    ),
+    *(
+        ".",
+        "~",
+        "-",
+        "--",
+        "-rf",
+        "--help",
+        "0",
+        "1",
+        "1.00",
+        "$1.00",
+        "1/2",
+        "1E2",
+        "1E02",
+        "1E+02",
+        "-1",
+        "-1.00",
+    ),
+    *(
+        "-0",
+        "-0.0",
+        "+0",
+        "0x0",
+        "0xffffffff",
+        "0xabad1dea",
+        "0b10",
+        "0o17",
+        "08",
+        "1e309",
+        "1e-400",
+        "1_000",
+    ),
+    *(
+        "123456789012345678901234567890123456789",
+        "9007199254740993",
+        "18446744073709551616",
+        "2147483648",
+    ),
+    *(
+        "-9223372036854775809",
+        "1,000.00",
+        "1'000.00",
+        "1.000,00",
+        "١٢٣",
+        "１２３",
+        "½",
+        "⅐",
+        "↉",
+        "01000",
+        "12:60",
+    ),
     *("2024-02-30", "00:00:00", "1.2.3.4", "::1"),
 )
 _SIGNS: Final = (
@@ -137,7 +222,14 @@ _SPECIAL: Final = {
     "bytes of latin": "".join(map(chr, range(0x80, 0x100))),
     "every ascii": "".join(map(chr, range(0x80))),
 }
-_HOLES: Final = ("<script>{}</script>", '"><{}>', "javascript:{}", "<img src=x onerror={}>", "<svg/onload={}>", "&#{};")
+_HOLES: Final = (
+    "<script>{}</script>",
+    '"><{}>',
+    "javascript:{}",
+    "<img src=x onerror={}>",
+    "<svg/onload={}>",
+    "&#{};",
+)
 _FILLED: Final = (
     "alert(1)",
     "alert`1`",
@@ -173,19 +265,56 @@ _JOINTS: Final = (
 )
 _QUERIES: Final = ("{} OR 1=1", "1{} DROP TABLE users", "x{} UNION SELECT NULL", "{}--")
 _STOPS: Final = ("'", '"', "';", "\\'", "')", "';--", "\x00'", "%27", "’")
-_PATHS: Final = ("../../{}", "/{}", "~/{}", "{}/.", "file:///{}", "\\\\host\\{}", "{}::$DATA", "C:\\{}")
-_NAMES: Final = ("etc/passwd", ".ssh/id_rsa", "proc/self/environ", "dev/zero", "a\x00b", "a\nb", "é", "aux")
+_PATHS: Final = (
+    "../../{}",
+    "/{}",
+    "~/{}",
+    "{}/.",
+    "file:///{}",
+    "\\\\host\\{}",
+    "{}::$DATA",
+    "C:\\{}",
+)
+_NAMES: Final = (
+    "etc/passwd",
+    ".ssh/id_rsa",
+    "proc/self/environ",
+    "dev/zero",
+    "a\x00b",
+    "a\nb",
+    "é",
+    "aux",
+)
 
 
 def _made() -> tuple[str, ...]:
     controls = (f"a{chr(code)}b" for code in chain(range(0x20), range(0x7F, 0xA0)))
-    spaces = (f"a{chr(code)}b" for code in range(0x3001) if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cf"))
-    families = ((_HOLES, _FILLED), (_COMMANDS, _JOINTS), (_QUERIES, _STOPS), (_PATHS, _NAMES))
-    filled = (shape.replace("{}", part) for shapes, parts in families for shape, part in product(shapes, parts))
-    return tuple(dict.fromkeys(chain(_SPECIAL.values(), _WORDS, _SIGNS, _SCRIPTS, controls, spaces, filled)))
+    spaces = (
+        f"a{chr(code)}b"
+        for code in range(0x3001)
+        if unicodedata.category(chr(code)) in ("Zs", "Zl", "Zp", "Cf")
+    )
+    families = (
+        (_HOLES, _FILLED),
+        (_COMMANDS, _JOINTS),
+        (_QUERIES, _STOPS),
+        (_PATHS, _NAMES),
+    )
+    filled = (
+        shape.replace("{}", part)
+        for shapes, parts in families
+        for shape, part in product(shapes, parts)
+    )
+    return tuple(
+        dict.fromkeys(
+            chain(_SPECIAL.values(), _WORDS, _SIGNS, _SCRIPTS, controls, spaces, filled)
+        )
+    )
 
 
 STRINGS: Final = (*_made(), "x" * 1_000_000)
 """All of them: words that mean something to somebody, scripts, controls, halves, marks, injections, long ones."""
-SAMPLE: Final = tuple(dict.fromkeys([*_SPECIAL.values(), *STRINGS[len(_SPECIAL) :: 40]]))
+SAMPLE: Final = tuple(
+    dict.fromkeys([*_SPECIAL.values(), *STRINGS[len(_SPECIAL) :: 40]])
+)
 """A part of them, with all that is special."""

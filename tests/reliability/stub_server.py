@@ -11,8 +11,14 @@ import json
 import subprocess
 import sys
 
-TEXT = {"type": "object", "properties": {"text": {"type": "string", "description": "What."}}}
-NUMBER = {"type": "object", "properties": {"bytes": {"type": "integer", "description": "How many."}}}
+TEXT = {
+    "type": "object",
+    "properties": {"text": {"type": "string", "description": "What."}},
+}
+NUMBER = {
+    "type": "object",
+    "properties": {"bytes": {"type": "integer", "description": "How many."}},
+}
 TOOLS = [
     {"name": "echo", "description": "Say it again.", "inputSchema": TEXT},
     {"name": "hang", "description": "Never answer.", "inputSchema": {"type": "object"}},
@@ -27,7 +33,11 @@ def answer(request: dict[str, object]) -> dict[str, object] | None:
     match request.get("method"), params:
         case "initialize", {"protocolVersion": version}:
             info = {"name": "stub", "version": "1"}
-            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": info}
+            return {
+                "protocolVersion": version,
+                "capabilities": {"tools": {}},
+                "serverInfo": info,
+            }
         case "tools/list", _:
             return {"tools": TOOLS}
         case "tools/call", {"name": "echo", "arguments": {"text": str(text)}}:
@@ -48,5 +58,8 @@ if __name__ == "__main__":
         asked = json.loads(line)
         result = answer(asked) if "id" in asked else None
         if result is not None:
-            sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}) + "\n")
+            sys.stdout.write(
+                json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result})
+                + "\n"
+            )
             sys.stdout.flush()

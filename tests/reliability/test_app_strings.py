@@ -52,7 +52,11 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 @pytest.fixture(params=range(12 if FULL else 1))
 def texts(anyio_backend_name: str, request: pytest.FixtureRequest) -> list[str]:
     """A part of them for each test, or a half of the sample for each backend."""
-    return list(STRINGS[request.param :: 12] if FULL else SAMPLE[anyio_backend_name == "trio" :: 2])
+    return list(
+        STRINGS[request.param :: 12]
+        if FULL
+        else SAMPLE[anyio_backend_name == "trio" :: 2]
+    )
 
 
 def file_name(text: str) -> str | None:
@@ -61,11 +65,18 @@ def file_name(text: str) -> str | None:
         data = text.encode()
     except UnicodeEncodeError:
         return None
-    is_name = 0 < len(data) <= LONGEST and "\0" not in text and "/" not in text and text not in (".", "..")
+    is_name = (
+        0 < len(data) <= LONGEST
+        and "\0" not in text
+        and "/" not in text
+        and text not in (".", "..")
+    )
     return text if is_name else None
 
 
-async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(places: Places, texts: list[str]) -> None:
+async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(
+    places: Places, texts: list[str]
+) -> None:
     texts = [text for text in texts if not PAIR.search(text)]
     store = SessionStore.of(places)
     for number, text in enumerate(texts):
@@ -73,11 +84,20 @@ async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(places: Pl
         async with store.open(record) as kept:
             await kept.note_prompt(text)
             await kept.journal.append(TurnStarted(turn_id=text, prompt=text))
-            await kept.note_turn([{"role": "user", "content": text}, {"role": "assistant", "content": text}])
+            await kept.note_turn(
+                [
+                    {"role": "user", "content": text},
+                    {"role": "assistant", "content": text},
+                ]
+            )
     for number, text in enumerate(texts):
         async with store.open(SessionRecord(session_id=text)) as kept:
             assert [message["content"] for message in kept.messages] == [text, text]
-            assert (kept.record.session_id, kept.record.tags, kept.damage) == (text, (text,), ())
+            assert (kept.record.session_id, kept.record.tags, kept.damage) == (
+                text,
+                (text,),
+                (),
+            )
             assert kept.interrupted is None
         if number % 10 == 0:
             assert store.find(text).record.session_id == text
@@ -89,44 +109,75 @@ async def test_a_session_of_any_id_and_name_is_kept_found_and_deleted(places: Pl
     assert [path for path in outside(places, kept_in) if path.is_file()] == []
     check_json(kept_in)
     assert [text for text in texts[::10] if store.delete(text) != [text]] == []
-    assert {session.record.session_id for session in store.all()} == {*texts} - {*texts[::10]}
+    assert {session.record.session_id for session in store.all()} == {*texts} - {
+        *texts[::10]
+    }
 
 
 def outside(places: Places, folder: Path) -> list[Path]:
     """Return what stands in the test's folders but not in one of them."""
-    return [path for path in places.home.parent.parent.rglob("*") if not path.resolve().is_relative_to(folder)]
+    return [
+        path
+        for path in places.home.parent.parent.rglob("*")
+        if not path.resolve().is_relative_to(folder)
+    ]
 
 
 def check_json(folder: Path) -> None:
     """What is kept as JSON is JSON, line by line where it is lines."""
     for path in folder.rglob("*.json*"):
         text = path.read_text("utf-8")
-        for part in text.rstrip("\n").split("\n") if path.suffix == ".jsonl" else [text]:
+        for part in (
+            text.rstrip("\n").split("\n") if path.suffix == ".jsonl" else [text]
+        ):
             json.loads(part, parse_constant=pytest.fail)
 
 
-def test_a_profile_of_any_name_is_found_or_told_to_be_missing(places: Places, texts: list[str]) -> None:
+def test_a_profile_of_any_name_is_found_or_told_to_be_missing(
+    places: Places, texts: list[str]
+) -> None:
     named = {text: text for text in texts if file_name(text)}
     for text in named:
-        write(places.home / "profiles" / f"{text}.md", f"---\nprofile:\n  description: {json.dumps(text)}\n---\n{text}")
+        write(
+            places.home / "profiles" / f"{text}.md",
+            f"---\nprofile:\n  description: {json.dumps(text)}\n---\n{text}",
+        )
     library = ProfileLibrary.of(places)
-    assert {name for name in library.names() if ":" not in name or name in named} >= set(named) - {"README"}
+    assert {
+        name for name in library.names() if ":" not in name or name in named
+    } >= set(named) - {"README"}
 
     for text in texts:
-        for asked in (text, f"user:{text}", f"foundation:{text}", f"./{text}", f"~/{text}", f"/{text}"):
+        for asked in (
+            text,
+            f"user:{text}",
+            f"foundation:{text}",
+            f"./{text}",
+            f"~/{text}",
+            f"/{text}",
+        ):
             try:
                 found = library.find(asked)
             except ConfigError as error:
                 assert str(error).isprintable() or "\n" in str(error), asked
             else:
-                assert asked not in named or text == found.body.strip() or text.strip() in found.body
+                assert (
+                    asked not in named
+                    or text == found.body.strip()
+                    or text.strip() in found.body
+                )
 
 
-def test_a_profile_may_say_any_text_where_text_belongs(places: Places, texts: list[str]) -> None:
+def test_a_profile_may_say_any_text_where_text_belongs(
+    places: Places, texts: list[str]
+) -> None:
     for number, text in enumerate(texts):
         head = {"profile": {"name": f"p{number}", "description": text, "extends": text}}
         body = text.encode("utf-8", "replace").decode()
-        file = write(places.home / "profiles" / f"p{number}.md", f"---\n{json.dumps(head)}\n---\n{body}")
+        file = write(
+            places.home / "profiles" / f"p{number}.md",
+            f"---\n{json.dumps(head)}\n---\n{body}",
+        )
         library = ProfileLibrary.of(places)
         try:
             compile_chain(follow_chain(library, f"p{number}"))
@@ -136,8 +187,14 @@ def test_a_profile_may_say_any_text_where_text_belongs(places: Places, texts: li
             file.unlink()
 
 
-def test_a_mention_of_any_text_is_loaded_or_told(places: Places, texts: list[str]) -> None:
-    contents: Mapping[str, str] = {text: f"This is {number}." for number, text in enumerate(texts) if file_name(text)}
+def test_a_mention_of_any_text_is_loaded_or_told(
+    places: Places, texts: list[str]
+) -> None:
+    contents: Mapping[str, str] = {
+        text: f"This is {number}."
+        for number, text in enumerate(texts)
+        if file_name(text)
+    }
     for text, content in contents.items():
         write(places.working_dir / text, content)
     loader = MentionLoader(MentionResolver(places))
@@ -156,21 +213,34 @@ def test_a_mention_of_any_text_is_loaded_or_told(places: Places, texts: list[str
                 assert shown.count("</context_file>") == len(batch.messages)
                 assert batch.summary()
                 if writer is written:
-                    assert {outcome.path for outcome in batch.outcomes if outcome.status == "loaded"} <= {
-                        places.working_dir / name for name in contents
-                    }
+                    assert {
+                        outcome.path
+                        for outcome in batch.outcomes
+                        if outcome.status == "loaded"
+                    } <= {places.working_dir / name for name in contents}
         if text in contents and SPECIAL.search(text) is None and text == text.strip():
             assert contents[text] in "".join(
-                message.text for message in loader.load(f'@"{text}"', typed, ContentDeduplicator()).messages
+                message.text
+                for message in loader.load(
+                    f'@"{text}"', typed, ContentDeduplicator()
+                ).messages
             )
 
 
 def test_a_mentioned_file_may_hold_any_text(places: Places, texts: list[str]) -> None:
     loader = MentionLoader(MentionResolver(places))
     for text in texts:
-        (places.working_dir / "notes.txt").write_bytes(text.encode("utf-8", "surrogatepass"))
-        batch = loader.load("@notes.txt", Writer(places.working_dir, typed=True), ContentDeduplicator())
+        (places.working_dir / "notes.txt").write_bytes(
+            text.encode("utf-8", "surrogatepass")
+        )
+        batch = loader.load(
+            "@notes.txt", Writer(places.working_dir, typed=True), ContentDeduplicator()
+        )
         (outcome, *_) = batch.outcomes
         assert outcome.status in ("loaded", "binary", "too_large")
         if outcome.status == "loaded" and "context_file" not in text:
-            assert LINE_END.sub("\n", text.removeprefix("\ufeff")) in batch.messages[0].text or outcome.note
+            assert (
+                LINE_END.sub("\n", text.removeprefix("\ufeff"))
+                in batch.messages[0].text
+                or outcome.note
+            )

@@ -16,7 +16,13 @@ import structlog
 from structlog.testing import capture_logs
 
 from amplifier import AmplifierSession
-from amplifier.testing import ScriptedProvider, answer, call, create_test_session, mounting
+from amplifier.testing import (
+    ScriptedProvider,
+    answer,
+    call,
+    create_test_session,
+    mounting,
+)
 from amplifier_module_loop_basic import BasicLoop
 from amplifier_sdk import Coordinator, HookResult, JSONValue, ToolResult, tool
 from amplifier_sdk.errors import TurnCancelled
@@ -68,7 +74,9 @@ def mutates(data: dict[str, object]) -> object:
 
 BEHAVIORS: Final[Mapping[str, Callable[[dict[str, object]], object]]] = {
     "raises": raises(lambda: ValueError("no")),
-    "raises-a-group": raises(lambda: ExceptionGroup("no", [ValueError("no"), OSError("no")])),
+    "raises-a-group": raises(
+        lambda: ExceptionGroup("no", [ValueError("no"), OSError("no")])
+    ),
     "raises-base-exception": raises(lambda: Odd("no")),
     "exits": raises(lambda: SystemExit(3)),
     "is-interrupted": raises(KeyboardInterrupt),
@@ -80,7 +88,13 @@ BEHAVIORS: Final[Mapping[str, Callable[[dict[str, object]], object]]] = {
     "mutates": mutates,
     "raises-after-its-effect": raises(lambda: RuntimeError("after")),
 }
-FAILS: Final = {"raises", "raises-a-group", "exits", "returns-nonsense", "raises-after-its-effect"}
+FAILS: Final = {
+    "raises",
+    "raises-a-group",
+    "exits",
+    "returns-nonsense",
+    "raises-after-its-effect",
+}
 PASSES_ON: Final[Mapping[str, type[BaseException]]] = {
     "raises-base-exception": Odd,
     "is-interrupted": KeyboardInterrupt,
@@ -97,7 +111,9 @@ def reports() -> Iterator[Reports]:
         structlog.reset_defaults()
 
 
-async def ended(session: AmplifierSession, *, hangs: bool, reached: anyio.Event) -> str | BaseException:
+async def ended(
+    session: AmplifierSession, *, hangs: bool, reached: anyio.Event
+) -> str | BaseException:
     """Run a turn to its end, whatever that is; one that waits for a handler is cancelled."""
     try:
         with anyio.fail_after(10):
@@ -125,12 +141,18 @@ def cases() -> Iterator[tuple[str, str]]:
     """Every behaviour where handlers decide, and elsewhere too, at one event each unless all are asked for."""
     others = [event for event in EVENTS if event not in DECIDING]
     for number, behavior in enumerate(BEHAVIORS):
-        for event in EVENTS if EVERYWHERE else (*DECIDING, others[number % len(others)]):
+        for event in (
+            EVENTS if EVERYWHERE else (*DECIDING, others[number % len(others)])
+        ):
             yield behavior, event
 
 
-@pytest.mark.parametrize(("behavior", "event"), [pytest.param(*case, id="-".join(case)) for case in cases()])
-async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, event: str, reports: Reports) -> None:
+@pytest.mark.parametrize(
+    ("behavior", "event"), [pytest.param(*case, id="-".join(case)) for case in cases()]
+)
+async def test_a_bad_handler_ends_nothing_but_what_it_decides(
+    behavior: str, event: str, reports: Reports
+) -> None:
     behave, reached, ran, effects = BEHAVIORS[behavior], anyio.Event(), [], []
     shows_input = []
 
@@ -150,7 +172,12 @@ async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, eve
 
         coordinator.hooks.register(event, handle, name="bad")  # type: ignore[arg-type]  # it answers anything
 
-    provider = ScriptedProvider(answer("I act.", call("act", {"name": "one"}, id="c1")), "Done.", "Later.", repeat=True)
+    provider = ScriptedProvider(
+        answer("I act.", call("act", {"name": "one"}, id="c1")),
+        "Done.",
+        "Later.",
+        repeat=True,
+    )
     session = create_test_session(
         provider=provider,
         orchestrator=BasicLoop,
@@ -165,20 +192,28 @@ async def test_a_bad_handler_ends_nothing_but_what_it_decides(behavior: str, eve
 
         if behavior in PASSES_ON:
             assert type(outcome) is PASSES_ON[behavior]
-        elif waits and event == "orchestrator:complete":  # the turn has ended, and waits for this no longer
+        elif waits and event == "orchestrator:complete":
+            # the turn has ended, and waits for this no longer
             assert outcome == "Done." or isinstance(outcome, TurnCancelled)
         elif waits:
             assert isinstance(outcome, TurnCancelled)
         else:
             assert isinstance(outcome, str), outcome
-        if event == "tool:pre" and behavior not in ("blocks", "returns-none", "returns-something-huge"):
+        if event == "tool:pre" and behavior not in (
+            "blocks",
+            "returns-none",
+            "returns-something-huge",
+        ):
             assert ran == []
         elif event == "prompt:submit" and (behavior in FAILS or behavior == "hangs"):
             assert (ran, provider.requests) == ([], [])
         assert set(ran) <= {"one"}
         told = [entry for entry in reports if entry["event"] == "hook.failed"]
-        changes_view = behavior == "mutates" and any(shows_input)  # its own copy of the data it may clear
-        assert len(told) == (behavior in FAILS or changes_view or (behavior == "hangs" and not waits))
+        # its own copy of the data it may clear
+        changes_view = behavior == "mutates" and any(shows_input)
+        assert len(told) == (
+            behavior in FAILS or changes_view or (behavior == "hangs" and not waits)
+        )
         assert all(entry["handler"] == "bad" for entry in told)
         assert objection(await session.coordinator.context.get_messages()) is None
 
@@ -220,7 +255,10 @@ async def test_a_bad_tool_ends_its_own_call_alone(behavior: str, place: str) -> 
         release.set()
         return "did it"
 
-    calls = [call("bad", {"n": 1}, id="b"), *([call("good", id="g")] if place != "alone" else [])]
+    calls = [
+        call("bad", {"n": 1}, id="b"),
+        *([call("good", id="g")] if place != "alone" else []),
+    ]
     provider = ScriptedProvider(answer("", *calls), "Done.")
     session = create_test_session(
         provider=provider,
@@ -238,7 +276,11 @@ async def test_a_bad_tool_ends_its_own_call_alone(behavior: str, place: str) -> 
         assert bad.calls == 1
         messages = list(await session.coordinator.context.get_messages())
         assert objection(messages) is None
-        results = {message.get("tool_call_id"): message["content"] for message in messages if message["role"] == "tool"}
+        results = {
+            message.get("tool_call_id"): message["content"]
+            for message in messages
+            if message["role"] == "tool"
+        }
         assert set(results) == {one.id for one in calls}
         provider.steps[:] = ["Here again."]
         assert await session.execute("And now?") == "Here again."
@@ -252,7 +294,9 @@ async def test_a_tool_that_blocks_its_thread_does_not_stop_the_others() -> None:
         """Block until the heart has beaten often."""
         return "enough" if enough.wait(10) else "the loop stood still"
 
-    session = create_test_session(answer("", call("block")), "Done.", orchestrator=BasicLoop, tools=[block])
+    session = create_test_session(
+        answer("", call("block")), "Done.", orchestrator=BasicLoop, tools=[block]
+    )
     async with session, anyio.create_task_group() as group:
 
         async def beat() -> None:
@@ -267,4 +311,6 @@ async def test_a_tool_that_blocks_its_thread_does_not_stop_the_others() -> None:
         group.cancel_scope.cancel()
         messages = await session.coordinator.context.get_messages()
 
-    assert [message["content"] for message in messages if message["role"] == "tool"] == ["enough"]
+    assert [
+        message["content"] for message in messages if message["role"] == "tool"
+    ] == ["enough"]

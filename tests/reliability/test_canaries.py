@@ -38,7 +38,10 @@ CANARIES: Final[Mapping[str, str]] = {
 
 
 async def test_no_canary_is_in_a_file_that_modules_write(
-    places: Places, web_site: Site, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    places: Places,
+    web_site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setenv("SHOP_API_KEY", CANARIES["environment"])
     monkeypatch.setenv("SHOP_PASSWORD", CANARIES["environment-known"])
@@ -60,23 +63,42 @@ async def test_no_canary_is_in_a_file_that_modules_write(
     async def look() -> str:
         """Look at the files while the session is open."""
         found = [*leaks(given, places), *open_to_others(places)]
-        during.extend(leak for leak in found if "/output/call-" not in leak)  # what the command gave the model
+        # what the command gave the model
+        during.extend(leak for leak in found if "/output/call-" not in leak)
         return "seen"
 
     shown = f"echo {CANARIES['output']}; echo {CANARIES['environment-known']}; echo $SHOP_API_KEY"
     calls = (
         call("bash", {"command": shown}, id="c1"),
-        call("bash", {"command": f"for i in 1 2 3 4 5 6 7 8 9; do {shown}; done"}, id="c2"),
+        call(
+            "bash",
+            {"command": f"for i in 1 2 3 4 5 6 7 8 9; do {shown}; done"},
+            id="c2",
+        ),
         call("read_file", {"file_path": "notes.txt"}, id="c3"),
         call("web_fetch", {"url": web_site.url("/page")}, id="c4"),
         call("fail", {}, id="c5"),
         call("bash", {"command": f"true --token {CANARIES['argument']}"}, id="c6"),
-        call("todo", {"action": "create", "todos": [_item(CANARIES["argument"])]}, id="c7"),
-        call("edit_file", {"file_path": "notes.txt", "old_string": "token", "new_string": "old token"}, id="c8"),
+        call(
+            "todo",
+            {"action": "create", "todos": [_item(CANARIES["argument"])]},
+            id="c7",
+        ),
+        call(
+            "edit_file",
+            {
+                "file_path": "notes.txt",
+                "old_string": "token",
+                "new_string": "old token",
+            },
+            id="c8",
+        ),
         call("nothing_here", {"password": CANARIES["config"]}, id="c9"),
     )
     provider = ScriptedProvider(
-        answer("I look.", *calls), answer("And again.", call("look", {})), answer(f"It is {CANARIES['answer']}.")
+        answer("I look.", *calls),
+        answer("And again.", call("look", {})),
+        answer(f"It is {CANARIES['answer']}."),
     )
     made = session(
         places,
@@ -95,17 +117,32 @@ async def test_no_canary_is_in_a_file_that_modules_write(
         await made.execute(f"Use {CANARIES['prompt']} please.")
 
     told = str(list(provider.requests[-1].messages))
-    met = ("environment", "environment-known", "output", "page", "file", "error", "argument")
-    assert [name for name in met if CANARIES[name] not in told] == []  # the model met them
+    met = (
+        "environment",
+        "environment-known",
+        "output",
+        "page",
+        "file",
+        "error",
+        "argument",
+    )
+    # the model met them
+    assert [name for name in met if CANARIES[name] not in told] == []
     assert during == []
     assert leaks(given, places) == []
     output = capfd.readouterr()
-    assert [name for name, secret in CANARIES.items() if secret in output.out + output.err] == []
+    assert [
+        name for name, secret in CANARIES.items() if secret in output.out + output.err
+    ] == []
     assert open_to_others(places) == []
 
 
 def _item(secret: str) -> JSONObject:
-    return {"content": f"Rotate {secret}", "status": "pending", "activeForm": "Rotating"}
+    return {
+        "content": f"Rotate {secret}",
+        "status": "pending",
+        "activeForm": "Rotating",
+    }
 
 
 def leaks(given: Mapping[Path, bytes], places: Places) -> list[str]:
@@ -116,7 +153,8 @@ def leaks(given: Mapping[Path, bytes], places: Places) -> list[str]:
         for path in files_below(*places.roots)
         if path not in own and given.get(path) != path.read_bytes()
         for name, secret in CANARIES.items()
-        if secret.encode() in path.read_bytes() and not (name == "file" and "backups" in path.parts)
+        if secret.encode() in path.read_bytes()
+        and not (name == "file" and "backups" in path.parts)
     ]
 
 
@@ -126,7 +164,10 @@ def open_to_others(places: Places) -> list[str]:
         str(path.relative_to(places.home.parent))
         for root in (places.home, places.temporary)
         for path in root.rglob("*")
-        if all(stat.S_IMODE(part.lstat().st_mode) & 0o077 for part in (path, *_between(path, root)))
+        if all(
+            stat.S_IMODE(part.lstat().st_mode) & 0o077
+            for part in (path, *_between(path, root))
+        )
     ]
 
 

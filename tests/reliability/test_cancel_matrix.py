@@ -34,7 +34,11 @@ PATIENCE: Final = 20.0
 
 _MARKS: Final = count(1)
 
-pytestmark = [pytest.mark.anyio, pytest.mark.process, pytest.mark.timeout(60 + 10 * RUNS)]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.process,
+    pytest.mark.timeout(60 + 10 * RUNS),
+]
 if RUNS > 1:
     pytestmark.append(pytest.mark.slow)
 
@@ -44,7 +48,12 @@ def alive(mark: str) -> list[str]:
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            line = (
+                Path(f"/proc/{pid}/cmdline")
+                .read_bytes()
+                .replace(b"\0", b" ")
+                .decode(errors="replace")
+            )
         except OSError:
             continue
         if mark in line:
@@ -67,7 +76,10 @@ async def reach(place: Place, run: Run) -> None:
     with anyio.fail_after(PATIENCE):
         await run.reached.wait()
     if place == "bash with grandchildren":
-        await until(lambda: sum(line.startswith("sleep") for line in alive(run.mark)) >= 5, PATIENCE)
+        await until(
+            lambda: sum(line.startswith("sleep") for line in alive(run.mark)) >= 5,
+            PATIENCE,
+        )
     if place in ("a hook", "an async tool", "a thread tool"):
         await anyio.wait_all_tasks_blocked()
 
@@ -79,7 +91,9 @@ async def cancel(session: AmplifierSession, *, twice: bool) -> None:
     await session.cancel(immediate=True)
 
 
-async def is_cancelled_soon(place: Place, loop: str, folder: Path, *, twice: bool) -> bool:
+async def is_cancelled_soon(
+    place: Place, loop: str, folder: Path, *, twice: bool
+) -> bool:
     """Run one turn to a place, cancel it, and look at what is left; then another turn, which has to work.
 
     Return whether that took no longer than it may: a machine that is busy elsewhere makes a run long now and then.
@@ -110,7 +124,11 @@ async def is_cancelled_soon(place: Place, loop: str, folder: Path, *, twice: boo
 
         messages = list(await session.coordinator.context.get_messages())
         assert objection(messages) is None
-        results = {message.get("tool_call_id"): message["content"] for message in messages if message["role"] == "tool"}
+        results = {
+            message.get("tool_call_id"): message["content"]
+            for message in messages
+            if message["role"] == "tool"
+        }
         if run.keeps_quick:
             assert results.pop("q") == "quick result"
             assert len(results) == 1
@@ -129,7 +147,8 @@ def cases() -> Iterator[tuple[Place, str]]:
 
 
 @pytest.mark.parametrize(
-    ("place", "loop"), [pytest.param(*case, id="-".join(case).replace(" ", "-")) for case in cases()]
+    ("place", "loop"),
+    [pytest.param(*case, id="-".join(case).replace(" ", "-")) for case in cases()],
 )
 async def test_a_cancelled_turn_ends_at_once_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: Place, loop: str
@@ -146,12 +165,17 @@ async def test_a_cancelled_turn_ends_at_once_and_leaves_nothing(
         for attempt in range(ATTEMPTS):
             names.append(f"run-{number}-{attempt}")
             folder = made(tmp_path, names[-1])
-            if await is_cancelled_soon(place, loop, folder, twice=(first + number) % 2 == 1):
+            if await is_cancelled_soon(
+                place, loop, folder, twice=(first + number) % 2 == 1
+            ):
                 break
         else:
             pytest.fail(f"each of {ATTEMPTS} runs took longer than {SOON:g} s to end")
 
-    await until(lambda: open_handles() <= handles and len(anyio.get_running_tasks()) == tasks, PATIENCE)
+    await until(
+        lambda: open_handles() <= handles and len(anyio.get_running_tasks()) == tasks,
+        PATIENCE,
+    )
     assert set(os.listdir(tmp_path)) - temporary == set(names)
 
 

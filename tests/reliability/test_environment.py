@@ -29,7 +29,9 @@ CANARIES: Final = (
 STUB: Final = Path(__file__).with_name("stub_server.py")
 
 
-async def test_no_child_process_has_a_canary(places: Places, web_site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_child_process_has_a_canary(
+    places: Places, web_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in CANARIES:
         monkeypatch.setenv(name, f"canary-{name}")
     monkeypatch.setenv("LISTED_ONE", "listed")
@@ -38,7 +40,10 @@ async def test_no_child_process_has_a_canary(places: Places, web_site: Site, mon
     def dump(who: str) -> str:
         return f"env > {places.project / who}.env"
 
-    server = {"command": "sh", "args": ["-c", f"{dump('mcp')}; exec {sys.executable} {STUB} 1"]}
+    server = {
+        "command": "sh",
+        "args": ["-c", f"{dump('mcp')}; exec {sys.executable} {STUB} 1"],
+    }
     put_python(places, monkeypatch)
     (places.project / "notes.txt").write_text("one\n")
     web_site.pages["/page"] = b"<p>one</p>"
@@ -48,7 +53,11 @@ async def test_no_child_process_has_a_canary(places: Places, web_site: Site, mon
         answer(
             "",
             call("bash", {"command": dump("bash")}, id="c1"),
-            call("bash", {"command": dump("background"), "run_in_background": True}, id="c2"),
+            call(
+                "bash",
+                {"command": dump("background"), "run_in_background": True},
+                id="c2",
+            ),
             call("grep", {"pattern": "o.e"}, id="c3"),
             call("web_fetch", {"url": web_site.url("/page")}, id="c4"),
         ),
@@ -56,7 +65,11 @@ async def test_no_child_process_has_a_canary(places: Places, web_site: Site, mon
         tools=["tool-bash", "tool-filesystem", "tool-mcp", "tool-web"],
         hooks=["hooks-shell", "hooks-status-context"],
         configs={
-            "tool-bash": {"sandbox": "none", "unlisted": "allow", "env_allow": ["LISTED_*"]},
+            "tool-bash": {
+                "sandbox": "none",
+                "unlisted": "allow",
+                "env_allow": ["LISTED_*"],
+            },
             "tool-web": {"allowed_addresses": [f"127.0.0.1:{web_site.port}"]},
             "tool-mcp": {"servers": {"stub": server}},
             "hooks-shell": {"hooks": [{"event": "tool:pre", "command": dump("hook")}]},
@@ -67,15 +80,31 @@ async def test_no_child_process_has_a_canary(places: Places, web_site: Site, mon
         with anyio.fail_after(20):
             await wait_for(lambda: len(dumped(places)) == 8, 20)
 
-    assert sorted(dumped(places)) == ["background", "bash", "git", "hook", "keeper", "mcp", "page", "search"]
+    assert sorted(dumped(places)) == [
+        "background",
+        "bash",
+        "git",
+        "hook",
+        "keeper",
+        "mcp",
+        "page",
+        "search",
+    ]
     told = dumped(places)
     assert {who for who, text in told.items() if "canary" in text} == set()
-    assert {who for who, text in told.items() if "LISTED_ONE" in text} == {"background", "bash"}
+    assert {who for who, text in told.items() if "LISTED_ONE" in text} == {
+        "background",
+        "bash",
+    }
 
 
 def dumped(places: Places) -> dict[str, str]:
     """Return what each process noted."""
-    return {path.stem: text for path in places.project.glob("*.env") if (text := path.read_text())}
+    return {
+        path.stem: text
+        for path in places.project.glob("*.env")
+        if (text := path.read_text())
+    }
 
 
 def put_git(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,6 +123,8 @@ def put_python(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """Put a program in the place of Python that notes its variables: the modules' own helpers run there."""
     python = places.home / "python"
     who = 'case "$*" in *_match_lines.py*) who=search;; *_convert.py*) who=page;; *) who=keeper;; esac'
-    python.write_text(f'#!/bin/sh\n{who}\nenv >> "{places.project}/$who.env"\nexec {sys.executable} "$@"\n')
+    python.write_text(
+        f'#!/bin/sh\n{who}\nenv >> "{places.project}/$who.env"\nexec {sys.executable} "$@"\n'
+    )
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))

@@ -44,7 +44,9 @@ _FRAMES: Final = (
     "```\n{}\n```",
     "\x1b[2J\u202e{}\u202c\U000e0069\U000e0067",
 )
-TEXTS: Final = tuple(frame.replace("{}", order) for frame, order in product(_FRAMES, _ORDERS))
+TEXTS: Final = tuple(
+    frame.replace("{}", order) for frame, order in product(_FRAMES, _ORDERS)
+)
 """A hundred: ten orders in ten frames that would break out of something."""
 _SERVER: Final = Path(__file__).with_name("echo_server.py")
 _AT_ONCE: Final = 50
@@ -72,8 +74,17 @@ async def test_an_order_in_a_text_stays_a_text(places: Places, web_site: Site) -
         extra_hooks=[recorder],
         configs={
             "tool-web": {"allowed_addresses": [f"127.0.0.1:{web_site.port}"]},
-            "tool-mcp": {"servers": {"echo": {"command": sys.executable, "args": [str(_SERVER), str(texts)]}}},
-            "hooks-approval": {"rules": [{"decision": "allow", "tools": ["mcp__echo__*", "web_fetch"]}]},
+            "tool-mcp": {
+                "servers": {
+                    "echo": {
+                        "command": sys.executable,
+                        "args": [str(_SERVER), str(texts)],
+                    }
+                }
+            },
+            "hooks-approval": {
+                "rules": [{"decision": "allow", "tools": ["mcp__echo__*", "web_fetch"]}]
+            },
         },
         settings={"limits": {"tool_calls": 1000}},
     )
@@ -82,12 +93,20 @@ async def test_an_order_in_a_text_stays_a_text(places: Places, web_site: Site) -
             await made.execute("Read them.")
         messages = list(provider.requests[-1].messages)
 
-    results = [data["result"] for event, data in recorder.events if event == "tool:post"]
+    results = [
+        data["result"] for event, data in recorder.events if event == "tool:post"
+    ]
     assert len(results) == 3 * len(TEXTS)
-    assert [result.error for result in results if isinstance(result, ToolResult) and not result.success] == []
+    assert [
+        result.error
+        for result in results
+        if isinstance(result, ToolResult) and not result.success
+    ] == []
     check_marks(recorder)
     assert {message.role for message in messages} == {"user", "assistant", "tool"}
-    assert [message.content for message in messages if message.role == "user"] == ["Read them."] * 2
+    assert [message.content for message in messages if message.role == "user"] == [
+        "Read them."
+    ] * 2
     assert "the-secret-itself" not in str(messages)
     assert not (places.project / "owned").exists()
     check_descriptions(provider)
@@ -97,7 +116,15 @@ async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None
     told = TEXTS[::7]
     steps: list[Step] = []
     for number, text in enumerate(told):
-        steps += [answer("", call("task", {"agent": "finder", "instruction": "Look."}, id=f"t{number}")), answer(text)]
+        steps += [
+            answer(
+                "",
+                call(
+                    "task", {"agent": "finder", "instruction": "Look."}, id=f"t{number}"
+                ),
+            ),
+            answer(text),
+        ]
     provider, recorder = ScriptedProvider(*steps, answer("Read.")), EventRecorder()
     made = session(
         places,
@@ -106,18 +133,29 @@ async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None
         tools=["tool-task", "tool-bash"],
         hooks=[],
         extra_hooks=[recorder],
-        agents={"finder": {"description": "Finds things.", "system": {"instruction": "You find things."}}},
+        agents={
+            "finder": {
+                "description": "Finds things.",
+                "system": {"instruction": "You find things."},
+            }
+        },
     )
     async with made:
         assert await made.execute("Ask them.") == "Read."
 
-    results = [data for event, data in recorder.events if event == "tool:post" and data["tool_name"] == "task"]
+    results = [
+        data
+        for event, data in recorder.events
+        if event == "tool:post" and data["tool_name"] == "task"
+    ]
     assert len(results) == len(told)
     check_marks(recorder)
     assert not (places.project / "owned").exists()
 
 
-def test_a_mentioned_file_cannot_leave_its_block_or_reach_the_home(places: Places) -> None:
+def test_a_mentioned_file_cannot_leave_its_block_or_reach_the_home(
+    places: Places,
+) -> None:
     (places.home / ".ssh").mkdir()
     (places.home / ".ssh" / "id_rsa").write_text("the-key-itself")
     for text in TEXTS:
@@ -126,7 +164,11 @@ def test_a_mentioned_file_cannot_leave_its_block_or_reach_the_home(places: Place
 
         assert {message.role for message in messages} == {"developer"}
         for message in messages:
-            assert message.text.count("<context_file") == message.text.count("</context_file>") == 1
+            assert (
+                message.text.count("<context_file")
+                == message.text.count("</context_file>")
+                == 1
+            )
             assert "the-key-itself" not in message.text
 
 
@@ -136,8 +178,20 @@ def turns(site: Site) -> list[Step]:
     for start in range(0, len(TEXTS), _AT_ONCE):
         numbers = range(start, start + _AT_ONCE)
         steps += [
-            answer("", *(call("read_file", {"file_path": f"{n}.txt"}, id=f"f{n}") for n in numbers)),
-            answer("", *(call("web_fetch", {"url": site.url(f"/{n}.txt")}, id=f"w{n}") for n in numbers)),
+            answer(
+                "",
+                *(
+                    call("read_file", {"file_path": f"{n}.txt"}, id=f"f{n}")
+                    for n in numbers
+                ),
+            ),
+            answer(
+                "",
+                *(
+                    call("web_fetch", {"url": site.url(f"/{n}.txt")}, id=f"w{n}")
+                    for n in numbers
+                ),
+            ),
             answer("", *(call(f"mcp__echo__say{n}", {}, id=f"m{n}") for n in numbers)),
             answer("Read."),
         ]
@@ -152,14 +206,22 @@ def check_marks(recorder: EventRecorder) -> None:
         result = data["result"]
         assert isinstance(result, ToolResult)
         told = result.get_serialized_output()
-        assert len(re.findall("<untrusted-content", told)) == len(re.findall("</untrusted-content", told)) == 1
+        assert (
+            len(re.findall("<untrusted-content", told))
+            == len(re.findall("</untrusted-content", told))
+            == 1
+        )
         assert not re.search("[\u202a-\u202e\U000e0000-\U000e007f\x1b]", told)
         assert "untrusted" in str(result.output)
 
 
 def check_descriptions(provider: ScriptedProvider) -> None:
     """A server's descriptions hold no mark and nothing unseen, and stay in their place."""
-    tools = [tool for tool in provider.requests[0].tools or () if tool.name.startswith("mcp__echo__")]
+    tools = [
+        tool
+        for tool in provider.requests[0].tools or ()
+        if tool.name.startswith("mcp__echo__")
+    ]
     assert len(tools) == len(TEXTS)
     for tool in tools:
         assert tool.description

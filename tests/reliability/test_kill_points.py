@@ -17,7 +17,15 @@ from amplifier.testing import ScriptedProvider
 from amplifier_kit.files.appendlog import Expected, LogFile
 from amplifier_sdk import JSONValue
 from tests.reliability.histories import objection
-from tests.reliability.traced import MARKS, Point, TracedTurn, each, effects_of, may_trace, on
+from tests.reliability.traced import (
+    MARKS,
+    Point,
+    TracedTurn,
+    each,
+    effects_of,
+    may_trace,
+    on,
+)
 from tests.reliability.turn import LOOPS, session
 
 OPENING: Final = 0.2
@@ -33,7 +41,9 @@ WATCHED: Final = ("sessions", "sessions/kept", HISTORY, f"{HISTORY}.lock", "effe
 
 def spares(durability: str, point: Point) -> bool:
     """A tool's failure is a result, and nobody waits for the disk where what is written is enough."""
-    return point.file == "effects" or (durability == "written" and point.call in {"fdatasync", "fsync"})
+    return point.file == "effects" or (
+        durability == "written" and point.call in {"fdatasync", "fsync"}
+    )
 
 
 TURN: Final = TracedTurn(
@@ -51,7 +61,11 @@ REFUSED: Final = (("ENOSPC", "written", Point("write", 4, HISTORY)),)
 
 def promised(folder: Path) -> list[JSONValue]:
     path = folder / "acknowledged"
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def stored(folder: Path) -> list[JSONValue]:
@@ -88,9 +102,12 @@ async def check(folder: Path, loop: str = "basic") -> None:
     assert asked[-1]["content"] == "Continue."
     assert effects_of(folder) == done
     assert len(set(done)) == len(done)
-    for name in done:  # what was done is told as done, or as something whose end nobody knows
+    # what was done is told as done, or as something whose end nobody knows
+    for name in done:
         call = {"one": "c1", "two": "c2", "three": "c3"}[name]
-        (result,) = [message for message in asked if message.get("tool_call_id") == call]
+        (result,) = [
+            message for message in asked if message.get("tool_call_id") == call
+        ]
         metadata = result.get("metadata")
         is_made_up = isinstance(metadata, dict) and bool(metadata.get("synthesized"))
         assert is_made_up or result["content"] == f"did {name}"
@@ -106,11 +123,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @on("asyncio")
-@pytest.mark.parametrize(("loop", "durability", "point"), each(KILLED, lambda: TURN.everywhere([*LOOPS])))
+@pytest.mark.parametrize(
+    ("loop", "durability", "point"), each(KILLED, lambda: TURN.everywhere([*LOOPS]))
+)
 async def test_a_kill_loses_nothing_that_was_promised(
     folder: Path, anyio_backend: str, loop: str, durability: str, point: Point
 ) -> None:
-    await TURN.kill(folder, point, backend=anyio_backend, durability=durability, loop=loop)
+    await TURN.kill(
+        folder, point, backend=anyio_backend, durability=durability, loop=loop
+    )
 
     await check(folder, loop)
 
@@ -120,6 +141,8 @@ async def test_a_kill_loses_nothing_that_was_promised(
 async def test_a_refused_call_is_told_and_the_session_goes_on_later(
     folder: Path, anyio_backend: str, error: str, durability: str, point: Point
 ) -> None:
-    await TURN.refuse(folder, point, error, backend=anyio_backend, durability=durability)
+    await TURN.refuse(
+        folder, point, error, backend=anyio_backend, durability=durability
+    )
 
     await check(folder)

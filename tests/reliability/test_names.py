@@ -17,27 +17,66 @@ from tests.reliability.stage import Places, files_below, session
 
 pytestmark = pytest.mark.anyio
 
-_PARTS: Final = ("..", "/etc/passwd", "C:\\x", "a/b", "a\x00b", "~root", "con", "\u202ex", "é", "\ud83d")
+_PARTS: Final = (
+    "..",
+    "/etc/passwd",
+    "C:\\x",
+    "a/b",
+    "a\x00b",
+    "~root",
+    "con",
+    "\u202ex",
+    "é",
+    "\ud83d",
+)
 _FRAMES: Final = ("{}", "../{}", "{}/..", " {} ", "{}.", "x{}")
-_WHOLE: Final = (".", "", "-rf", "*", "a" * 1000, "A", "a", "%2e%2e", "\n", "..\\..", "${HOME}", "nul.txt")
-IDS: Final = (*dict.fromkeys(frame.format(part) for frame, part in product(_FRAMES, _PARTS)), *_WHOLE)
+_WHOLE: Final = (
+    ".",
+    "",
+    "-rf",
+    "*",
+    "a" * 1000,
+    "A",
+    "a",
+    "%2e%2e",
+    "\n",
+    "..\\..",
+    "${HOME}",
+    "nul.txt",
+)
+IDS: Final = (
+    *dict.fromkeys(frame.format(part) for frame, part in product(_FRAMES, _PARTS)),
+    *_WHOLE,
+)
 
 
 def test_there_are_sixty() -> None:
     assert len(set(IDS)) == len(IDS) >= 60
 
 
-async def test_every_name_has_a_folder_of_its_own(places: Places, anyio_backend_name: str) -> None:
-    names = IDS if "AMPLIFIER_TABLES" in os.environ else IDS[anyio_backend_name == "trio" :: 2]
+async def test_every_name_has_a_folder_of_its_own(
+    places: Places, anyio_backend_name: str
+) -> None:
+    names = (
+        IDS
+        if "AMPLIFIER_TABLES" in os.environ
+        else IDS[anyio_backend_name == "trio" :: 2]
+    )
     for name in names:
-        async with session(places, answer("Done."), tools=[], hooks=["hooks-logging"], session_id=name) as made:
+        async with session(
+            places, answer("Done."), tools=[], hooks=["hooks-logging"], session_id=name
+        ) as made:
             await made.execute("Begin.")
 
     store = places.home / ".amplifier" / "sessions"
     folders = sorted(store.iterdir())
-    assert len(folders) == len({folder.name.lower() for folder in folders}) == len(names)
+    assert (
+        len(folders) == len({folder.name.lower() for folder in folders}) == len(names)
+    )
     for folder in folders:
-        assert {"context-messages.jsonl", "events.jsonl"} <= {path.name for path in folder.iterdir()}
+        assert {"context-messages.jsonl", "events.jsonl"} <= {
+            path.name for path in folder.iterdir()
+        }
     written = [*files_below(places.home.parent)]
     assert [path for path in written if store not in path.parents] == []
     check_rest(written, places)
@@ -54,7 +93,9 @@ def check_rest(written: list[Path], places: Places) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "\ud83d"])
-async def test_two_sessions_of_one_name_do_not_write_at_once(places: Places, name: str) -> None:
+async def test_two_sessions_of_one_name_do_not_write_at_once(
+    places: Places, name: str
+) -> None:
     async with session(places, tools=[], hooks=[], session_id=name):
         with pytest.raises(ModuleLoadError, match="being written by this process"):
             async with session(places, tools=[], hooks=[], session_id=name):

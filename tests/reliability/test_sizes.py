@@ -132,7 +132,14 @@ def test_what_is_huge_leaves_the_process_small(
     seen = {line["row"]: line for line in map(json.loads, done.stdout.splitlines())}
     assert list(seen) == rows
     for row, line in seen.items():
-        note_figure(f"size, {row}, {anyio_backend_name}", f"grew by {line['grown'] / 1024:.1f} MB")
-        assert [part for part in TRUE_SIZES[row] if part not in line["told"]] == [], line["told"][-1000:]
-    assert {row: line["grown"] for row, line in seen.items() if line["grown"] > MOST} == {}
+        note_figure(
+            f"size, {row}, {anyio_backend_name}",
+            f"grew by {line['grown'] / 1024:.1f} MB",
+        )
+        assert [part for part in TRUE_SIZES[row] if part not in line["told"]] == [], (
+            line["told"][-1000:]
+        )
+    assert {
+        row: line["grown"] for row, line in seen.items() if line["grown"] > MOST
+    } == {}
     assert source.sent[f"/long/{SIZE}"] < SIZE / 2  # the limit, and what is under way

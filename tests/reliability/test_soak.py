@@ -29,7 +29,8 @@ from tests.reliability.figures import note_figure, note_seconds
 from tests.reliability.histories import objection
 from tests.reliability.soak import Life, refusing_disk
 
-TURNS: Final = int(os.environ.get("AMPLIFIER_SOAK_TURNS", "120")) // 2  # on each backend
+# on each backend
+TURNS: Final = int(os.environ.get("AMPLIFIER_SOAK_TURNS", "120")) // 2
 SEED: Final = int(os.environ.get("AMPLIFIER_SOAK_SEED", "20261121"))
 SHARE: Final = 0.01
 """How many of the turns have a fault, for each kind of fault."""
@@ -60,7 +61,9 @@ def resident() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-async def one_turn(life: Life, session: AmplifierSession, monkeypatch: pytest.MonkeyPatch) -> str:
+async def one_turn(
+    life: Life, session: AmplifierSession, monkeypatch: pytest.MonkeyPatch
+) -> str:
     """Run one turn, and say how it ended; whatever it may do, it ends in one of these ways."""
     life.prepare(SHARE)
     stop = life.stop
@@ -107,15 +110,24 @@ def tear(life: Life) -> None:
     """Leave behind the history what a process does that is killed while it writes."""
     (path,) = life.folder.rglob("context-messages.jsonl")
     with path.open("ab") as file:
-        file.write(life.dice.choice([b'{"seq": 1, "da', b"\0" * 40, b"\xf0\x9f", b"nonsense\n"]))
+        file.write(
+            life.dice.choice(
+                [b'{"seq": 1, "da', b"\0" * 40, b"\xf0\x9f", b"nonsense\n"]
+            )
+        )
 
 
-async def live(life: Life, turns: int, monkeypatch: pytest.MonkeyPatch, ends: Counter[str]) -> None:
+async def live(
+    life: Life, turns: int, monkeypatch: pytest.MonkeyPatch, ends: Counter[str]
+) -> None:
     """Run a session's turns, in sittings."""
     before: list[MessageDict] = []
     while life.number < turns:
         async with life.open(is_resumed=life.number > 0) as session:
-            assert list(await session.coordinator.context.get_messages())[: len(before)] == before
+            assert (
+                list(await session.coordinator.context.get_messages())[: len(before)]
+                == before
+            )
             for _ in range(min(SITTING, turns - life.number)):
                 began = perf_counter()
                 ends[await one_turn(life, session, monkeypatch)] += 1
@@ -127,7 +139,10 @@ async def live(life: Life, turns: int, monkeypatch: pytest.MonkeyPatch, ends: Co
 
 
 async def test_nothing_breaks_and_nothing_grows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, anyio_backend_name: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    anyio_backend_name: str,
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
     dice = random.Random(f"{SEED}-{anyio_backend_name}")
@@ -151,7 +166,11 @@ async def test_nothing_breaks_and_nothing_grows(
             gc.collect()
             samples.append((done, resident()))
             if not handles:
-                handles, tasks, threads = open_handles(), len(anyio.get_running_tasks()), threading.active_count()
+                handles, tasks, threads = (
+                    open_handles(),
+                    len(anyio.get_running_tasks()),
+                    threading.active_count(),
+                )
     if not was_configured:
         structlog.reset_defaults()
 
@@ -165,7 +184,8 @@ async def test_nothing_breaks_and_nothing_grows(
     assert ends["answered"] > TURNS / 2
     assert open_handles() <= handles
     assert len(anyio.get_running_tasks()) == tasks
-    assert threading.active_count() <= threads + Limits().parallel_tools  # idle ones are kept for the next calls
+    # idle ones are kept for the next calls
+    assert threading.active_count() <= threads + Limits().parallel_tools
     assert not abandoned()
     if TURNS >= LONG:
         assert grown < GROWTH
@@ -176,7 +196,9 @@ def slope(samples: list[tuple[int, float]]) -> float:
     middle = sum(x for x, _ in samples) / len(samples)
     height = sum(y for _, y in samples) / len(samples)
     spread = sum((x - middle) ** 2 for x, _ in samples)
-    return sum((x - middle) * (y - height) for x, y in samples) / spread if spread else 0.0
+    return (
+        sum((x - middle) * (y - height) for x, y in samples) / spread if spread else 0.0
+    )
 
 
 def open_handles() -> int:

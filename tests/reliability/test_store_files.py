@@ -42,7 +42,10 @@ if EVERYWHERE:
 def said(number: int) -> list[MessageDict]:
     return [
         {"role": "user", "content": f"Question {number} — žluť 🙂"},
-        {"role": "assistant", "content": [{"type": "text", "text": f"Answer {number}"}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "text", "text": f"Answer {number}"}],
+        },
     ]
 
 
@@ -76,8 +79,17 @@ def variants(data: bytes) -> Iterator[tuple[str, bytes]]:
             damaged[start + place] ^= bit
             yield f"bit {bit} of byte {place} of line {number}", bytes(damaged)
     for number in range(1, len(lines)):
-        for text in (b"{}", b"[]", b"123", b"null", b'{"role": "user", "content": "forged"}'):
-            yield f"{text!r} before line {number}", b"".join([*lines[:number], text, b"\n", *lines[number:]])
+        for text in (
+            b"{}",
+            b"[]",
+            b"123",
+            b"null",
+            b'{"role": "user", "content": "forged"}',
+        ):
+            yield (
+                f"{text!r} before line {number}",
+                b"".join([*lines[:number], text, b"\n", *lines[number:]]),
+            )
 
 
 class Original:
@@ -86,7 +98,9 @@ class Original:
     def __init__(self, data: bytes, messages: Sequence[MessageDict]) -> None:
         self.data = data
         self.messages = messages
-        self.numbers = {json.dumps(message): number for number, message in enumerate(messages)}
+        self.numbers = {
+            json.dumps(message): number for number, message in enumerate(messages)
+        }
         said = [line for line in data.split(b"\n") if b'"kind":"message"' in line]
         self.lines = {line: number for number, line in enumerate(said)}
 
@@ -94,7 +108,11 @@ class Original:
         """Tell whether every message is there whose line is, in order, and nothing that was not said."""
         numbers = [self.numbers.get(json.dumps(message), -1) for message in found]
         must = {self.lines[line] for line in damaged.split(b"\n") if line in self.lines}
-        return numbers == sorted(set(numbers)) and must.issubset(numbers) and -1 not in numbers
+        return (
+            numbers == sorted(set(numbers))
+            and must.issubset(numbers)
+            and -1 not in numbers
+        )
 
 
 @pytest.fixture
@@ -106,7 +124,9 @@ def original(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Original:
     return Original(path.read_bytes(), whole)
 
 
-def test_damage_costs_the_messages_that_it_hits(original: Original, tmp_path: Path) -> None:
+def test_damage_costs_the_messages_that_it_hits(
+    original: Original, tmp_path: Path
+) -> None:
     folder = SessionStore(tmp_path).folder("torn")
     every = list(variants(original.data))
     assert len(every) >= 3000
@@ -114,10 +134,15 @@ def test_damage_costs_the_messages_that_it_hits(original: Original, tmp_path: Pa
     for name, data in looked_at:
         (folder / "transcript.jsonl").write_bytes(data)
         assert original.is_kept(read_history(folder).messages, data), name
-    note_figure("damaged transcripts", f"{len(looked_at)} variants, 0 that cannot be read, 0 whole messages lost")
+    note_figure(
+        "damaged transcripts",
+        f"{len(looked_at)} variants, 0 that cannot be read, 0 whole messages lost",
+    )
 
 
-def test_a_session_goes_on_behind_the_damage(original: Original, tmp_path: Path) -> None:
+def test_a_session_goes_on_behind_the_damage(
+    original: Original, tmp_path: Path
+) -> None:
     async def go_on() -> int:
         store = SessionStore(tmp_path)
         path = store.folder("torn") / "transcript.jsonl"
@@ -132,14 +157,19 @@ def test_a_session_goes_on_behind_the_damage(original: Original, tmp_path: Path)
             assert read_history(path.parent).messages == [*before, MORE], name
         return len(every)
 
-    note_figure("damaged transcripts that go on", f"{anyio.run(go_on)} variants, the next message whole in each")
+    note_figure(
+        "damaged transcripts that go on",
+        f"{anyio.run(go_on)} variants, the next message whole in each",
+    )
 
 
 def test_a_damaged_record_is_an_error_that_names_it(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
 
     async def make() -> bytes:
-        async with store.open(SessionRecord(session_id="torn", name="x", tags=("a", "b"))) as kept:
+        async with store.open(
+            SessionRecord(session_id="torn", name="x", tags=("a", "b"))
+        ) as kept:
             return (kept.folder / "metadata.json").read_bytes()
 
     data = anyio.run(make)
@@ -186,7 +216,14 @@ def test_several_writers_take_turns(tmp_path: Path) -> None:
         children = [
             stack.enter_context(
                 subprocess.Popen(
-                    [sys.executable, "-c", WRITER, str(tmp_path), str(writer), str(count)],
+                    [
+                        sys.executable,
+                        "-c",
+                        WRITER,
+                        str(tmp_path),
+                        str(writer),
+                        str(count),
+                    ],
                     env={**os.environ, "PYTHONPATH": path},
                     stdout=subprocess.PIPE,
                 )
@@ -198,9 +235,14 @@ def test_several_writers_take_turns(tmp_path: Path) -> None:
     history = read_history(store.folder("shared"))
     texts = [str(message["content"]).split("-x")[0] for message in history.messages]
     assert history.damage == ()
-    assert sorted(texts) == sorted(f"{writer}-{number}" for writer in range(writers) for number in range(count))
+    assert sorted(texts) == sorted(
+        f"{writer}-{number}" for writer in range(writers) for number in range(count)
+    )
     assert store.find("shared").record.turn_count == writers * count
-    note_figure("writers of one session", f"{writers} processes, {writers * count} turns, each once")
+    note_figure(
+        "writers of one session",
+        f"{writers} processes, {writers * count} turns, each once",
+    )
 
 
 HOLDER: Final = """
@@ -221,13 +263,17 @@ anyio.run(main, sys.argv[1])
 
 @pytest.mark.process
 @on("asyncio")
-async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(tmp_path: Path) -> None:
+async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(
+    tmp_path: Path,
+) -> None:
     from amplifier_kit.files.locks import LockedError
 
     store = SessionStore(tmp_path)
     path = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(tmp_path)], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE
+        [sys.executable, "-c", HOLDER, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.PIPE,
     ) as holder:
         assert holder.stdout is not None
         try:
@@ -246,4 +292,7 @@ async def test_a_second_writer_is_refused_and_a_dead_one_makes_way(tmp_path: Pat
         assert kept.record.session_id == "held"
     assert refused < 2
     assert taken < 2
-    note_figure("a session that is held", f"refused after {refused * 1000:.0f} ms, taken over in {taken * 1000:.0f} ms")
+    note_figure(
+        "a session that is held",
+        f"refused after {refused * 1000:.0f} ms, taken over in {taken * 1000:.0f} ms",
+    )

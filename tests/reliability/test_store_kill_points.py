@@ -20,8 +20,22 @@ from amplifier.app.store.repair import diagnose
 from amplifier_sdk.messages import MessageDict
 from tests.reliability.figures import note_seconds
 from tests.reliability.histories import objection
-from tests.reliability.store_turn import composition, install, record, store_of, take_turn
-from tests.reliability.traced import MARKS, Point, TracedTurn, each, effects_of, may_trace, on
+from tests.reliability.store_turn import (
+    composition,
+    install,
+    record,
+    store_of,
+    take_turn,
+)
+from tests.reliability.traced import (
+    MARKS,
+    Point,
+    TracedTurn,
+    each,
+    effects_of,
+    may_trace,
+    on,
+)
 
 LOOPS: Final = ("basic", "streaming", "events")
 WRITES: Final = "write,pwrite64,fsync,fdatasync,ftruncate,rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat"
@@ -31,7 +45,11 @@ JOURNAL: Final = f"{KEPT}/journal.jsonl"
 TRANSCRIPT: Final = f"{KEPT}/transcript.jsonl"
 WATCHED: Final = (
     *("state/sessions", KEPT, f"{KEPT}/metadata.json", f"{KEPT}/config.md", "effects"),
-    *(f"{log}{suffix}" for log in (JOURNAL, TRANSCRIPT) for suffix in ("", ".lock", ".new")),
+    *(
+        f"{log}{suffix}"
+        for log in (JOURNAL, TRANSCRIPT)
+        for suffix in ("", ".lock", ".new")
+    ),
 )
 """The files at which strace looks; new files of the record are named by chance, and seen by their folder."""
 
@@ -59,7 +77,11 @@ REFUSED: Final = (("ENOSPC", "written", Point("write", 9, JOURNAL)),)
 
 def acknowledged(folder: Path) -> list[dict[str, object]]:
     path = folder / "acknowledged"
-    return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def promised(folder: Path) -> Iterator[MessageDict]:
@@ -70,8 +92,15 @@ def promised(folder: Path) -> Iterator[MessageDict]:
                 yield {"role": "user", "content": prompt}
             case {"MessageWritten": {"message": dict() as message}}:
                 yield message
-            case {"CallFinished": {"call_id": str() as call, "output": str() as output}}:
-                yield {"role": "tool", "tool_call_id": call, "name": "act", "content": output}
+            case {
+                "CallFinished": {"call_id": str() as call, "output": str() as output}
+            }:
+                yield {
+                    "role": "tool",
+                    "tool_call_id": call,
+                    "name": "act",
+                    "content": output,
+                }
             case _:  # the start and the end of something
                 pass
 
@@ -86,10 +115,13 @@ def check(folder: Path) -> None:
         assert message in told
     assert objection(told) is None
     assert len(set(done)) == len(done)
-    for name in done:  # what was done is told as done, or as something whose end nobody knows
+    # what was done is told as done, or as something whose end nobody knows
+    for name in done:
         call = {"one": "c1", "two": "c2", "three": "c3"}[name]
         (result,) = [message for message in told if message.get("tool_call_id") == call]
-        is_in_doubt = "is not known" in str(result["content"]) and result.get("metadata") == {"synthesized": True}
+        is_in_doubt = "is not known" in str(result["content"]) and result.get(
+            "metadata"
+        ) == {"synthesized": True}
         assert is_in_doubt or result["content"] == f"did {name}"
 
 
@@ -108,7 +140,10 @@ async def check_and_go_on(folder: Path, loop: str) -> None:
     assert await take_turn(made, "Continue.") == "I go on."
     after = read_history(store.folder("kept")).messages
     assert after[: len(before)] == before
-    assert [message["role"] for message in after[len(before) :]] == ["user", "assistant"]
+    assert [message["role"] for message in after[len(before) :]] == [
+        "user",
+        "assistant",
+    ]
     assert objection(after) is None
     assert effects_of(folder) == done
     assert diagnose(store, "kept").is_sound
@@ -126,11 +161,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @on("asyncio")
-@pytest.mark.parametrize(("loop", "durability", "point"), each(KILLED, lambda: TURN.everywhere(LOOPS)))
+@pytest.mark.parametrize(
+    ("loop", "durability", "point"), each(KILLED, lambda: TURN.everywhere(LOOPS))
+)
 async def test_a_kill_loses_nothing_that_was_promised(
     folder: Path, anyio_backend: str, loop: str, durability: str, point: Point
 ) -> None:
-    await TURN.kill(folder, point, backend=anyio_backend, durability=durability, loop=loop)
+    await TURN.kill(
+        folder, point, backend=anyio_backend, durability=durability, loop=loop
+    )
 
     await check_and_go_on(folder, loop)
 
@@ -140,7 +179,9 @@ async def test_a_kill_loses_nothing_that_was_promised(
 async def test_a_refused_call_is_told_and_the_session_goes_on_later(
     folder: Path, anyio_backend: str, error: str, durability: str, point: Point
 ) -> None:
-    await TURN.refuse(folder, point, error, backend=anyio_backend, durability=durability)
+    await TURN.refuse(
+        folder, point, error, backend=anyio_backend, durability=durability
+    )
 
     await check_and_go_on(folder, "basic")
 
@@ -149,14 +190,28 @@ async def test_a_refused_call_is_told_and_the_session_goes_on_later(
 
 
 @on("asyncio")
-async def test_a_record_is_on_the_disk_before_what_depends_on_it(folder: Path, anyio_backend: str) -> None:
+async def test_a_record_is_on_the_disk_before_what_depends_on_it(
+    folder: Path, anyio_backend: str
+) -> None:
     log = folder / "trace"
     done = await anyio.to_thread.run_sync(
-        lambda: TURN.trace(folder, WATCHED, "-y", "-o", str(log), backend=anyio_backend, durability="sync")
+        lambda: TURN.trace(
+            folder,
+            WATCHED,
+            "-y",
+            "-o",
+            str(log),
+            backend=anyio_backend,
+            durability="sync",
+        )
     )
     assert done.stdout == "Done.\n", done.stderr
     lines = log.read_text("utf-8").splitlines()
-    effect = [number for number, line in enumerate(lines) if "/effects>" in line and " write(" in line]
+    effect = [
+        number
+        for number, line in enumerate(lines)
+        if "/effects>" in line and " write(" in line
+    ]
     assert len(effect) == 3
     dirty = False
     for line in lines:
@@ -167,5 +222,9 @@ async def test_a_record_is_on_the_disk_before_what_depends_on_it(folder: Path, a
         elif "/effects>" in line and " write(" in line:
             assert not dirty, "an effect came before its mark was on the disk"
     assert not dirty
-    folder_synced = next(number for number, line in enumerate(lines) if " fsync(" in line and line.count("kept>") == 1)
+    folder_synced = next(
+        number
+        for number, line in enumerate(lines)
+        if " fsync(" in line and line.count("kept>") == 1
+    )
     assert folder_synced < effect[0]

@@ -54,11 +54,17 @@ def is_plain(text: str) -> bool:
 @pytest.fixture(params=range(12 if FULL else 1))
 def texts(anyio_backend_name: str, request: pytest.FixtureRequest) -> list[str]:
     """A part of them for each session, or a half of the sample for each backend."""
-    return list(STRINGS[request.param :: 12] if FULL else SAMPLE[anyio_backend_name == "trio" :: 2])
+    return list(
+        STRINGS[request.param :: 12]
+        if FULL
+        else SAMPLE[anyio_backend_name == "trio" :: 2]
+    )
 
 
 @pytest.mark.process
-async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: list[str]) -> None:
+async def test_a_turn_carries_every_text(
+    places: Places, web_site: Site, texts: list[str]
+) -> None:
     heard: list[str] = []
 
     @tool
@@ -67,7 +73,11 @@ async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: 
         heard.append(text)
         return text
 
-    steps = [step for number, text in enumerate(texts) for step in turn(number, text, web_site)]
+    steps = [
+        step
+        for number, text in enumerate(texts)
+        for step in turn(number, text, web_site)
+    ]
     recorder = EventRecorder()
     made = session(
         places,
@@ -77,9 +87,20 @@ async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: 
         extra_tools=[echo],
         extra_hooks=[recorder],
         configs={
-            "tool-web": {"allowed_addresses": [f"127.0.0.1:{web_site.port}"], "max_limit": 2_000_000},
-            "tool-bash": {"sandbox": "none", "unlisted": "allow", "max_output_bytes": 3_000_000},
-            "tool-mcp": {"servers": {"stub": {"command": sys.executable, "args": [str(STUB), "1"]}}},
+            "tool-web": {
+                "allowed_addresses": [f"127.0.0.1:{web_site.port}"],
+                "max_limit": 2_000_000,
+            },
+            "tool-bash": {
+                "sandbox": "none",
+                "unlisted": "allow",
+                "max_output_bytes": 3_000_000,
+            },
+            "tool-mcp": {
+                "servers": {
+                    "stub": {"command": sys.executable, "args": [str(STUB), "1"]}
+                }
+            },
         },
     )
     async with made:
@@ -88,7 +109,9 @@ async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: 
 
     assert said == texts
     assert heard == [text for text in texts if is_text(text)]
-    assert [message["content"] for message in history if message["role"] == "user"] == texts
+    assert [
+        message["content"] for message in history if message["role"] == "user"
+    ] == texts
     assert [result.output for result in results(recorder, "echo")] == heard
     check_files(places, texts, recorder)
     check_log(places)
@@ -97,7 +120,11 @@ async def test_a_turn_carries_every_text(places: Places, web_site: Site, texts: 
 
 def results(recorder: EventRecorder, name: str) -> list[ToolResult]:
     """Return what the calls of one tool gave."""
-    found = [data["result"] for event, data in recorder.events if event == "tool:post" and data["tool_name"] == name]
+    found = [
+        data["result"]
+        for event, data in recorder.events
+        if event == "tool:post" and data["tool_name"] == name
+    ]
     return [result for result in found if isinstance(result, ToolResult)]
 
 
@@ -108,10 +135,20 @@ def check_files(places: Places, texts: list[str], recorder: EventRecorder) -> No
         assert kept.exists() == is_file(text)
         assert not is_file(text) or kept.read_bytes() == text.encode()
     through = [text for text in texts[::STEP] if is_file(text)]
-    assert [output_of(result)["stdout"] for result in results(recorder, "bash") if result.success] == through
-    told = [str(output_of(result)["content"]) for result in results(recorder, "mcp__stub__echo") if result.success]
+    assert [
+        output_of(result)["stdout"]
+        for result in results(recorder, "bash")
+        if result.success
+    ] == through
+    told = [
+        str(output_of(result)["content"])
+        for result in results(recorder, "mcp__stub__echo")
+        if result.success
+    ]
     for text, said in zip(filter(is_text, texts[::STEP]), told, strict=True):
-        assert said.count("<untrusted-content") == said.count("</untrusted-content") == 1
+        assert (
+            said.count("<untrusted-content") == said.count("</untrusted-content") == 1
+        )
         assert text in said or not is_plain(text)
     pages = results(recorder, "web_fetch")
     assert len(pages) == len(texts[::STEP])
@@ -137,7 +174,10 @@ def turn(number: int, text: str, site: Site) -> list[Step]:
         call("echo", {"text": text}, id=f"a{number}"),
         call("write_file", {"file_path": file, "content": text}, id=f"b{number}"),
     ]
-    second = [call("read_file", {"file_path": file}, id=f"c{number}"), call(text, {}, id=f"f{number}")]
+    second = [
+        call("read_file", {"file_path": file}, id=f"c{number}"),
+        call(text, {}, id=f"f{number}"),
+    ]
     if number % STEP == 0:
         second += [
             call("web_fetch", {"url": site.url(f"/{file}")}, id=f"d{number}"),
@@ -165,7 +205,10 @@ async def resumed(places: Places) -> list[MessageDict]:
 def test_a_terminal_and_a_folder_get_nothing_to_obey() -> None:
     for text in STRINGS:
         folder = folder_name(text)
-        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", visible(text))
+        assert not re.search(
+            "[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]",
+            visible(text),
+        )
         assert Path(folder).name == folder not in ("", ".", "..")
         assert len(folder.encode()) < 200
 
@@ -175,5 +218,9 @@ def test_a_mark_round_any_text_is_closed_once_by_its_own_end() -> None:
         first, *_, last = mark_untrusted(text, text[:200]).split("\n")
         number = first.split('"')[1]
         marked = mark_untrusted(text, text[:200])
-        assert marked.count("<untrusted-content") == marked.count("</untrusted-content") == 1
+        assert (
+            marked.count("<untrusted-content")
+            == marked.count("</untrusted-content")
+            == 1
+        )
         assert last == f'</untrusted-content id="{number}">'

@@ -27,10 +27,18 @@ from amplifier_module_loop_events import EventsLoop
 from amplifier_module_loop_streaming import StreamingLoop
 from amplifier_sdk import Loop, MessageDict, tool
 
-LOOPS: Final[Mapping[str, type[Loop]]] = {"basic": BasicLoop, "streaming": StreamingLoop, "events": EventsLoop}
+LOOPS: Final[Mapping[str, type[Loop]]] = {
+    "basic": BasicLoop,
+    "streaming": StreamingLoop,
+    "events": EventsLoop,
+}
 STEPS: Final = (
     answer("I look.", call("act", {"name": "one"}, id="c1")),
-    answer("And both.", call("act", {"name": "two"}, id="c2"), call("act", {"name": "three"}, id="c3")),
+    answer(
+        "And both.",
+        call("act", {"name": "two"}, id="c2"),
+        call("act", {"name": "three"}, id="c3"),
+    ),
     "Done.",
 )
 
@@ -51,7 +59,10 @@ def use_one_thread() -> None:
         *arguments: object,
         **options: object,
     ) -> object:
-        return await run_sync(partial(function, *arguments), **(options | {"limiter": limiter}))  # type: ignore[arg-type]
+        return await run_sync(
+            partial(function, *arguments),
+            **(options | {"limiter": limiter}),  # type: ignore[arg-type]
+        )
 
     to_thread.run_sync = run  # type: ignore[assignment]  # each log has a limiter of its own
 
@@ -67,7 +78,12 @@ class Acknowledging(PersistentContext):
 
 
 def session(
-    folder: Path, provider: ScriptedProvider, durability: str, loop: str, *, is_resumed: bool = False
+    folder: Path,
+    provider: ScriptedProvider,
+    durability: str,
+    loop: str,
+    *,
+    is_resumed: bool = False,
 ) -> AmplifierSession:
     """Make the session; the second one of a folder goes on where the first one stopped."""
 
@@ -85,8 +101,15 @@ def session(
         "providers": ["provider"],
         "tools": ["act"],
     }
-    modules = {"loop": LOOPS[loop], "memory": mount, "provider": mounting(provider), "act": act}
-    made = AmplifierSession(plan, ModuleLoader(modules=modules), "kept", is_resumed=is_resumed)
+    modules = {
+        "loop": LOOPS[loop],
+        "memory": mount,
+        "provider": mounting(provider),
+        "act": act,
+    }
+    made = AmplifierSession(
+        plan, ModuleLoader(modules=modules), "kept", is_resumed=is_resumed
+    )
     made.coordinator.register_capability("session.dir", str(folder))
     return made
 
@@ -100,4 +123,11 @@ async def main(folder: Path, durability: str, loop: str, prompt: str) -> None:
 
 
 if __name__ == "__main__":
-    anyio.run(main, Path(sys.argv[1]), sys.argv[3], sys.argv[4], sys.argv[5], backend=sys.argv[2])
+    anyio.run(
+        main,
+        Path(sys.argv[1]),
+        sys.argv[3],
+        sys.argv[4],
+        sys.argv[5],
+        backend=sys.argv[2],
+    )

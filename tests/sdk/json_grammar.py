@@ -14,9 +14,46 @@ __all__ = ["INVALID", "VALID"]
 
 _SPACES: Final = ("", " ", "\t", "\n", "\r", " \t\r\n ")
 _NUMBERS: Final = (
-    *("0", "-0", "1", "-1", "12", "-12", "120", "9007199254740993", "-9223372036854775809", "1" + "0" * 60),
-    *("0.0", "-0.0", "0.5", "1.5", "-1.25", "10.01", "0.1000", "3.14159265358979", "1e0", "1E0", "1e5", "1E5", "1e+5"),
-    *("1E+5", "1e-5", "1E-5", "0e1", "0e+1", "0.5e1", "-0.5E-1", "123e45", "123.456e78", "1e-10000", "5e-324"),
+    *(
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "12",
+        "-12",
+        "120",
+        "9007199254740993",
+        "-9223372036854775809",
+        "1" + "0" * 60,
+    ),
+    *(
+        "0.0",
+        "-0.0",
+        "0.5",
+        "1.5",
+        "-1.25",
+        "10.01",
+        "0.1000",
+        "3.14159265358979",
+        "1e0",
+        "1E0",
+        "1e5",
+        "1E5",
+        "1e+5",
+    ),
+    *(
+        "1E+5",
+        "1e-5",
+        "1E-5",
+        "0e1",
+        "0e+1",
+        "0.5e1",
+        "-0.5E-1",
+        "123e45",
+        "123.456e78",
+        "1e-10000",
+        "5e-324",
+    ),
 )
 _ESCAPES: Final = {
     r"\"": '"',
@@ -74,14 +111,29 @@ def _nested(depth: int) -> JSONValue:
 
 
 VALID: Final[list[tuple[str, JSONValue]]] = [
-    *((literal, value) for literal, value in (("null", None), ("true", True), ("false", False))),
-    *((text, float(text) if set(text) & set(".eE") else int(text)) for text in _NUMBERS),
+    *(
+        (literal, value)
+        for literal, value in (("null", None), ("true", True), ("false", False))
+    ),
+    *(
+        (text, float(text) if set(text) & set(".eE") else int(text))
+        for text in _NUMBERS
+    ),
     *((f'"{escape}"', meaning) for escape, meaning in _ESCAPES.items()),
     *((f'"x{escape}y"', f"x{meaning}y") for escape, meaning in _ESCAPES.items()),
     *((f'"{character}"', character) for character in _CHARACTERS),
-    *((text, value if value is not None else _nested(100)) for text, value in _STRUCTURES),
-    *((f"{space}[{space}1{space},{space}2{space}]{space}", [1, 2]) for space in _SPACES),
-    *((f'{{{space}"b"{space}:{space}1{space},"c":2{space}}}', {"b": 1, "c": 2}) for space in _SPACES),
+    *(
+        (text, value if value is not None else _nested(100))
+        for text, value in _STRUCTURES
+    ),
+    *(
+        (f"{space}[{space}1{space},{space}2{space}]{space}", [1, 2])
+        for space in _SPACES
+    ),
+    *(
+        (f'{{{space}"b"{space}:{space}1{space},"c":2{space}}}', {"b": 1, "c": 2})
+        for space in _SPACES
+    ),
 ]
 
 _BAD_NUMBERS: Final = (
@@ -166,8 +218,34 @@ _BAD_STRINGS: Final = (
         r'"x\uDFFF"',
         '"\ud800"',
     ),
-    *('"', '"x', 'x"', '"x""y"', '"x" "y"', '"\\"', '"\\', '"x"y', '"x"1', '""x""', '"""', "'", "'x", '"x\\', '"\\u00'),
-    *(r'"\é"', r'"\😀"', r'"\q"', r'"\\\x"', '"a"b"', '"a "quoted" b"', "`x`", "“x”", "«x»"),
+    *(
+        '"',
+        '"x',
+        'x"',
+        '"x""y"',
+        '"x" "y"',
+        '"\\"',
+        '"\\',
+        '"x"y',
+        '"x"1',
+        '""x""',
+        '"""',
+        "'",
+        "'x",
+        '"x\\',
+        '"\\u00',
+    ),
+    *(
+        r'"\é"',
+        r'"\😀"',
+        r'"\q"',
+        r'"\\\x"',
+        '"a"b"',
+        '"a "quoted" b"',
+        "`x`",
+        "“x”",
+        "«x»",
+    ),
 )
 _BAD_WORDS: Final = (
     *(
@@ -205,9 +283,48 @@ _BAD_WORDS: Final = (
     ),
 )
 _BAD_STRUCTURES: Final = (
-    *("[", "]", "{", "}", "[1", "1]", "[1}", "{1]", "[[1]", "[1]]", "[1,,2]", "[,1]", "[,]", "[,,]", "[1 2]", "[1;2]"),
-    *("[1:2]", "[1,2", "[1,", "[1,[2]", "{1}", '{"b"}', '{"b":}', '{"b":1', '{"b":1,,"c":2}', '{,"b":1}', '{"b" 1}'),
-    *('{"b":1 "c":2}', '{"b"::1}', '{"b"=1}', '{"b":1;"c":2}', '{"b":1:2}', "{:1}", "{1:2}", "{null:1}", "{true:1}"),
+    *(
+        "[",
+        "]",
+        "{",
+        "}",
+        "[1",
+        "1]",
+        "[1}",
+        "{1]",
+        "[[1]",
+        "[1]]",
+        "[1,,2]",
+        "[,1]",
+        "[,]",
+        "[,,]",
+        "[1 2]",
+        "[1;2]",
+    ),
+    *(
+        "[1:2]",
+        "[1,2",
+        "[1,",
+        "[1,[2]",
+        "{1}",
+        '{"b"}',
+        '{"b":}',
+        '{"b":1',
+        '{"b":1,,"c":2}',
+        '{,"b":1}',
+        '{"b" 1}',
+    ),
+    *(
+        '{"b":1 "c":2}',
+        '{"b"::1}',
+        '{"b"=1}',
+        '{"b":1;"c":2}',
+        '{"b":1:2}',
+        "{:1}",
+        "{1:2}",
+        "{null:1}",
+        "{true:1}",
+    ),
     *(
         '{"b":1,"b":2}',
         '{"b":{"c":1,"c":1}}',
@@ -220,7 +337,21 @@ _BAD_STRUCTURES: Final = (
         '{"b":{]',
         "()",
     ),
-    *("(1)", "<1>", "[1]x", "{}x", "[]1", '[]"x"', "[] []", "{} {}", "1 []", "[1,2]3", "[\x0b]", "[\x0c]", "[\xa0]"),
+    *(
+        "(1)",
+        "<1>",
+        "[1]x",
+        "{}x",
+        "[]1",
+        '[]"x"',
+        "[] []",
+        "{} {}",
+        "1 []",
+        "[1,2]3",
+        "[\x0b]",
+        "[\x0c]",
+        "[\xa0]",
+    ),
     *(
         "[\u2003]",
         "[\u200b1]",
@@ -233,7 +364,22 @@ _BAD_STRUCTURES: Final = (
         "[1 /* c */]",
         "1 // c",
     ),
-    *("", " ", ",", ":", ";", "=", ",1", "1,,", ":1", "1:", "[" * 200 + "]" * 200, '{"b":' * 200 + "1" + "}" * 200),
+    *(
+        "",
+        " ",
+        ",",
+        ":",
+        ";",
+        "=",
+        ",1",
+        "1,,",
+        ":1",
+        "1:",
+        "[" * 200 + "]" * 200,
+        '{"b":' * 200 + "1" + "}" * 200,
+    ),
 )
 
-INVALID: Final[list[str]] = list(chain(_BAD_NUMBERS, _BAD_STRINGS, _BAD_WORDS, _BAD_STRUCTURES))
+INVALID: Final[list[str]] = list(
+    chain(_BAD_NUMBERS, _BAD_STRINGS, _BAD_WORDS, _BAD_STRUCTURES)
+)

@@ -135,7 +135,10 @@ REFUSED: Final[list[tuple[str, str]]] = [
     ("[" * 100_000, "they nest more than 128 deep"),
     ('{"a":' * 129 + "1" + "}" * 129, "they nest more than 128 deep"),
     ('{"a":' + "9" * 5000 + "}", "they hold an integer with too many digits"),
-    ('{"a":"' + "x" * 10_000_000 + '"}', "they are 10,000,008 long, and at most 10,000,000 are read"),
+    (
+        '{"a":"' + "x" * 10_000_000 + '"}',
+        "they are 10,000,008 long, and at most 10,000,000 are read",
+    ),
     ('{"a":"' + "x" * 64_000, "was cut off"),
     ('{"a":[' + "1," * 32_000, "was cut off"),
     ("{'a':" + " " * 64_000 + "1}", "expecting property name"),

@@ -21,7 +21,9 @@ class Child(Base):
 
 
 def test_text_and_types_become_types() -> None:
-    resolved = resolve({"a": "int", "b": "list[str] | None", "c": bool, "d": "Base"}, globals())
+    resolved = resolve(
+        {"a": "int", "b": "list[str] | None", "c": bool, "d": "Base"}, globals()
+    )
 
     assert resolved == {"a": int, "b": list[str] | None, "c": bool, "d": Base}
 
@@ -37,8 +39,14 @@ def test_text_and_types_become_types() -> None:
         ("jsontypes.JSONObject", dict[str, object]),
     ],
 )
-def test_the_json_aliases_mean_any_json_value(annotation: object, meaning: object) -> None:
-    names: dict[str, object] = {"jsontypes": jsontypes, "JSONValue": JSONValue, "JSONObject": JSONObject}
+def test_the_json_aliases_mean_any_json_value(
+    annotation: object, meaning: object
+) -> None:
+    names: dict[str, object] = {
+        "jsontypes": jsontypes,
+        "JSONValue": JSONValue,
+        "JSONObject": JSONObject,
+    }
 
     assert resolve({"x": annotation}, names) == {"x": meaning}
 
@@ -53,11 +61,18 @@ def test_an_unknown_name_is_an_error() -> None:
 
 
 def test_a_class_and_its_bases_are_resolved_for_the_wanted_names_only() -> None:
-    assert resolve_class(Child, ["own", "second"]) == {"own": Mapping[str, Base], "second": list[Child]}
+    assert resolve_class(Child, ["own", "second"]) == {
+        "own": Mapping[str, Base],
+        "second": list[Child],
+    }
 
 
 def test_a_class_of_a_module_that_is_gone_can_still_name_itself() -> None:
-    lost = type("Lost", (), {"__annotations__": {"next": "Lost | None"}, "__module__": "nowhere_at_all"})
+    lost = type(
+        "Lost",
+        (),
+        {"__annotations__": {"next": "Lost | None"}, "__module__": "nowhere_at_all"},
+    )
 
     resolved = resolve_class(lost, ["next"])
 

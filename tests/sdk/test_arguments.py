@@ -22,8 +22,14 @@ from tests.timing import takes_at_most
 
 TEXT: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 JSON: Final = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(TEXT, inner, max_size=4)
+    ),
     max_leaves=12,
 )
 OBJECTS: Final = st.dictionaries(TEXT, JSON, max_size=5)
@@ -33,18 +39,26 @@ def shown(text: str) -> str:
     return ascii(text[:30])
 
 
-@pytest.mark.parametrize(("text", "values"), VALID, ids=lambda v: shown(v) if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("text", "values"), VALID, ids=lambda v: shown(v) if isinstance(v, str) else ""
+)
 def test_json_objects_are_read_as_they_are(text: str, values: JSONObject) -> None:
     assert read_arguments(text) == Arguments(values=values)
     assert read_arguments(text.encode()) == Arguments(values=values)
 
 
-@pytest.mark.parametrize(("text", "values"), REPAIRED, ids=lambda v: shown(v) if isinstance(v, str) else "")
-def test_text_with_one_reading_is_repaired_and_says_so(text: str, values: JSONObject) -> None:
+@pytest.mark.parametrize(
+    ("text", "values"), REPAIRED, ids=lambda v: shown(v) if isinstance(v, str) else ""
+)
+def test_text_with_one_reading_is_repaired_and_says_so(
+    text: str, values: JSONObject
+) -> None:
     assert read_arguments(text) == Arguments(values=values, repaired=True)
 
 
-@pytest.mark.parametrize(("text", "detail"), REFUSED, ids=lambda v: shown(v) if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("text", "detail"), REFUSED, ids=lambda v: shown(v) if isinstance(v, str) else ""
+)
 def test_text_without_one_reading_is_explained(text: str, detail: str) -> None:
     read = read_arguments(text)
 
@@ -70,9 +84,13 @@ def test_bytes_that_are_not_utf8_are_explained() -> None:
 
 def test_an_object_is_copied_as_plain_json() -> None:
     inner = {"b": (1, 2.5, None, True), "c": TOOL_PRE}
-    read = read_arguments(MappingProxyType({"a": MappingProxyType(inner), "n": _Number.ONE}))
+    read = read_arguments(
+        MappingProxyType({"a": MappingProxyType(inner), "n": _Number.ONE})
+    )
 
-    assert read == Arguments(values={"a": {"b": [1, 2.5, None, True], "c": "tool:pre"}, "n": 1})
+    assert read == Arguments(
+        values={"a": {"b": [1, 2.5, None, True], "c": "tool:pre"}, "n": 1}
+    )
     assert type(read.values["n"]) is int
     assert type(read.values["a"]["c"]) is str  # type: ignore[index, call-overload]  # an object, as just compared
 
@@ -87,10 +105,15 @@ class _Number(enum.IntEnum):
         ({"a": [float("nan")]}, "a[0] is nan, and JSON's numbers are finite"),
         ({"a": {1: 2}}, "a has the key 1, and JSON's keys are strings"),
         ({"a": b"x"}, "a is a Python bytes (b'x'), which JSON cannot hold"),
-        ({"a": "\ud800"}, "a holds half of a surrogate pair, \\ud800; write the character whole"),
+        (
+            {"a": "\ud800"},
+            "a holds half of a surrogate pair, \\ud800; write the character whole",
+        ),
     ],
 )
-def test_an_object_that_is_not_json_is_explained(value: Mapping[str, JSONValue], detail: str) -> None:
+def test_an_object_that_is_not_json_is_explained(
+    value: Mapping[str, JSONValue], detail: str
+) -> None:
     assert read_arguments(value) == Arguments(
         problem=f"The arguments could not be read: {detail}. Send one JSON object."
     )
@@ -111,23 +134,34 @@ def test_nesting_up_to_the_limit_is_read() -> None:
 
 
 def test_breadth_has_no_limit() -> None:
-    wide: JSONObject = {"rows": [{"cells": [[], {}, i]} for i in range(200)], "text": "[{" * 200}
+    wide: JSONObject = {
+        "rows": [{"cells": [[], {}, i]} for i in range(200)],
+        "text": "[{" * 200,
+    }
 
     assert read_arguments(json.dumps(wide)) == Arguments(values=wide)
-    assert read_arguments(json.dumps(json.dumps(wide))) == Arguments(values=wide, repaired=True)
-    assert "expected an object, got a string" in str(read_arguments(json.dumps("[" * 200)).problem)
+    assert read_arguments(json.dumps(json.dumps(wide))) == Arguments(
+        values=wide, repaired=True
+    )
+    assert "expected an object, got a string" in str(
+        read_arguments(json.dumps("[" * 200)).problem
+    )
 
 
 @given(OBJECTS)
 def test_every_json_object_reads_as_itself(value: JSONObject) -> None:
     assert read_arguments(json.dumps(value)) == Arguments(values=value)
-    assert read_arguments(json.dumps(value, ensure_ascii=False)) == Arguments(values=value)
+    assert read_arguments(json.dumps(value, ensure_ascii=False)) == Arguments(
+        values=value
+    )
     assert read_arguments(value) == Arguments(values=value)
 
 
 @given(OBJECTS)
 def test_an_object_encoded_twice_reads_as_itself(value: JSONObject) -> None:
-    assert read_arguments(json.dumps(json.dumps(value))) == Arguments(values=value, repaired=True)
+    assert read_arguments(json.dumps(json.dumps(value))) == Arguments(
+        values=value, repaired=True
+    )
 
 
 @given(OBJECTS)
@@ -154,21 +188,30 @@ PYTHON_TEXT: Final = st.text(st.sampled_from("ab'\"\\ {}[],:\né"), max_size=8)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | PYTHON_TEXT,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(PYTHON_TEXT, inner, max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(PYTHON_TEXT, inner, max_size=3)
+        ),
         max_leaves=8,
     ).filter(lambda value: isinstance(value, dict))
 )
 @example({"a": "it's"})
 @example({"'": '"'})
 @example({"a": "True, None"})
-def test_an_object_in_pythons_spelling_reads_as_itself_or_not_at_all(value: JSONObject) -> None:
+def test_an_object_in_pythons_spelling_reads_as_itself_or_not_at_all(
+    value: JSONObject,
+) -> None:
     read = read_arguments(repr(value))
 
     assert read.problem is None
     assert read.values == value
 
 
-@given(st.text(st.sampled_from("{}[]\"':,\\ abTrueNone`\n1.e-\ufeff\ud800"), max_size=40) | st.text() | st.binary())
+@given(
+    st.text(st.sampled_from("{}[]\"':,\\ abTrueNone`\n1.e-\ufeff\ud800"), max_size=40)
+    | st.text()
+    | st.binary()
+)
 def test_any_text_reads_as_an_object_or_a_problem(text: str | bytes) -> None:
     read = read_arguments(text)
 
@@ -240,7 +283,10 @@ def problems_of(arguments: JSONObject) -> list[str]:
 def test_arguments_that_fit_are_no_problem() -> None:
     schema = ArgumentSchema(SCHEMA, "read_file")
 
-    assert schema.problem({"path": "a", "limit": 2, "place": {"x": 1, "inner": {"x": 2}}}) is None
+    assert (
+        schema.problem({"path": "a", "limit": 2, "place": {"x": 1, "inner": {"x": 2}}})
+        is None
+    )
     assert schema.problem({"path": "b"}) is None
 
 
@@ -255,8 +301,14 @@ def test_arguments_that_fit_are_no_problem() -> None:
                 'path: expected text that matches the pattern ^[a-z], got a string ("")'
             ),
         ),
-        ({"path": "abcdef"}, 'path: expected at most 5 characters, got a string ("abcdef")'),
-        ({"path": "A"}, 'path: expected text that matches the pattern ^[a-z], got a string ("A")'),
+        (
+            {"path": "abcdef"},
+            'path: expected at most 5 characters, got a string ("abcdef")',
+        ),
+        (
+            {"path": "A"},
+            'path: expected text that matches the pattern ^[a-z], got a string ("A")',
+        ),
         ({"limit": "2"}, 'limit: expected an integer, got a string ("2")'),
         ({"limit": True}, "limit: expected an integer, got a boolean (true)"),
         ({"limit": 0}, "limit: expected at least 1, got an integer (0)"),
@@ -266,8 +318,14 @@ def test_arguments_that_fit_are_no_problem() -> None:
         ({"ratio": 1}, "ratio: expected less than 1, got an integer (1)"),
         ({"tags": "a"}, 'tags: expected an array, got a string ("a")'),
         ({"tags": []}, "tags: expected at least 1 item, got an array with 0 items"),
-        ({"tags": ["a", "b", "c"]}, "tags: expected at most 2 items, got an array with 3 items"),
-        ({"tags": ["a", "a"]}, "tags: expected items that all differ, got an array with 2 items"),
+        (
+            {"tags": ["a", "b", "c"]},
+            "tags: expected at most 2 items, got an array with 3 items",
+        ),
+        (
+            {"tags": ["a", "a"]},
+            "tags: expected items that all differ, got an array with 2 items",
+        ),
         ({"tags": ["a", 1]}, "tags[1]: expected a string, got an integer (1)"),
         ({"mode": "reed"}, 'mode: expected "read" or "write", got a string ("reed")'),
         ({"fixed": 1}, 'fixed: expected {"a": 1}, got an integer (1)'),
@@ -276,21 +334,41 @@ def test_arguments_that_fit_are_no_problem() -> None:
         ({"place": 3}, "place: expected an object or null, got an integer (3)"),
         ({"place": {"x": "1"}}, 'place.x: expected an integer, got a string ("1")'),
         ({"place": {}}, "place.x: missing; expected an integer"),
-        ({"place": {"x": 1, "inner": {"x": 1, "y": 2}}}, "place.inner.y: unknown; the known keys are inner, x"),
+        (
+            {"place": {"x": 1, "inner": {"x": 1, "y": 2}}},
+            "place.inner.y: unknown; the known keys are inner, x",
+        ),
         ({"shape": {}}, "shape: expected one of 2 forms, got an object with 0 keys"),
-        ({"shape": {"radius": 1, "side": 1}}, "shape: expected one of 2 forms, got an object with 2 keys"),
-        ({"shape": {"radius": "x"}}, 'shape.radius: expected a number, got a string ("x")'),
+        (
+            {"shape": {"radius": 1, "side": 1}},
+            "shape: expected one of 2 forms, got an object with 2 keys",
+        ),
+        (
+            {"shape": {"radius": "x"}},
+            'shape.radius: expected a number, got a string ("x")',
+        ),
         ({"pair": [1, 2]}, "pair[1]: expected nothing here, got an integer (2)"),
         ({"extra": {}}, "extra: expected at least 1 key, got an object with 0 keys"),
-        ({"extra": {"x": 1, "xx": 2}}, "extra: expected at most 1 key, got an object with 2 keys"),
-        ({"extra": {"y": 1}}, "extra: expected a value that satisfies 'propertyNames', got an object with 1 key"),
-        ({"never": 1}, "never: expected a value that satisfies 'not', got an integer (1)"),
+        (
+            {"extra": {"x": 1, "xx": 2}},
+            "extra: expected at most 1 key, got an object with 2 keys",
+        ),
+        (
+            {"extra": {"y": 1}},
+            "extra: expected a value that satisfies 'propertyNames', got an object with 1 key",
+        ),
+        (
+            {"never": 1},
+            "never: expected a value that satisfies 'not', got an integer (1)",
+        ),
         ({"open": {"knwn": 1}}, "open.knwn: unknown; no keys are expected here"),
         ({"limt": 3}, "limt: unknown; did you mean 'limit'?"),
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named_with_place_expectation_and_value(arguments: JSONObject, problem: str) -> None:
+def test_what_does_not_fit_is_named_with_place_expectation_and_value(
+    arguments: JSONObject, problem: str
+) -> None:
     assert problems_of(arguments) == problem.splitlines()
 
 
@@ -316,7 +394,9 @@ def test_arguments_as_a_whole_may_be_wrong() -> None:
 
 
 def test_a_place_inside_an_allof_is_found() -> None:
-    schema = ArgumentSchema({"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}]}, "t")
+    schema = ArgumentSchema(
+        {"allOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}]}, "t"
+    )
 
     assert str(schema.problem({})).endswith("- a: missing; expected a string")
 
@@ -340,7 +420,9 @@ def test_one_problem_is_told_once() -> None:
 
 
 def test_kinds_of_str_and_mappings_are_checked_as_what_they_hold() -> None:
-    schema = ArgumentSchema({"properties": {"a": {"type": "string", "maxLength": 3}}}, "t")
+    schema = ArgumentSchema(
+        {"properties": {"a": {"type": "string", "maxLength": 3}}}, "t"
+    )
 
     assert schema.problem(MappingProxyType({"a": "abc"})) is None
     assert "at most 3 characters" in str(schema.problem({"a": TOOL_PRE}))
@@ -367,11 +449,15 @@ def test_values_that_are_not_json_are_named() -> None:
     ],
     ids=str,
 )
-def test_a_schema_that_cannot_be_used_is_an_error_that_names_the_tool(schema: JSONObject, reason: str) -> None:
+def test_a_schema_that_cannot_be_used_is_an_error_that_names_the_tool(
+    schema: JSONObject, reason: str
+) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
         ArgumentSchema(schema, "t").problem({})
 
-    assert str(caught.value).startswith("The schema of tool 't' is not valid JSON Schema: ")
+    assert str(caught.value).startswith(
+        "The schema of tool 't' is not valid JSON Schema: "
+    )
 
 
 def test_a_schema_of_an_older_draft_is_read_as_such() -> None:
@@ -380,11 +466,15 @@ def test_a_schema_of_an_older_draft_is_read_as_such() -> None:
         "properties": {"a": {"items": [{"type": "string"}]}},
     }
 
-    assert "a[0]: expected a string" in str(ArgumentSchema(schema, "t").problem({"a": [1]}))
+    assert "a[0]: expected a string" in str(
+        ArgumentSchema(schema, "t").problem({"a": [1]})
+    )
 
 
 def test_a_schema_may_refer_to_a_document_that_the_validator_knows() -> None:
-    schema = ArgumentSchema({"$ref": "https://json-schema.org/draft/2020-12/schema"}, "t")
+    schema = ArgumentSchema(
+        {"$ref": "https://json-schema.org/draft/2020-12/schema"}, "t"
+    )
 
     assert schema.problem({"type": "string"}) is None
     assert "type: expected" in str(schema.problem({"type": 3}))
@@ -398,7 +488,9 @@ def test_a_schema_is_compiled_once() -> None:
     assert isinstance(schema.compile(), jsonschema_rs.Draft202012Validator)
 
 
-@given(st.dictionaries(st.sampled_from([*SCHEMA["properties"], "limt"]), JSON, max_size=4))  # type: ignore[misc]  # an object
+@given(
+    st.dictionaries(st.sampled_from([*SCHEMA["properties"], "limt"]), JSON, max_size=4)  # type: ignore[misc]  # an object
+)
 def test_the_wording_covers_whatever_a_model_sends(arguments: JSONObject) -> None:
     valid = jsonschema_rs.validator_for(SCHEMA, offline=True).is_valid(arguments)
 
@@ -419,7 +511,11 @@ def doubling(name: str, reference: str, root: JSONObject | None = None) -> JSONO
         for level in range(levels)
     }
     last: JSONValue = {"type": "object", **({name: f"d{levels}"} if name else {})}
-    return {**(root or {}), "$defs": {**parts, f"d/{levels}": last}, "$ref": reference.format(0)}
+    return {
+        **(root or {}),
+        "$defs": {**parts, f"d/{levels}": last},
+        "$ref": reference.format(0),
+    }
 
 
 def test_forty_levels_of_references_are_refused() -> None:
@@ -436,7 +532,10 @@ def test_forty_levels_of_references_are_refused() -> None:
         {"properties": {"const": doubling("", "#/properties/const/$defs/d~1{}")}},
     )
     for schema in schemas:
-        with pytest.raises(ValueError, match="its references make it a schema of more than 1,000,000 schemas"):
+        with pytest.raises(
+            ValueError,
+            match="its references make it a schema of more than 1,000,000 schemas",
+        ):
             ArgumentSchema(schema, "t").compile()
 
 
@@ -444,24 +543,45 @@ def test_kinds_that_hold_each_other_are_as_large_as_they_are() -> None:
     kinds = [f"Kind{number}" for number in range(30)]
     any_kind: JSONObject = {"anyOf": [{"$ref": f"#/$defs/{kind}"} for kind in kinds]}
     parts: JSONObject = {
-        kind: {"properties": {"kind": {"const": kind}, "left": any_kind, "right": any_kind}, "required": ["kind"]}
+        kind: {
+            "properties": {
+                "kind": {"const": kind},
+                "left": any_kind,
+                "right": any_kind,
+            },
+            "required": ["kind"],
+        }
         for kind in kinds
     }
-    schema = ArgumentSchema({"$defs": parts, "properties": {"tree": any_kind, "other": any_kind}}, "t")
+    schema = ArgumentSchema(
+        {"$defs": parts, "properties": {"tree": any_kind, "other": any_kind}}, "t"
+    )
 
-    assert schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind29"}}}) is None
-    assert schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind30"}}}) is not None
+    assert (
+        schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind29"}}}) is None
+    )
+    assert (
+        schema.problem({"tree": {"kind": "Kind7", "left": {"kind": "Kind30"}}})
+        is not None
+    )
 
 
 def test_references_that_lead_on_and_on_are_refused() -> None:
-    parts: dict[str, JSONValue] = {str(level): {"not": {"$ref": f"#/$defs/{level + 1}"}} for level in range(5000)}
+    parts: dict[str, JSONValue] = {
+        str(level): {"not": {"$ref": f"#/$defs/{level + 1}"}} for level in range(5000)
+    }
 
     with pytest.raises(ValueError, match="its references lead on and on"):
-        ArgumentSchema({"$defs": {**parts, "5000": True}, "$ref": "#/$defs/0"}, "t").compile()
+        ArgumentSchema(
+            {"$defs": {**parts, "5000": True}, "$ref": "#/$defs/0"}, "t"
+        ).compile()
 
 
 def test_references_are_shared_as_people_share_them() -> None:
-    address: JSONObject = {"type": "object", "properties": {"street": {"type": "string"}}}
+    address: JSONObject = {
+        "type": "object",
+        "properties": {"street": {"type": "string"}},
+    }
     schema: JSONObject = {
         "$defs": {
             "address": address,
@@ -469,8 +589,17 @@ def test_references_are_shared_as_people_share_them() -> None:
         },
         "properties": {
             **{f"p{number}": {"$ref": "#/$defs/address"} for number in range(100)},
-            "tree": {"anyOf": [{"$ref": "#/$defs/node"}, {"$dynamicRef": "#/$defs/node"}, True]},
-            "told": {"const": {"$ref": "#/nowhere"}, "x-notes": [{"$ref": "#/allOf/7"}, {"$ref": "#/title/x"}]},
+            "tree": {
+                "anyOf": [
+                    {"$ref": "#/$defs/node"},
+                    {"$dynamicRef": "#/$defs/node"},
+                    True,
+                ]
+            },
+            "told": {
+                "const": {"$ref": "#/nowhere"},
+                "x-notes": [{"$ref": "#/allOf/7"}, {"$ref": "#/title/x"}],
+            },
         },
         "allOf": [{"$ref": "#/allOf/1"}, {"maxProperties": 9}],
         "title": "t",
@@ -478,7 +607,9 @@ def test_references_are_shared_as_people_share_them() -> None:
 
     assert ArgumentSchema(schema, "t").problem({"p1": {"street": "x"}}) is None
     assert "street" in str(ArgumentSchema(schema, "t").problem({"p99": {"street": 1}}))
-    assert "9" in str(ArgumentSchema(schema, "t").problem(dict.fromkeys(map(str, range(10)))))
+    assert "9" in str(
+        ArgumentSchema(schema, "t").problem(dict.fromkeys(map(str, range(10))))
+    )
 
 
 @pytest.mark.figures

@@ -24,7 +24,9 @@ def test_there_are_as_many_texts_as_the_figures_ask_for() -> None:
     assert len(set(INVALID)) >= 188
 
 
-@pytest.mark.parametrize(("text", "value"), VALID, ids=lambda v: ascii(v[:30]) if isinstance(v, str) else "")
+@pytest.mark.parametrize(
+    ("text", "value"), VALID, ids=lambda v: ascii(v[:30]) if isinstance(v, str) else ""
+)
 def test_what_is_json_is_read_as_what_it_means(text: str, value: JSONValue) -> None:
     read = read_arguments(f'{{"a":{text}}}')
 
@@ -33,7 +35,9 @@ def test_what_is_json_is_read_as_what_it_means(text: str, value: JSONValue) -> N
 
 
 @pytest.mark.parametrize("text", INVALID, ids=lambda text: ascii(text[:30]))
-def test_what_is_not_json_is_refused_or_has_one_reading_that_keeps_what_was_written(text: str) -> None:
+def test_what_is_not_json_is_refused_or_has_one_reading_that_keeps_what_was_written(
+    text: str,
+) -> None:
     whole = f'{{"a":{text}}}'
 
     read = read_arguments(whole)
@@ -50,9 +54,17 @@ def _written(text: str) -> str:
     """Return the characters of a text but those that only spell JSON, so that no repair may add or lose any."""
     for python, other in (("True", "true"), ("False", "false"), ("None", "null")):
         text = text.replace(python, other)
-    for escape, meaning in (("\\n", "\n"), ("\\r", "\r"), ("\\t", "\t"), ("\\\\", ""), ("\\", "")):
+    for escape, meaning in (
+        ("\\n", "\n"),
+        ("\\r", "\r"),
+        ("\\t", "\t"),
+        ("\\\\", ""),
+        ("\\", ""),
+    ):
         text = text.replace(escape, meaning)
-    return "".join(character for character in text if character not in "'\"`, \t\r\n\ufeff")
+    return "".join(
+        character for character in text if character not in "'\"`, \t\r\n\ufeff"
+    )
 
 
 _WORDS: Final = (
@@ -91,7 +103,10 @@ def _made(random: Random, depth: int = 3) -> JSONValue:
 
 
 def _object(random: Random, depth: int = 3) -> JSONObject:
-    return {random.choice(_WORDS) + str(number): _made(random, depth) for number in range(random.randrange(1, 4))}
+    return {
+        random.choice(_WORDS) + str(number): _made(random, depth)
+        for number in range(random.randrange(1, 4))
+    }
 
 
 def _harmed(random: Random, text: str) -> str:
@@ -106,7 +121,11 @@ def _harmed(random: Random, text: str) -> str:
             case 2:
                 text = text[:at] + random.choice("{}[]\",':\\ \n`tTNfn0-.") + text[at:]
             case 3:
-                text = text[:at] + random.choice("{}[]\",':\\ \n`tTNfn0-.") + text[at + 1 :]
+                text = (
+                    text[:at]
+                    + random.choice("{}[]\",':\\ \n`tTNfn0-.")
+                    + text[at + 1 :]
+                )
             case _:
                 text = text[: max(1, at)]
     return text or " "  # no text at all is no harm: it means an empty object
@@ -159,7 +178,9 @@ def test_ten_thousand_harmed_texts_are_read_as_written_or_explained(seed: int) -
         elif not read.repaired:
             assert read.values == strict, text
         elif strict is None:
-            assert _written(_unfenced(text)) == _written(json.dumps(read.values, ensure_ascii=False)), text
+            assert _written(_unfenced(text)) == _written(
+                json.dumps(read.values, ensure_ascii=False)
+            ), text
 
 
 def _strict(text: str) -> JSONObject | None:
@@ -190,7 +211,9 @@ def _unfenced(text: str) -> str:
     return rest if opening.startswith("```") else body
 
 
-timed = pytest.mark.skipif(sys.gettrace() is not None, reason="a tracer takes most of the time")
+timed = pytest.mark.skipif(
+    sys.gettrace() is not None, reason="a tracer takes most of the time"
+)
 
 
 def _seconds(text: str, read: Callable[[str], object] = read_arguments) -> float:
@@ -219,14 +242,18 @@ SPELLED: Final[dict[str, Callable[[str], str]]] = {
 @pytest.mark.figures
 @timed
 @pytest.mark.parametrize("spelling", SPELLED)
-def test_64_kilobytes_cost_a_small_multiple_of_reading_them_as_json(spelling: str) -> None:
+def test_64_kilobytes_cost_a_small_multiple_of_reading_them_as_json(
+    spelling: str,
+) -> None:
     text = _document(60_000)
     spelled = SPELLED[spelling](text)
     assert read_arguments(spelled).problem is None
 
     rounds = [sorted(_seconds(spelled) for _ in range(100)) for _ in range(3)]
 
-    assert min(times[98] for times in rounds) < 60 * min(_seconds(text, json.loads) for _ in range(100))
+    assert min(times[98] for times in rounds) < 60 * min(
+        _seconds(text, json.loads) for _ in range(100)
+    )
 
 
 @pytest.mark.figures
@@ -243,7 +270,10 @@ def test_ten_megabytes_cost_no_more_for_a_character_than_64_kilobytes() -> None:
 @pytest.mark.figures
 @timed
 def test_thirty_levels_cost_no_more_than_their_characters() -> None:
-    deep, flat = '{"a":' * 30 + "1" + "}" * 30, json.dumps({str(n): {"a": {"a": 1}} for n in range(10)})
+    deep, flat = (
+        '{"a":' * 30 + "1" + "}" * 30,
+        json.dumps({str(n): {"a": {"a": 1}} for n in range(10)}),
+    )
 
     def cost(text: str) -> float:
         return min(_seconds(text) for _ in range(50)) / len(text)
@@ -252,12 +282,22 @@ def test_thirty_levels_cost_no_more_than_their_characters() -> None:
 
 
 @pytest.mark.figures
-def test_checking_thirty_levels_of_a_recursive_schema_takes_no_time_to_speak_of() -> None:
+def test_checking_thirty_levels_of_a_recursive_schema_takes_no_time_to_speak_of() -> (
+    None
+):
     tree: JSONObject = {
         "type": "object",
-        "properties": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/other"}, {"type": "null"}]}},
+        "properties": {
+            "a": {"anyOf": [{"$ref": "#"}, {"$ref": "#/$defs/other"}, {"type": "null"}]}
+        },
         "additionalProperties": False,
-        "$defs": {"other": {"type": "object", "properties": {"b": {"$ref": "#"}}, "additionalProperties": False}},
+        "$defs": {
+            "other": {
+                "type": "object",
+                "properties": {"b": {"$ref": "#"}},
+                "additionalProperties": False,
+            }
+        },
     }
     schema = ArgumentSchema(tree, "t")
     value: JSONObject = {"a": 3}

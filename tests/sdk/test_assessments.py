@@ -43,7 +43,11 @@ class Counter:
 
     @add.assessor
     async def _assess(self, x: int) -> Assessment | None:
-        return None if x == 0 else Assessment(decision="ask", reason=f"{self.start} and {x}")
+        return (
+            None
+            if x == 0
+            else Assessment(decision="ask", reason=f"{self.start} and {x}")
+        )
 
 
 async def test_a_tool_without_an_assessor_says_nothing() -> None:
@@ -54,8 +58,12 @@ async def test_a_tool_without_an_assessor_says_nothing() -> None:
 
 async def test_an_assessor_takes_what_the_function_takes() -> None:
     assert isinstance(evaluated, AssessesCalls)
-    assert await assess(evaluated, {"x": 1, "y": 2}) == Assessment(effects=("read",), reason="1 2")
-    assert await assess(evaluated, {"x": 0}) == Assessment(effects=("exec",), reason="0 0")
+    assert await assess(evaluated, {"x": 1, "y": 2}) == Assessment(
+        effects=("read",), reason="1 2"
+    )
+    assert await assess(evaluated, {"x": 0}) == Assessment(
+        effects=("exec",), reason="0 0"
+    )
 
 
 async def test_an_error_of_the_tool_is_why_the_call_must_fail() -> None:
@@ -64,7 +72,9 @@ async def test_an_error_of_the_tool_is_why_the_call_must_fail() -> None:
 
 async def test_of_a_method_it_is_a_method_of_the_same_instance() -> None:
     assert isinstance(Counter.add, FunctionTool)
-    assert await assess(Counter(5).add, {"x": 2}) == Assessment(decision="ask", reason="5 and 2")
+    assert await assess(Counter(5).add, {"x": 2}) == Assessment(
+        decision="ask", reason="5 and 2"
+    )
     assert await assess(Counter(5).add, {"x": 0}) is None
 
 
@@ -77,4 +87,8 @@ def test_effects_and_decisions_are_known_words() -> None:
 
 def test_a_handler_approves_by_an_answer_that_changes_nothing() -> None:
     approval = HookResult.approve("by a rule")
-    assert (approval.action, approval.reason, approval.approves) == ("continue", "by a rule", True)
+    assert (approval.action, approval.reason, approval.approves) == (
+        "continue",
+        "by a rule",
+        True,
+    )

@@ -7,7 +7,16 @@ from math import inf, nan
 import attrs
 import pytest
 
-from amplifier_sdk.bounds import amount, count, fraction, integer, number, pause, seconds, share
+from amplifier_sdk.bounds import (
+    amount,
+    count,
+    fraction,
+    integer,
+    number,
+    pause,
+    seconds,
+    share,
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -55,13 +64,22 @@ class Settings:
         ("heat", True, "a number from 0 to 2"),
     ],
 )
-def test_what_is_out_of_bounds_is_named_with_what_it_may_be(name: str, value: object, meant: str) -> None:
+def test_what_is_out_of_bounds_is_named_with_what_it_may_be(
+    name: str, value: object, meant: str
+) -> None:
     with pytest.raises(ValueError, match=f"{name} is {meant}; got {value!r}"):
         Settings(**{name: value})
 
 
 def test_what_is_within_bounds_passes() -> None:
-    given = {"tries": 3, "retries": 0, "delay": 0, "patience": 0.1, "target": 0.5, "reserve": 1}
+    given = {
+        "tries": 3,
+        "retries": 0,
+        "delay": 0,
+        "patience": 0.1,
+        "target": 0.5,
+        "reserve": 1,
+    }
     more = {"window": 512, "turns": 5, "factor": 1.5, "heat": 2}
 
     assert attrs.asdict(Settings(**given, **more)) == given | more

@@ -20,7 +20,13 @@ from amplifier_sdk.chat import (
     ToolSpec,
     Usage,
 )
-from amplifier_sdk.content import ReasoningBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock
+from amplifier_sdk.content import (
+    ReasoningBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+)
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 from tests.sdk.values import usages
@@ -38,9 +44,13 @@ def test_usage_adds_each_part(left: Usage, right: Usage) -> None:
 
     assert total.input_tokens == left.input_tokens + right.input_tokens
     assert total.total_tokens == left.total_tokens + right.total_tokens
-    assert (total.cost_usd is None) is (left.cost_usd is None and right.cost_usd is None)
+    assert (total.cost_usd is None) is (
+        left.cost_usd is None and right.cost_usd is None
+    )
     assert (total.cost_usd or 0) == (left.cost_usd or 0) + (right.cost_usd or 0)
-    assert (total.reasoning_tokens or 0) == (left.reasoning_tokens or 0) + (right.reasoning_tokens or 0)
+    assert (total.reasoning_tokens or 0) == (left.reasoning_tokens or 0) + (
+        right.reasoning_tokens or 0
+    )
 
 
 @pytest.mark.parametrize(
@@ -55,7 +65,9 @@ def test_usage_adds_each_part(left: Usage, right: Usage) -> None:
     ],
     ids=str,
 )
-def test_a_request_knows_the_tool_that_it_forces(choice: ToolChoice | None, forced: str | None) -> None:
+def test_a_request_knows_the_tool_that_it_forces(
+    choice: ToolChoice | None, forced: str | None
+) -> None:
     assert ChatRequest(messages=[], tool_choice=choice).forced_tool == forced
 
 
@@ -89,7 +101,9 @@ def test_the_thinking_of_an_answer_is_what_can_be_read_of_it() -> None:
 
 
 def test_the_text_of_an_answer_is_its_text_blocks() -> None:
-    response = ChatResponse(content=[TextBlock(text="a"), ThinkingBlock(thinking="t"), TextBlock(text="b")])
+    response = ChatResponse(
+        content=[TextBlock(text="a"), ThinkingBlock(thinking="t"), TextBlock(text="b")]
+    )
 
     assert response.text == "ab"
     assert isinstance(response.content, tuple)
@@ -110,7 +124,10 @@ def test_an_answer_may_be_stripped_of_its_calls() -> None:
 
 def test_an_answer_becomes_the_message_that_is_stored() -> None:
     response = ChatResponse(
-        content=[TextBlock(text="I read."), ToolCallBlock(id="1", name="read", input={"p": "a"})],
+        content=[
+            TextBlock(text="I read."),
+            ToolCallBlock(id="1", name="read", input={"p": "a"}),
+        ],
         tool_calls=[
             ToolCall(id="1", name="read", arguments={"p": "a"}),
             ToolCall(id="2", name="list"),
@@ -137,7 +154,10 @@ def test_an_answer_becomes_the_message_that_is_stored() -> None:
         ],
         "metadata": {"vendor": "v"},
     }
-    assert [block.type for block in Message.from_dict(message).blocks] == ["text", *["tool_call"] * 3]
+    assert [block.type for block in Message.from_dict(message).blocks] == [
+        "text",
+        *["tool_call"] * 3,
+    ]
 
 
 def test_an_answer_without_calls_is_a_plain_message() -> None:
@@ -154,8 +174,16 @@ def test_a_calls_arguments_have_two_names() -> None:
 
 
 def test_descriptions_freeze_what_they_are_given() -> None:
-    field = ConfigField(id="model", display_name="Model", prompt="Which?", field_type="choice", choices=["a", "b"])
-    info = ProviderInfo(id="p", display_name="P", credential_env_vars=["KEY"], config_fields=[field])
+    field = ConfigField(
+        id="model",
+        display_name="Model",
+        prompt="Which?",
+        field_type="choice",
+        choices=["a", "b"],
+    )
+    info = ProviderInfo(
+        id="p", display_name="P", credential_env_vars=["KEY"], config_fields=[field]
+    )
     model = ModelInfo(
         id="m",
         display_name="M",
@@ -177,5 +205,9 @@ def test_several_degradations_are_told_as_one() -> None:
 
     assert Degradation.of_all([]) is None
     assert Degradation.of_all([first]) is first
-    both = Degradation(requested="images; stop", actual="texts; none", reason="it cannot see; it has none")
+    both = Degradation(
+        requested="images; stop",
+        actual="texts; none",
+        reason="it cannot see; it has none",
+    )
     assert Degradation.of_all([first, second]) == both

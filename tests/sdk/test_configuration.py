@@ -10,7 +10,17 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Annotated, Final, Generic, Literal, NamedTuple, NewType, NotRequired, TypedDict, TypeVar
+from typing import (
+    Annotated,
+    Final,
+    Generic,
+    Literal,
+    NamedTuple,
+    NewType,
+    NotRequired,
+    TypedDict,
+    TypeVar,
+)
 
 import attrs
 import pytest
@@ -30,7 +40,9 @@ class Mode(enum.Enum):
 @attrs.frozen(kw_only=True)
 class Server:
     host: str
-    port: int = attrs.field(default=80, validator=[attrs.validators.ge(1), attrs.validators.le(65535)])
+    port: int = attrs.field(
+        default=80, validator=[attrs.validators.ge(1), attrs.validators.le(65535)]
+    )
 
 
 def _below_top(instance: Settings, _: attrs.Attribute[int], value: int) -> None:
@@ -120,7 +132,11 @@ def test_every_kind_of_value_is_read() -> None:
 
 def test_values_that_are_ready_are_taken_as_they_are() -> None:
     server = Server(host="h")
-    config: dict[str, object] = {"servers": (server,), "path": Path("a"), "mode": Mode.SLOW}
+    config: dict[str, object] = {
+        "servers": (server,),
+        "path": Path("a"),
+        "mode": Mode.SLOW,
+    }
 
     settings = read_config(Settings, config, subject="x")  # type: ignore[arg-type]  # an embedding program's own
 
@@ -141,27 +157,43 @@ def test_values_that_are_ready_are_taken_as_they_are() -> None:
         ({"enabled": 1}, "enabled: expected a boolean, got an integer (1)"),
         ({"top": 3.9}, "top: expected an integer, got a number (3.9)"),
         ({"top": False}, "top: expected an integer, got a boolean (false)"),
-        ({"mode": "quick"}, "mode: expected 'fast' or 'slow', got a string (\"quick\")"),
+        (
+            {"mode": "quick"},
+            "mode: expected 'fast' or 'slow', got a string (\"quick\")",
+        ),
         ({"level": "mid"}, "level: expected 'low' or 'high', got a string (\"mid\")"),
         ({"path": 3}, "path: expected a path, got an integer (3)"),
         ({"tags": "abc"}, 'tags: expected an array, got a string ("abc")'),
         ({"tags": "12"}, 'tags: expected an array, got a string ("12")'),
         ({"tags": ["a", 2]}, "tags[1]: expected a string, got an integer (2)"),
-        ({"servers": [{"host": "h"}, {"prt": 1, "host": "h"}]}, "servers[1].prt: unknown; did you mean 'port'?"),
+        (
+            {"servers": [{"host": "h"}, {"prt": 1, "host": "h"}]},
+            "servers[1].prt: unknown; did you mean 'port'?",
+        ),
         ({"servers": [{}]}, "servers[0].host: missing; expected a string"),
         ({"servers": [{"host": "h", "port": 0}]}, "servers[0].port: must be >= 1: 0"),
-        ({"by_name": {"a b": {"host": 1}}}, 'by_name["a b"].host: expected a string, got an integer (1)'),
-        ({"spare": {"host": "h", "port": 70000}}, "spare.port: must be <= 65535: 70000"),
+        (
+            {"by_name": {"a b": {"host": 1}}},
+            'by_name["a b"].host: expected a string, got an integer (1)',
+        ),
+        (
+            {"spare": {"host": "h", "port": 70000}},
+            "spare.port: must be <= 65535: 70000",
+        ),
         ({"bottom": 11}, "bottom: is at most top; got 11"),
     ],
     ids=str,
 )
-def test_a_problem_has_its_path_and_its_remedy(config: JSONObject, problem: str) -> None:
+def test_a_problem_has_its_path_and_its_remedy(
+    config: JSONObject, problem: str
+) -> None:
     assert problems_of(Settings, config) == [problem]
 
 
 def test_every_problem_is_told_at_once() -> None:
-    assert problems_of(Settings, {"nam": 1, "ratio": "x", "servers": [{}], "mode": 3}) == [
+    assert problems_of(
+        Settings, {"nam": 1, "ratio": "x", "servers": [{}], "mode": 3}
+    ) == [
         'ratio: expected a number, got a string ("x")',
         "mode: expected 'fast' or 'slow', got an integer (3)",
         "servers[0].host: missing; expected a string",
@@ -197,7 +229,9 @@ def test_a_secret_is_not_shown() -> None:
     assert problems_of(Needy, {"token": 12345}) == [
         "token: expected a string, got something else (not shown: it may be a secret)"
     ]
-    assert problems_of(Settings, {"api_key": "sk-12345"}) == ["api_key: not valid (not shown)"]
+    assert problems_of(Settings, {"api_key": "sk-12345"}) == [
+        "api_key: not valid (not shown)"
+    ]
 
 
 def test_the_validators_of_limits_speak_with_their_path() -> None:
@@ -258,11 +292,21 @@ class Mixed:
         },
         {"name": "n", "ratio": None, "tags": []},
         {"size": 2, "nam": "n"},
-        {"name": 1, "size": True, "ratio": "1", "level": "mid", "tags": ["a", 1], "pair": [1], "sizes": 1},
+        {
+            "name": 1,
+            "size": True,
+            "ratio": "1",
+            "level": "mid",
+            "tags": ["a", 1],
+            "pair": [1],
+            "sizes": 1,
+        },
         {"name": "n", "size": 0},
     ],
 )
-def test_a_configuration_without_classes_in_it_is_read_as_one_with_them(config: JSONObject) -> None:
+def test_a_configuration_without_classes_in_it_is_read_as_one_with_them(
+    config: JSONObject,
+) -> None:
     """The second is read by the converter, the first without it."""
     others = {**config, "server": {"host": "h"}}
 
@@ -292,7 +336,9 @@ def _even(count: int) -> int:
 class Converted:
     """Every kind of check that attrs has."""
 
-    tags: tuple[str, ...] = attrs.field(default=(), converter=tuple, validator=attrs.validators.min_len(1))
+    tags: tuple[str, ...] = attrs.field(
+        default=(), converter=tuple, validator=attrs.validators.min_len(1)
+    )
     count: int = attrs.field(default=2, converter=_even)
     odd: int = attrs.field(default=1, validator=attrs.validators.in_([1, 3]))
 
@@ -305,7 +351,9 @@ def test_validators_see_what_converters_made() -> None:
 
 
 def test_a_converter_that_refuses_is_told_with_its_field() -> None:
-    assert problems_of(Converted, {"tags": ["a"], "count": 13}) == ["count: an even number is wanted; got 13"]
+    assert problems_of(Converted, {"tags": ["a"], "count": 13}) == [
+        "count: an even number is wanted; got 13"
+    ]
 
 
 class Size(TypedDict):
@@ -348,12 +396,21 @@ class Shapes:
     ("config", "values"),
     [
         ({"size": {"width": 3}}, {"size": {"width": 3}}),
-        ({"sizes": [{"width": 3, "unit": "mm"}]}, {"sizes": [{"width": 3, "unit": "mm"}]}),
+        (
+            {"sizes": [{"width": 3, "unit": "mm"}]},
+            {"sizes": [{"width": 3, "unit": "mm"}]},
+        ),
         ({"pair": [3, "x"], "nothing": []}, {"pair": (3, "x")}),
         ({"names": ["a", "a"]}, {"names": frozenset({"a"})}),
-        ({"loose": [1, "a"], "open": {"a": [None]}}, {"loose": [1, "a"], "open": {"a": [None]}}),
+        (
+            {"loose": [1, "a"], "open": {"a": [None]}},
+            {"loose": [1, "a"], "open": {"a": [None]}},
+        ),
         ({"by_mode": {"fast": 1}}, {"by_mode": {Mode.FAST: 1}}),
-        ({"id": "me", "noted": 4, "anything": {"a": 1}}, {"id": "me", "noted": 4, "anything": {"a": 1}}),
+        (
+            {"id": "me", "noted": 4, "anything": {"a": 1}},
+            {"id": "me", "noted": 4, "anything": {"a": 1}},
+        ),
         ({"rows": [[1], []]}, {"rows": [[1], []]}),
         ({"hidden": 4}, {"hidden": 4}),
         (
@@ -363,14 +420,18 @@ class Shapes:
     ],
     ids=str,
 )
-def test_every_shape_of_value_is_read(config: JSONObject, values: dict[str, object]) -> None:
+def test_every_shape_of_value_is_read(
+    config: JSONObject, values: dict[str, object]
+) -> None:
     expected = Shapes(**values)  # type: ignore[arg-type]  # each is a field's
 
     assert read_config(Shapes, config, subject="x") == expected
 
 
 def test_the_first_member_of_a_union_that_fits_is_taken() -> None:
-    shapes = read_config(Shapes, {"text_first": ["a"], "path_first": ["a"]}, subject="x")
+    shapes = read_config(
+        Shapes, {"text_first": ["a"], "path_first": ["a"]}, subject="x"
+    )
 
     assert shapes.text_first == ["a"]
     assert shapes.path_first == [Path("a")]
@@ -379,17 +440,29 @@ def test_the_first_member_of_a_union_that_fits_is_taken() -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"size": {"width": "3"}}, 'size.width: expected an integer, got a string ("3")'),
+        (
+            {"size": {"width": "3"}},
+            'size.width: expected an integer, got a string ("3")',
+        ),
         ({"size": {"unit": "mm"}}, "size.width: missing; expected an integer"),
-        ({"size": {"width": 1, "unit": "cm"}}, "size.unit: expected 'mm' or 'in', got a string (\"cm\")"),
+        (
+            {"size": {"width": 1, "unit": "cm"}},
+            "size.unit: expected 'mm' or 'in', got a string (\"cm\")",
+        ),
         ({"size": 3}, "size: expected an object or null, got an integer (3)"),
         ({"sizes": {}}, "sizes: expected an array, got an object with 0 keys"),
         ({"pair": [1]}, "pair: expected an array of 2 items, got an array with 1 item"),
         ({"pair": ["1", "a"]}, 'pair[0]: expected an integer, got a string ("1")'),
-        ({"nothing": [1]}, "nothing: expected an array of 0 items, got an array with 1 item"),
+        (
+            {"nothing": [1]},
+            "nothing: expected an array of 0 items, got an array with 1 item",
+        ),
         ({"names": "ab"}, 'names: expected an array, got a string ("ab")'),
         ({"open": []}, "open: expected an object, got an array with 0 items"),
-        ({"by_mode": {"medium": 1}}, "by_mode.medium: expected 'fast' or 'slow', got a string (\"medium\")"),
+        (
+            {"by_mode": {"medium": 1}},
+            "by_mode.medium: expected 'fast' or 'slow', got a string (\"medium\")",
+        ),
         ({"id": 3}, "id: expected a string, got an integer (3)"),
         ({"noted": True}, "noted: expected an integer, got a boolean (true)"),
         (
@@ -431,22 +504,35 @@ class Broken:
     ("config", "message"),
     [
         ({"data": "x"}, r"bytes \(at Unfillable\.data\) has no JSON form"),
-        ({"box": {"content": 3}}, r"Box\[int\] \(at Unfillable\.box\) has no JSON form"),
-        ({"more": [{"raw": 1}]}, r"complex \(at Unfillable\.more\.raw\) has no JSON form"),
+        (
+            {"box": {"content": 3}},
+            r"Box\[int\] \(at Unfillable\.box\) has no JSON form",
+        ),
+        (
+            {"more": [{"raw": 1}]},
+            r"complex \(at Unfillable\.more\.raw\) has no JSON form",
+        ),
     ],
 )
-def test_a_field_that_nothing_can_fill_is_named_with_its_class(config: JSONObject, message: str) -> None:
+def test_a_field_that_nothing_can_fill_is_named_with_its_class(
+    config: JSONObject, message: str
+) -> None:
     assert read_config(Unfillable, {"more": []}, subject="x") == Unfillable()
     with pytest.raises(TypeError, match=message):
         read_config(Unfillable, config, subject="x")
 
 
 @pytest.mark.parametrize("config", [{"size": 3}, {"size": 3, "server": {"host": "h"}}])
-def test_a_validator_that_breaks_is_no_problem_of_the_configuration(config: JSONObject) -> None:
+def test_a_validator_that_breaks_is_no_problem_of_the_configuration(
+    config: JSONObject,
+) -> None:
     def broken(_: object, attribute: attrs.Attribute[int], value: int) -> None:
         raise LookupError(f"{attribute.name} {value}")
 
-    fields = {"size": attrs.field(type=int, validator=broken), "server": attrs.field(type=Server, default=None)}
+    fields = {
+        "size": attrs.field(type=int, validator=broken),
+        "server": attrs.field(type=Server, default=None),
+    }
     cls = attrs.make_class("Odd", fields)
 
     with pytest.raises(LookupError, match="size 3"):
@@ -480,7 +566,9 @@ class Bounded:
     names: Annotated[list[str], FEW] = attrs.field(factory=lambda: ["a"])
     word: Annotated[str, LOWER] = "a"
     lost: Annotated[object, PERCENT, FEW, LOWER] = None
-    start: Annotated[datetime, Bounds(ge=datetime(2030, 1, 1, tzinfo=UTC))] | None = None
+    start: Annotated[datetime, Bounds(ge=datetime(2030, 1, 1, tzinfo=UTC))] | None = (
+        None
+    )
     wait: timedelta = timedelta(0)
     place: Place = (0, 0)  # type: ignore[assignment]  # never read
 
@@ -526,18 +614,38 @@ def test_what_stands_beside_a_type_holds() -> None:
         ({"part": 0}, "part: expected more than 0, got an integer (0)"),
         ({"part": "1.0"}, 'part: expected less than 1, got a string ("1.0")'),
         ({"even": 3}, "even: expected a multiple of 2, got an integer (3)"),
-        ({"names": []}, "names: expected a length of at least 1, got an array with 0 items"),
-        ({"names": ["a", "b", "c"]}, "names: expected a length of at most 2, got an array with 3 items"),
-        ({"word": "A"}, 'word: expected text that matches the pattern ^[a-z]+$, got a string ("A")'),
+        (
+            {"names": []},
+            "names: expected a length of at least 1, got an array with 0 items",
+        ),
+        (
+            {"names": ["a", "b", "c"]},
+            "names: expected a length of at most 2, got an array with 3 items",
+        ),
+        (
+            {"word": "A"},
+            'word: expected text that matches the pattern ^[a-z]+$, got a string ("A")',
+        ),
         ({"lost": "a"}, 'lost: expected at least 0, got a string ("a")'),
         ({"lost": 3}, "lost: expected a length of at least 1, got an integer (3)"),
-        ({"start": "2029-12-31T00:00:00Z"}, "start: expected at least 2030-01-01 00:00:00+00:00, got a string"),
-        ({"wait": 30}, "wait: expected a duration such as PT1H30M, got an integer (30)"),
-        ({"place": []}, "place: expected an array of 1 to 2 items, got an array with 0 items"),
+        (
+            {"start": "2029-12-31T00:00:00Z"},
+            "start: expected at least 2030-01-01 00:00:00+00:00, got a string",
+        ),
+        (
+            {"wait": 30},
+            "wait: expected a duration such as PT1H30M, got an integer (30)",
+        ),
+        (
+            {"place": []},
+            "place: expected an array of 1 to 2 items, got an array with 0 items",
+        ),
     ],
     ids=str,
 )
-def test_a_value_beyond_what_stands_beside_its_type_is_told(config: JSONObject, problem: str) -> None:
+def test_a_value_beyond_what_stands_beside_its_type_is_told(
+    config: JSONObject, problem: str
+) -> None:
     (told,) = problems_of(Bounded, config)
 
     assert told.startswith(problem)
@@ -564,10 +672,14 @@ def test_what_no_text_fits_is_told_by_its_pattern() -> None:
         ("Size and size differ", "size: Size and size differ"),
     ],
 )
-def test_a_validators_sentence_does_not_name_its_field_again(message: str, told: str) -> None:
+def test_a_validators_sentence_does_not_name_its_field_again(
+    message: str, told: str
+) -> None:
     def refuse(_: object, attribute: attrs.Attribute[int], value: int) -> None:
         raise ValueError(message)
 
-    cls = attrs.make_class("Refusing", {"size": attrs.field(type=int, validator=refuse)})
+    cls = attrs.make_class(
+        "Refusing", {"size": attrs.field(type=int, validator=refuse)}
+    )
 
     assert problems_of(cls, {"size": 3}) == [told]

@@ -19,7 +19,16 @@ from cattrs.gen import make_dict_structure_fn
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, Pricing, ProviderInfo, ToolCall, ToolSpec, Usage
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ModelInfo,
+    Pricing,
+    ProviderInfo,
+    ToolCall,
+    ToolSpec,
+    Usage,
+)
 from amplifier_sdk.content import TextBlock, VendorBlock
 from amplifier_sdk.convert import converter, from_json, to_json
 from amplifier_sdk.events import TOOL_PRE, Event, ToolPre
@@ -34,9 +43,17 @@ VALUES = [
     ChatRequest(
         messages=[
             Message(role="user", content="hi", extras={"seen": 1}),
-            Message(role="assistant", content=[TextBlock(text="x"), VendorBlock(type="odd", extras={"k": [1]})]),
+            Message(
+                role="assistant",
+                content=[
+                    TextBlock(text="x"),
+                    VendorBlock(type="odd", extras={"k": [1]}),
+                ],
+            ),
         ],
-        tools=[ToolSpec(name="t", parameters={"type": "object"}, extras={"strict": True})],
+        tools=[
+            ToolSpec(name="t", parameters={"type": "object"}, extras={"strict": True})
+        ],
         tool_choice={"type": "tool", "name": "t"},
         response_format={"type": "json"},
         stop=["END"],
@@ -44,10 +61,21 @@ VALUES = [
         timeout=3.0,
         extras={"vendor": {"x": 1}},
     ),
-    ChatResponse(content=[TextBlock(text="x")], tool_calls=[CALL], finish_reason="tool_calls", extras={"id": "r"}),
+    ChatResponse(
+        content=[TextBlock(text="x")],
+        tool_calls=[CALL],
+        finish_reason="tool_calls",
+        extras={"id": "r"},
+    ),
     Message(role="tool", content="out", tool_call_id="1", metadata={"a": None}),
     CALL,
-    Usage(input_tokens=1, output_tokens=2, total_tokens=3, cost_usd=Decimal("0.00012"), extras={"tier": "x"}),
+    Usage(
+        input_tokens=1,
+        output_tokens=2,
+        total_tokens=3,
+        cost_usd=Decimal("0.00012"),
+        extras={"tier": "x"},
+    ),
     HookResult(),
     HookResult.deny("no"),
     HookResult.modify({"tool_input": {"a": 1}}),
@@ -62,7 +90,9 @@ VALUES = [
         context_window=1,
         max_output_tokens=1,
         capabilities=("tools",),
-        pricing=Pricing(input_per_million=Decimal("1.5"), output_per_million=Decimal(2)),
+        pricing=Pricing(
+            input_per_million=Decimal("1.5"), output_per_million=Decimal(2)
+        ),
     ),
     ProviderInfo(id="p", display_name="P", credential_env_vars=("KEY",)),
 ]
@@ -75,19 +105,31 @@ def test_a_value_comes_back_from_json_as_it_was(value: object) -> None:
     assert from_json(json.loads(text), type(value)) == value
 
 
-@given(st.lists(messages(), max_size=4), st.lists(tool_calls(), max_size=2), st.none() | usages())
+@given(
+    st.lists(messages(), max_size=4),
+    st.lists(tool_calls(), max_size=2),
+    st.none() | usages(),
+)
 def test_requests_and_responses_come_back_from_json_as_they_were(
     history: list[Message], calls: list[ToolCall], usage: Usage | None
 ) -> None:
     request = ChatRequest(messages=history)
-    response = ChatResponse(content=[b for m in history for b in m.blocks], tool_calls=calls, usage=usage)
+    response = ChatResponse(
+        content=[b for m in history for b in m.blocks], tool_calls=calls, usage=usage
+    )
 
     assert from_json(to_json(request), ChatRequest) == request
     assert from_json(to_json(response), ChatResponse) == response
 
 
 def test_nothing_is_left_out_but_none_where_it_is_the_default() -> None:
-    usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3, cost_usd=Decimal("0.10"), extras={"tier": "x"})
+    usage = Usage(
+        input_tokens=1,
+        output_tokens=2,
+        total_tokens=3,
+        cost_usd=Decimal("0.10"),
+        extras={"tier": "x"},
+    )
 
     assert to_json(usage) == {
         "input_tokens": 1,
@@ -99,7 +141,10 @@ def test_nothing_is_left_out_but_none_where_it_is_the_default() -> None:
 
 
 def test_a_field_wins_over_an_extra_of_its_name() -> None:
-    assert to_json(ToolSpec(name="t", parameters={}, extras={"name": "other"})) == {"name": "t", "parameters": {}}
+    assert to_json(ToolSpec(name="t", parameters={}, extras={"name": "other"})) == {
+        "name": "t",
+        "parameters": {},
+    }
 
 
 class Color(enum.Enum):
@@ -178,18 +223,32 @@ def test_what_a_tool_returns_becomes_json(value: object, data: JSONValue) -> Non
     ("value", "error", "message"),
     [
         (object(), TypeError, "The value is a builtins.object, which has no JSON form"),
-        ({"a": [b"x"]}, TypeError, r"a\[0\] is a builtins.bytes, which has no JSON form"),
-        (bytearray(b"x"), TypeError, "The value is a builtins.bytearray, which has no JSON form"),
+        (
+            {"a": [b"x"]},
+            TypeError,
+            r"a\[0\] is a builtins.bytes, which has no JSON form",
+        ),
+        (
+            bytearray(b"x"),
+            TypeError,
+            "The value is a builtins.bytearray, which has no JSON form",
+        ),
         (Pair(1, b"x"), TypeError, "right is a builtins.bytes, which has no JSON form"),  # type: ignore[arg-type]
         (ToolSpec(name="t", parameters={"x": nan}), ValueError, "parameters.x is nan"),
-        (ToolSpec(name="t", parameters={}, extras={"x": [inf]}), ValueError, r"x\[0\] is inf"),
+        (
+            ToolSpec(name="t", parameters={}, extras={"x": [inf]}),
+            ValueError,
+            r"x\[0\] is inf",
+        ),
         (Message(role="user", extras={"x": {"y": nan}}), ValueError, "x.y is nan"),
         (TextBlock(text="x", extras={"x": nan}), ValueError, "x is nan"),
         ({"a": {1: 2}}, TypeError, "a has the key 1, and JSON's keys are strings"),
         ({"a": float("inf")}, ValueError, "a is inf, and JSON's numbers are finite"),
     ],
 )
-def test_what_has_no_json_form_is_named(value: object, error: type[Exception], message: str) -> None:
+def test_what_has_no_json_form_is_named(
+    value: object, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         to_json(value)
 
@@ -198,13 +257,20 @@ def test_a_value_that_holds_itself_has_no_json_form() -> None:
     loop: list[object] = []
     loop.append(loop)
 
-    with pytest.raises(ValueError, match="A list that holds itself, or nests too deep, has no JSON form"):
+    with pytest.raises(
+        ValueError,
+        match="A list that holds itself, or nests too deep, has no JSON form",
+    ):
         to_json(loop)
 
 
 def test_what_does_not_fit_is_named_with_every_path() -> None:
     data: JSONValue = {
-        "messages": [{"role": "nobody"}, {"role": "user", "content": [{"type": "text"}]}, 3],
+        "messages": [
+            {"role": "nobody"},
+            {"role": "user", "content": [{"type": "text"}]},
+            3,
+        ],
         "tools": 3,
         "stream": "yes",
     }
@@ -222,7 +288,10 @@ def test_what_does_not_fit_is_named_with_every_path() -> None:
 
 
 def test_what_is_no_object_is_named() -> None:
-    with pytest.raises(ValueError, match=r"This is no Usage: the value: expected an object, got an array with 0 items"):
+    with pytest.raises(
+        ValueError,
+        match=r"This is no Usage: the value: expected an object, got an array with 0 items",
+    ):
         from_json([], Usage)
 
 
@@ -246,9 +315,15 @@ def test_a_block_of_one_type_is_read_as_that_type_only() -> None:
     page = from_json({"first": text, "either": odd}, Page)
 
     assert page == Page(TextBlock(text="x"), VendorBlock(type="odd"))
-    with pytest.raises(ValueError, match="first: expected a content block of type text, got an object with 1 key"):
+    with pytest.raises(
+        ValueError,
+        match="first: expected a content block of type text, got an object with 1 key",
+    ):
         from_json({"first": odd}, Page)
-    with pytest.raises(ValueError, match=r"either: expected a content block or null, got an integer \(3\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"either: expected a content block or null, got an integer \(3\)",
+    ):
         from_json({"first": text, "either": 3}, Page)
 
 
@@ -261,7 +336,12 @@ class Subscription:
 
 
 def test_events_and_messages_inside_other_values_come_back() -> None:
-    value = Subscription(TOOL_PRE, TOOL_PRE, [Message(role="user", content="x"), None], TextBlock(text="x"))
+    value = Subscription(
+        TOOL_PRE,
+        TOOL_PRE,
+        [Message(role="user", content="x"), None],
+        TextBlock(text="x"),
+    )
 
     read = from_json(to_json(value), Subscription)
 
@@ -269,16 +349,29 @@ def test_events_and_messages_inside_other_values_come_back() -> None:
     assert isinstance(read.event, Event)
     assert isinstance(read.other, Event)
     assert from_json(to_json(value), Subscription).messages == value.messages
-    assert from_json({"event": TOOL_PRE, "other": "x", "messages": []}, Subscription).event is TOOL_PRE
-    with pytest.raises(ValueError, match=r"event: expected an event's name, got an integer \(3\)"):
+    assert (
+        from_json({"event": TOOL_PRE, "other": "x", "messages": []}, Subscription).event
+        is TOOL_PRE
+    )
+    with pytest.raises(
+        ValueError, match=r"event: expected an event's name, got an integer \(3\)"
+    ):
         from_json({"event": 3, "other": "x", "messages": []}, Subscription)
 
 
 def test_a_block_that_is_missing_is_named_with_its_type() -> None:
-    with pytest.raises(ValueError, match=r"first: missing; expected a content block of type text$"):
+    with pytest.raises(
+        ValueError, match=r"first: missing; expected a content block of type text$"
+    ):
         from_json({}, Page)
-    with pytest.raises(ValueError, match=r"it: missing; expected a content block of type text or a string$"):
-        from_json({}, attrs.make_class("Other", {"it": attrs.field(type=TextBlock | str)}))  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError,
+        match=r"it: missing; expected a content block of type text or a string$",
+    ):
+        from_json(
+            {},
+            attrs.make_class("Other", {"it": attrs.field(type=TextBlock | str)}),  # type: ignore[arg-type]
+        )
 
 
 @attrs.frozen
@@ -314,7 +407,9 @@ def test_an_author_adds_hooks_to_a_converter_of_their_own() -> None:
 
     assert bill.total.cents == 150
     assert own.unstructure(bill) == {"total": "1.50", "parts": ["0.25", None]}
-    with pytest.raises(ValueError, match=r"total: an amount is a text such as '1.50'; got 3"):
+    with pytest.raises(
+        ValueError, match=r"total: an amount is a text such as '1.50'; got 3"
+    ):
         own.structure({"total": 3}, Bill)
     with pytest.raises(ValueError, match="total: missing; expected a value for Amount"):
         own.structure({}, Bill)
@@ -341,11 +436,16 @@ def test_a_hook_that_breaks_is_no_problem_of_the_data() -> None:
 def test_a_ready_value_needs_no_hook_of_an_author() -> None:
     own = converter()
 
-    assert own.structure({"messages": [{"role": "user", "content": "x"}]}, ChatRequest).messages == [
-        Message(role="user", content="x")
-    ]
-    assert own.structure({"rest": [], "first": TextBlock(text="x")}, Page) == Page(TextBlock(text="x"))
+    assert own.structure(
+        {"messages": [{"role": "user", "content": "x"}]}, ChatRequest
+    ).messages == [Message(role="user", content="x")]
+    assert own.structure({"rest": [], "first": TextBlock(text="x")}, Page) == Page(
+        TextBlock(text="x")
+    )
     with pytest.raises(TypeError, match=r"Amount \(at Bill\.total\) has no JSON form"):
         own.structure({"total": 3}, Bill)
-    with pytest.raises(ValueError, match=r"first: expected a content block of type text, got an object with 1 key"):
+    with pytest.raises(
+        ValueError,
+        match=r"first: expected a content block of type text, got an object with 1 key",
+    ):
         own.structure({"first": {"type": "odd"}}, Page)

@@ -10,9 +10,18 @@ from amplifier_sdk.delegation import ChildRecord, ChildResult, ChildStore
 
 
 def test_a_result_reads_as_a_value_and_as_plain_data() -> None:
-    result = ChildResult(output="found", session_id="c1", spending={"total_tokens": 3}, metadata={"task": "t"})
+    result = ChildResult(
+        output="found",
+        session_id="c1",
+        spending={"total_tokens": 3},
+        metadata={"task": "t"},
+    )
 
-    assert (result["output"], result["session_id"], result["status"]) == ("found", "c1", "completed")
+    assert (result["output"], result["session_id"], result["status"]) == (
+        "found",
+        "c1",
+        "completed",
+    )
     assert json.loads(json.dumps(result.to_dict())) == {
         "output": "found",
         "session_id": "c1",

@@ -112,7 +112,10 @@ def test_a_summary_of_several_lines_becomes_one() -> None:
 def test_a_sentence_that_starts_like_a_section_stays_in_the_description() -> None:
     docstring = parse("Sum.\n\nNote:\nthis is prose.\n\nSomething else:\n    indented")
 
-    assert docstring.description == "Note:\nthis is prose.\n\nSomething else:\n    indented"
+    assert (
+        docstring.description
+        == "Note:\nthis is prose.\n\nSomething else:\n    indented"
+    )
 
 
 def test_a_title_without_a_body_ends_the_description() -> None:
@@ -131,7 +134,9 @@ def test_a_colon_at_the_start_of_a_line_need_not_be_a_field() -> None:
 
 
 def test_text_before_the_first_item_of_a_section_belongs_to_no_argument() -> None:
-    assert parse("Sum.\n\nArgs:\n    These are many.\n    path: where").arguments == {"path": "where"}
+    assert parse("Sum.\n\nArgs:\n    These are many.\n    path: where").arguments == {
+        "path": "where"
+    }
 
 
 def test_a_section_may_be_indented_text_without_items() -> None:

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk import tool
-from amplifier_sdk.effects import EFFECTS, Effect, checked_effects, effects_of, read_only_of
+from amplifier_sdk.effects import (
+    EFFECTS,
+    Effect,
+    checked_effects,
+    effects_of,
+    read_only_of,
+)
 
 
 @attrs.define
@@ -31,7 +37,9 @@ class Told:
     ],
     ids=["read", "write", "exec", "read and write", "network", "write and network"],
 )
-def test_effects_say_whether_a_tool_changes_something(effects: tuple[Effect, ...], read_only: bool | None) -> None:
+def test_effects_say_whether_a_tool_changes_something(
+    effects: tuple[Effect, ...], read_only: bool | None
+) -> None:
     @tool(effects=effects)
     def act() -> None:
         """Act."""
@@ -60,12 +68,21 @@ def test_read_only_alone_says_nothing_of_effects() -> None:
     assert act.read_only is True
 
 
-@pytest.mark.parametrize("told", [(), ("reed",), "read", ("read", 5)], ids=["none", "misspelt", "text", "number"])
-def test_what_is_no_effect_is_refused_where_the_tool_is_made(told: tuple[Effect, ...]) -> None:
+@pytest.mark.parametrize(
+    "told",
+    [(), ("reed",), "read", ("read", 5)],
+    ids=["none", "misspelt", "text", "number"],
+)
+def test_what_is_no_effect_is_refused_where_the_tool_is_made(
+    told: tuple[Effect, ...],
+) -> None:
     def act() -> None:
         """Act."""
 
-    with pytest.raises(TypeError, match="Tool 'act': effects are one or more of read, write, exec, network"):
+    with pytest.raises(
+        TypeError,
+        match="Tool 'act': effects are one or more of read, write, exec, network",
+    ):
         tool(effects=told)(act)
 
 
@@ -73,14 +90,21 @@ def test_a_tool_cannot_write_and_change_nothing() -> None:
     def act() -> None:
         """Act."""
 
-    with pytest.raises(TypeError, match="Tool 'act' cannot be read-only and have the effects read, write"):
+    with pytest.raises(
+        TypeError,
+        match="Tool 'act' cannot be read-only and have the effects read, write",
+    ):
         tool(effects=("write", "read"), read_only=True)(act)
 
 
 @pytest.mark.parametrize(
-    "told", [None, (), "read", ("read", "odd"), ["read", []], 7], ids=["none", "empty", "text", "odd", "list", "number"]
+    "told",
+    [None, (), "read", ("read", "odd"), ["read", []], 7],
+    ids=["none", "empty", "text", "odd", "list", "number"],
 )
-def test_of_a_tool_that_says_nothing_sensible_anything_is_possible(told: object) -> None:
+def test_of_a_tool_that_says_nothing_sensible_anything_is_possible(
+    told: object,
+) -> None:
     assert effects_of(Told(told)) is None
     assert read_only_of(Told(told)) is None
 
@@ -89,8 +113,12 @@ def test_a_name_stands_in_for_a_tool_that_says_nothing() -> None:
     silent, speaking, garbled = Told(), Told(("exec",)), Told("read")
 
     assert effects_of(silent, name="grep") == frozenset({"read"})
-    assert effects_of(silent, name="grep", configured={"grep": ["network"]}) == frozenset({"network"})
-    assert effects_of(speaking, name="grep", configured={"grep": ["read"]}) == frozenset({"exec"})
+    assert effects_of(
+        silent, name="grep", configured={"grep": ["network"]}
+    ) == frozenset({"network"})
+    assert effects_of(
+        speaking, name="grep", configured={"grep": ["read"]}
+    ) == frozenset({"exec"})
     assert effects_of(garbled, name="grep") is None
     assert effects_of(silent, name="mine") is None
 

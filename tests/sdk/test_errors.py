@@ -71,25 +71,42 @@ def test_an_error_stands_where_the_drawing_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(classes()))
 def test_the_drawing_names_the_builtin_that_an_error_also_is(name: str) -> None:
-    line = next(line for line in str(errors.__doc__).splitlines() if re.search(rf"\b{name}\b", line))
+    line = next(
+        line
+        for line in str(errors.__doc__).splitlines()
+        if re.search(rf"\b{name}\b", line)
+    )
     also = [base.__name__ for base in classes()[name].__bases__[1:]]
 
     if also and name != "ConfigError":
         assert f"(also {also[0]})" in line
 
 
-@pytest.mark.parametrize("name", sorted(n for n, cls in classes().items() if issubclass(cls, LLMError)))
+@pytest.mark.parametrize(
+    "name", sorted(n for n, cls in classes().items() if issubclass(cls, LLMError))
+)
 def test_the_drawing_says_which_provider_errors_may_be_tried_again(name: str) -> None:
-    line = next(line for line in str(errors.__doc__).splitlines() if re.search(rf"\b{name}\b", line))
+    line = next(
+        line
+        for line in str(errors.__doc__).splitlines()
+        if re.search(rf"\b{name}\b", line)
+    )
     cls = classes()[name]
 
-    assert ("retryable" in line and "not retryable" not in line) is cls.default_retryable  # type: ignore[attr-defined]  # of LLMError
+    assert (
+        "retryable" in line and "not retryable" not in line
+    ) is cls.default_retryable  # type: ignore[attr-defined]  # of LLMError
 
 
 def make(cls: type[AmplifierError]) -> AmplifierError:
     """Build an error of any class, with all it can carry."""
     if issubclass(cls, errors.ModuleConfigError):
-        return cls("tool-x", [Problem("a.b", "wrong")], distribution="dist 1.0", path="tools[0]")
+        return cls(
+            "tool-x",
+            [Problem("a.b", "wrong")],
+            distribution="dist 1.0",
+            path="tools[0]",
+        )
     if issubclass(cls, ConfigError):
         return cls([Problem("a.b", "wrong")], subject="plan")
     if issubclass(cls, errors.ModuleError):
@@ -105,7 +122,14 @@ def make(cls: type[AmplifierError]) -> AmplifierError:
     if issubclass(cls, InvalidToolCallError):
         return cls("message", tool_name="t", raw_arguments="{", provider="p")
     if issubclass(cls, LLMError):
-        return cls("message", provider="p", model="m", status_code=503, retry_after=1.5, delay_multiplier=2.0)
+        return cls(
+            "message",
+            provider="p",
+            model="m",
+            status_code=503,
+            retry_after=1.5,
+            delay_multiplier=2.0,
+        )
     return cls("message")
 
 
@@ -124,12 +148,21 @@ def test_a_provider_error_says_whether_to_try_again() -> None:
     assert not QuotaExceededError("empty").retryable
     assert not RateLimitError("slow", retryable=False).retryable
     assert AuthenticationError("key", retryable=True).retryable
-    assert all(cls("x").retryable for cls in (NetworkError, LLMTimeoutError, StreamError))
+    assert all(
+        cls("x").retryable for cls in (NetworkError, LLMTimeoutError, StreamError)
+    )
     assert issubclass(AccessDeniedError, AuthenticationError)
 
 
 def test_a_provider_error_carries_what_the_vendor_said() -> None:
-    error = LLMError("down", provider="p", model="m", status_code=503, retry_after=2.5, delay_multiplier=3.0)
+    error = LLMError(
+        "down",
+        provider="p",
+        model="m",
+        status_code=503,
+        retry_after=2.5,
+        delay_multiplier=3.0,
+    )
 
     assert (error.provider, error.model, error.status_code) == ("p", "m", 503)
     assert (error.retry_after, error.delay_multiplier) == (2.5, 3.0)
@@ -137,35 +170,60 @@ def test_a_provider_error_carries_what_the_vendor_said() -> None:
 
 
 def test_a_call_that_cannot_be_read_carries_its_text() -> None:
-    error = InvalidToolCallError("bad", tool_name="t", raw_arguments="{", provider="p", retryable=True)
+    error = InvalidToolCallError(
+        "bad", tool_name="t", raw_arguments="{", provider="p", retryable=True
+    )
 
-    assert (error.tool_name, error.raw_arguments, error.provider, error.retryable) == ("t", "{", "p", True)
+    assert (error.tool_name, error.raw_arguments, error.provider, error.retryable) == (
+        "t",
+        "{",
+        "p",
+        True,
+    )
 
 
 def test_a_module_error_names_module_and_distribution() -> None:
     error = ModuleLoadError("tool-x", "it cannot be imported", distribution="dist 1.0")
 
     assert str(error) == "Module 'tool-x' (from dist 1.0): it cannot be imported"
-    assert (error.module_id, error.reason, error.distribution) == ("tool-x", "it cannot be imported", "dist 1.0")
-    assert str(ModuleConflictError("tool-x", "two claim it")) == "Module 'tool-x': two claim it"
+    assert (error.module_id, error.reason, error.distribution) == (
+        "tool-x",
+        "it cannot be imported",
+        "dist 1.0",
+    )
+    assert (
+        str(ModuleConflictError("tool-x", "two claim it"))
+        == "Module 'tool-x': two claim it"
+    )
 
 
-@pytest.mark.parametrize("cls", [ModuleNotFoundError, ModuleLoadError, ModuleValidationError, ConfigError])
-def test_what_a_caller_may_catch_as_value_error_is_one(cls: type[AmplifierError]) -> None:
+@pytest.mark.parametrize(
+    "cls", [ModuleNotFoundError, ModuleLoadError, ModuleValidationError, ConfigError]
+)
+def test_what_a_caller_may_catch_as_value_error_is_one(
+    cls: type[AmplifierError],
+) -> None:
     assert issubclass(cls, ValueError)
 
 
 def test_a_configuration_error_lists_every_problem() -> None:
-    error = ConfigError([Problem("a[0]", "is wrong"), Problem("", "is empty")], subject="mount plan")
+    error = ConfigError(
+        [Problem("a[0]", "is wrong"), Problem("", "is empty")], subject="mount plan"
+    )
 
     assert str(error) == "The mount plan has 2 problems:\n  a[0]: is wrong\n  is empty"
     assert error.in_one_line == "a[0]: is wrong; is empty"
-    assert str(ConfigError([Problem("a", "b")])) == "The configuration has 1 problem:\n  a: b"
+    assert (
+        str(ConfigError([Problem("a", "b")]))
+        == "The configuration has 1 problem:\n  a: b"
+    )
 
 
 def test_a_cancelled_turn_keeps_its_partial_text() -> None:
     assert str(TurnCancelled("half")) == "The turn was cancelled"
-    assert str(TurnCancelled("half", immediate=True)) == "The turn was cancelled at once"
+    assert (
+        str(TurnCancelled("half", immediate=True)) == "The turn was cancelled at once"
+    )
     assert TurnCancelled("half").partial_text == "half"
 
 

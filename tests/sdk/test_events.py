@@ -16,7 +16,9 @@ from amplifier_sdk.events import ALL_EVENTS, TOOL_PRE, Event, EventFields, ToolP
 
 
 def constants() -> dict[str, Event[EventFields]]:
-    return {name: value for name, value in vars(events).items() if isinstance(value, Event)}
+    return {
+        name: value for name, value in vars(events).items() if isinstance(value, Event)
+    }
 
 
 def payload_names() -> dict[str, str]:
@@ -25,7 +27,8 @@ def payload_names() -> dict[str, str]:
     for node in ast.parse(inspect.getsource(events)).body:
         match node:
             case ast.AnnAssign(
-                target=ast.Name(id=name), value=ast.Call(func=ast.Subscript(slice=ast.Name(id=payload)))
+                target=ast.Name(id=name),
+                value=ast.Call(func=ast.Subscript(slice=ast.Name(id=payload))),
             ):
                 names[name] = payload
             case _:
@@ -40,7 +43,9 @@ def test_there_are_43_events_each_once() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(constants()))
-def test_an_event_is_named_after_its_constant_and_typed_by_a_payload_of_its_own(name: str) -> None:
+def test_an_event_is_named_after_its_constant_and_typed_by_a_payload_of_its_own(
+    name: str,
+) -> None:
     event = constants()[name]
     payload = getattr(events, payload_names()[name])
 

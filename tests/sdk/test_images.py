@@ -41,22 +41,37 @@ def test_data_may_stand_in_an_address_and_in_lines() -> None:
     data = written(HEADS["image/png"])
 
     address = ImageBlock(source={"url": f"data:image/jpeg;base64,{data}"})
-    lines = ImageBlock(source={"data": f"{data[:9]}\n{data[9:]}\n", "detail": "low"}, visibility="user")
+    lines = ImageBlock(
+        source={"data": f"{data[:9]}\n{data[9:]}\n", "detail": "low"}, visibility="user"
+    )
 
     assert sound_image(address) == image_block("image/png", data)
-    source = {"type": "base64", "media_type": "image/png", "data": data, "detail": "low"}
+    source = {
+        "type": "base64",
+        "media_type": "image/png",
+        "data": data,
+        "detail": "low",
+    }
     assert sound_image(lines) == ImageBlock(source=source, visibility="user")
 
 
 @pytest.mark.parametrize(
     ("source", "kept"),
     [
-        ({"url": "https://a.example/b.png"}, {"type": "url", "url": "https://a.example/b.png"}),
-        ({"type": "file", "file_id": "f1", "x": object()}, {"type": "file", "file_id": "f1"}),
+        (
+            {"url": "https://a.example/b.png"},
+            {"type": "url", "url": "https://a.example/b.png"},
+        ),
+        (
+            {"type": "file", "file_id": "f1", "x": object()},
+            {"type": "file", "file_id": "f1"},
+        ),
     ],
     ids=["address", "file"],
 )
-def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(source: JSONObject, kept: JSONObject) -> None:
+def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(
+    source: JSONObject, kept: JSONObject
+) -> None:
     assert sound_image(ImageBlock(source=source)) == ImageBlock(source=kept)
 
 
@@ -64,11 +79,17 @@ def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(source: JSONObjec
     ("source", "reason"),
     [
         ({}, "its source has neither data nor an address that vendors fetch"),
-        ({"url": "file:///etc/passwd"}, "its source has neither data nor an address that vendors fetch"),
+        (
+            {"url": "file:///etc/passwd"},
+            "its source has neither data nor an address that vendors fetch",
+        ),
         ({"data": "not base64!"}, "its data are not base64"),
         ({"data": "gr\u00fcn"}, "its data are not base64"),
         ({"url": "data:image/png,%89PNG"}, "its data are not base64"),
-        ({"data": written(b"<svg/>")}, "it is not PNG, JPEG, GIF or WebP, which are all that models take"),
+        (
+            {"data": written(b"<svg/>")},
+            "it is not PNG, JPEG, GIF or WebP, which are all that models take",
+        ),
         (
             {"data": written(b"II*\0"), "media_type": "image/tiff"},
             "image/tiff is not PNG, JPEG, GIF or WebP, which are all that models take",
@@ -76,8 +97,12 @@ def test_addresses_and_files_of_a_vendor_are_taken_as_they_are(source: JSONObjec
     ],
     ids=["nothing", "scheme", "text", "letters", "percent", "unnamed", "named"],
 )
-def test_what_no_model_takes_is_a_text_that_says_why(source: JSONObject, reason: str) -> None:
-    assert sound_image(ImageBlock(source=source)) == TextBlock(text=f"[an image is not shown: {reason}]")
+def test_what_no_model_takes_is_a_text_that_says_why(
+    source: JSONObject, reason: str
+) -> None:
+    assert sound_image(ImageBlock(source=source)) == TextBlock(
+        text=f"[an image is not shown: {reason}]"
+    )
 
 
 def test_an_image_over_the_largest_size_is_a_text_with_both_figures() -> None:
@@ -85,5 +110,7 @@ def test_an_image_over_the_largest_size_is_a_text_with_both_figures() -> None:
     fits = head + "A" * (MAX_IMAGE_CHARACTERS - len(head))
 
     assert isinstance(sound_image(image_block("image/png", fits)), ImageBlock)
-    note = image_note("it has 5,242,884 characters as base64, and models take 5,242,880")
+    note = image_note(
+        "it has 5,242,884 characters as base64, and models take 5,242,880"
+    )
     assert sound_image(image_block("image/png", fits + "AAAA")) == note

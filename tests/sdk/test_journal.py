@@ -54,6 +54,8 @@ def test_every_kind_of_record_is_tried_here() -> None:
 
 
 @pytest.mark.parametrize("record", RECORDS, ids=lambda record: type(record).__name__)
-def test_a_record_names_its_turn_and_comes_back_from_json(record: JournalRecord) -> None:
+def test_a_record_names_its_turn_and_comes_back_from_json(
+    record: JournalRecord,
+) -> None:
     assert attrs.asdict(record)["turn_id"] == "t"
     assert from_json(to_json(record), type(record)) == record

@@ -21,12 +21,21 @@ INVISIBLE = [
 
 
 @pytest.mark.parametrize("character", INVISIBLE, ids=ascii)
-def test_a_character_that_shows_nothing_is_written_as_its_escape(character: str) -> None:
+def test_a_character_that_shows_nothing_is_written_as_its_escape(
+    character: str,
+) -> None:
     assert escaped(f"rm{character}x") == f"rm{ascii(character)[1:-1]}x"
 
 
 def test_what_is_read_stays_as_it_is() -> None:
-    for text in ("plain", "zwei Wörter", "e\u0301a\u0308", "日本語", "👍", "line\n\ttab"):
+    for text in (
+        "plain",
+        "zwei Wörter",
+        "e\u0301a\u0308",
+        "日本語",
+        "👍",
+        "line\n\ttab",
+    ):
         assert escaped(text) == text
     assert escaped("a\nb\tc", kept="") == "a\\nb\\tc"
 
@@ -44,7 +53,9 @@ def test_what_is_shown_is_printable_and_no_blank_but_a_space(text: str) -> None:
 
 
 @given(st.text(), st.integers(min_value=1, max_value=50))
-def test_a_short_text_is_whole_and_of_a_long_one_both_ends_are_shown(text: str, most: int) -> None:
+def test_a_short_text_is_whole_and_of_a_long_one_both_ends_are_shown(
+    text: str, most: int
+) -> None:
     shown = shortened(text, most)
     if len(text) <= most:
         assert shown == text
@@ -62,7 +73,11 @@ def test_the_end_of_a_long_command_is_shown() -> None:
 
 
 def test_every_text_of_a_value_is_shortened_by_itself() -> None:
-    value: JSONValue = {"command": "x" * 20 + "END", "list": ["y" * 12, 1, None], "deep": {"z": "z"}}
+    value: JSONValue = {
+        "command": "x" * 20 + "END",
+        "list": ["y" * 12, 1, None],
+        "deep": {"z": "z"},
+    }
     assert shortened_value(value, 9) == {
         "command": "xxxxxx [... 14 characters left out ...] END",
         "list": ["yyyyyy [... 3 characters left out ...] yyy", 1, None],

@@ -11,11 +11,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_sdk.logfiles import log_files, rotated_name
-from amplifier_sdk.logs import LogRecord, decode_record, encode_record, read_log, roles_of
+from amplifier_sdk.logs import (
+    LogRecord,
+    decode_record,
+    encode_record,
+    read_log,
+    roles_of,
+)
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -36,13 +48,22 @@ def record(seq: int = 1, **data: object) -> LogRecord:
 @given(st.dictionaries(st.text(), JSON, max_size=4))
 def test_a_record_comes_back_as_it_went_in(data: dict[str, object]) -> None:
     assert decode_record(encode_record(record())) == record()
-    written = LogRecord(ts="", level="error", event="e", session_id="s", seq=2, data=data)  # type: ignore[arg-type]
+    written = LogRecord(
+        ts="",
+        level="error",
+        event="e",
+        session_id="s",
+        seq=2,
+        data=data,  # type: ignore[arg-type]
+    )
 
     assert decode_record(encode_record(written)) == written
 
 
 def test_what_json_lacks_is_written_as_text() -> None:
-    line = encode_record(record(number=math.nan, half="\ud83d!", inside=[math.inf, (1.5, None)]))
+    line = encode_record(
+        record(number=math.nan, half="\ud83d!", inside=[math.inf, (1.5, None)])
+    )
 
     def refuse(name: str) -> None:
         raise AssertionError(name)
@@ -75,7 +96,9 @@ def test_another_line_is_refused(line: str | bytes) -> None:
         decode_record(line)
 
 
-def test_a_log_is_read_with_its_earlier_files_and_without_damaged_lines(tmp_path: Path) -> None:
+def test_a_log_is_read_with_its_earlier_files_and_without_damaged_lines(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "events.jsonl"
     path.write_bytes(b'{"torn\n' + encode_record(record(3)))
     rotated_name(path, 1).write_bytes(encode_record(record(2)))
@@ -110,7 +133,10 @@ def test_a_log_that_is_turned_while_it_is_opened_is_opened_again(
     looks = iter([log_files(path)])  # what the first look saw
     path.rename(rotated_name(path, 1))
     path.write_bytes(encode_record(record(2)))
-    monkeypatch.setattr("amplifier_sdk.logfiles.log_files", lambda path: next(looks, None) or log_files(path))
+    monkeypatch.setattr(
+        "amplifier_sdk.logfiles.log_files",
+        lambda path: next(looks, None) or log_files(path),
+    )
 
     assert [found.seq for found in read_log(path)] == [1, 2]
 
@@ -120,10 +146,21 @@ def test_a_log_that_is_turned_while_it_is_opened_is_opened_again(
     [
         ([], "0 messages"),
         ([{"role": "user"}], "1 message: user"),
-        ([{"role": "system"}, {"content": "x"}, "text"], "3 messages: system, None, str"),
-        ([{"role": str(index)} for index in range(8)], "8 messages: 0, 1, 2, 3, 4, 5, 6, 7"),
-        ([{"role": str(index)} for index in range(100)], "100 messages: 0, 1, 2, 3, …, 96, 97, 98, 99"),
+        (
+            [{"role": "system"}, {"content": "x"}, "text"],
+            "3 messages: system, None, str",
+        ),
+        (
+            [{"role": str(index)} for index in range(8)],
+            "8 messages: 0, 1, 2, 3, 4, 5, 6, 7",
+        ),
+        (
+            [{"role": str(index)} for index in range(100)],
+            "100 messages: 0, 1, 2, 3, …, 96, 97, 98, 99",
+        ),
     ],
 )
-def test_a_history_is_told_by_its_roles_of_a_long_one_those_of_its_ends(messages: list[object], told: str) -> None:
+def test_a_history_is_told_by_its_roles_of_a_long_one_those_of_its_ends(
+    messages: list[object], told: str
+) -> None:
     assert roles_of(messages) == told

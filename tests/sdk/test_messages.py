@@ -33,7 +33,13 @@ def test_fields_that_nobody_knows_survive() -> None:
 
 
 def test_a_known_field_of_another_type_survives_as_it_is() -> None:
-    data: JSONObject = {"role": "user", "content": "x", "name": 3, "tool_call_id": [1], "metadata": "m"}
+    data: JSONObject = {
+        "role": "user",
+        "content": "x",
+        "name": 3,
+        "tool_call_id": [1],
+        "metadata": "m",
+    }
 
     message = Message.from_dict(data)
 
@@ -42,7 +48,10 @@ def test_a_known_field_of_another_type_survives_as_it_is() -> None:
 
 
 def test_what_the_message_says_wins_over_an_extra_of_the_same_name() -> None:
-    assert Message(role="user", content="x", extras={"role": "system"}).to_dict() == {"role": "user", "content": "x"}
+    assert Message(role="user", content="x", extras={"role": "system"}).to_dict() == {
+        "role": "user",
+        "content": "x",
+    }
 
 
 @pytest.mark.parametrize(
@@ -50,13 +59,19 @@ def test_what_the_message_says_wins_over_an_extra_of_the_same_name() -> None:
     [
         ("hi", "hi", (TextBlock(text="hi"),)),
         ("", "", ()),
-        ([TextBlock(text="a"), CALL, TextBlock(text="b")], "ab", (TextBlock(text="a"), CALL, TextBlock(text="b"))),
+        (
+            [TextBlock(text="a"), CALL, TextBlock(text="b")],
+            "ab",
+            (TextBlock(text="a"), CALL, TextBlock(text="b")),
+        ),
         ([], "", ()),
     ],
     ids=["text", "empty", "blocks", "no blocks"],
 )
 def test_a_message_has_a_text_and_blocks(
-    content: str | list[TextBlock | ToolCallBlock], text: str, blocks: tuple[object, ...]
+    content: str | list[TextBlock | ToolCallBlock],
+    text: str,
+    blocks: tuple[object, ...],
 ) -> None:
     message = Message(role="assistant", content=content)
 
@@ -70,9 +85,9 @@ def test_a_message_written_with_null_has_no_content() -> None:
 
 
 def test_the_role_function_reads_as_tool() -> None:
-    assert Message.from_dict({"role": "function", "content": "x", "name": "t"}) == Message(
-        role="tool", content="x", name="t"
-    )
+    assert Message.from_dict(
+        {"role": "function", "content": "x", "name": "t"}
+    ) == Message(role="tool", content="x", name="t")
 
 
 def test_a_list_may_hold_bare_strings() -> None:
@@ -87,34 +102,56 @@ def test_a_list_may_hold_bare_strings() -> None:
         {"id": "1", "name": "search", "arguments": {"q": "x"}},
         {"id": "1", "tool": "search", "arguments": {"q": "x"}},
         {"id": "1", "name": "search", "input": {"q": "x"}},
-        {"id": "1", "type": "function", "function": {"name": "search", "arguments": '{"q": "x"}'}},
+        {
+            "id": "1",
+            "type": "function",
+            "function": {"name": "search", "arguments": '{"q": "x"}'},
+        },
     ],
     ids=str,
 )
 def test_calls_beside_the_content_become_blocks(call: JSONObject) -> None:
-    message = Message.from_dict({"role": "assistant", "content": "I search.", "tool_calls": [call]})
+    message = Message.from_dict(
+        {"role": "assistant", "content": "I search.", "tool_calls": [call]}
+    )
 
     assert message.content == (TextBlock(text="I search."), CALL)
-    assert Message.from_dict({"role": "assistant", "content": None, "tool_calls": [call]}).content == (CALL,)
-    assert Message.from_dict({"role": "assistant", "content": "", "tool_calls": [call]}).content == (CALL,)
+    assert Message.from_dict(
+        {"role": "assistant", "content": None, "tool_calls": [call]}
+    ).content == (CALL,)
+    assert Message.from_dict(
+        {"role": "assistant", "content": "", "tool_calls": [call]}
+    ).content == (CALL,)
 
 
 def test_calls_that_the_content_has_already_are_not_doubled() -> None:
-    block: JSONObject = {"type": "tool_call", "id": "1", "name": "search", "input": {"q": "x"}}
+    block: JSONObject = {
+        "type": "tool_call",
+        "id": "1",
+        "name": "search",
+        "input": {"q": "x"},
+    }
     calls: list[JSONValue] = [
         {"id": "1", "name": "search", "arguments": {"q": "x"}},
         {"id": "2", "name": "read", "arguments": {}},
         {"name": "nameless", "arguments": {}},
     ]
 
-    message = Message.from_dict({"role": "assistant", "content": [block], "tool_calls": calls})
+    message = Message.from_dict(
+        {"role": "assistant", "content": [block], "tool_calls": calls}
+    )
 
     assert message.content == (CALL, ToolCallBlock(id="2", name="read"))
 
 
 @pytest.mark.parametrize("calls", [None, [], "text", 3])
 def test_anything_else_under_tool_calls_is_no_call(calls: JSONValue) -> None:
-    assert Message.from_dict({"role": "assistant", "content": "x", "tool_calls": calls}).content == "x"
+    assert (
+        Message.from_dict(
+            {"role": "assistant", "content": "x", "tool_calls": calls}
+        ).content
+        == "x"
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,16 +181,28 @@ def test_stored_arguments_that_cannot_be_read_are_kept_where_a_reader_sees_them(
 def test_a_call_without_a_name_or_an_id_is_still_a_call() -> None:
     message = Message.from_dict({"role": "assistant", "tool_calls": [{}, {"id": 7}]})
 
-    assert message.content == (ToolCallBlock(id="", name=""), ToolCallBlock(id="7", name=""))
+    assert message.content == (
+        ToolCallBlock(id="", name=""),
+        ToolCallBlock(id="7", name=""),
+    )
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"content": "x"}, "A message's role is one of assistant, developer, system, tool, user; got None"),
+        (
+            {"content": "x"},
+            "A message's role is one of assistant, developer, system, tool, user; got None",
+        ),
         ({"role": "nobody"}, "got 'nobody'"),
-        ({"role": "user", "content": 3}, "A message's content is a string, a list of blocks or null; got 3"),
-        ({"role": "user", "content": {"type": "text"}}, "a list of blocks or null; got"),
+        (
+            {"role": "user", "content": 3},
+            "A message's content is a string, a list of blocks or null; got 3",
+        ),
+        (
+            {"role": "user", "content": {"type": "text"}},
+            "a list of blocks or null; got",
+        ),
         ({"role": "user", "content": [3]}, "A content block is an object; got 3"),
         ({"role": "assistant", "tool_calls": [3]}, "A tool call is an object; got 3"),
     ],

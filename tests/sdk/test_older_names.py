@@ -66,8 +66,13 @@ class WithBoth(WithMethod):
     input_schema: ClassVar[JSONObject] = {"type": "object", "title": "attribute"}
 
 
-@pytest.mark.parametrize(("tool", "title"), [(Plain(), None), (WithMethod(), "method"), (WithBoth(), "attribute")])
-def test_a_schema_is_an_attribute_a_method_or_any_object(tool: Plain, title: str | None) -> None:
+@pytest.mark.parametrize(
+    ("tool", "title"),
+    [(Plain(), None), (WithMethod(), "method"), (WithBoth(), "attribute")],
+)
+def test_a_schema_is_an_attribute_a_method_or_any_object(
+    tool: Plain, title: str | None
+) -> None:
     schema = schema_of(tool)
 
     assert (schema["type"], schema.get("title")) == ("object", title)
@@ -81,18 +86,36 @@ def test_a_schema_is_an_attribute_a_method_or_any_object(tool: Plain, title: str
         {"id": "a", "tool": "work", "arguments": {"x": 1}},
         {"id": "a", "name": "work", "arguments": {"x": 1}},
         {"id": "a", "tool": "work", "name": "work", "arguments": {"x": 1}},
-        {"id": "a", "type": "function", "function": {"name": "work", "arguments": '{"x": 1}'}},
+        {
+            "id": "a",
+            "type": "function",
+            "function": {"name": "work", "arguments": '{"x": 1}'},
+        },
     ],
 )
-def test_no_content_and_every_shape_of_calls_are_read(content: list[str] | str | None, call: JSONObject) -> None:
-    message = Message.from_dict({"role": "assistant", "content": content, "tool_calls": [call]})
+def test_no_content_and_every_shape_of_calls_are_read(
+    content: list[str] | str | None, call: JSONObject
+) -> None:
+    message = Message.from_dict(
+        {"role": "assistant", "content": content, "tool_calls": [call]}
+    )
 
     (block,) = message.blocks
-    assert to_json(block) == {"type": "tool_call", "id": "a", "name": "work", "input": {"x": 1}}
+    assert to_json(block) == {
+        "type": "tool_call",
+        "id": "a",
+        "name": "work",
+        "input": {"x": 1},
+    }
 
 
 def test_the_older_names_of_raw_requests_are_known() -> None:
-    assert DEPRECATED_EVENTS == ("llm:request:debug", "llm:request:raw", "llm:response:debug", "llm:response:raw")
+    assert DEPRECATED_EVENTS == (
+        "llm:request:debug",
+        "llm:request:raw",
+        "llm:response:debug",
+        "llm:response:raw",
+    )
     assert not set(DEPRECATED_EVENTS) & set(ALL_EVENTS)
 
 
@@ -112,7 +135,10 @@ def test_a_models_extra_fields_and_prices_are_stored() -> None:
 
     assert isinstance(model.pricing, Pricing)
     assert isinstance(written, dict)
-    assert (written["cost_per_input_token"], written["metadata"]) == (1e-6, {"family": "x"})
+    assert (written["cost_per_input_token"], written["metadata"]) == (
+        1e-6,
+        {"family": "x"},
+    )
 
 
 def test_the_canonical_events_are_forty_three() -> None:

@@ -44,7 +44,13 @@ def test_a_value_is_named_by_its_json_type(value: object, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "text"),
-    [([], ""), (["a"], "a"), (["a", "a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")],
+    [
+        ([], ""),
+        (["a"], "a"),
+        (["a", "a"], "a"),
+        (["a", "b"], "a or b"),
+        (["a", "b", "c"], "a, b or c"),
+    ],
 )
 def test_options_read_like_a_sentence(options: list[str], text: str) -> None:
     assert any_of(options) == text
@@ -59,5 +65,7 @@ def test_options_read_like_a_sentence(options: list[str], text: str) -> None:
         (3, ["limit"], "unknown; the known keys are limit"),
     ],
 )
-def test_an_unknown_key_comes_with_the_nearest_known_one(name: object, known: list[str], text: str) -> None:
+def test_an_unknown_key_comes_with_the_nearest_known_one(
+    name: object, known: list[str], text: str
+) -> None:
     assert unknown_key(name, known) == text

@@ -18,7 +18,9 @@ def test_reports_go_to_who_takes_them() -> None:
     context.output("")
 
     assert reports == [
-        ToolProgress(call_id="c1", tool_name="build", message="compiling", done=3, total=10),
+        ToolProgress(
+            call_id="c1", tool_name="build", message="compiling", done=3, total=10
+        ),
         ToolProgress(call_id="c1", tool_name="build", done=0.5),
         ToolOutput(call_id="c1", tool_name="build", text="warning\n"),
     ]
@@ -40,7 +42,10 @@ def test_a_call_that_is_over_says_so_to_whoever_still_works_for_it() -> None:
     context.end()
 
     for use in (context.check, context.progress, lambda: context.output("x")):
-        with pytest.raises(ToolError, match="The call of 'build' is over: it was cancelled or passed its deadline"):
+        with pytest.raises(
+            ToolError,
+            match="The call of 'build' is over: it was cancelled or passed its deadline",
+        ):
             use()
 
     assert reports == []

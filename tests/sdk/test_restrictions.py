@@ -13,7 +13,9 @@ names = st.lists(st.sampled_from(["a", "b", "c", "d"]))
 
 
 @given(own=names, asked=names)
-def test_what_is_narrowed_is_in_both(own: list[JSONValue], asked: list[JSONValue]) -> None:
+def test_what_is_narrowed_is_in_both(
+    own: list[JSONValue], asked: list[JSONValue]
+) -> None:
     narrowed = intersection(own, asked)
 
     assert isinstance(narrowed, list)
@@ -34,6 +36,8 @@ def test_where_the_session_names_nothing_everything_is_allowed_or_nothing_is() -
 
 @pytest.mark.parametrize("rule", [intersection, subset])
 @pytest.mark.parametrize("asked", [None, "a", 3, [1], {"a": 1}])
-def test_what_is_no_list_of_names_is_refused(rule: Restriction, asked: JSONValue) -> None:
+def test_what_is_no_list_of_names_is_refused(
+    rule: Restriction, asked: JSONValue
+) -> None:
     with pytest.raises(ValueError, match="a list of strings; got"):
         rule(["a"], asked)

@@ -27,7 +27,9 @@ from amplifier_sdk.results import (
 from tests.sdk.values import json_values
 
 
-@given(json_values().filter(lambda value: value is not None and not isinstance(value, str)))
+@given(
+    json_values().filter(lambda value: value is not None and not isinstance(value, str))
+)
 def test_a_structured_output_goes_into_the_history_as_json(output: JSONValue) -> None:
     assert json.loads(ToolResult(output=output).get_serialized_output()) == output
 
@@ -58,7 +60,10 @@ def test_a_result_has_a_text_for_the_history(result: ToolResult, text: str) -> N
     [
         ({"p": Path("a/b")}, '{"p": "a/b"}'),
         ({"n": Decimal("1.50")}, '{"n": "1.50"}'),
-        ({"t": datetime(2030, 1, 31, tzinfo=UTC)}, '{"t": "2030-01-31T00:00:00+00:00"}'),
+        (
+            {"t": datetime(2030, 1, 31, tzinfo=UTC)},
+            '{"t": "2030-01-31T00:00:00+00:00"}',
+        ),
         ({"s": {"a"}}, '{"s": ["a"]}'),
         ({"m": MappingProxyType({"a": 1})}, '{"m": {"a": 1}}'),
         ({"b": b"x"}, '{"b": "b\'x\'"}'),
@@ -66,7 +71,9 @@ def test_a_result_has_a_text_for_the_history(result: ToolResult, text: str) -> N
     ],
     ids=str,
 )
-def test_an_output_that_json_lacks_is_written_all_the_same(output: JSONValue, text: str) -> None:
+def test_an_output_that_json_lacks_is_written_all_the_same(
+    output: JSONValue, text: str
+) -> None:
     assert ToolResult(output=output).get_serialized_output() == text
 
 
@@ -78,7 +85,9 @@ def test_an_output_that_holds_itself_has_a_text() -> None:
 
 
 def test_a_result_may_be_built_from_is_error() -> None:
-    assert ToolResult(is_error=True, output="x") == ToolResult(success=False, output="x")
+    assert ToolResult(is_error=True, output="x") == ToolResult(
+        success=False, output="x"
+    )
     assert ToolResult(is_error=False).success
     assert ToolResult.failure("x").is_error
     assert not ToolResult().is_error
@@ -93,7 +102,13 @@ def test_a_constructor_says_which_fields_belong_to_its_action() -> None:
     assert HookResult.proceed().action == "continue"
     assert HookResult.deny("no") == HookResult(action="deny", reason="no")
     assert HookResult.modify({"a": 1}) == HookResult(action="modify", data={"a": 1})
-    assert HookResult.inject("t", role="user", ephemeral=True, append_to_last_tool_result=True, user_message="m") == (
+    assert HookResult.inject(
+        "t",
+        role="user",
+        ephemeral=True,
+        append_to_last_tool_result=True,
+        user_message="m",
+    ) == (
         HookResult(
             action="inject_context",
             context_injection="t",
@@ -103,7 +118,9 @@ def test_a_constructor_says_which_fields_belong_to_its_action() -> None:
             user_message="m",
         )
     )
-    assert HookResult.ask("sure?", options=["y", "n"], timeout=1, default="allow") == HookResult(
+    assert HookResult.ask(
+        "sure?", options=["y", "n"], timeout=1, default="allow"
+    ) == HookResult(
         action="ask_user",
         approval_prompt="sure?",
         approval_options=("y", "n"),
@@ -122,8 +139,13 @@ ORDER: list[HookAction] = ["deny", "ask_user", "inject_context", "modify", "cont
 
 
 @given(st.lists(st.sampled_from(ORDER), max_size=6))
-def test_the_weightiest_action_counts_and_the_first_handler_of_it(actions: list[HookAction]) -> None:
-    decisions = [Decision(f"h{i}", HookResult(action=action, reason=f"r{i}")) for i, action in enumerate(actions)]
+def test_the_weightiest_action_counts_and_the_first_handler_of_it(
+    actions: list[HookAction],
+) -> None:
+    decisions = [
+        Decision(f"h{i}", HookResult(action=action, reason=f"r{i}"))
+        for i, action in enumerate(actions)
+    ]
 
     emission = Emission(data={}, decisions=decisions)
 
@@ -138,18 +160,34 @@ def test_an_emission_keeps_every_injection_question_and_message() -> None:
     emission = Emission(
         data={"a": 1},
         decisions=[
-            Decision("first", HookResult.inject("one", role="user", ephemeral=True, user_message="hello")),
+            Decision(
+                "first",
+                HookResult.inject(
+                    "one", role="user", ephemeral=True, user_message="hello"
+                ),
+            ),
             Decision("second", HookResult.ask("sure?"), 0.5),
-            Decision("third", HookResult.inject("two", append_to_last_tool_result=True)),
+            Decision(
+                "third", HookResult.inject("two", append_to_last_tool_result=True)
+            ),
             Decision("fourth", HookResult.inject("")),
-            Decision("fifth", HookResult(user_message="bye", user_message_level="error", user_message_source="me")),
+            Decision(
+                "fifth",
+                HookResult(
+                    user_message="bye",
+                    user_message_level="error",
+                    user_message_source="me",
+                ),
+            ),
             Decision("sixth", HookResult.ask("really?")),
         ],
     )
 
     assert emission.injections == (
         ContextInjection(content="one", role="user", ephemeral=True, hook_name="first"),
-        ContextInjection(content="two", append_to_last_tool_result=True, hook_name="third"),
+        ContextInjection(
+            content="two", append_to_last_tool_result=True, hook_name="third"
+        ),
     )
     assert emission.question == HookResult.ask("sure?")
     assert emission.user_messages == (
@@ -165,10 +203,21 @@ def test_an_emission_keeps_every_injection_question_and_message() -> None:
 def test_an_emission_without_decisions_lets_the_operation_go_on() -> None:
     emission = Emission(data={})
 
-    assert (emission.action, emission.denied, emission.question, emission.reason) == ("continue", False, None, None)
-    assert (emission.injections, emission.context_injection, emission.ephemeral) == ((), None, False)
+    assert (emission.action, emission.denied, emission.question, emission.reason) == (
+        "continue",
+        False,
+        None,
+        None,
+    )
+    assert (emission.injections, emission.context_injection, emission.ephemeral) == (
+        (),
+        None,
+        False,
+    )
     assert emission.context_injection_role == "system"
 
 
 def test_an_emission_is_ephemeral_when_all_its_injections_are() -> None:
-    assert Emission(data={}, decisions=[Decision("h", HookResult.inject("x", ephemeral=True))]).ephemeral
+    assert Emission(
+        data={}, decisions=[Decision("h", HookResult.inject("x", ephemeral=True))]
+    ).ephemeral

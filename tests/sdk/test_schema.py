@@ -76,12 +76,16 @@ def schema_of(annotation: object) -> JSONValue:
 
 def bound(annotation: object, value: JSONValue) -> object:
     signature = signature_of(annotation)
-    assert jsonschema_rs.validator_for(signature.schema, offline=True).is_valid({"value": value})
+    assert jsonschema_rs.validator_for(signature.schema, offline=True).is_valid(
+        {"value": value}
+    )
     return signature.bind({"value": value})["value"]
 
 
 def test_a_signature_gives_names_texts_defaults_and_what_is_required() -> None:
-    def read(path: str, limit: int = 10, *, deep: Annotated[bool, "go on below"] = False) -> str:
+    def read(
+        path: str, limit: int = 10, *, deep: Annotated[bool, "go on below"] = False
+    ) -> str:
         """Read a file.
 
         Slowly.
@@ -114,7 +118,11 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
 
     signature = describe(now)
 
-    assert signature.schema == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert signature.schema == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
     assert signature.bind({}) == {}
 
 
@@ -146,13 +154,21 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
                 "maxItems": 2,
                 "prefixItems": [
                     {"title": "start", "type": "integer"},
-                    {"title": "color", "enum": ["red", "blue"], "type": "string", "default": "red"},
+                    {
+                        "title": "color",
+                        "enum": ["red", "blue"],
+                        "type": "string",
+                        "default": "red",
+                    },
                 ],
             },
         ),
         (Empty, {"type": "array", "minItems": 0, "maxItems": 0}),
         (uuid.UUID, {"type": "string", "format": "uuid"}),
-        (Decimal, {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]}),
+        (
+            Decimal,
+            {"anyOf": [{"type": "number"}, {"type": "string", "format": "decimal"}]},
+        ),
         (Color, {"enum": ["red", "blue"], "type": "string"}),
         (Level, {"enum": [1, 2], "type": "integer"}),
         (Literal["a", "b"], {"enum": ["a", "b"], "type": "string"}),
@@ -160,7 +176,16 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         (Literal[Color.RED], {"enum": ["red"], "type": "string"}),
         (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}),  # noqa: UP045  # the older spelling
         (Union[int, str], {"anyOf": [{"type": "integer"}, {"type": "string"}]}),  # noqa: UP007  # likewise
-        (int | Decimal, {"anyOf": [{"type": "integer"}, {"type": "number"}, {"type": "string", "format": "decimal"}]}),
+        (
+            int | Decimal,
+            {
+                "anyOf": [
+                    {"type": "integer"},
+                    {"type": "number"},
+                    {"type": "string", "format": "decimal"},
+                ]
+            },
+        ),
         (int | object, {}),
         (list, {"type": "array"}),
         (list[str], {"type": "array", "items": {"type": "string"}}),
@@ -170,41 +195,88 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
         (tuple[int, ...], {"type": "array", "items": {"type": "integer"}}),
         (
             tuple[int, str],
-            {"type": "array", "minItems": 2, "maxItems": 2, "prefixItems": [{"type": "integer"}, {"type": "string"}]},
+            {
+                "type": "array",
+                "minItems": 2,
+                "maxItems": 2,
+                "prefixItems": [{"type": "integer"}, {"type": "string"}],
+            },
         ),
         (tuple[()], {"type": "array", "minItems": 0, "maxItems": 0}),
         (set[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
         (frozenset, {"type": "array", "uniqueItems": True}),
-        (AbstractSet[str], {"type": "array", "items": {"type": "string"}, "uniqueItems": True}),
+        (
+            AbstractSet[str],
+            {"type": "array", "items": {"type": "string"}, "uniqueItems": True},
+        ),
         (dict, {"type": "object"}),
-        (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
+        (
+            dict[str, int],
+            {"type": "object", "additionalProperties": {"type": "integer"}},
+        ),
         (Mapping[str, object], {"type": "object"}),
         (
             dict[Literal["a", "b"], int],
-            {"type": "object", "propertyNames": {"enum": ["a", "b"]}, "additionalProperties": {"type": "integer"}},
+            {
+                "type": "object",
+                "propertyNames": {"enum": ["a", "b"]},
+                "additionalProperties": {"type": "integer"},
+            },
         ),
         (UserId, {"type": "integer"}),
-        (Rows, {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}}),
+        (
+            Rows,
+            {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
+        ),
         (Names, {"type": "array", "items": {"type": "string"}}),
         (Annotated[str, "a name"], {"type": "string", "description": "a name"}),
         (Annotated[str, Doc("a name")], {"type": "string", "description": "a name"}),
         (Annotated[int, AT_LEAST_ONE], {"type": "integer", "minimum": 1}),
-        (Annotated[float, Bounds(gt=0, lt=1)], {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}),
-        (Annotated[int, Bounds(le=9, multiple_of=3)], {"type": "integer", "maximum": 9, "multipleOf": 3}),
+        (
+            Annotated[float, Bounds(gt=0, lt=1)],
+            {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1},
+        ),
+        (
+            Annotated[int, Bounds(le=9, multiple_of=3)],
+            {"type": "integer", "maximum": 9, "multipleOf": 3},
+        ),
         (Annotated[str, SHORT], {"type": "string", "minLength": 1, "maxLength": 3}),
-        (Annotated[list[str], SHORT], {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 3}),
+        (
+            Annotated[list[str], SHORT],
+            {
+                "type": "array",
+                "items": {"type": "string"},
+                "minItems": 1,
+                "maxItems": 3,
+            },
+        ),
         (
             Annotated[dict[str, str], SHORT],
-            {"type": "object", "additionalProperties": {"type": "string"}, "minProperties": 1, "maxProperties": 3},
+            {
+                "type": "object",
+                "additionalProperties": {"type": "string"},
+                "minProperties": 1,
+                "maxProperties": 3,
+            },
         ),
         (
             Annotated[str | None, SHORT],
-            {"anyOf": [{"type": "string"}, {"type": "null"}], "minLength": 1, "maxLength": 3},
+            {
+                "anyOf": [{"type": "string"}, {"type": "null"}],
+                "minLength": 1,
+                "maxLength": 3,
+            },
         ),
-        (Annotated[list[str], Bounds(min_length=0)], {"type": "array", "items": {"type": "string"}}),
+        (
+            Annotated[list[str], Bounds(min_length=0)],
+            {"type": "array", "items": {"type": "string"}},
+        ),
         (Annotated[bool, SHORT], {"type": "boolean"}),
         (Annotated[str, Bounds(pattern="^a")], {"type": "string", "pattern": "^a"}),
-        (Annotated[str, Bounds(pattern=re.compile("^a"))], {"type": "string", "pattern": "^a"}),
+        (
+            Annotated[str, Bounds(pattern=re.compile("^a"))],
+            {"type": "string", "pattern": "^a"},
+        ),
         (Annotated[Decimal, AT_LEAST_ONE], {"type": "number", "minimum": 1}),
         (
             Annotated[int, msgspec.Meta(ge=1, description="many")],
@@ -325,7 +397,11 @@ ID: Final = "12345678-1234-5678-1234-567812345678"
         (datetime, WHEN, datetime(2030, 1, 31, 9, 30, tzinfo=UTC)),
         (date, "2030-01-31", date(2030, 1, 31)),
         (time, "09:30:00", time(9, 30)),
-        (timedelta, "P1DT2H30M0.5S", timedelta(days=1, hours=2, minutes=30, seconds=0.5)),
+        (
+            timedelta,
+            "P1DT2H30M0.5S",
+            timedelta(days=1, hours=2, minutes=30, seconds=0.5),
+        ),
         (timedelta, "-PT90S", timedelta(seconds=-90)),
         (timedelta, "P2W", timedelta(weeks=2)),
         (Secret, "s", Secret("s")),
@@ -358,20 +434,30 @@ ID: Final = "12345678-1234-5678-1234-567812345678"
         (dict[str, Path], {"a": "b"}, {"a": Path("b")}),
         (dict[Color, int], {"red": 1}, {Color.RED: 1}),
         (Point, {"x": 1}, Point(1)),
-        (Tree, {"name": "a", "children": [{"name": "b", "shown": "s"}]}, Tree("a", [Tree("b", shown="s")])),
+        (
+            Tree,
+            {"name": "a", "children": [{"name": "b", "shown": "s"}]},
+            Tree("a", [Tree("b", shown="s")]),
+        ),
         (Linked, {"value": 1, "next": {"value": 2}}, Linked(1, Linked(2))),
         (Movie, {"title": "t", "year": 1999.0}, {"title": "t", "year": 1999}),
         (
             Options,
             {"when": WHEN, "days": ["2030-01-31"], "open": {"any": [1]}},
-            Options(when=datetime(2030, 1, 31, 9, 30, tzinfo=UTC), days=[date(2030, 1, 31)], open={"any": [1]}),
+            Options(
+                when=datetime(2030, 1, 31, 9, 30, tzinfo=UTC),
+                days=[date(2030, 1, 31)],
+                open={"any": [1]},
+            ),
         ),
         (Point | Movie | None, {"title": "t"}, {"title": "t"}),
         (Annotated[int, AT_LEAST_ONE] | None, 4, 4),
     ],
     ids=str,
 )
-def test_json_values_become_what_the_annotation_promises(annotation: object, value: JSONValue, result: object) -> None:
+def test_json_values_become_what_the_annotation_promises(
+    annotation: object, value: JSONValue, result: object
+) -> None:
     read = bound(annotation, value)
 
     assert read == result
@@ -381,16 +467,51 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
 @pytest.mark.parametrize(
     ("annotation", "value", "message"),
     [
-        (datetime, "soon", 'value: expected a date and time such as 2030-01-31T09:30:00Z, got a string ("soon")'),
+        (
+            datetime,
+            "soon",
+            'value: expected a date and time such as 2030-01-31T09:30:00Z, got a string ("soon")',
+        ),
         (date, 3, "value: expected a date such as 2030-01-31, got an integer (3)"),
         *(
-            (timedelta, text, f'value: expected a duration such as PT1H30M, got a string ("{text}")')
-            for text in ("", "P", "PT", "1h", "P1Y", "P1M", "PT1.1234567S", "P999999999999W", "P1DT", "+PT1S")
+            (
+                timedelta,
+                text,
+                f'value: expected a duration such as PT1H30M, got a string ("{text}")',
+            )
+            for text in (
+                "",
+                "P",
+                "PT",
+                "1h",
+                "P1Y",
+                "P1M",
+                "PT1.1234567S",
+                "P999999999999W",
+                "P1DT",
+                "+PT1S",
+            )
         ),
-        (Secret, 31337, "value: expected a string, got an integer (not shown: it may be a secret)"),
-        (Span, [], "value: expected an array of 1 to 2 items, got an array with 0 items"),
-        (Span, [1, "red", 3], "value: expected an array of 1 to 2 items, got an array with 3 items"),
-        (Span, {"start": 1}, "value: expected an array of 1 to 2 items, got an object with 1 key"),
+        (
+            Secret,
+            31337,
+            "value: expected a string, got an integer (not shown: it may be a secret)",
+        ),
+        (
+            Span,
+            [],
+            "value: expected an array of 1 to 2 items, got an array with 0 items",
+        ),
+        (
+            Span,
+            [1, "red", 3],
+            "value: expected an array of 1 to 2 items, got an array with 3 items",
+        ),
+        (
+            Span,
+            {"start": 1},
+            "value: expected an array of 1 to 2 items, got an object with 1 key",
+        ),
         (
             Span,
             ["a", "green"],
@@ -404,7 +525,11 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
         (int, True, "value: expected an integer, got a boolean (true)"),
         (float, "x", 'value: expected a number, got a string ("x")'),
         (float, True, "value: expected a number, got a boolean (true)"),
-        (float, 10**400, "value: expected a number that a float can hold, got a larger one"),
+        (
+            float,
+            10**400,
+            "value: expected a number that a float can hold, got a larger one",
+        ),
         (Decimal, "much", 'value: expected a decimal number, got a string ("much")'),
         (Decimal, True, "value: expected a decimal number, got a boolean (true)"),
         (Decimal, float("nan"), "value: expected a decimal number, got a number (NaN)"),
@@ -417,15 +542,39 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
             ["a", 1, 2],
             "value[1]: expected a path, got an integer (1)\nvalue[2]: expected a path, got an integer (2)",
         ),
-        (tuple[int, Path], [1], "value: expected an array of 2 items, got an array with 1 item"),
+        (
+            tuple[int, Path],
+            [1],
+            "value: expected an array of 2 items, got an array with 1 item",
+        ),
         (tuple[Path], [1], "value[0]: expected a path, got an integer (1)"),
-        (tuple[Path], [], "value: expected an array of 1 item, got an array with 0 items"),
-        (set[list[str]], [["a"]], "value: expected items that can stand in a set: unhashable type: 'list'"),
+        (
+            tuple[Path],
+            [],
+            "value: expected an array of 1 item, got an array with 0 items",
+        ),
+        (
+            set[list[str]],
+            [["a"]],
+            "value: expected items that can stand in a set: unhashable type: 'list'",
+        ),
         (dict[str, Path], 3, "value: expected an object, got an integer (3)"),
         (dict[str, Path], {"a": 1}, "value.a: expected a path, got an integer (1)"),
-        (dict[str, Path], {1: "a"}, 'value["1"]: expected a string as key, got an integer (1)'),
-        (dict[Color, str], {"pink": ""}, "value.pink: expected 'red' or 'blue', got a string (\"pink\")"),
-        (dict[str, dict[str, Path]], {"a": {"b": 1}}, "value.a.b: expected a path, got an integer (1)"),
+        (
+            dict[str, Path],
+            {1: "a"},
+            'value["1"]: expected a string as key, got an integer (1)',
+        ),
+        (
+            dict[Color, str],
+            {"pink": ""},
+            "value.pink: expected 'red' or 'blue', got a string (\"pink\")",
+        ),
+        (
+            dict[str, dict[str, Path]],
+            {"a": {"b": 1}},
+            "value.a.b: expected a path, got an integer (1)",
+        ),
         (Point, 3, "value: expected an object, got an integer (3)"),
         (
             Point,
@@ -437,9 +586,17 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
             ),
         ),
         (Movie, 3, "value: expected an object, got an integer (3)"),
-        (Point | Movie | None, {"title": 3}, "value: expected an object or null, got an object with 1 key"),
+        (
+            Point | Movie | None,
+            {"title": 3},
+            "value: expected an object or null, got an object with 1 key",
+        ),
         (Point | None, {"x": "b"}, 'value.x: expected an integer, got a string ("b")'),
-        (Linked, {"value": 1, "next": {"value": "b"}}, 'value.next.value: expected an integer, got a string ("b")'),
+        (
+            Linked,
+            {"value": 1, "next": {"value": "b"}},
+            'value.next.value: expected an integer, got a string ("b")',
+        ),
         (bool | Path, 3, "value: expected a boolean or a path, got an integer (3)"),
         (
             tuple[str, None],
@@ -449,7 +606,9 @@ def test_json_values_become_what_the_annotation_promises(annotation: object, val
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_is_named_with_its_place(annotation: object, value: JSONValue, message: str) -> None:
+def test_a_value_that_does_not_fit_is_named_with_its_place(
+    annotation: object, value: JSONValue, message: str
+) -> None:
     with pytest.raises(ToolError) as caught:
         signature_of(annotation).bind({"value": value})
 
@@ -473,12 +632,16 @@ def test_a_value_that_does_not_fit_is_named_with_its_place(annotation: object, v
     ],
     ids=str,
 )
-def test_a_value_of_the_wanted_type_passes(annotation: object, value: JSONValue) -> None:
+def test_a_value_of_the_wanted_type_passes(
+    annotation: object, value: JSONValue
+) -> None:
     assert signature_of(annotation).bind({"value": value}) == {"value": value}
 
 
 def test_plain_values_are_handed_on_by_identity() -> None:
-    def function(name: str, tags: list[str], data: JSONObject, flag: bool = False) -> None: ...
+    def function(
+        name: str, tags: list[str], data: JSONObject, flag: bool = False
+    ) -> None: ...
 
     tags: list[JSONValue] = ["a"]
     arguments: JSONObject = {"name": "n", "tags": tags, "data": {}}
@@ -500,7 +663,10 @@ def test_open_keywords_take_further_arguments_of_their_type() -> None:
 
     signature = describe(function)
 
-    assert signature.schema["additionalProperties"] == {"type": "string", "format": "path"}
+    assert signature.schema["additionalProperties"] == {
+        "type": "string",
+        "format": "path",
+    }
     assert signature.bind({"name": "n", "a": "b"}) == {"name": "n", "a": Path("b")}
     with pytest.raises(ToolError, match=r"a: expected a path, got an integer \(3\)"):
         signature.bind({"name": "n", "a": 3})
@@ -517,7 +683,10 @@ def test_open_keywords_of_any_type_take_anything() -> None:
 
 def test_a_coordinator_is_not_the_models_to_give() -> None:
     def function(
-        path: str, coordinator: Coordinator, maybe: contracts.Coordinator | None = None, **more: str
+        path: str,
+        coordinator: Coordinator,
+        maybe: contracts.Coordinator | None = None,
+        **more: str,
     ) -> None: ...
 
     signature = describe(function)
@@ -531,13 +700,18 @@ def test_a_coordinator_is_not_the_models_to_give() -> None:
 def test_a_coordinator_that_only_type_checkers_import_is_recognised() -> None:
     def function(path: Path, coordinator: Coordinator | None = None) -> None: ...
 
-    function.__annotations__ = {"path": "Path", "coordinator": "unknown.Coordinator | None"}
+    function.__annotations__ = {
+        "path": "Path",
+        "coordinator": "unknown.Coordinator | None",
+    }
 
     assert describe(function).coordinators == ("coordinator",)
 
 
 def test_the_context_of_a_call_is_not_the_models_to_give() -> None:
-    def function(path: str, context: ToolContext, again: progress.ToolContext | None = None) -> None: ...
+    def function(
+        path: str, context: ToolContext, again: progress.ToolContext | None = None
+    ) -> None: ...
     def elsewhere(path: Path, context: Path) -> None: ...
 
     elsewhere.__annotations__ = {"path": "Path", "context": "unknown.ToolContext"}
@@ -554,7 +728,9 @@ def test_a_duration_is_read_back_as_it_was_written(value: timedelta) -> None:
 
 @given(st.timedeltas(min_value=timedelta(0)))
 def test_msgspec_reads_the_durations_that_are_written(value: timedelta) -> None:
-    assert msgspec.json.decode(json.dumps(duration_text(value)), type=timedelta) == value
+    assert (
+        msgspec.json.decode(json.dumps(duration_text(value)), type=timedelta) == value
+    )
 
 
 def test_a_mapping_of_coordinators_is_no_coordinator() -> None:
@@ -589,7 +765,9 @@ def make(annotation: object, default: object = None) -> Signature:
     ],
     ids=str,
 )
-def test_a_default_is_written_as_json(annotation: object, default: object, written: JSONValue) -> None:
+def test_a_default_is_written_as_json(
+    annotation: object, default: object, written: JSONValue
+) -> None:
     properties = make(annotation, default).schema["properties"]
 
     assert isinstance(properties, dict)
@@ -598,9 +776,13 @@ def test_a_default_is_written_as_json(annotation: object, default: object, writt
 
 
 @pytest.mark.parametrize(
-    ("annotation", "default"), [(float, float("inf")), (object, object())], ids=["infinity", "object"]
+    ("annotation", "default"),
+    [(float, float("inf")), (object, object())],
+    ids=["infinity", "object"],
 )
-def test_a_default_that_json_cannot_write_is_left_out(annotation: object, default: object) -> None:
+def test_a_default_that_json_cannot_write_is_left_out(
+    annotation: object, default: object
+) -> None:
     schema = make(annotation, default).schema
 
     assert "default" not in str(schema)
@@ -618,9 +800,15 @@ class Nothing(enum.Enum):
 @pytest.mark.parametrize(
     ("annotation", "message"),
     [
-        (bytes, "parameter 'value' has the annotation bytes has no JSON form; use str, int"),
+        (
+            bytes,
+            "parameter 'value' has the annotation bytes has no JSON form; use str, int",
+        ),
         (Elsewhere, "Elsewhere has no JSON form"),
-        (dict[int, str], r"dict\[int, str\] has keys that JSON cannot write; keys must be str"),
+        (
+            dict[int, str],
+            r"dict\[int, str\] has keys that JSON cannot write; keys must be str",
+        ),
         (dict[Path, str], "keys must be str"),
         (Size, "Size has values that are not text, numbers, booleans or null"),
         (Nothing, "Nothing has values that are not text"),
@@ -628,38 +816,57 @@ class Nothing(enum.Enum):
         (type[int], r"type\[int\] has no JSON form"),
         (Annotated[int, Bounds(ge="a")], "JSON Schema bounds numbers only"),
         (Annotated[int, Bounds(ge=False)], "JSON Schema bounds numbers only"),
-        ("Missing", "'Missing', which cannot be resolved: name 'Missing' is not defined. Import the name at run time"),
+        (
+            "Missing",
+            "'Missing', which cannot be resolved: name 'Missing' is not defined. Import the name at run time",
+        ),
         (list["Missing"], "which cannot be resolved"),  # type: ignore[name-defined]  # noqa: F821  # that is the point
         (Ellipsis, "Ellipsis has no JSON form"),
     ],
     ids=str,
 )
-def test_an_annotation_without_a_json_form_is_an_error_at_decoration(annotation: object, message: str) -> None:
+def test_an_annotation_without_a_json_form_is_an_error_at_decoration(
+    annotation: object, message: str
+) -> None:
     with pytest.raises(TypeError, match=message) as caught:
         signature_of(annotation)
 
-    assert f"{__name__}.signature_of.<locals>.function: parameter 'value'" in str(caught.value)
+    assert f"{__name__}.signature_of.<locals>.function: parameter 'value'" in str(
+        caught.value
+    )
 
 
 def test_a_field_without_a_json_form_is_named_with_its_class() -> None:
     inner = attrs.make_class("Inner", {"raw": attrs.field(type=bytes)})
     outer = attrs.make_class("Outer", {"inner": attrs.field(type=list[inner])})  # type: ignore[valid-type]  # made just above
 
-    with pytest.raises(TypeError, match=r"bytes \(at Outer\.inner\.raw\) has no JSON form"):
+    with pytest.raises(
+        TypeError, match=r"bytes \(at Outer\.inner\.raw\) has no JSON form"
+    ):
         signature_of(outer)
 
 
 def test_a_class_whose_annotations_cannot_be_resolved_is_named() -> None:
-    lost = type("Lost", (dict,), {"__annotations__": {"a": "Missing"}, "__required_keys__": frozenset()})
+    lost = type(
+        "Lost",
+        (dict,),
+        {"__annotations__": {"a": "Missing"}, "__required_keys__": frozenset()},
+    )
 
-    with pytest.raises(TypeError, match="Lost has annotations that cannot be resolved: name 'Missing' is not defined"):
+    with pytest.raises(
+        TypeError,
+        match="Lost has annotations that cannot be resolved: name 'Missing' is not defined",
+    ):
         signature_of(lost)
 
 
 def test_a_parameter_without_annotation_is_an_error_with_a_remedy() -> None:
     def function(path) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001  # that is the point
 
-    with pytest.raises(TypeError, match="parameter 'path' has no annotation; write its type, for example `path: str`"):
+    with pytest.raises(
+        TypeError,
+        match="parameter 'path' has no annotation; write its type, for example `path: str`",
+    ):
         describe(function)
 
 
@@ -667,9 +874,14 @@ def test_a_parameter_by_position_is_an_error_with_a_remedy() -> None:
     def some(*paths: str) -> None: ...
     def first(path: str, /) -> None: ...
 
-    with pytest.raises(TypeError, match=r"parameter '\*paths' is given by position; take a list, `items: list\[str\]`"):
+    with pytest.raises(
+        TypeError,
+        match=r"parameter '\*paths' is given by position; take a list, `items: list\[str\]`",
+    ):
         describe(some)
-    with pytest.raises(TypeError, match=r"parameter 'path' is given by position; .* remove the `/`"):
+    with pytest.raises(
+        TypeError, match=r"parameter 'path' is given by position; .* remove the `/`"
+    ):
         describe(first)
 
 
@@ -682,8 +894,30 @@ def test_a_callable_object_is_described_by_its_call() -> None:
 
 
 ORACLE_TYPES: Final[list[object]] = [
-    *(str, int, float, bool, None, uuid.UUID, datetime, date, Color, Level, Point, Window, Movie),
-    *(list[int], list[str | None], list[Point], dict[str, int], tuple[int, ...], int | str, Literal["a", "b"]),
+    *(
+        str,
+        int,
+        float,
+        bool,
+        None,
+        uuid.UUID,
+        datetime,
+        date,
+        Color,
+        Level,
+        Point,
+        Window,
+        Movie,
+    ),
+    *(
+        list[int],
+        list[str | None],
+        list[Point],
+        dict[str, int],
+        tuple[int, ...],
+        int | str,
+        Literal["a", "b"],
+    ),
     Annotated[int, msgspec.Meta(ge=1, le=9)],
     Annotated[str, msgspec.Meta(min_length=1, pattern="^a")],
 ]
@@ -696,11 +930,15 @@ TEXTS: Final = st.sampled_from(["a", "b", "ab", "red", ID, WHEN, "2030-01-31"])
 @given(
     value=st.recursive(
         st.none() | st.booleans() | st.integers(-3, 12) | TEXTS,
-        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3),
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3)
+        ),
         max_leaves=6,
     )
 )
-def test_the_schema_accepts_what_msgspec_accepts(annotation: object, value: JSONValue) -> None:
+def test_the_schema_accepts_what_msgspec_accepts(
+    annotation: object, value: JSONValue
+) -> None:
     ours = jsonschema_rs.validator_for(signature_of(annotation).schema, offline=True)
     theirs = jsonschema_rs.validator_for(msgspec.json.schema(annotation), offline=True)
 
@@ -708,7 +946,8 @@ def test_the_schema_accepts_what_msgspec_accepts(annotation: object, value: JSON
 
     if accepted:
         assert theirs.is_valid(value)
-        if annotation not in (datetime, date, uuid.UUID):  # a schema's format is a hint, which binding checks
+        # a schema's format is a hint, which binding checks
+        if annotation not in (datetime, date, uuid.UUID):
             signature_of(annotation).bind({"value": value})
     elif not _has_unknown_keys(annotation, value):
         assert not theirs.is_valid(value)
@@ -716,20 +955,35 @@ def test_the_schema_accepts_what_msgspec_accepts(annotation: object, value: JSON
 
 def _has_unknown_keys(annotation: object, value: JSONValue) -> bool:
     """Tell whether a record has keys that msgspec lets pass and we refuse."""
-    keys: Mapping[object, set[str]] = {Point: {"x", "y"}, Window: {"width", "title", "tags"}, Movie: {"title", "year"}}
+    keys: Mapping[object, set[str]] = {
+        Point: {"x", "y"},
+        Window: {"width", "title", "tags"},
+        Movie: {"title", "year"},
+    }
     if annotation == list[Point] and isinstance(value, list):
         return any(_has_unknown_keys(Point, item) for item in value)
-    return annotation in keys and isinstance(value, dict) and not keys[annotation].issuperset(value)
+    return (
+        annotation in keys
+        and isinstance(value, dict)
+        and not keys[annotation].issuperset(value)
+    )
 
 
 def test_the_json_aliases_reach_the_schema_through_their_module() -> None:
-    def function(data: jsontypes.JSONObject, more: Mapping[str, jsontypes.JSONValue]) -> None: ...
+    def function(
+        data: jsontypes.JSONObject, more: Mapping[str, jsontypes.JSONValue]
+    ) -> None: ...
 
-    assert describe(function).schema["properties"] == {"data": {"type": "object"}, "more": {"type": "object"}}
+    assert describe(function).schema["properties"] == {
+        "data": {"type": "object"},
+        "more": {"type": "object"},
+    }
 
 
 def test_a_tool_may_take_values_of_a_conversation() -> None:
-    def show(block: TextBlock | VendorBlock, spec: ToolSpec, message: Message) -> None: ...
+    def show(
+        block: TextBlock | VendorBlock, spec: ToolSpec, message: Message
+    ) -> None: ...
 
     signature = describe(show)
     properties = signature.schema["properties"]

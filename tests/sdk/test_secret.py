@@ -72,7 +72,13 @@ def test_its_text_is_revealed_to_who_asks() -> None:
 def test_no_way_to_write_it_shows_it(show: Callable[[object], str]) -> None:
     assert KEY not in show(Secret(KEY))
     assert KEY not in show({"api": Secret(KEY)})
-    assert KEY not in show(Settings(api=Secret(KEY), spare=[Secret(KEY)], account=Account(name="a", key=Secret(KEY))))
+    assert KEY not in show(
+        Settings(
+            api=Secret(KEY),
+            spare=[Secret(KEY)],
+            account=Account(name="a", key=Secret(KEY)),
+        )
+    )
     assert KEY not in show(Plain())
 
 
@@ -104,13 +110,18 @@ def test_it_is_read_from_a_configuration_wherever_it_stands() -> None:
 
     secret = Secret(KEY)
     assert settings == Settings(
-        api=secret, spare=[secret], headers={"x": secret}, account=Account(name="a", key=secret)
+        api=secret,
+        spare=[secret],
+        headers={"x": secret},
+        account=Account(name="a", key=secret),
     )
     assert read_config(Settings, {"api": secret}, subject="x") == Settings(api=secret)  # type: ignore[dict-item]  # an embedding program's own
 
 
 def test_json_data_says_that_it_is_withheld() -> None:
-    written = to_json(Settings(api=Secret(KEY), spare=[Secret(KEY)], headers={"x": Secret(KEY)}))
+    written = to_json(
+        Settings(api=Secret(KEY), spare=[Secret(KEY)], headers={"x": Secret(KEY)})
+    )
 
     assert written == {
         "api": "(withheld)",
@@ -126,24 +137,50 @@ NUMBER: Final = 991188227733
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"api": NUMBER}, "api: expected a string or null, got something else (not shown: it may be a secret)"),
-        ({"api": [KEY]}, "api: expected a string or null, got something else (not shown: it may be a secret)"),
-        ({"spare": KEY}, "spare: expected an array, got something else (not shown: it may be a secret)"),
-        ({"spare": [NUMBER]}, "spare[0]: expected a string, got something else (not shown: it may be a secret)"),
-        ({"headers": KEY}, "headers: expected an object, got something else (not shown: it may be a secret)"),
+        (
+            {"api": NUMBER},
+            "api: expected a string or null, got something else (not shown: it may be a secret)",
+        ),
+        (
+            {"api": [KEY]},
+            "api: expected a string or null, got something else (not shown: it may be a secret)",
+        ),
+        (
+            {"spare": KEY},
+            "spare: expected an array, got something else (not shown: it may be a secret)",
+        ),
+        (
+            {"spare": [NUMBER]},
+            "spare[0]: expected a string, got something else (not shown: it may be a secret)",
+        ),
+        (
+            {"headers": KEY},
+            "headers: expected an object, got something else (not shown: it may be a secret)",
+        ),
         (
             {"headers": {"x": NUMBER}},
             "headers.x: expected a string, got something else",
         ),
-        ({"account": {"name": "a", "key": NUMBER}}, "account.key: expected a string, got something else"),
+        (
+            {"account": {"name": "a", "key": NUMBER}},
+            "account.key: expected a string, got something else",
+        ),
         ({"account": {"name": "a"}}, "account.key: missing; expected a string"),
-        ({"account": {"name": 5, "key": KEY}}, "account.name: expected a string, got an integer (5)"),
-        ({"accounts": [{"name": "a", "key": NUMBER}]}, "accounts[0].key: expected a string, got something else"),
+        (
+            {"account": {"name": 5, "key": KEY}},
+            "account.name: expected a string, got an integer (5)",
+        ),
+        (
+            {"accounts": [{"name": "a", "key": NUMBER}]},
+            "accounts[0].key: expected a string, got something else",
+        ),
         ({"apy": KEY}, "apy: unknown; did you mean 'api'?"),
     ],
     ids=str,
 )
-def test_no_error_about_a_configuration_shows_it(config: JSONObject, problem: str) -> None:
+def test_no_error_about_a_configuration_shows_it(
+    config: JSONObject, problem: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Settings, config, subject="x")
     told = "".join(traceback.format_exception(caught.value))
@@ -157,7 +194,9 @@ def test_a_converter_that_tells_it_is_not_quoted() -> None:
     with pytest.raises(ConfigError) as caught:
         read_config(Careless, {"api": KEY}, subject="x")
 
-    assert [str(problem) for problem in caught.value.problems] == ["api: not valid (not shown)"]
+    assert [str(problem) for problem in caught.value.problems] == [
+        "api: not valid (not shown)"
+    ]
     assert KEY not in "".join(traceback.format_exception(caught.value))
 
 
@@ -171,14 +210,21 @@ def test_no_error_about_json_data_shows_it(data: JSONValue) -> None:
 
 def test_data_is_copied_without_what_stands_under_keys_named_as_secrets() -> None:
     plan = {
-        "providers": [{"module": "x", "config": {"api_key": "k", "model": "m", "max_tokens": 5}}],
+        "providers": [
+            {"module": "x", "config": {"api_key": "k", "model": "m", "max_tokens": 5}}
+        ],
         "credentials": {"user": "ada", "tries": 3, "old": ["p", b"q"]},
         "headers": {"Authorization": "Bearer t"},
         "password": None,
     }
 
     assert withhold(plan) == {
-        "providers": [{"module": "x", "config": {"api_key": WITHHELD, "model": "m", "max_tokens": 5}}],
+        "providers": [
+            {
+                "module": "x",
+                "config": {"api_key": WITHHELD, "model": "m", "max_tokens": 5},
+            }
+        ],
         "credentials": {"user": WITHHELD, "tries": 3, "old": [WITHHELD, WITHHELD]},
         "headers": {"Authorization": WITHHELD},
         "password": None,
@@ -187,10 +233,23 @@ def test_data_is_copied_without_what_stands_under_keys_named_as_secrets() -> Non
 
 
 @pytest.mark.parametrize(
-    "name", ["api_key", "TOKEN", "dbPassword", "passphrase", "db_pwd", "session-cookie", "connectionString", "bearer"]
+    "name",
+    [
+        "api_key",
+        "TOKEN",
+        "dbPassword",
+        "passphrase",
+        "db_pwd",
+        "session-cookie",
+        "connectionString",
+        "bearer",
+    ],
 )
 def test_names_of_secrets_withhold_what_stands_under_them(name: str) -> None:
-    assert withhold({name: KEY, "list": [{name: [KEY]}]}) == {name: WITHHELD, "list": [{name: [WITHHELD]}]}
+    assert withhold({name: KEY, "list": [{name: [KEY]}]}) == {
+        name: WITHHELD,
+        "list": [{name: [WITHHELD]}],
+    }
 
 
 @pytest.mark.parametrize("name", ["keys", "tokens", "max_tokens", "model", "keyboard"])

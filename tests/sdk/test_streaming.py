@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.results import ToolResult
-from amplifier_sdk.streaming import TextDelta, ThinkingDelta, ToolCallDelta, ToolFinished, ToolStarted, TurnFinished
+from amplifier_sdk.streaming import (
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
 
 PIECES = st.lists(st.text(max_size=5), min_size=1, max_size=6)
 
@@ -32,7 +39,9 @@ def test_thinking_that_is_merged_loses_nothing(pieces: list[str]) -> None:
 
 @given(PIECES)
 def test_arguments_that_are_merged_keep_their_call(pieces: list[str]) -> None:
-    call, *rest = [ToolCallDelta(id="1", name="t", arguments=piece, index=2) for piece in pieces]
+    call, *rest = [
+        ToolCallDelta(id="1", name="t", arguments=piece, index=2) for piece in pieces
+    ]
     for delta in rest:
         call = call.merged(delta)
 
@@ -43,5 +52,7 @@ def test_what_a_reader_of_a_turn_sees_is_compared_by_value() -> None:
     call = ToolCall(id="1", name="t")
 
     assert ToolStarted(call=call) == ToolStarted(call=ToolCall(id="1", name="t"))
-    assert ToolFinished(call=call, result=ToolResult()) != ToolFinished(call=call, result=ToolResult.failure("x"))
+    assert ToolFinished(call=call, result=ToolResult()) != ToolFinished(
+        call=call, result=ToolResult.failure("x")
+    )
     assert TurnFinished(text="x").usage is None

@@ -27,15 +27,25 @@ __all__ = ["blocks", "json_objects", "json_values", "messages", "tool_calls", "u
 
 TEXT: Final = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VENDOR_KEYS: Final = st.sampled_from(["cache_control", "citations", "vendor_id", "x"])
-VISIBILITY: Final[st.SearchStrategy[Visibility | None]] = st.none() | st.sampled_from(get_args(Visibility))
+VISIBILITY: Final[st.SearchStrategy[Visibility | None]] = st.none() | st.sampled_from(
+    get_args(Visibility)
+)
 
 
 def json_values() -> st.SearchStrategy[JSONValue]:
     scalars: st.SearchStrategy[JSONValue] = (
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats(allow_nan=False, allow_infinity=False)
+        | TEXT
     )
     return st.recursive(
-        scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3), max_leaves=5
+        scalars,
+        lambda inner: (
+            st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner, max_size=3)
+        ),
+        max_leaves=5,
     )
 
 
@@ -51,12 +61,41 @@ def blocks() -> st.SearchStrategy[ContentBlock]:
     items = st.lists(json_values(), max_size=2)
     return st.one_of(
         st.builds(TextBlock, text=TEXT, visibility=VISIBILITY, extras=extras()),
-        st.builds(ThinkingBlock, thinking=TEXT, signature=st.none() | TEXT, visibility=VISIBILITY, extras=extras()),
-        st.builds(RedactedThinkingBlock, data=TEXT, visibility=VISIBILITY, extras=extras()),
-        st.builds(ReasoningBlock, content=items, summary=items, visibility=VISIBILITY, extras=extras()),
-        st.builds(ToolCallBlock, id=TEXT, name=TEXT, input=json_objects(), visibility=VISIBILITY, extras=extras()),
-        st.builds(ToolResultBlock, tool_call_id=TEXT, output=json_values(), visibility=VISIBILITY, extras=extras()),
-        st.builds(ImageBlock, source=json_objects(), visibility=VISIBILITY, extras=extras()),
+        st.builds(
+            ThinkingBlock,
+            thinking=TEXT,
+            signature=st.none() | TEXT,
+            visibility=VISIBILITY,
+            extras=extras(),
+        ),
+        st.builds(
+            RedactedThinkingBlock, data=TEXT, visibility=VISIBILITY, extras=extras()
+        ),
+        st.builds(
+            ReasoningBlock,
+            content=items,
+            summary=items,
+            visibility=VISIBILITY,
+            extras=extras(),
+        ),
+        st.builds(
+            ToolCallBlock,
+            id=TEXT,
+            name=TEXT,
+            input=json_objects(),
+            visibility=VISIBILITY,
+            extras=extras(),
+        ),
+        st.builds(
+            ToolResultBlock,
+            tool_call_id=TEXT,
+            output=json_values(),
+            visibility=VISIBILITY,
+            extras=extras(),
+        ),
+        st.builds(
+            ImageBlock, source=json_objects(), visibility=VISIBILITY, extras=extras()
+        ),
         st.builds(
             VendorBlock,
             type=TEXT.map(lambda name: f"vendor_{name}"),

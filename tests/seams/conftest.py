@@ -36,7 +36,12 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         (tmp_path / name).mkdir()
         install(tmp_path / name, f"seam-{name}", modules)
         monkeypatch.syspath_prepend(tmp_path / name)
-    for variable in ("AMPLIFIER_HOME", "AMPLIFIER_OFFLINE", "AMPLIFIER_MODULES", "AMPLIFIER_DEBUG"):
+    for variable in (
+        "AMPLIFIER_HOME",
+        "AMPLIFIER_OFFLINE",
+        "AMPLIFIER_MODULES",
+        "AMPLIFIER_DEBUG",
+    ):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("NO_COLOR", "1")
@@ -44,7 +49,11 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setattr(Keyring, "is_there", lambda _: False)
     monkeypatch.setattr(_approval, "TERMINAL", str(tmp_path / "no-terminal"))
     abandoned, before = threads.abandoned, threads.abandoned()
-    monkeypatch.setattr(threads, "abandoned", lambda: tuple(thread for thread in abandoned() if thread not in before))
+    monkeypatch.setattr(
+        threads,
+        "abandoned",
+        lambda: tuple(thread for thread in abandoned() if thread not in before),
+    )
     SCRIPT.begin()
     stage = Stage(tmp_path)
     stage.set_up()

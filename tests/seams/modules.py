@@ -21,7 +21,17 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["FIRST_WORDS", "LAST_WORDS", "SCRIPT", "SECRET", "TILL", "TOKENS", "Asked", "Call", "Turns"]
+__all__ = [
+    "FIRST_WORDS",
+    "LAST_WORDS",
+    "SCRIPT",
+    "SECRET",
+    "TILL",
+    "TOKENS",
+    "Asked",
+    "Call",
+    "Turns",
+]
 
 LAST_WORDS: Final = "That was all of it."
 """The answer of a turn whose script is at its end."""
@@ -89,13 +99,19 @@ class Script:
         """Return what a model answers to a request."""
         messages = list(request.messages)
         tools = tuple(spec.name for spec in request.tools or ())
-        asked = Asked(provider, tuple((message.role, message.text) for message in messages), tools)
+        asked = Asked(
+            provider, tuple((message.role, message.text) for message in messages), tools
+        )
         self.asked.append(asked)
-        usage = Usage(input_tokens=TOKENS // 2, output_tokens=TOKENS // 2, total_tokens=TOKENS)
+        usage = Usage(
+            input_tokens=TOKENS // 2, output_tokens=TOKENS // 2, total_tokens=TOKENS
+        )
         prompt, answered = self._find(messages)
         calls = self.turns.get(prompt, ())
         if answered >= len(calls) or not tools:
-            return answer(FIRST_WORDS if "beginning" in prompt else LAST_WORDS, usage=usage)
+            return answer(
+                FIRST_WORDS if "beginning" in prompt else LAST_WORDS, usage=usage
+            )
         made = calls[answered]
         named: JSONObject = {"session_id": last_child(asked.text)} if made.child else {}
         return answer(call(made.tool, {**made.arguments, **named}), usage=usage)
@@ -105,7 +121,11 @@ class Script:
         answered = 0
         for message in reversed(messages):
             answered += message.role == "assistant"
-            found = [prompt for prompt in self.turns if message.role == "user" and prompt in message.text]
+            found = [
+                prompt
+                for prompt in self.turns
+                if message.role == "user" and prompt in message.text
+            ]
             if found:
                 return found[0], answered
         return "", answered
@@ -153,7 +173,11 @@ class Sentinel:
     @on(TOOL_PRE)
     def deny(self, event: str, data: ToolPre) -> HookResult | None:
         """Let nothing be deleted."""
-        return HookResult.deny("Denied by the sentinel") if data["tool_name"] == "delete" else None
+        return (
+            HookResult.deny("Denied by the sentinel")
+            if data["tool_name"] == "delete"
+            else None
+        )
 
 
 TILL: Final = "shop.till"
@@ -190,11 +214,15 @@ def _provider(name: str) -> ScriptedProvider:
     return ScriptedProvider(reply, repeat=True, name=name)
 
 
-async def mount_ay(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> ScriptedProvider:
+async def mount_ay(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> ScriptedProvider:
     """Mount the provider with which sessions begin."""
     return _provider("ay")
 
 
-async def mount_bee(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> ScriptedProvider:
+async def mount_bee(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> ScriptedProvider:
     """Mount the provider that the person's settings name meanwhile."""
     return _provider("bee")

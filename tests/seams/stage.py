@@ -21,7 +21,18 @@ from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.seams.modules import SCRIPT, Asked, Call, Turns
 
-__all__ = ["BEGIN", "GO", "HAND_BEGIN", "HAND_GO", "HAND_GO_AGAIN", "PROFILE", "Made", "Outcome", "Stage", "script"]
+__all__ = [
+    "BEGIN",
+    "GO",
+    "HAND_BEGIN",
+    "HAND_GO",
+    "HAND_GO_AGAIN",
+    "PROFILE",
+    "Made",
+    "Outcome",
+    "Stage",
+    "script",
+]
 
 BEGIN: Final = "[a beginning]"
 GO: Final = "[the work]"
@@ -32,9 +43,16 @@ HAND_GO_AGAIN: Final = "[hand on more work]"
 PROFILE: Final = "guarded"
 
 PLAN: Final[JSONObject] = {
-    "session": {"orchestrator": {"module": "loop-basic"}, "context": {"module": "context-simple"}},
+    "session": {
+        "orchestrator": {"module": "loop-basic"},
+        "context": {"module": "context-simple"},
+    },
     "providers": [{"module": "provider-ay"}],
-    "tools": [{"module": "tool-filesystem"}, {"module": "tool-trials"}, {"module": "tool-task"}],
+    "tools": [
+        {"module": "tool-filesystem"},
+        {"module": "tool-trials"},
+        {"module": "tool-task"},
+    ],
     "hooks": [],
 }
 """What every session here is made of, besides its guard."""
@@ -137,7 +155,10 @@ class Stage:
         plan = merge(PLAN, self.made.plan)
         tools = plan["tools"]
         assert isinstance(tools, list)
-        return {**plan, "tools": [tool for tool in tools if _module(tool) not in self.removed]}
+        return {
+            **plan,
+            "tools": [tool for tool in tools if _module(tool) not in self.removed],
+        }
 
     @property
     def notes(self) -> Path:
@@ -156,11 +177,15 @@ class Stage:
         plan = self.plan
         (self.root / "plan.json").write_text(json.dumps(plan), "utf-8")
         agents = plan.pop("agents", {})
-        _write_markdown(self.home / f"profiles/{PROFILE}.md", {"profile": {"name": PROFILE}, **plan})
+        _write_markdown(
+            self.home / f"profiles/{PROFILE}.md", {"profile": {"name": PROFILE}, **plan}
+        )
         if self.by_profile and isinstance(agents, dict):
             for name, agent in agents.items():
                 assert isinstance(agent, dict)
-                _write_markdown(self.home / f"agents/{name}.md", {"meta": {"name": name}, **agent})
+                _write_markdown(
+                    self.home / f"agents/{name}.md", {"meta": {"name": name}, **agent}
+                )
         settings = merge(SETTINGS, self.made.settings)
         (self.home / "settings.yaml").write_text(json.dumps(settings), "utf-8")
 
@@ -169,9 +194,14 @@ class Stage:
         if self.profile is not None:
             self.change({}, {"profile": {"active": self.profile}})
 
-    def change(self, plan: Mapping[str, JSONValue], settings: Mapping[str, JSONValue]) -> None:
+    def change(
+        self, plan: Mapping[str, JSONValue], settings: Mapping[str, JSONValue]
+    ) -> None:
         """Lay more over what sessions are made of."""
-        self.made = Made(plan=merge(self.made.plan, plan), settings=merge(self.made.settings, settings))
+        self.made = Made(
+            plan=merge(self.made.plan, plan),
+            settings=merge(self.made.settings, settings),
+        )
         self.write()
 
     def composition(self) -> tuple[str, ...]:
@@ -193,7 +223,11 @@ class Stage:
         """Return what came of the turn that counts."""
         asked, ran = self.count_from
         return Outcome(
-            code=code, shown=shown, told=told, asked=tuple(SCRIPT.asked[asked:]), ran=tuple(SCRIPT.ran[ran:])
+            code=code,
+            shown=shown,
+            told=told,
+            asked=tuple(SCRIPT.asked[asked:]),
+            ran=tuple(SCRIPT.ran[ran:]),
         )
 
     def amplifier(self, *arguments: str, input: str | None = None) -> Outcome:
@@ -207,7 +241,10 @@ class Stage:
         os.write(keyboard, f"{self.prompt}\n\x04".encode())
         screen, told = _Screen(), io.StringIO()
         code: object = None
-        with os.fdopen(terminal, encoding="utf-8") as typed, pytest.MonkeyPatch.context() as patch:
+        with (
+            os.fdopen(terminal, encoding="utf-8") as typed,
+            pytest.MonkeyPatch.context() as patch,
+        ):
             patch.setattr(sys, "stdin", typed)
             try:
                 with redirect_stdout(screen), redirect_stderr(told):
@@ -215,7 +252,9 @@ class Stage:
             except SystemExit as ended:
                 code = ended.code
         os.close(keyboard)
-        return self.outcome(code if isinstance(code, int) else 0, screen.text, told.getvalue())
+        return self.outcome(
+            code if isinstance(code, int) else 0, screen.text, told.getvalue()
+        )
 
     # -- looking
 
@@ -228,20 +267,28 @@ class Stage:
     def begun(self, *turn: str) -> str:
         """Begin a session by one turn that must succeed, and return its id."""
         outcome = self.amplifier("run", *turn, *self.composition())
-        assert outcome.code == 0, f"the session that this start needs could not begin: {outcome.text}"
+        assert outcome.code == 0, (
+            f"the session that this start needs could not begin: {outcome.text}"
+        )
         (session,) = self.sessions()
         return str(session["session_id"])
 
     def sessions(self, *, children: bool = False) -> list[JSONObject]:
         """Return what the list of sessions shows."""
         more = ("--children",) if children else ()
-        listed: list[JSONObject] = json.loads(self.amplifier("session", "list", "--json", *more).shown)
+        listed: list[JSONObject] = json.loads(
+            self.amplifier("session", "list", "--json", *more).shown
+        )
         return listed
 
     def child(self) -> str:
         """Return the id of the child of the session that was begun."""
         roots = [session["session_id"] for session in self.sessions()]
-        (found,) = [session for session in self.sessions(children=True) if session["parent_id"] in roots]
+        (found,) = [
+            session
+            for session in self.sessions(children=True)
+            if session["parent_id"] in roots
+        ]
         return str(found["session_id"])
 
     def files(self) -> Iterator[Path]:
@@ -262,7 +309,9 @@ class Stage:
         return Places.find(self.project)
 
 
-def merge(first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]) -> JSONObject:
+def merge(
+    first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]
+) -> JSONObject:
     """Lay one plan over another: mappings key by key, lists one behind the other."""
     result: JSONObject = dict(first)
     for key, value in second.items():

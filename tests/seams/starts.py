@@ -141,8 +141,12 @@ class Import(Start):
     def play(self, stage: Stage) -> Outcome:
         stage.activate_profile()
         file = stage.root / "exported.json"
-        stage.amplifier("session", "export", stage.begun(BEGIN), "-o", str(file), "--as-is")
-        file.write_text(file.read_text("utf-8").replace(BEGIN, f"{BEGIN} {stage.exported}"), "utf-8")
+        stage.amplifier(
+            "session", "export", stage.begun(BEGIN), "-o", str(file), "--as-is"
+        )
+        file.write_text(
+            file.read_text("utf-8").replace(BEGIN, f"{BEGIN} {stage.exported}"), "utf-8"
+        )
         session = stage.amplifier("session", "import", str(file)).shown.strip()
         stage.resume()
         return stage.take_turn("resume", *stage.again, session)
@@ -157,7 +161,9 @@ class Child(Start):
 
     def play(self, stage: Stage) -> Outcome:
         stage.resume()
-        return stage.amplifier("run", HAND_GO, *stage.composition(), "--backend", stage.backend)
+        return stage.amplifier(
+            "run", HAND_GO, *stage.composition(), "--backend", stage.backend
+        )
 
 
 class ResumedChild(Start):
@@ -171,7 +177,9 @@ class ResumedChild(Start):
     def play(self, stage: Stage) -> Outcome:
         stage.begun(HAND_BEGIN, "--backend", stage.backend)
         stage.resume()
-        return stage.amplifier("continue", *stage.again, HAND_GO_AGAIN, "--backend", stage.backend)
+        return stage.amplifier(
+            "continue", *stage.again, HAND_GO_AGAIN, "--backend", stage.backend
+        )
 
 
 class ChildById(Start):
@@ -213,7 +221,9 @@ class ToolInvoke(Start):
         stage.resume()
         call = stage.calls[0]
         arguments = [f"{key}={value}" for key, value in call.arguments.items()]
-        return stage.amplifier("tool", "invoke", call.tool, *arguments, *stage.composition())
+        return stage.amplifier(
+            "tool", "invoke", call.tool, *arguments, *stage.composition()
+        )
 
 
 class EmbeddedStart(Start):
@@ -237,7 +247,9 @@ class EmbeddedStart(Start):
 
 
 @asynccontextmanager
-async def _opened(stage: Stage, shelf: Shelf | None = None) -> AsyncIterator[AmplifierSession]:
+async def _opened(
+    stage: Stage, shelf: Shelf | None = None
+) -> AsyncIterator[AmplifierSession]:
     """Open a session of the plan as a program does, with the capabilities that modules need."""
     session = AmplifierSession(stage.plan, session_id="s1")
     session.coordinator.register_capability("session.working_dir", str(stage.project))
@@ -288,7 +300,9 @@ class EmbeddedChild(EmbeddedStart):
     async def embed(self, stage: Stage) -> str:
         stage.resume()
         async with _opened(stage) as session:
-            return (await session.spawn(agent_name="self", instruction=stage.prompt)).output
+            return (
+                await session.spawn(agent_name="self", instruction=stage.prompt)
+            ).output
 
 
 class EmbeddedFork(EmbeddedStart):
@@ -316,7 +330,11 @@ class EmbeddedResumedChild(EmbeddedStart):
             child = await session.spawn(agent_name="self", instruction=BEGIN)
         stage.resume()
         async with _opened(stage, shelf) as session:
-            return (await session.resume(sub_session_id=child.session_id, instruction=stage.prompt)).output
+            return (
+                await session.resume(
+                    sub_session_id=child.session_id, instruction=stage.prompt
+                )
+            ).output
 
 
 @attrs.define(eq=False)

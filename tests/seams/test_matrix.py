@@ -31,7 +31,9 @@ CELLS: Final = [
 
 
 @pytest.mark.parametrize(("start", "guard", "backend"), CELLS)
-def test_a_guard_is_in_force_however_the_session_starts(stage: Stage, start: Start, guard: Guard, backend: str) -> None:
+def test_a_guard_is_in_force_however_the_session_starts(
+    stage: Stage, start: Start, guard: Guard, backend: str
+) -> None:
     stage.backend = backend
     stage.by_profile = guard.by_profile or start.by_profile
     stage.profile = guard.profile

@@ -18,19 +18,39 @@ from amplifier_sdk.chat import COMPLETE_FINISH_REASONS
 from amplifier_sdk.jsontypes import JSONObject
 
 THINKING: JSONObject = {"type": "thinking", "thinking": "...", "signature": "sig_abc"}
-CALL: JSONObject = {"type": "tool_call", "id": "call_1", "name": "search", "input": {"query": "x"}}
+CALL: JSONObject = {
+    "type": "tool_call",
+    "id": "call_1",
+    "name": "search",
+    "input": {"query": "x"},
+}
 MESSAGES: list[MessageDict] = [
     {"role": "user", "content": "Search for x."},
-    {"role": "assistant", "content": [THINKING, {"type": "text", "text": "Let me search for that."}, CALL]},
+    {
+        "role": "assistant",
+        "content": [
+            THINKING,
+            {"type": "text", "text": "Let me search for that."},
+            CALL,
+        ],
+    },
     {
         "role": "function",
         "tool_call_id": "call_1",
-        "content": [{"type": "tool_result", "tool_call_id": "call_1", "output": "found"}],
+        "content": [
+            {"type": "tool_result", "tool_call_id": "call_1", "output": "found"}
+        ],
     },
-    {"role": "assistant", "content": [THINKING, {"type": "text", "text": "Based on search results..."}]},
     {
         "role": "assistant",
-        "content": [{"type": "thinking", "thinking": "...", "visibility": "internal"}, {"type": "text", "text": "x"}],
+        "content": [THINKING, {"type": "text", "text": "Based on search results..."}],
+    },
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "...", "visibility": "internal"},
+            {"type": "text", "text": "x"},
+        ],
     },
 ]
 
@@ -67,14 +87,32 @@ async def test_thinking_with_its_signature_is_sent_again() -> None:
         await session.execute("Go on.")
 
     sent = provider.requests[0].messages
-    signatures = [block.signature for message in sent for block in message.blocks if isinstance(block, ThinkingBlock)]
+    signatures = [
+        block.signature
+        for message in sent
+        for block in message.blocks
+        if isinstance(block, ThinkingBlock)
+    ]
     assert signatures == ["sig_abc", "sig_abc", None]
-    assert [message.role for message in sent] == ["user", "assistant", "tool", "assistant", "assistant", "user"]
+    assert [message.role for message in sent] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "assistant",
+        "user",
+    ]
 
 
-async def test_a_call_and_its_result_leave_the_view_together_and_the_events_count_them() -> None:
+async def test_a_call_and_its_result_leave_the_view_together_and_the_events_count_them() -> (
+    None
+):
     recorder = EventRecorder()
-    steps = [step for _ in range(20) for step in (answer(call("search", {"query": "x"})), "Found.")]
+    steps = [
+        step
+        for _ in range(20)
+        for step in (answer(call("search", {"query": "x"})), "Found.")
+    ]
     provider = ScriptedProvider(*steps, context_window=2_100, max_output_tokens=500)
     async with a_session(provider, recorder) as session:
         for number in range(20):
@@ -84,13 +122,23 @@ async def test_a_call_and_its_result_leave_the_view_together_and_the_events_coun
     calls: set[str | None] = set()
     results: set[str | None] = set()
     for message in provider.requests[-1].messages:
-        calls |= {block.id for block in message.blocks if isinstance(block, ToolCallBlock)}
+        calls |= {
+            block.id for block in message.blocks if isinstance(block, ToolCallBlock)
+        }
         results |= {message.tool_call_id} if message.role == "tool" else set()
     assert calls == results
     assert len(stored) == 20 * 4
-    before, after = recorder.data("context:pre_compact")[-1], recorder.data("context:post_compact")[-1]
+    before, after = (
+        recorder.data("context:pre_compact")[-1],
+        recorder.data("context:post_compact")[-1],
+    )
     assert {"before_tokens", "before_messages", "strategy"} <= before.keys()
-    assert {"after_tokens", "after_messages", "removed_tokens", "removed_messages"} <= after.keys()
+    assert {
+        "after_tokens",
+        "after_messages",
+        "removed_tokens",
+        "removed_messages",
+    } <= after.keys()
 
 
 async def test_every_event_of_a_turn_tells_where_it_belongs() -> None:
@@ -100,7 +148,11 @@ async def test_every_event_of_a_turn_tells_where_it_belongs() -> None:
         await session.execute("Search.")
         session_id = session.session_id
 
-    turn = [name for name in recorder.names if name.split(":")[0] in ("prompt", "provider", "tool")]
+    turn = [
+        name
+        for name in recorder.names
+        if name.split(":")[0] in ("prompt", "provider", "tool")
+    ]
     assert turn == [
         "prompt:submit",
         *("provider:request", "provider:response"),
@@ -109,8 +161,12 @@ async def test_every_event_of_a_turn_tells_where_it_belongs() -> None:
         "prompt:complete",
     ]
     events = {name: recorder.data(name) for name in turn}
-    assert {data["session_id"] for entries in events.values() for data in entries} == {session_id}
-    assert len({data["turn_id"] for entries in events.values() for data in entries}) == 1
+    assert {data["session_id"] for entries in events.values() for data in entries} == {
+        session_id
+    }
+    assert (
+        len({data["turn_id"] for entries in events.values() for data in entries}) == 1
+    )
     assert [data["iteration"] for data in events["provider:request"]] == [0, 1]
     first, second = (data["span_id"] for data in events["provider:request"])
     assert first != second
@@ -119,7 +175,9 @@ async def test_every_event_of_a_turn_tells_where_it_belongs() -> None:
 
 
 @pytest.mark.parametrize("member", ["get_token_count", "compact"])
-async def test_the_shipped_context_has_the_specifications_further_members(member: str) -> None:
+async def test_the_shipped_context_has_the_specifications_further_members(
+    member: str,
+) -> None:
     async with a_session(ScriptedProvider("Hi.")) as session:
         await session.execute("Hello")
         answered = await getattr(session.coordinator.context, member)()

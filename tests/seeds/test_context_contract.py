@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from amplifier import ModuleCoordinator
-from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider, answer, call
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    MockTool,
+    ScriptedProvider,
+    answer,
+    call,
+)
 from amplifier.testing.sessions import create_test_session, mounting
 from amplifier_sdk import ContextManager, Message, MessageDict, Provider
 from amplifier_sdk.contracts import Hooks
@@ -25,7 +32,9 @@ logger = logging.getLogger(__name__)
 class MyContextManager:
     """The contract's context manager, its methods from the sections that show them."""
 
-    def __init__(self, max_tokens: int, compaction_threshold: float, hooks: Hooks) -> None:
+    def __init__(
+        self, max_tokens: int, compaction_threshold: float, hooks: Hooks
+    ) -> None:
         self._max_tokens = max_tokens
         self._compaction_threshold = compaction_threshold
         self._hooks = hooks
@@ -61,7 +70,9 @@ class MyContextManager:
         # Compact EPHEMERALLY - return compacted copy
         return await self._compact_messages(messages)  # Returns NEW list
 
-    def _calculate_budget(self, token_budget: int | None, provider: Provider | None) -> int:
+    def _calculate_budget(
+        self, token_budget: int | None, provider: Provider | None
+    ) -> int:
         """Calculate effective token budget from provider or fallback to config."""
         # Explicit budget takes precedence (for backward compatibility)
         if token_budget is not None:
@@ -105,7 +116,8 @@ class MyContextManager:
     async def _compact_messages(self, messages: list[MessageDict]) -> list[MessageDict]:
         # Emit pre-compaction event
         await self._hooks.emit(
-            "context:pre_compact", {"message_count": len(messages), "token_count": self._token_count}
+            "context:pre_compact",
+            {"message_count": len(messages), "token_count": self._token_count},
         )
 
         # Strategy: Keep system messages + recent messages
@@ -129,7 +141,10 @@ class MyContextManager:
         # Emit post-compaction event
         await self._hooks.emit(
             "context:post_compact",
-            {"message_count": len(compacted), "token_count": sum(self._estimate_tokens(m) for m in compacted)},
+            {
+                "message_count": len(compacted),
+                "token_count": sum(self._estimate_tokens(m) for m in compacted),
+            },
         )
         return compacted
 
@@ -142,7 +157,10 @@ class PersistentContextManager(MyContextManager):
         self._path = path
         self._loaded_from_file = path.exists()
         if self._loaded_from_file:
-            self._messages = [{"role": "system", "content": line} for line in path.read_text().splitlines()]
+            self._messages = [
+                {"role": "system", "content": line}
+                for line in path.read_text().splitlines()
+            ]
 
     async def set_messages(self, messages: Sequence[MessageDict]) -> None:
         if self._loaded_from_file:
@@ -155,7 +173,9 @@ class PersistentContextManager(MyContextManager):
         self._write_to_file()
 
     def _write_to_file(self) -> None:
-        self._path.write_text("\n".join(str(message["content"]) for message in self._messages))
+        self._path.write_text(
+            "\n".join(str(message["content"]) for message in self._messages)
+        )
 
 
 def _number(config: Config, key: str, default: float) -> float:
@@ -172,7 +192,9 @@ async def mount(coordinator: ModuleCoordinator, config: Config) -> ContextManage
     )
     await coordinator.mount("session", context, name="context")
     coordinator.register_contributor(
-        "observability.events", "my-context", lambda: ["context:pre_compact", "context:post_compact"]
+        "observability.events",
+        "my-context",
+        lambda: ["context:pre_compact", "context:post_compact"],
     )
     return context
 
@@ -183,14 +205,18 @@ async def test_a_session_keeps_its_history_in_it() -> None:
         assert isinstance(session.coordinator.get("context"), MyContextManager)
         messages = await session.coordinator.context.get_messages()
 
-    assert [(message.role, message.text) for message in map(Message.from_dict, messages)] == [
-        *(("user", "Hello"), ("assistant", "Hi."))
-    ]
+    assert [
+        (message.role, message.text) for message in map(Message.from_dict, messages)
+    ] == [*(("user", "Hello"), ("assistant", "Hi."))]
 
 
-async def test_a_long_history_is_shown_shortened_with_pairs_whole_and_stays_whole_itself() -> None:
+async def test_a_long_history_is_shown_shortened_with_pairs_whole_and_stays_whole_itself() -> (
+    None
+):
     provider = ScriptedProvider(
-        *("x" * 400 for _ in range(5)), answer(call("read", {}), call("read", {}), call("read", {})), "Done."
+        *("x" * 400 for _ in range(5)),
+        answer(call("read", {}), call("read", {}), call("read", {})),
+        "Done.",
     )
     recorder = EventRecorder()
     async with create_test_session(
@@ -232,7 +258,9 @@ async def test_the_providers_window_is_the_budget() -> None:
     context = MyContextManager(10, 0.8, recorder)
     provider = ScriptedProvider("Hi.", context_window=10_000, max_output_tokens=2_000)
     long, short = "x" * 4 * 5_000, ""
-    await context.set_messages([{"role": "user", "content": text} for text in (long, *[short] * 9)])
+    await context.set_messages(
+        [{"role": "user", "content": text} for text in (long, *[short] * 9)]
+    )
 
     assert len(await context.get_messages_for_request(provider=provider)) == 10
     assert len(await context.get_messages_for_request(5, provider)) == 4
@@ -244,7 +272,9 @@ async def test_a_message_without_a_role_is_refused() -> None:
         await MyContextManager(10, 0.8, EventRecorder()).add_message({"content": "x"})
 
 
-async def test_what_a_file_holds_wins_over_what_a_resumed_session_brings(tmp_path: Path) -> None:
+async def test_what_a_file_holds_wins_over_what_a_resumed_session_brings(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "history"
     fresh = PersistentContextManager(path, EventRecorder())
     await fresh.set_messages([{"role": "system", "content": "kept"}])
@@ -253,7 +283,9 @@ async def test_what_a_file_holds_wins_over_what_a_resumed_session_brings(tmp_pat
     await resumed.set_messages([{"role": "user", "content": "filtered"}])
 
     assert await resumed.get_messages() == [{"role": "system", "content": "kept"}]
-    async with create_test_session("Hi.", context=mounting(resumed), is_resumed=True) as session:
+    async with create_test_session(
+        "Hi.", context=mounting(resumed), is_resumed=True
+    ) as session:
         await session.execute("Hello")
         assert len(await session.coordinator.context.get_messages()) == 3
 
@@ -265,7 +297,11 @@ MESSAGES: list[MessageDict] = [
         "role": "assistant",
         "content": None,
         "tool_calls": [
-            {"id": "call_123", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a"}'}}
+            {
+                "id": "call_123",
+                "type": "function",
+                "function": {"name": "read_file", "arguments": '{"path": "a"}'},
+            }
         ],
     },
     {"role": "tool", "tool_call_id": "call_123", "content": "Tool output"},
@@ -273,10 +309,16 @@ MESSAGES: list[MessageDict] = [
 ]
 
 
-@pytest.mark.parametrize("context", [mount, mounting(MockContextManager())], ids=["sample", "mock"])
-async def test_messages_of_every_format_are_kept_as_they_are_and_reach_a_provider(context: object) -> None:
+@pytest.mark.parametrize(
+    "context", [mount, mounting(MockContextManager())], ids=["sample", "mock"]
+)
+async def test_messages_of_every_format_are_kept_as_they_are_and_reach_a_provider(
+    context: object,
+) -> None:
     provider = ScriptedProvider("Hi.")
-    async with create_test_session(context=context, provider=mounting(provider)) as session:
+    async with create_test_session(
+        context=context, provider=mounting(provider)
+    ) as session:
         await session.coordinator.context.set_messages(MESSAGES)
         await session.execute("go")
         stored = await session.coordinator.context.get_messages()

@@ -78,18 +78,26 @@ def a_session(provider: ScriptedProvider) -> AmplifierSession:
         "providers": ["provider"],
         "tools": ["tool"],
     }
-    return AmplifierSession(plan, ModuleLoader(modules={"provider": mounting(provider), "tool": mount}))
+    return AmplifierSession(
+        plan, ModuleLoader(modules={"provider": mounting(provider), "tool": mount})
+    )
 
 
-async def test_a_profiles_instructions_and_a_prompts_files_reach_the_model_in_their_order() -> None:
+async def test_a_profiles_instructions_and_a_prompts_files_reach_the_model_in_their_order() -> (
+    None
+):
     provider = ScriptedProvider("An answer.")
     session = a_session(provider)
     async with session:
         # 4. System message storage
         context = session.coordinator.get("context")
-        await context.add_message({"role": "system", "content": "You are an assistant."})  # type: ignore[attr-defined]  # the context
+        await context.add_message(  # type: ignore[attr-defined]  # the context
+            {"role": "system", "content": "You are an assistant."}
+        )
         # 5. Runtime processing: developer messages before the user's
-        await context.add_message({"role": "developer", "content": "<context_file>FILE.md</context_file>"})  # type: ignore[attr-defined]
+        await context.add_message(  # type: ignore[attr-defined]
+            {"role": "developer", "content": "<context_file>FILE.md</context_file>"}
+        )
         await session.execute("Explain @FILE.md")
         messages = await context.get_messages()  # type: ignore[attr-defined]
 
@@ -98,17 +106,28 @@ async def test_a_profiles_instructions_and_a_prompts_files_reach_the_model_in_th
         ("developer", "<context_file>FILE.md</context_file>"),
         ("user", "Explain @FILE.md"),
     ]
-    assert [message["role"] for message in messages] == ["system", "developer", "user", "assistant"]
+    assert [message["role"] for message in messages] == [
+        "system",
+        "developer",
+        "user",
+        "assistant",
+    ]
 
 
 async def test_modules_find_what_the_application_offers(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Be kind.")
     async with a_session(ScriptedProvider()) as session:
         # App layer:
-        session.coordinator.register_capability("mention_resolver", MentionResolver(tmp_path))
-        session.coordinator.register_capability("mention_deduplicator", ContentDeduplicator())
+        session.coordinator.register_capability(
+            "mention_resolver", MentionResolver(tmp_path)
+        )
+        session.coordinator.register_capability(
+            "mention_deduplicator", ContentDeduplicator()
+        )
 
-        result = await session.coordinator.tools["read_mention"].execute({"mention": "@AGENTS.md"})
+        result = await session.coordinator.tools["read_mention"].execute(
+            {"mention": "@AGENTS.md"}
+        )
         deduplicator = session.coordinator.get_capability("mention_deduplicator")
 
     assert result.output == "Be kind."
@@ -121,8 +140,12 @@ async def test_a_capability_that_nobody_offers_is_nothing() -> None:
     assert ModuleCoordinator().get_capability("mention_resolver") is None
 
 
-@pytest.mark.parametrize("spelling", [("context",), ("session", "context")], ids=" ".join)
-async def test_the_context_is_found_in_both_spellings(spelling: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "spelling", [("context",), ("session", "context")], ids=" ".join
+)
+async def test_the_context_is_found_in_both_spellings(
+    spelling: tuple[str, ...],
+) -> None:
     async with a_session(ScriptedProvider("Hi.")) as session:
         await session.execute("Hello")
         assert session.coordinator.get(*spelling) is session.coordinator.context

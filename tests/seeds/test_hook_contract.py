@@ -27,7 +27,9 @@ async def my_validation_hook(event: str, data: dict[str, object]) -> HookResult:
             return HookResult(action="deny", reason="Access denied")
         case "write":
             return HookResult(
-                action="ask_user", approval_prompt="Allow write to production file?", approval_default="deny"
+                action="ask_user",
+                approval_prompt="Allow write to production file?",
+                approval_default="deny",
             )
         case _:
             return HookResult(action="continue")
@@ -41,13 +43,21 @@ async def my_feedback_hook(event: str, data: dict[str, object]) -> HookResult:
     )
 
 
-async def mount(coordinator: ModuleCoordinator, config: Config) -> Callable[[], None] | None:
+async def mount(
+    coordinator: ModuleCoordinator, config: Config
+) -> Callable[[], None] | None:
     handlers = []
 
-    handlers.append(coordinator.hooks.register("tool:pre", my_validation_hook, priority=10))
-    handlers.append(coordinator.hooks.register("tool:post", my_feedback_hook, priority=20))
+    handlers.append(
+        coordinator.hooks.register("tool:pre", my_validation_hook, priority=10)
+    )
+    handlers.append(
+        coordinator.hooks.register("tool:post", my_feedback_hook, priority=20)
+    )
     coordinator.register_contributor(
-        "observability.events", "my-hook", lambda: ["my-hook:validation_failed", "my-hook:approved"]
+        "observability.events",
+        "my-hook",
+        lambda: ["my-hook:validation_failed", "my-hook:approved"],
     )
 
     def cleanup() -> None:
@@ -57,15 +67,23 @@ async def mount(coordinator: ModuleCoordinator, config: Config) -> Callable[[], 
     return cleanup
 
 
-async def results_of(tool_name: str, person: MockApprovalSystem | None = None) -> tuple[str, MockTool]:
+async def results_of(
+    tool_name: str, person: MockApprovalSystem | None = None
+) -> tuple[str, MockTool]:
     """Return what a model reads of one call of a tool under the hooks, and the tool."""
     tool = MockTool(tool_name, "worked")
     async with create_test_session(
-        answer(call(tool_name)), "Done.", tools=[mounting(tool)], hooks=[mount], approval_system=person
+        answer(call(tool_name)),
+        "Done.",
+        tools=[mounting(tool)],
+        hooks=[mount],
+        approval_system=person,
     ) as session:
         await session.execute("go")
         messages = await session.coordinator.context.get_messages()
-    (text,) = [str(message["content"]) for message in messages if message["role"] == "tool"]
+    (text,) = [
+        str(message["content"]) for message in messages if message["role"] == "tool"
+    ]
     return text, tool
 
 
@@ -98,10 +116,19 @@ async def test_feedback_reaches_the_model_and_the_person() -> None:
     tool = MockTool("read", "text")
 
     async with create_test_session(
-        answer(call("read")), "Done.", tools=[mounting(tool)], hooks=[mount], display_system=screen
+        answer(call("read")),
+        "Done.",
+        tools=[mounting(tool)],
+        hooks=[mount],
+        display_system=screen,
     ) as session:
         await session.execute("go")
-        provider_sees.append([str(m["content"]) for m in await session.coordinator.context.get_messages()])
+        provider_sees.append(
+            [
+                str(m["content"])
+                for m in await session.coordinator.context.get_messages()
+            ]
+        )
 
     assert "Found 3 linting errors..." in provider_sees[0]
     assert "Linting issues detected" in [message.message for message in screen.messages]
@@ -110,7 +137,9 @@ async def test_feedback_reaches_the_model_and_the_person() -> None:
 async def test_the_cleanup_of_the_sample_unregisters_its_handlers() -> None:
     coordinator = ModuleCoordinator()
 
-    cleanup = await mount(coordinator, {"enabled_events": ["tool:pre", "tool:post"], "log_level": "info"})
+    cleanup = await mount(
+        coordinator, {"enabled_events": ["tool:pre", "tool:post"], "log_level": "info"}
+    )
     assert cleanup is not None
     assert coordinator.hooks.has_handlers("tool:pre")
     cleanup()
@@ -124,7 +153,9 @@ async def test_a_handler_is_registered_by_keywords_as_the_sample_does() -> None:
     recorder = EventRecorder()
 
     registry: HookRegistry = coordinator.hooks
-    unregister = registry.register(event="tool:post", handler=recorder, priority=10, name="my_handler")
+    unregister = registry.register(
+        event="tool:post", handler=recorder, priority=10, name="my_handler"
+    )
 
     assert registry.list_handlers("tool:post") == {"tool:post": ["my_handler"]}
     await registry.emit("tool:post", {"tool_name": "Write"})
@@ -143,7 +174,9 @@ async def test_a_handler_may_be_an_object_with_an_async_call() -> None:
     coordinator = ModuleCoordinator()
     coordinator.hooks.register("tool:pre", handler)
 
-    emission = await coordinator.hooks.emit("tool:pre", {"tool_name": "x", "tool_input": {}})
+    emission = await coordinator.hooks.emit(
+        "tool:pre", {"tool_name": "x", "tool_input": {}}
+    )
 
     assert_type(emission.denied, bool)
     assert emission.reason == "tool:pre"
@@ -154,7 +187,10 @@ async def test_the_common_events_carry_what_the_table_says() -> None:
     tool, broken = MockTool("read", "text"), MockTool("broken", OSError("disk"))
 
     async with create_test_session(
-        answer(call("read"), call("broken")), "Done.", tools=[mounting(tool), mounting(broken)], hooks=[recorder]
+        answer(call("read"), call("broken")),
+        "Done.",
+        tools=[mounting(tool), mounting(broken)],
+        hooks=[recorder],
     ) as session:
         await session.execute("go")
 

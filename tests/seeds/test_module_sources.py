@@ -12,8 +12,18 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier import AmplifierModuleLoader, AmplifierSession, ModuleCoordinator, ModuleLoader
-from amplifier_sdk import ModuleLoadError, ModuleNotFoundError, ModuleSource, ModuleSourceResolver
+from amplifier import (
+    AmplifierModuleLoader,
+    AmplifierSession,
+    ModuleCoordinator,
+    ModuleLoader,
+)
+from amplifier_sdk import (
+    ModuleLoadError,
+    ModuleNotFoundError,
+    ModuleSource,
+    ModuleSourceResolver,
+)
 
 MODULE = '''
 from amplifier_sdk import tool
@@ -83,7 +93,9 @@ def folder(tmp_path: Path) -> Folder:
     package = tmp_path / f"amplifier_module_{module_id.replace('-', '_')}"
     package.mkdir()
     (package / "__init__.py").write_text(MODULE)
-    (tmp_path / "pyproject.toml").write_text(DISTRIBUTION.format(module_id=module_id, package=package.name))
+    (tmp_path / "pyproject.toml").write_text(
+        DISTRIBUTION.format(module_id=module_id, package=package.name)
+    )
     return Folder(tmp_path, module_id, package)
 
 
@@ -91,7 +103,9 @@ def a_session(module_id: str, source: str | None = None) -> AmplifierSession:
     return AmplifierSession(
         {
             "session": {"orchestrator": "loop-basic", "context": "context-simple"},
-            "providers": [{"module": "provider-scripted", "config": {"responses": ["Hi."]}}],
+            "providers": [
+                {"module": "provider-scripted", "config": {"responses": ["Hi."]}}
+            ],
             "tools": [{"module": module_id, **({"source": source} if source else {})}],
         }
     )
@@ -113,7 +127,9 @@ async def test_a_custom_resolver_says_where_a_module_comes_from(folder: Folder) 
     assert result.output == "Hello Ada"
 
 
-async def test_the_plans_source_reaches_the_resolver_as_its_hint(folder: Folder) -> None:
+async def test_the_plans_source_reaches_the_resolver_as_its_hint(
+    folder: Folder,
+) -> None:
     resolver = MyCustomResolver({})
     session = a_session(folder.module_id, source=str(folder.path))
     await session.coordinator.mount("module-source-resolver", resolver)
@@ -135,10 +151,14 @@ async def test_what_no_resolver_knows_is_a_module_that_is_not_found() -> None:
     assert "neither an override nor a hint names it" in str(failure)
 
 
-async def test_a_module_that_is_found_and_cannot_be_imported_is_a_load_error(folder: Folder) -> None:
+async def test_a_module_that_is_found_and_cannot_be_imported_is_a_load_error(
+    folder: Folder,
+) -> None:
     (folder.package / "__init__.py").write_text("import nothing_of_this_name")
     session = a_session(folder.module_id)
-    await session.coordinator.mount("module-source-resolver", MyCustomResolver({folder.module_id: folder.path}))
+    await session.coordinator.mount(
+        "module-source-resolver", MyCustomResolver({folder.module_id: folder.path})
+    )
 
     async with session:
         (failure,) = session.failures

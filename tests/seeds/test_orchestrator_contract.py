@@ -57,7 +57,9 @@ class MyOrchestrator:
         hooks: Hooks,
     ) -> str:
         # Get default or configured provider
-        provider_name = str(self.config.get("default_provider", list(providers.keys())[0]))  # noqa: RUF015  # as it stands there
+        provider_name = str(
+            self.config.get("default_provider", list(providers.keys())[0])  # noqa: RUF015  # as it stands there
+        )
         provider = providers[provider_name]
 
         # Add user message
@@ -67,15 +69,29 @@ class MyOrchestrator:
             messages = await context.get_messages_for_request()
 
             # Before LLM call
-            await hooks.emit("provider:request", {"provider": provider_name, "messages": messages, "model": "m"})
+            await hooks.emit(
+                "provider:request",
+                {"provider": provider_name, "messages": messages, "model": "m"},
+            )
 
-            specs = [ToolSpec(name=n, description=t.description, parameters=schema_of(t)) for n, t in tools.items()]
-            request = ChatRequest(messages=[Message.from_dict(message) for message in messages], tools=specs)
+            specs = [
+                ToolSpec(name=n, description=t.description, parameters=schema_of(t))
+                for n, t in tools.items()
+            ]
+            request = ChatRequest(
+                messages=[Message.from_dict(message) for message in messages],
+                tools=specs,
+            )
             response = await provider.complete(request)
 
             # After LLM call
             await hooks.emit(
-                "provider:response", {"provider": provider_name, "response": response, "usage": response.usage}
+                "provider:response",
+                {
+                    "provider": provider_name,
+                    "response": response,
+                    "usage": response.usage,
+                },
             )
 
             # Add assistant response
@@ -83,16 +99,27 @@ class MyOrchestrator:
             if not response.tool_calls:
                 return response.text
             for tool_call in response.tool_calls:
-                result = await self._run(tool_call, tools[tool_call.name], context, hooks)
+                result = await self._run(
+                    tool_call, tools[tool_call.name], context, hooks
+                )
 
                 # Add tool result
                 await context.add_message(
-                    {"role": "tool", "tool_call_id": tool_call.id, "content": result.get_serialized_output()}
+                    {
+                        "role": "tool",
+                        "tool_call_id": tool_call.id,
+                        "content": result.get_serialized_output(),
+                    }
                 )
 
-    async def _run(self, tool_call: ToolCall, tool: Tool, context: ContextManager, hooks: Hooks) -> ToolResult:
+    async def _run(
+        self, tool_call: ToolCall, tool: Tool, context: ContextManager, hooks: Hooks
+    ) -> ToolResult:
         # Before tool execution
-        data: Mapping[str, object] = {"tool_name": tool_call.name, "tool_input": tool_call.input}
+        data: Mapping[str, object] = {
+            "tool_name": tool_call.name,
+            "tool_input": tool_call.input,
+        }
         pre_result = await hooks.emit("tool:pre", data)
 
         if pre_result.action == "deny":
@@ -106,7 +133,10 @@ class MyOrchestrator:
         if pre_result.action == "inject_context":
             # Add feedback to context
             await context.add_message(
-                {"role": pre_result.context_injection_role, "content": pre_result.context_injection}
+                {
+                    "role": pre_result.context_injection_role,
+                    "content": pre_result.context_injection,
+                }
             )
 
         if pre_result.action == "ask_user":
@@ -121,7 +151,12 @@ class MyOrchestrator:
 
         # After tool execution
         await hooks.emit(
-            "tool:post", {"tool_name": tool_call.name, "tool_input": tool_call.input, "tool_result": result}
+            "tool:post",
+            {
+                "tool_name": tool_call.name,
+                "tool_input": tool_call.input,
+                "tool_result": result,
+            },
         )
         return result
 
@@ -159,7 +194,9 @@ class Guard:
         return self.result
 
 
-async def results_of(tool: MockTool, *hooks: object, person: MockApprovalSystem | None = None) -> tuple[str, list[str]]:
+async def results_of(
+    tool: MockTool, *hooks: object, person: MockApprovalSystem | None = None
+) -> tuple[str, list[str]]:
     """Run a turn of the contract's loop with one call of a tool; return its answer and what the model read."""
     provider = ScriptedProvider(answer(call("work", {"path": "a"})), "Done.")
     async with create_test_session(
@@ -170,7 +207,9 @@ async def results_of(tool: MockTool, *hooks: object, person: MockApprovalSystem 
         approval_system=person,
     ) as session:
         text = await session.execute("go")
-    return text, [text for role, text in provider.last_messages if role in ("tool", "system")]
+    return text, [
+        text for role, text in provider.last_messages if role in ("tool", "system")
+    ]
 
 
 async def test_a_loop_written_by_hand_runs_a_turn_with_a_tool() -> None:
@@ -180,8 +219,15 @@ async def test_a_loop_written_by_hand_runs_a_turn_with_a_tool() -> None:
 
     assert (text, read) == ("Done.", ["worked"])
     assert tool.last_input == {"path": "a"}
-    assert [n for n in recorder.names if n in ("provider:request", "provider:response")] == [
-        *("provider:request", "provider:response", "provider:request", "provider:response")
+    assert [
+        n for n in recorder.names if n in ("provider:request", "provider:response")
+    ] == [
+        *(
+            "provider:request",
+            "provider:response",
+            "provider:request",
+            "provider:response",
+        )
     ]
     assert recorder.get_events("tool:pre")
     assert recorder.get_events("tool:post")
@@ -190,7 +236,9 @@ async def test_a_loop_written_by_hand_runs_a_turn_with_a_tool() -> None:
 async def test_what_a_handler_denies_the_loop_does_not_run() -> None:
     tool = MockTool("work", "worked")
 
-    text, read = await results_of(tool, Guard(HookResult(action="deny", reason="Access denied")))
+    text, read = await results_of(
+        tool, Guard(HookResult(action="deny", reason="Access denied"))
+    )
 
     assert text == "Done."
     assert tool.call_count == 0
@@ -200,7 +248,9 @@ async def test_what_a_handler_denies_the_loop_does_not_run() -> None:
 async def test_what_a_handler_changes_is_what_runs() -> None:
     tool = MockTool("work", "worked")
 
-    await results_of(tool, Guard(HookResult(action="modify", data={"tool_input": {"path": "b"}})))
+    await results_of(
+        tool, Guard(HookResult(action="modify", data={"tool_input": {"path": "b"}}))
+    )
 
     assert tool.last_input == {"path": "b"}
 
@@ -208,7 +258,10 @@ async def test_what_a_handler_changes_is_what_runs() -> None:
 async def test_what_a_handler_injects_the_model_reads() -> None:
     tool = MockTool("work", "worked")
 
-    _, read = await results_of(tool, Guard(HookResult(action="inject_context", context_injection="Mind the gap")))
+    _, read = await results_of(
+        tool,
+        Guard(HookResult(action="inject_context", context_injection="Mind the gap")),
+    )
 
     assert "Mind the gap" in read
     assert "worked" in read
@@ -217,7 +270,9 @@ async def test_what_a_handler_injects_the_model_reads() -> None:
 @pytest.mark.parametrize(("option", "runs"), [("Allow", 1), ("Deny", 0)])
 async def test_a_person_is_asked_by_the_loop(option: str, runs: int) -> None:
     tool, person = MockTool("work", "worked"), MockApprovalSystem(option)
-    question = HookResult(action="ask_user", approval_prompt="Allow write to production file?")
+    question = HookResult(
+        action="ask_user", approval_prompt="Allow write to production file?"
+    )
 
     _, read = await results_of(tool, Guard(question), person=person)
 
@@ -233,14 +288,19 @@ async def test_the_mount_of_the_sample_stands_at_both_spellings_of_its_place() -
         assert coordinator.get("session", "orchestrator") is coordinator.orchestrator
         assert await session.execute("go") == "Hi."
         assert await coordinator.collect_contributions("observability.events") == [
-            [f"my-orchestrator:loop_{part}" for part in ("started", "iteration", "completed")]
+            [
+                f"my-orchestrator:loop_{part}"
+                for part in ("started", "iteration", "completed")
+            ]
         ]
 
 
 async def test_a_configured_provider_is_chosen_by_the_sample() -> None:
     config = {"orchestrator": {"default_provider": "missing"}}
 
-    async with create_test_session("Hi.", orchestrator=mount, configs=config) as session:
+    async with create_test_session(
+        "Hi.", orchestrator=mount, configs=config
+    ) as session:
         with pytest.raises(KeyError, match="missing"):
             await session.execute("go")
 
@@ -254,7 +314,9 @@ async def test_the_scripted_orchestrator_of_the_contract_runs_in_a_session() -> 
 
 
 async def test_an_answer_has_what_the_sample_reads_of_it() -> None:
-    response = ChatResponse(tool_calls=[ToolCall(id="1", name="work", arguments={"a": 1})])
+    response = ChatResponse(
+        tool_calls=[ToolCall(id="1", name="work", arguments={"a": 1})]
+    )
 
     assert response.tool_calls is not None
     assert response.tool_calls[0].input == {"a": 1}

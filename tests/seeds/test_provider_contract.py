@@ -48,11 +48,18 @@ class MyProvider:
         return "my-provider"
 
     def get_info(self) -> ProviderInfo:
-        return ProviderInfo(id="my-provider", display_name="Mine", credential_env_vars=["MY_API_KEY"])
+        return ProviderInfo(
+            id="my-provider", display_name="Mine", credential_env_vars=["MY_API_KEY"]
+        )
 
     async def list_models(self) -> list[ModelInfo]:
         return [
-            ModelInfo(id="model-v1", display_name="Model v1", context_window=8192, max_output_tokens=1024),
+            ModelInfo(
+                id="model-v1",
+                display_name="Model v1",
+                context_window=8192,
+                max_output_tokens=1024,
+            ),
         ]
 
     async def complete(self, request: ChatRequest, **kwargs: object) -> ChatResponse:
@@ -72,7 +79,9 @@ class MyProvider:
 MADE: list[MyProvider] = []
 
 
-async def mount(coordinator: ModuleCoordinator, config: Config) -> Callable[[], Awaitable[None]] | None:
+async def mount(
+    coordinator: ModuleCoordinator, config: Config
+) -> Callable[[], Awaitable[None]] | None:
     api_key = config.get("api_key") or os.environ.get("MY_API_KEY")
     if not api_key:
         logger.warning("No API key - provider not mounted")
@@ -81,7 +90,9 @@ async def mount(coordinator: ModuleCoordinator, config: Config) -> Callable[[], 
     provider = MyProvider(api_key=str(api_key), config=config)
     await coordinator.mount("providers", provider, name="my-provider")
     coordinator.register_contributor(
-        "observability.events", "my-provider", lambda: ["my-provider:rate_limit", "my-provider:retry"]
+        "observability.events",
+        "my-provider",
+        lambda: ["my-provider:rate_limit", "my-provider:retry"],
     )
 
     async def cleanup() -> None:
@@ -90,18 +101,24 @@ async def mount(coordinator: ModuleCoordinator, config: Config) -> Callable[[], 
     return cleanup
 
 
-async def mount_and_return_it(coordinator: ModuleCoordinator, config: Config) -> Provider:
+async def mount_and_return_it(
+    coordinator: ModuleCoordinator, config: Config
+) -> Provider:
     """As the contract says beside the sample: a returned provider is registered automatically."""
     return MyProvider(api_key="k", config=config)
 
 
-CONFIG = {"provider": {"api_key": "${MY_API_KEY}", "default_model": "model-v1", "debug": True}}
+CONFIG = {
+    "provider": {"api_key": "${MY_API_KEY}", "default_model": "model-v1", "debug": True}
+}
 
 
 async def test_a_turn_is_answered_by_it_and_its_cleanup_runs_at_the_end() -> None:
     recorder = EventRecorder()
 
-    async with create_test_session(provider=mount, hooks=[recorder], configs=CONFIG) as session:
+    async with create_test_session(
+        provider=mount, hooks=[recorder], configs=CONFIG
+    ) as session:
         assert list(session.coordinator.providers) == ["my-provider"]
         assert await session.execute("abc") == "cba"
         message = (await session.coordinator.context.get_messages())[-1]
@@ -113,7 +130,9 @@ async def test_a_turn_is_answered_by_it_and_its_cleanup_runs_at_the_end() -> Non
         {"type": "thinking", "thinking": "hm", "signature": "sig_abc"},
         {"type": "text", "text": "cba"},
     ]
-    assert recorder.one("provider:response")["usage"] == Usage(input_tokens=1, output_tokens=2, total_tokens=3)
+    assert recorder.one("provider:response")["usage"] == Usage(
+        input_tokens=1, output_tokens=2, total_tokens=3
+    )
 
 
 async def test_a_provider_that_is_returned_is_registered() -> None:
@@ -136,5 +155,10 @@ async def test_a_provider_without_its_key_stays_away_and_the_turn_says_what_is_m
 async def test_the_protocol_of_the_sample_is_that_of_the_sdk() -> None:
     assert isinstance(MyProvider("k", {}), Provider)
     assert await MyProvider("k", {}).list_models() == [
-        ModelInfo(id="model-v1", display_name="Model v1", context_window=8192, max_output_tokens=1024)
+        ModelInfo(
+            id="model-v1",
+            display_name="Model v1",
+            context_window=8192,
+            max_output_tokens=1024,
+        )
     ]

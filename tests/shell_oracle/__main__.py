@@ -21,8 +21,17 @@ def main(texts: int = 200_000, seed: int = 1) -> int:
     step = min(texts, 5_000)
     for start in range(0, texts, step):
         with tempfile.TemporaryDirectory() as folder:
-            report = run_oracle(Path(folder).resolve(), policy, texts=step, seed=seed * 1_000_000 + start)
-        evaluated, ran, found = evaluated + report.evaluated, ran + report.ran, found + len(report.findings)
+            report = run_oracle(
+                Path(folder).resolve(),
+                policy,
+                texts=step,
+                seed=seed * 1_000_000 + start,
+            )
+        evaluated, ran, found = (
+            evaluated + report.evaluated,
+            ran + report.ran,
+            found + len(report.findings),
+        )
         for text, kind, what in report.findings:
             sys.stdout.write(f"{kind}: {what}\n    {text!r}\n")
         sys.stdout.write(f"{evaluated} texts, {ran} ran, {found} findings\n")

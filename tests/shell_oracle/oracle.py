@@ -52,7 +52,9 @@ class Report:
 
 def missing_programs() -> str:
     """Name what is needed and not here; nothing when all is."""
-    return ", ".join(name for name in ("bwrap", "strace", "git") if shutil.which(name) is None)
+    return ", ".join(
+        name for name in ("bwrap", "strace", "git") if shutil.which(name) is None
+    )
 
 
 def stage(folder: Path) -> Path:
@@ -60,7 +62,15 @@ def stage(folder: Path) -> Path:
     project = folder / "project"
     for name in ("src", "data", "out", "build", ".ssh", ".git"):
         (project / name).mkdir(parents=True)
-    run = ["git", "-C", str(project), "-c", "user.email=a@b.invalid", "-c", "user.name=n"]
+    run = [
+        "git",
+        "-C",
+        str(project),
+        "-c",
+        "user.email=a@b.invalid",
+        "-c",
+        "user.name=n",
+    ]
     subprocess.run([*run, "init", "-q", "-b", "main", "--template="], check=True)
     files = {
         "src/app.py": "print(1)\n",
@@ -103,11 +113,16 @@ def run_oracle(folder: Path, policy: ShellPolicy, *, texts: int, seed: int) -> R
     """
     project = stage(folder)
     path_policy = PathPolicy(
-        directory=str(project), writable=(str(project),), home=str(folder / "person"), has_sandbox=False
+        directory=str(project),
+        writable=(str(project),),
+        home=str(folder / "person"),
+        has_sandbox=False,
     )
     known = {"HOME": str(folder / "person")}
     allowed = (
-        text for text in islice(generate(seed), texts) if policy.evaluate(text, path_policy, known).decision == "allow"
+        text
+        for text in islice(generate(seed), texts)
+        if policy.evaluate(text, path_policy, known).decision == "allow"
     )
     ran, findings = 0, []
     while batch := list(islice(allowed, _BATCH)):
@@ -125,15 +140,48 @@ def _run(batch: Sequence[str], project: Path) -> Iterator[tuple[str, str, str]]:
         path = f"/{name}"
         if os.path.islink(path):
             base += ["--symlink", os.readlink(path), path]
-        elif name not in ("dev", "home", "mnt", "proc", "srv", "tmp", "work") and os.path.isdir(path):
+        elif name not in (
+            "dev",
+            "home",
+            "mnt",
+            "proc",
+            "srv",
+            "tmp",
+            "work",
+        ) and os.path.isdir(path):
             base += ["--ro-bind", path, path]
-    base += ["--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/home", "--tmpfs", "/srv"]
-    base += ["--size", str(1 << 30), "--tmpfs", "/w", "--ro-bind", str(project), "/template"]
+    base += [
+        "--dev",
+        "/dev",
+        "--proc",
+        "/proc",
+        "--tmpfs",
+        "/tmp",
+        "--tmpfs",
+        "/home",
+        "--tmpfs",
+        "/srv",
+    ]
+    base += [
+        "--size",
+        str(1 << 30),
+        "--tmpfs",
+        "/w",
+        "--ro-bind",
+        str(project),
+        "/template",
+    ]
     person = str(project.parent / "person")
     base += ["--ro-bind", person, person]
     base += ["--ro-bind", str(_DRIVER), "/driver.py", "--chdir", "/"]
     done = subprocess.run(
-        [*base, "--", "/bin/sh", "-c", f"{inner}; exec {interpreter} -I /driver.py {person}"],
+        [
+            *base,
+            "--",
+            "/bin/sh",
+            "-c",
+            f"{inner}; exec {interpreter} -I /driver.py {person}",
+        ],
         input=json.dumps(batch),
         capture_output=True,
         text=True,
@@ -143,7 +191,13 @@ def _run(batch: Sequence[str], project: Path) -> Iterator[tuple[str, str, str]]:
         raise RuntimeError(f"the sandbox failed: {done.stderr[-2000:]}")
     answer = json.loads(done.stdout)
     if answer["ran"] < len(batch):
-        yield from ((batch[min(answer["ran"], len(batch) - 1)], "stopped", f"{answer['ran']} of {len(batch)} ran"),)
+        yield from (
+            (
+                batch[min(answer["ran"], len(batch) - 1)],
+                "stopped",
+                f"{answer['ran']} of {len(batch)} ran",
+            ),
+        )
     yield from ((text, kind, what) for text, kind, what in answer["findings"])
 
 
@@ -157,4 +211,8 @@ def _is_expected(text: str, kind: str, what: str) -> bool:
     named = set(re.findall(r"[\w.+\[-]+", text))
     if program in named or "/git-core/" in what:
         return "./canary" not in what
-    return any(program in helpers.split() for name, helpers in _HELPERS.items() if name in named)
+    return any(
+        program in helpers.split()
+        for name, helpers in _HELPERS.items()
+        if name in named
+    )

@@ -11,18 +11,26 @@ from tests.shell_oracle.oracle import missing_programs, run_oracle
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(bool(missing_programs()), reason=f"the oracle needs {missing_programs()}"),
+    pytest.mark.skipif(
+        bool(missing_programs()), reason=f"the oracle needs {missing_programs()}"
+    ),
 ]
 
 
-def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(tmp_path: Path) -> None:
-    report = run_oracle(tmp_path, ShellPolicy([], table=standard_table()), texts=300, seed=11)
+def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(
+    tmp_path: Path,
+) -> None:
+    report = run_oracle(
+        tmp_path, ShellPolicy([], table=standard_table()), texts=300, seed=11
+    )
 
     assert (report.evaluated, report.findings) == (300, ())
     assert report.ran > 100
 
 
-def test_the_oracle_notices_what_a_policy_that_allows_all_lets_run(tmp_path: Path) -> None:
+def test_the_oracle_notices_what_a_policy_that_allows_all_lets_run(
+    tmp_path: Path,
+) -> None:
     report = run_oracle(tmp_path, ShellPolicy([], unlisted="allow"), texts=300, seed=11)
 
     assert {"canary", "git", "secret"} <= {kind for _, kind, _ in report.findings}

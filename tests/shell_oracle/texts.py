@@ -26,7 +26,9 @@ def generate(seed: int) -> Iterator[str]:
         (name, usage)
         for name, usages in table.usages.items()
         for usage in usages
-        if _is_runnable(name, usage) and usage.below is None and not any("run" in each.effects for each in usages)
+        if _is_runnable(name, usage)
+        and usage.below is None
+        and not any("run" in each.effects for each in usages)
     ]
     while True:
         name, usage = random.choice(usages)
@@ -50,12 +52,24 @@ def _is_runnable(name: str, usage: Usage) -> bool:
 def _call(name: str, usage: Usage, random: Random) -> str:
     words = name.split()
     if words[0] == "git" and random.random() < 0.3:
-        words[1:1] = random.choice((["-C", "."], ["--no-pager"], ["-c", "core.pager=./canary"], ["-C", ".git"], ["-P"]))
+        words[1:1] = random.choice(
+            (
+                ["-C", "."],
+                ["--no-pager"],
+                ["-c", "core.pager=./canary"],
+                ["-C", ".git"],
+                ["-P"],
+            )
+        )
     options = [
-        option for option in usage.options.values() if f"{words[0]} {option.name}" not in _POOL["options_skipped"]
+        option
+        for option in usage.options.values()
+        if f"{words[0]} {option.name}" not in _POOL["options_skipped"]
     ]
     needed = [option for option in options if option.is_needed]
-    chosen = random.sample(options, min(len(options), random.choice((0, 0, 1, 1, 2, 3))))
+    chosen = random.sample(
+        options, min(len(options), random.choice((0, 0, 1, 1, 2, 3)))
+    )
     if needed and random.random() < 0.9:
         chosen.append(random.choice(needed))
     for option in chosen:
@@ -67,7 +81,9 @@ def _call(name: str, usage: Usage, random: Random) -> str:
     for operand in usage.operands:
         least = 0 if operand.many in ("?", "*", "...") else 1
         most = 1 if operand.many in ("", "?") else 3
-        words += (_value(operand.kind, random) for _ in range(random.randint(least, most)))
+        words += (
+            _value(operand.kind, random) for _ in range(random.randint(least, most))
+        )
     if random.random() < 0.05:
         words.append(random.choice(_POOL["hostile"]))
     return " ".join(words)
@@ -78,7 +94,11 @@ def _option(option: Option, random: Random) -> list[str]:
         return [option.name]
     value = _value(option.kinds[0], random)
     if option.is_attached or (option.name.startswith("--") and random.random() < 0.5):
-        return [f"{option.name}={value}" if option.name.startswith("--") else f"{option.name}{value}"]
+        return [
+            f"{option.name}={value}"
+            if option.name.startswith("--")
+            else f"{option.name}{value}"
+        ]
     return [option.name, value, *(_value(kind, random) for kind in option.kinds[1:])]
 
 

@@ -11,7 +11,14 @@ import pytest
 from anyio import to_thread
 from anyio.abc import ByteReceiveStream
 
-from amplifier.testing import MockTool, ScriptedProvider, VirtualClock, answer, call, create_test_session
+from amplifier.testing import (
+    MockTool,
+    ScriptedProvider,
+    VirtualClock,
+    answer,
+    call,
+    create_test_session,
+)
 from amplifier_sdk import tool
 from amplifier_sdk.errors import LLMTimeoutError
 
@@ -29,7 +36,9 @@ def test_time_begins_at_zero_and_sleeps_pass_at_once(backend: str) -> None:
         return times
 
     started = time.monotonic()
-    assert VirtualClock().run(main, backend=backend) == pytest.approx([0.0, 0.5, 0.5 + DAY, 0.5 + 101 * DAY])
+    assert VirtualClock().run(main, backend=backend) == pytest.approx(
+        [0.0, 0.5, 0.5 + DAY, 0.5 + 101 * DAY]
+    )
     assert time.monotonic() - started < 5
 
 
@@ -53,7 +62,11 @@ def test_sleepers_wake_in_the_order_of_their_times(backend: str) -> None:
                 group.start_soon(sleep, seconds)
         return woken
 
-    assert VirtualClock().run(main, backend=backend) == [(100, 100.0), (200, 200.0), (300, 300.0)]
+    assert VirtualClock().run(main, backend=backend) == [
+        (100, 100.0),
+        (200, 200.0),
+        (300, 300.0),
+    ]
 
 
 def test_deadlines_pass_at_their_time(backend: str) -> None:
@@ -104,7 +117,9 @@ def test_a_deadline_passes_while_a_thread_blocks(backend: str) -> None:
 @pytest.mark.process
 def test_a_threshold_waits_for_what_is_real(backend: str) -> None:
     async def main() -> bytes:
-        async with await anyio.open_process(["/bin/sh", "-c", "sleep 0.05; echo done"]) as process:
+        async with await anyio.open_process(
+            ["/bin/sh", "-c", "sleep 0.05; echo done"]
+        ) as process:
             with anyio.fail_after(3600):
                 assert isinstance(process.stdout, ByteReceiveStream)
                 line = await process.stdout.receive()
@@ -127,7 +142,9 @@ def test_a_sessions_time_outs_pass_at_once(backend: str) -> None:
 
     async def main() -> dict[object, object]:
         session = create_test_session(
-            answer(call("hang", id="a"), call("slowly", id="b")), "Done", tools=[MockTool("hang", hang), slowly]
+            answer(call("hang", id="a"), call("slowly", id="b")),
+            "Done",
+            tools=[MockTool("hang", hang), slowly],
         )
         async with session:
             assert await session.execute("Go") == "Done"
@@ -141,7 +158,9 @@ def test_a_sessions_time_outs_pass_at_once(backend: str) -> None:
 
 def test_a_providers_silence_is_an_error_after_its_time(backend: str) -> None:
     async def main() -> float:
-        async with create_test_session(provider=ScriptedProvider(answer("Half", 100_000.0))) as session:
+        async with create_test_session(
+            provider=ScriptedProvider(answer("Half", 100_000.0))
+        ) as session:
             with pytest.raises(LLMTimeoutError):
                 await session.execute("Go")
         return anyio.current_time()
@@ -158,5 +177,8 @@ def test_a_loop_can_be_asked_whether_its_time_is_virtual(backend: str) -> None:
 
 
 def test_an_unknown_backend_is_refused(backend: str) -> None:
-    with pytest.raises(ValueError, match="No virtual clock for the backend 'curio'; there is one for 'asyncio'"):
+    with pytest.raises(
+        ValueError,
+        match="No virtual clock for the backend 'curio'; there is one for 'asyncio'",
+    ):
         VirtualClock().backend(f"curi{backend[-1]}")

@@ -40,7 +40,10 @@ async def test_a_history_may_be_given_and_is_copied() -> None:
 async def test_what_is_returned_is_not_the_store() -> None:
     context = MockContextManager(HISTORY)
 
-    for returned in (await context.get_messages(), await context.get_messages_for_request()):
+    for returned in (
+        await context.get_messages(),
+        await context.get_messages_for_request(),
+    ):
         assert isinstance(returned, list)
         returned.clear()
 

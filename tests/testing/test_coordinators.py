@@ -28,7 +28,9 @@ def test_it_is_a_real_coordinator_with_the_tests_session_id() -> None:
 
     assert isinstance(coordinator, ModuleCoordinator)
     assert coordinator.session_id == "test-session"
-    assert coordinator.config == {"session": {"orchestrator": "test-orchestrator", "context": "test-context"}}
+    assert coordinator.config == {
+        "session": {"orchestrator": "test-orchestrator", "context": "test-context"}
+    }
 
 
 def test_its_other_name_is_the_same_class() -> None:
@@ -40,7 +42,9 @@ def test_pytest_takes_it_for_no_test_class() -> None:
 
 
 def test_plan_and_ids_may_be_given() -> None:
-    coordinator = TestCoordinator({"session": {}, "tools": []}, session_id="mine", parent_id="parent")
+    coordinator = TestCoordinator(
+        {"session": {}, "tools": []}, session_id="mine", parent_id="parent"
+    )
 
     assert coordinator.config == {"session": {}, "tools": []}
     assert (coordinator.session_id, coordinator.parent_id) == ("mine", "parent")
@@ -53,8 +57,15 @@ async def test_it_remembers_what_was_mounted_and_unmounted() -> None:
     _ = coordinator.mount("context", MockContextManager())
     await coordinator.unmount("tools", "mine")
 
-    assert coordinator.mount_history[0] == {"mount_point": "tools", "module": tool, "name": "mine"}
-    assert [entry["mount_point"] for entry in coordinator.mount_history] == ["tools", "context"]
+    assert coordinator.mount_history[0] == {
+        "mount_point": "tools",
+        "module": tool,
+        "name": "mine",
+    }
+    assert [entry["mount_point"] for entry in coordinator.mount_history] == [
+        "tools",
+        "context",
+    ]
     assert coordinator.unmount_history == [{"mount_point": "tools", "name": "mine"}]
 
 
@@ -86,17 +97,25 @@ async def test_what_is_mounted_is_found_by_name() -> None:
         coordinator.get_mounted("provider")
 
 
-async def test_a_person_allows_and_a_screen_keeps_unless_the_test_brings_others() -> None:
+async def test_a_person_allows_and_a_screen_keeps_unless_the_test_brings_others() -> (
+    None
+):
     coordinator = TestCoordinator()
     result = await coordinator.process_hook_result(
-        HookResult(action="ask_user", approval_prompt="May I?", user_message="Careful"), "tool:pre", "mine"
+        HookResult(action="ask_user", approval_prompt="May I?", user_message="Careful"),
+        "tool:pre",
+        "mine",
     )
 
     assert not result.denied
     assert isinstance(coordinator.approval_system, MockApprovalSystem)
-    assert [question.prompt for question in coordinator.approval_system.questions] == ["May I?"]
+    assert [question.prompt for question in coordinator.approval_system.questions] == [
+        "May I?"
+    ]
     assert isinstance(coordinator.display_system, MockDisplaySystem)
-    assert [shown.message for shown in coordinator.display_system.messages] == ["Careful"]
+    assert [shown.message for shown in coordinator.display_system.messages] == [
+        "Careful"
+    ]
 
     person, screen = MockApprovalSystem("Deny"), MockDisplaySystem()
     other = TestCoordinator(approval_system=person, display_system=screen)
@@ -106,7 +125,9 @@ async def test_a_person_allows_and_a_screen_keeps_unless_the_test_brings_others(
 async def test_the_cleanup_runs_what_modules_registered() -> None:
     released: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Callable[[], None]:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> Callable[[], None]:
         coordinator.register_cleanup(lambda: released.append("registered"))
         return lambda: released.append("returned")
 

@@ -52,7 +52,9 @@ def project(tmp_path: Path) -> Path:
     return write_project(tmp_path, files={"noxfile.py": NOXFILE.format(python=python)})
 
 
-def _nox(project: Path, *arguments: str, path: Path | None = None) -> subprocess.CompletedProcess[str]:
+def _nox(
+    project: Path, *arguments: str, path: Path | None = None
+) -> subprocess.CompletedProcess[str]:
     folders = [*([str(path)] if path else []), *filter(None, sys.path)]
     return subprocess.run(
         [sys.executable, "-m", "nox", *arguments],
@@ -67,7 +69,13 @@ def _nox(project: Path, *arguments: str, path: Path | None = None) -> subprocess
 def test_each_line_of_the_noxfile_is_a_session(project: Path) -> None:
     listed = json.loads(_nox(project, "--list", "--json").stdout)
 
-    assert [session["name"] for session in listed] == ["lint", "typing", "tests", "validate", "build"]
+    assert [session["name"] for session in listed] == [
+        "lint",
+        "typing",
+        "tests",
+        "validate",
+        "build",
+    ]
     assert all(session["description"] for session in listed)
 
 
@@ -80,9 +88,13 @@ def test_each_line_of_the_noxfile_is_a_session(project: Path) -> None:
         ("validate", "raise OSError('gone')\n", "OSError: gone"),
     ],
 )
-def test_a_session_fails_with_what_it_checks(project: Path, session: str, fault: str, words: str) -> None:
+def test_a_session_fails_with_what_it_checks(
+    project: Path, session: str, fault: str, words: str
+) -> None:
     package = "src/amplifier_module_tool_sound/__init__.py"
-    (project / ("tests/test_it.py" if session == "tests" else package)).write_text(fault)
+    (project / ("tests/test_it.py" if session == "tests" else package)).write_text(
+        fault
+    )
 
     result = _nox(project, "--no-venv", "-s", session)
 
@@ -91,8 +103,12 @@ def test_a_session_fails_with_what_it_checks(project: Path, session: str, fault:
 
 
 def test_a_session_passes_where_there_is_nothing_to_find(project: Path) -> None:
-    (project / "src/amplifier_module_tool_sound/__init__.py").write_text('"""A module."""\n')
-    (project / "noxfile.py").write_text(f'"""The sessions."""\n{NOXFILE.format(python="3.11")}')
+    (project / "src/amplifier_module_tool_sound/__init__.py").write_text(
+        '"""A module."""\n'
+    )
+    (project / "noxfile.py").write_text(
+        f'"""The sessions."""\n{NOXFILE.format(python="3.11")}'
+    )
 
     result = _nox(project, "--no-venv", "-s", "lint", "typing")
 
@@ -100,7 +116,9 @@ def test_a_session_passes_where_there_is_nothing_to_find(project: Path) -> None:
 
 
 def test_what_stands_behind_two_hyphens_goes_to_pytest(project: Path) -> None:
-    (project / "tests" / "test_it.py").write_text("def test_one(): ...\n\ndef test_two(): ...\n")
+    (project / "tests" / "test_it.py").write_text(
+        "def test_one(): ...\n\ndef test_two(): ...\n"
+    )
 
     result = _nox(project, "--no-venv", "-s", "tests", "--", "-k", "one")
 
@@ -112,7 +130,10 @@ def test_what_stands_behind_two_hyphens_goes_to_pytest(project: Path) -> None:
     ("without", "words"),
     [
         (None, ""),
-        ("it-1.0.dist-info/entry_points.txt", "has no entry point in the group amplifier.modules"),
+        (
+            "it-1.0.dist-info/entry_points.txt",
+            "has no entry point in the group amplifier.modules",
+        ),
         ("it/py.typed", "has no py.typed in it"),
     ],
 )
@@ -121,7 +142,9 @@ def test_a_wheel_is_looked_into_before_it_is_put_into_the_folder(
 ) -> None:
     contents = {name: text for name, text in CONTENTS.items() if name != without}
     (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "__main__.py").write_text(dedent(BUILD).format(contents=contents))
+    (tmp_path / "build" / "__main__.py").write_text(
+        dedent(BUILD).format(contents=contents)
+    )
 
     result = _nox(project, "--no-venv", "-s", "build", path=tmp_path)
 

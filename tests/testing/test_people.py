@@ -34,7 +34,10 @@ async def test_an_answer_may_be_an_error_or_a_function_of_the_question() -> None
 
     with pytest.raises(ApprovalTimeoutError):
         await ask(person)
-    assert [await ask(person, prompt) for prompt in ("rm -r /", "ls")] == ["Deny", "Allow"]
+    assert [await ask(person, prompt) for prompt in ("rm -r /", "ls")] == [
+        "Deny",
+        "Allow",
+    ]
 
 
 def test_a_screen_keeps_what_it_shows() -> None:
@@ -43,7 +46,10 @@ def test_a_screen_keeps_what_it_shows() -> None:
     screen.show_message("Careful", "warning")
     screen.show_message("Done", "info", "hook:mine")
 
-    assert screen.messages == [ShownMessage("Careful", "warning", "hook"), ShownMessage("Done", "info", "hook:mine")]
+    assert screen.messages == [
+        ShownMessage("Careful", "warning", "hook"),
+        ShownMessage("Done", "info", "hook:mine"),
+    ]
 
 
 def test_a_screen_may_fail() -> None:

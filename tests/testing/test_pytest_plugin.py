@@ -16,7 +16,9 @@ pytestmark = pytest.mark.process
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 PLUGIN: Final = "amplifier.testing.pytest_plugin"
-INSTALLED: Final = any(point.name == "amplifier_module" for point in entry_points(group="pytest11"))
+INSTALLED: Final = any(
+    point.name == "amplifier_module" for point in entry_points(group="pytest11")
+)
 
 SOURCES: Final = {
     "tool-weather": '''
@@ -131,7 +133,9 @@ def projects(tmp_path: Path) -> Path:
         (folder / "tests").mkdir(parents=True)
         package.mkdir(parents=True)
         (package / "__init__.py").write_text(source, "utf-8")
-        (folder / "tests" / f"test_{package.name}.py").write_text(TESTS[module_id], "utf-8")
+        (folder / "tests" / f"test_{package.name}.py").write_text(
+            TESTS[module_id], "utf-8"
+        )
     return tmp_path
 
 
@@ -139,9 +143,23 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run pytest in a folder as an author does, whether this distribution is installed here or not."""
     load = [] if INSTALLED else ["-p", PLUGIN]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-W", "error", "-p", "no:cacheprovider", "-rA", *load, *arguments],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-W",
+            "error",
+            "-p",
+            "no:cacheprovider",
+            "-rA",
+            *load,
+            *arguments,
+        ],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, map(os.path.abspath, sys.path))),
+        },
         capture_output=True,
         text=True,
         timeout=120,
@@ -151,26 +169,53 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def outcomes(output: str) -> dict[str, str]:
     """Return how each test ended, by its name."""
-    lines = [line.split() for line in output.splitlines() if line.startswith(("PASSED ", "FAILED ", "ERROR "))]
+    lines = [
+        line.split()
+        for line in output.splitlines()
+        if line.startswith(("PASSED ", "FAILED ", "ERROR "))
+    ]
     return {words[1].partition("::")[2]: words[0] for words in lines}
 
 
 @pytest.mark.timeout(120)
-def test_every_type_of_module_is_found_and_mounted_on_both_backends(projects: Path) -> None:
+def test_every_type_of_module_is_found_and_mounted_on_both_backends(
+    projects: Path,
+) -> None:
     finished = run(projects)
 
-    names = ["test_tool", "test_sync", "test_time", "test_provider", "test_hook", "test_loop", "test_context"]
-    expected = {f"{name}[{backend}]": "PASSED" for name in names for backend in ("asyncio", "trio")}
+    names = [
+        "test_tool",
+        "test_sync",
+        "test_time",
+        "test_provider",
+        "test_hook",
+        "test_loop",
+        "test_context",
+    ]
+    expected = {
+        f"{name}[{backend}]": "PASSED"
+        for name in names
+        for backend in ("asyncio", "trio")
+    }
     expected |= {
-        f"{name}[{b}]": "ERROR" for name in ("test_late_clock", "test_other_type") for b in ("asyncio", "trio")
+        f"{name}[{b}]": "ERROR"
+        for name in ("test_late_clock", "test_other_type")
+        for b in ("asyncio", "trio")
     }
     assert outcomes(finished.stdout) == expected, finished.stdout + finished.stderr
-    assert "virtual_clock: an async fixture came first; ask for virtual_clock before it" in finished.stdout
-    assert "the module mounted no context manager; it mounted at: tools" in finished.stdout
+    assert (
+        "virtual_clock: an async fixture came first; ask for virtual_clock before it"
+        in finished.stdout
+    )
+    assert (
+        "the module mounted no context manager; it mounted at: tools" in finished.stdout
+    )
 
 
 @pytest.mark.timeout(120)
-def test_outside_a_modules_project_its_fixtures_skip_and_the_option_names_one(projects: Path, tmp_path: Path) -> None:
+def test_outside_a_modules_project_its_fixtures_skip_and_the_option_names_one(
+    projects: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "test_it.py").write_text(
@@ -182,24 +227,45 @@ def test_outside_a_modules_project_its_fixtures_skip_and_the_option_names_one(pr
     )
 
     without = run(outside)
-    package = projects / "amplifier-module-tool-weather" / "src" / "amplifier_module_tool_weather"
+    package = (
+        projects
+        / "amplifier-module-tool-weather"
+        / "src"
+        / "amplifier_module_tool_weather"
+    )
     named = run(outside, "--module-path", str(package), "-k", "test_tool")
     wrong = run(outside, "--module-path", str(outside), "-k", "test_tool")
 
     assert outcomes(without.stdout) == {"test_none": "PASSED"}
-    assert without.stdout.count("the test lies in no module's project; name one with --module-path") == 1
-    assert set(outcomes(named.stdout).values()) == {"PASSED"}, named.stdout + named.stderr
+    assert (
+        without.stdout.count(
+            "the test lies in no module's project; name one with --module-path"
+        )
+        == 1
+    )
+    assert set(outcomes(named.stdout).values()) == {"PASSED"}, (
+        named.stdout + named.stderr
+    )
     assert "no module there; name its project's folder or its package's" in wrong.stdout
 
 
 def test_a_project_that_does_not_use_it_pays_for_nothing() -> None:
     program = (
-        f"import sys, pytest; before = set(sys.modules); import {PLUGIN}; print(sorted(set(sys.modules) - before))"
+        "import sys, pytest; before = set(sys.modules); import "
+        f"{PLUGIN}; print(sorted(set(sys.modules) - before))"
     )
 
-    printed = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout
 
-    roots = ["amplifier", "amplifier.testing", PLUGIN, "amplifier_sdk", "amplifier_sdk.lazy"]
+    roots = [
+        "amplifier",
+        "amplifier.testing",
+        PLUGIN,
+        "amplifier_sdk",
+        "amplifier_sdk.lazy",
+    ]
     assert printed.strip() == str(roots)
 
 
@@ -215,4 +281,9 @@ def test_the_kit_needs_no_pytest() -> None:
         "print([name for name in testing.__all__ if getattr(testing, name) is None])"
     )
 
-    assert subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout == "[]\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", program], check=True, capture_output=True, text=True
+        ).stdout
+        == "[]\n"
+    )

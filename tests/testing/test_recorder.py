@@ -8,7 +8,13 @@ import anyio
 import pytest
 
 from amplifier import HookRegistry
-from amplifier.testing import EventRecorder, MockContextManager, MockOrchestrator, ScriptedProvider, TestCoordinator
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    MockOrchestrator,
+    ScriptedProvider,
+    TestCoordinator,
+)
 from amplifier_sdk import HookResult
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import TOOL_POST, TOOL_PRE, ToolPre
@@ -42,7 +48,10 @@ async def test_events_are_found_by_name_and_pattern() -> None:
 
     assert recorder.names == ["tool:pre", "tool:post", "tool:pre"]
     assert len(recorder.get_events()) == 3
-    assert recorder.get_events("tool:pre") == [("tool:pre", {"number": 0}), ("tool:pre", {"number": 2})]
+    assert recorder.get_events("tool:pre") == [
+        ("tool:pre", {"number": 0}),
+        ("tool:pre", {"number": 2}),
+    ]
     assert len(recorder.get_events("tool:*")) == 3
     assert recorder.data("tool:post") == [{"number": 1}]
     assert recorder.one("tool:post") == {"number": 1}
@@ -128,7 +137,11 @@ async def test_it_stands_in_for_a_registry() -> None:
     assert emission.data == {"x": 2}
     assert collected == [{"x": 2}]
     assert heard == ["mine", "mine"]
-    assert [name for name in recorder.names if name != HOOK_DECIDED] == ["mine", "mine", "test:event"]
+    assert [name for name in recorder.names if name != HOOK_DECIDED] == [
+        "mine",
+        "mine",
+        "test:event",
+    ]
     assert HOOK_DECIDED in recorder.names
     assert recorder.data("mine")[0]["x"] == 1
     assert recorder.has_handlers("anything")
@@ -138,7 +151,9 @@ async def test_a_loop_runs_with_it_as_hooks() -> None:
     recorder, context = EventRecorder(), MockContextManager()
     provider = ScriptedProvider("Hi")
 
-    answer = await MockOrchestrator().execute("Hello", context, {"scripted": provider}, {}, recorder)
+    answer = await MockOrchestrator().execute(
+        "Hello", context, {"scripted": provider}, {}, recorder
+    )
 
     assert answer == "Hi"
     assert context.roles == ["user", "assistant"]
@@ -169,9 +184,13 @@ async def test_a_test_can_wait_for_events() -> None:
 
 async def test_waiting_in_vain_says_what_was_heard() -> None:
     recorder = EventRecorder()
-    with pytest.raises(TimeoutError, match=r"0 of 1 'tool:post' within 0\.01 s; heard: nothing"):
+    with pytest.raises(
+        TimeoutError, match=r"0 of 1 'tool:post' within 0\.01 s; heard: nothing"
+    ):
         await recorder.wait_for("tool:post", timeout=0.01)
 
     await recorder.record("tool:pre")
-    with pytest.raises(TimeoutError, match=r"0 of 1 'tool:post' within 0\.01 s; heard: tool:pre"):
+    with pytest.raises(
+        TimeoutError, match=r"0 of 1 'tool:post' within 0\.01 s; heard: tool:pre"
+    ):
         await recorder.wait_for("tool:post", timeout=0.01)

@@ -19,7 +19,14 @@ from amplifier.testing import (
     TestCoordinator,
     create_test_coordinator,
 )
-from amplifier_sdk import ChatRequest, Coordinator, HookResult, JSONValue, Message, ToolResult
+from amplifier_sdk import (
+    ChatRequest,
+    Coordinator,
+    HookResult,
+    JSONValue,
+    Message,
+    ToolResult,
+)
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
@@ -45,7 +52,9 @@ class MyTool:
     async def execute(self, input: JSONObject, /) -> ToolResult:
         required_param = input.get("required_param")
         if not required_param:
-            return ToolResult(success=False, error={"message": "required_param is required"})
+            return ToolResult(
+                success=False, error={"message": "required_param is required"}
+            )
         return ToolResult(success=True, output=required_param)
 
 
@@ -59,7 +68,9 @@ async def test_tool_execution() -> None:
 
 
 async def test_mock_tool() -> None:
-    mock_tool = MockTool(name="test_tool", description="Test tool", return_value="mock result")
+    mock_tool = MockTool(
+        name="test_tool", description="Test tool", return_value="mock result"
+    )
 
     result = await mock_tool.execute({"required_param": "value"})
 
@@ -114,17 +125,25 @@ async def test_provider_that_stays_away() -> None:
 
 async def my_validation_hook(event: str, data: Mapping[str, object]) -> HookResult:
     tool_input = data["tool_input"]
-    if isinstance(tool_input, Mapping) and str(tool_input.get("file_path")).startswith("/etc/"):
+    if isinstance(tool_input, Mapping) and str(tool_input.get("file_path")).startswith(
+        "/etc/"
+    ):
         return HookResult(action="deny", reason="Access denied")
     return HookResult(action="continue")
 
 
-async def mount_hook(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Callable[[], None]:
-    return coordinator.hooks.register("tool:pre", my_validation_hook, priority=10, name="my-validation")
+async def mount_hook(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> Callable[[], None]:
+    return coordinator.hooks.register(
+        "tool:pre", my_validation_hook, priority=10, name="my-validation"
+    )
 
 
 async def test_hook_handler() -> None:
-    result = await my_validation_hook("tool:pre", {"tool_name": "Write", "tool_input": {"file_path": "/etc/passwd"}})
+    result = await my_validation_hook(
+        "tool:pre", {"tool_name": "Write", "tool_input": {"file_path": "/etc/passwd"}}
+    )
 
     assert result.action == "deny"
     assert "denied" in (result.reason or "").lower()
@@ -134,8 +153,12 @@ async def test_hook_registration() -> None:
     coordinator = TestCoordinator()
     cleanup = await mount_hook(coordinator, {})
 
-    assert coordinator.hooks.list_handlers("tool:pre") == {"tool:pre": ["my-validation"]}
-    emission = await coordinator.hooks.emit("tool:pre", {"tool_name": "Write", "tool_input": {"file_path": "/etc/x"}})
+    assert coordinator.hooks.list_handlers("tool:pre") == {
+        "tool:pre": ["my-validation"]
+    }
+    emission = await coordinator.hooks.emit(
+        "tool:pre", {"tool_name": "Write", "tool_input": {"file_path": "/etc/x"}}
+    )
     assert emission.denied
 
     cleanup()
@@ -171,7 +194,12 @@ class MyOrchestrator:
         await context.add_message({"role": "user", "content": prompt})
         provider = next(iter(providers.values()))
         stored = await context.get_messages_for_request(provider=provider)
-        request = ChatRequest(messages=[Message(role="user", content=str(message["content"])) for message in stored])
+        request = ChatRequest(
+            messages=[
+                Message(role="user", content=str(message["content"]))
+                for message in stored
+            ]
+        )
         response = await provider.complete(request)
         await context.add_message(response.to_message())
         return response.text
@@ -190,7 +218,11 @@ async def test_orchestrator_basic() -> None:
     hooks = HookRegistry()
 
     result = await orchestrator.execute(
-        prompt="Test prompt", context=context, providers=providers, tools=tools, hooks=hooks
+        prompt="Test prompt",
+        context=context,
+        providers=providers,
+        tools=tools,
+        hooks=hooks,
     )
 
     assert isinstance(result, str)
@@ -201,7 +233,11 @@ async def test_scripted_orchestrator() -> None:
     orchestrator = ScriptedOrchestrator(responses=["Response 1", "Response 2"])
 
     result = await orchestrator.execute(
-        prompt="Test prompt", context=MockContextManager(), providers={}, tools={}, hooks=HookRegistry()
+        prompt="Test prompt",
+        context=MockContextManager(),
+        providers={},
+        tools={},
+        hooks=HookRegistry(),
     )
     assert result == "Response 1"
 
@@ -223,7 +259,9 @@ class MyContextManager:
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> Sequence[MessageDict]:
         start, spent = len(self._messages), 0
-        while start and spent + len(str(self._messages[start - 1])) // 4 <= (token_budget or self._budget):
+        while start and spent + len(str(self._messages[start - 1])) // 4 <= (
+            token_budget or self._budget
+        ):
             start -= 1
             spent += len(str(self._messages[start])) // 4
         while start < len(self._messages) and self._messages[start]["role"] == "tool":
@@ -266,11 +304,17 @@ async def test_compaction_preserves_tool_pairs() -> None:
             "role": "assistant",
             "content": None,
             "tool_calls": [
-                {"id": "call_123", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+                {
+                    "id": "call_123",
+                    "type": "function",
+                    "function": {"name": "read_file", "arguments": "{}"},
+                }
             ],
         }
     )
-    await context.add_message({"role": "tool", "tool_call_id": "call_123", "content": "File contents..."})
+    await context.add_message(
+        {"role": "tool", "tool_call_id": "call_123", "content": "File contents..."}
+    )
     seen = [await context.get_messages_for_request()]
     for number in range(50):
         await context.add_message({"role": "user", "content": f"Message {number}"})
@@ -282,7 +326,11 @@ async def test_compaction_preserves_tool_pairs() -> None:
         for message in messages:
             calls = message.get("tool_calls")
             if isinstance(calls, list):
-                tool_use_ids |= {tool_call.get("id") for tool_call in calls if isinstance(tool_call, dict)}
+                tool_use_ids |= {
+                    tool_call.get("id")
+                    for tool_call in calls
+                    if isinstance(tool_call, dict)
+                }
             if message.get("role") == "tool":
                 tool_result_ids.add(message.get("tool_call_id"))
         assert tool_result_ids.issubset(tool_use_ids), "Orphaned tool results found!"

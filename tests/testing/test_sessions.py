@@ -20,7 +20,15 @@ from amplifier.testing import (
     create_test_session,
     mounting,
 )
-from amplifier_sdk import ConfigError, Coordinator, HookResult, JSONValue, on, tool, toolset
+from amplifier_sdk import (
+    ConfigError,
+    Coordinator,
+    HookResult,
+    JSONValue,
+    on,
+    tool,
+    toolset,
+)
 from amplifier_sdk.errors import ModuleError
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 
@@ -66,7 +74,11 @@ async def test_a_session_of_doubles_answers_from_its_script() -> None:
 async def test_modules_of_every_form_are_mounted() -> None:
     plain = MockTool("plain")
     session = create_test_session(
-        answer(call("double", {"x": 2}, id="a"), call("greet", {"name": "Ada"}, id="b"), call("plain", id="c")),
+        answer(
+            call("double", {"x": 2}, id="a"),
+            call("greet", {"name": "Ada"}, id="b"),
+            call("plain", id="c"),
+        ),
         "Done",
         tools=[double, Greeter, plain, mount_tool],
         configs={"tool-1": {"greeting": "Hi"}},
@@ -74,7 +86,12 @@ async def test_modules_of_every_form_are_mounted() -> None:
 
     async with session:
         assert await session.execute("Go") == "Done"
-        assert list(session.coordinator.tools) == ["double", "greet", "plain", "mounted"]
+        assert list(session.coordinator.tools) == [
+            "double",
+            "greet",
+            "plain",
+            "mounted",
+        ]
         context = session.coordinator.context
 
     assert isinstance(context, MockContextManager)
@@ -85,7 +102,9 @@ async def test_handlers_and_recorders_are_hook_modules() -> None:
     recorder = EventRecorder()
     spy = MockTool()
 
-    async with create_test_session(answer(call("mock_tool")), "Done", tools=[spy], hooks=[refuse, recorder]) as session:
+    async with create_test_session(
+        answer(call("mock_tool")), "Done", tools=[spy], hooks=[refuse, recorder]
+    ) as session:
         await session.execute("Go")
 
     assert spy.call_count == 0
@@ -115,7 +134,11 @@ async def test_every_part_may_be_the_tests_own() -> None:
     assert context.roles == ["user", "assistant"]
     assert journal.records
     assert (coordinator.approval_system, coordinator.display_system) == (person, screen)
-    assert (session.session_id, session.parent_id, session.is_resumed) == ("child", "parent", True)
+    assert (session.session_id, session.parent_id, session.is_resumed) == (
+        "child",
+        "parent",
+        True,
+    )
     assert coordinator.host.limits.iterations == 3
 
 
@@ -125,7 +148,9 @@ def test_settings_that_do_not_fit_are_refused_at_once() -> None:
 
 
 async def test_a_module_may_be_one_whose_mount_fails() -> None:
-    async with create_test_session("Hi", tools=[mounting(ValueError("boom"))]) as session:
+    async with create_test_session(
+        "Hi", tools=[mounting(ValueError("boom"))]
+    ) as session:
         (failure,) = session.failures
 
     assert isinstance(failure, ModuleError)

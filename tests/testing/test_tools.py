@@ -19,14 +19,20 @@ def test_it_satisfies_the_contract() -> None:
 def test_its_defaults_name_it() -> None:
     tool = MockTool()
 
-    assert (tool.name, tool.description, tool.output) == ("mock_tool", "Mock tool: mock_tool", "Success")
+    assert (tool.name, tool.description, tool.output) == (
+        "mock_tool",
+        "Mock tool: mock_tool",
+        "Success",
+    )
     assert tool.input_schema == {"type": "object"}
     assert not tool.exclusive
 
 
 async def test_both_spellings_of_its_answer_work() -> None:
     by_position = MockTool("echo", "Echo response")
-    by_name = MockTool(name="test_tool", description="Test tool", return_value="mock result")
+    by_name = MockTool(
+        name="test_tool", description="Test tool", return_value="mock result"
+    )
 
     assert (await by_position.execute({})).output == "Echo response"
     assert (await by_name.execute({})).output == "mock result"
@@ -49,7 +55,11 @@ async def test_it_counts_and_keeps_its_calls() -> None:
     await tool.execute({"x": 1})
     await tool.execute({"x": 2})
 
-    assert (tool.call_count, tool.last_input, tool.calls) == (2, {"x": 2}, [{"x": 1}, {"x": 2}])
+    assert (tool.call_count, tool.last_input, tool.calls) == (
+        2,
+        {"x": 2},
+        [{"x": 1}, {"x": 2}],
+    )
 
 
 async def test_a_result_is_answered_as_it_is() -> None:
@@ -70,7 +80,9 @@ async def test_a_function_answers_from_the_input() -> None:
     async def double(input: JSONObject) -> object:
         return {"doubled": input["x"]}
 
-    assert (await MockTool(output=lambda input: input["x"]).execute({"x": 1})).output == 1
+    assert (
+        await MockTool(output=lambda input: input["x"]).execute({"x": 1})
+    ).output == 1
     assert (await MockTool(output=double).execute({"x": 2})).output == {"doubled": 2}
 
 

@@ -6,12 +6,22 @@ import pytest
 from anyio.lowlevel import checkpoint
 
 from amplifier.testing import VirtualClock
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer, json_lines, pieces, sse
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+    json_lines,
+    pieces,
+    sse,
+)
 
 
 def client(*steps: HttpStep) -> tuple[httpx2.AsyncClient, ScriptedTransport]:
     transport = ScriptedTransport(*steps)
-    return httpx2.AsyncClient(transport=transport, base_url="http://acme.example"), transport
+    return httpx2.AsyncClient(
+        transport=transport, base_url="http://acme.example"
+    ), transport
 
 
 def test_events_are_written_as_servers_send_them() -> None:
@@ -28,13 +38,22 @@ def test_lines_and_pieces() -> None:
     assert pieces(b"abc", []) == (b"abc",)
 
 
-async def test_answers_come_in_the_order_of_requests_and_what_was_asked_is_kept() -> None:
-    http, transport = client(HttpAnswer(parts=(b"a", b"b")), json_answer({"c": 1}, status=404, headers={"X-Y": "z"}))
+async def test_answers_come_in_the_order_of_requests_and_what_was_asked_is_kept() -> (
+    None
+):
+    http, transport = client(
+        HttpAnswer(parts=(b"a", b"b")),
+        json_answer({"c": 1}, status=404, headers={"X-Y": "z"}),
+    )
 
     first, second = await http.get("/one"), await http.post("/two", json={"q": 1})
 
     assert (first.text, first.headers["content-type"]) == ("ab", "text/event-stream")
-    assert (second.status_code, second.json(), second.headers["x-y"]) == (404, {"c": 1}, "z")
+    assert (second.status_code, second.json(), second.headers["x-y"]) == (
+        404,
+        {"c": 1},
+        "z",
+    )
     assert [request.url.path for request in transport.requests] == ["/one", "/two"]
     assert transport.bodies == [None, {"q": 1}]
     assert transport.closed == [True, True]
@@ -43,7 +62,10 @@ async def test_answers_come_in_the_order_of_requests_and_what_was_asked_is_kept(
 
 
 async def test_a_refusal_is_json_unless_it_says_otherwise() -> None:
-    http, _ = client(HttpAnswer(status=500), HttpAnswer(status=500, headers={"Content-Type": "text/html"}))
+    http, _ = client(
+        HttpAnswer(status=500),
+        HttpAnswer(status=500, headers={"Content-Type": "text/html"}),
+    )
 
     kinds = [(await http.get("/")).headers["content-type"] for _ in range(2)]
 
@@ -52,7 +74,10 @@ async def test_a_refusal_is_json_unless_it_says_otherwise() -> None:
 
 
 async def test_a_step_may_fail_or_be_a_function_of_all_further_requests() -> None:
-    http, _ = client(httpx2.ConnectError("refused"), lambda request: HttpAnswer(parts=(request.url.path.encode(),)))
+    http, _ = client(
+        httpx2.ConnectError("refused"),
+        lambda request: HttpAnswer(parts=(request.url.path.encode(),)),
+    )
 
     with pytest.raises(httpx2.ConnectError):
         await http.get("/")
@@ -71,10 +96,14 @@ async def test_a_script_that_is_at_its_end_says_so() -> None:
     await http.aclose()
 
 
-def test_seconds_pass_before_and_between_the_parts_of_an_answer(anyio_backend_name: str) -> None:
+def test_seconds_pass_before_and_between_the_parts_of_an_answer(
+    anyio_backend_name: str,
+) -> None:
     async def main() -> None:
         gate = anyio.Event()
-        answer = HttpAnswer(before=(2.0,), parts=(b"a", 3.0, gate, b"b", httpx2.ReadError("reset")))
+        answer = HttpAnswer(
+            before=(2.0,), parts=(b"a", 3.0, gate, b"b", httpx2.ReadError("reset"))
+        )
         http, transport = client(answer)
         times: list[tuple[bytes, float]] = []
         async with anyio.create_task_group() as group:

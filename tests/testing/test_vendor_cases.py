@@ -18,13 +18,21 @@ def asked(model: str) -> httpx2.Request:
 @pytest.mark.parametrize(
     ("request_", "expected"),
     [
-        pytest.param(asked("talks"), HttpAnswer(parts=(b"data: Hello.\n\n",)), id="stream"),
+        pytest.param(
+            asked("talks"), HttpAnswer(parts=(b"data: Hello.\n\n",)), id="stream"
+        ),
         pytest.param(asked("waits"), HttpAnswer(parts=(600.0,)), id="silence"),
         pytest.param(asked("refuses"), HttpAnswer(status=401), id="refusal"),
-        pytest.param(httpx2.Request("GET", "http://vendor.test/models"), json_answer({"data": []}), id="models"),
+        pytest.param(
+            httpx2.Request("GET", "http://vendor.test/models"),
+            json_answer({"data": []}),
+            id="models",
+        ),
     ],
 )
-def test_the_model_says_what_is_answered(tmp_path: Path, request_: httpx2.Request, expected: HttpAnswer) -> None:
+def test_the_model_says_what_is_answered(
+    tmp_path: Path, request_: httpx2.Request, expected: HttpAnswer
+) -> None:
     file = tmp_path / "text.sse"
     file.write_bytes(b"data: Hello.\n\n")
 

@@ -138,7 +138,9 @@ def write_project(
     root = folder / f"amplifier-module-{module}"
     package = f"amplifier_module_{module.replace('-', '_')}"
     metadata = _PYPROJECT.format(
-        distribution=f"amplifier-module-{module}", module=module, target=target or f"{package}:Main"
+        distribution=f"amplifier-module-{module}",
+        module=module,
+        target=target or f"{package}:Main",
     )
     assert without in metadata
     texts = {
@@ -146,7 +148,9 @@ def write_project(
         "README.md": "# A module\n",
         "tests/test_it.py": "",
         f"src/{package}/py.typed": "",
-        f"src/{package}/__init__.py": dedent(SOUND[module] if source is None else source),
+        f"src/{package}/__init__.py": dedent(
+            SOUND[module] if source is None else source
+        ),
         **(files or {}),
     }
     for path, text in texts.items():

@@ -44,7 +44,10 @@ def faulty(tmp_path_factory: pytest.TempPathFactory, temporary: Path) -> Report:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TMPDIR", str(temporary))
         patch.setattr("tempfile.tempdir", str(temporary))
-        return validate(write_project(tmp_path_factory.mktemp("faulty"), source=FAULTY), behavioral=True)
+        return validate(
+            write_project(tmp_path_factory.mktemp("faulty"), source=FAULTY),
+            behavioral=True,
+        )
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,11 @@ def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _of(report: Report, check: str) -> list[tuple[str, str | None]]:
-    return [(result.status, result.backend) for result in report.all_results if result.check == check]
+    return [
+        (result.status, result.backend)
+        for result in report.all_results
+        if result.check == check
+    ]
 
 
 def test_every_behaviour_is_tried_on_both_event_loops(tmp_path: Path) -> None:
@@ -62,9 +69,19 @@ def test_every_behaviour_is_tried_on_both_event_loops(tmp_path: Path) -> None:
 
     report = validate(write_project(tmp_path, more=more), behavioral=True)
 
-    assert [result for result in report.all_results if result.status in ("error", "warning")] == []
-    tried = {(result.check, result.backend) for result in report.all_results if result.backend is not None}
-    assert tried == {(behavior.id, backend) for behavior in behaviors("tool") for backend in ("asyncio", "trio")}
+    assert [
+        result for result in report.all_results if result.status in ("error", "warning")
+    ] == []
+    tried = {
+        (result.check, result.backend)
+        for result in report.all_results
+        if result.backend is not None
+    }
+    assert tried == {
+        (behavior.id, backend)
+        for behavior in behaviors("tool")
+        for backend in ("asyncio", "trio")
+    }
 
 
 def test_no_behaviour_has_the_id_of_a_check() -> None:
@@ -73,16 +90,27 @@ def test_no_behaviour_has_the_id_of_a_check() -> None:
     assert ids & set(CHECKS) == set()
 
 
-def test_a_behaviour_that_ends_the_process_is_an_error_and_the_others_are_tried(faulty: Report) -> None:
-    broken = [result for result in faulty.all_results if "ended the process with exit code 7" in result.message]
+def test_a_behaviour_that_ends_the_process_is_an_error_and_the_others_are_tried(
+    faulty: Report,
+) -> None:
+    broken = [
+        result
+        for result in faulty.all_results
+        if "ended the process with exit code 7" in result.message
+    ]
 
     assert {result.backend for result in broken} == {"asyncio", "trio"}
     assert all(result.status == "error" and result.fix for result in broken)
     for behavior in behaviors("tool"):
-        assert [backend for _, backend in _of(faulty, behavior.id)] == ["asyncio", "trio"]
+        assert [backend for _, backend in _of(faulty, behavior.id)] == [
+            "asyncio",
+            "trio",
+        ]
 
 
-def test_a_behaviour_that_ends_the_process_leaves_no_folder(faulty: Report, temporary: Path) -> None:
+def test_a_behaviour_that_ends_the_process_leaves_no_folder(
+    faulty: Report, temporary: Path
+) -> None:
     assert any("ended the process" in result.message for result in faulty.all_results)
     assert list(temporary.iterdir()) == []
 
@@ -93,7 +121,9 @@ def test_a_failed_behaviour_is_an_error_with_its_fix(faulty: Report) -> None:
     failed = [result for result in faulty.all_results if "KeyError" in result.message]
 
     assert failed
-    assert [result.fix for result in failed] == [fixes[result.check] for result in failed]
+    assert [result.fix for result in failed] == [
+        fixes[result.check] for result in failed
+    ]
     assert {result.status for result in failed} == {"error"}
 
 
@@ -112,7 +142,9 @@ def test_without_a_mount_no_behaviour_is_tried(tmp_path: Path) -> None:
 
 def test_a_behaviour_may_be_left_out_with_a_reason(tmp_path: Path) -> None:
     ids = [behavior.id for behavior in behaviors("tool")]
-    more = "\n[tool.amplifier.validate.tool-sound.leave_out]\n" + "".join(f"'{id_}' = 'too slow'\n" for id_ in ids)
+    more = "\n[tool.amplifier.validate.tool-sound.leave_out]\n" + "".join(
+        f"'{id_}' = 'too slow'\n" for id_ in ids
+    )
 
     report = validate(write_project(tmp_path, more=more), behavioral=True)
 
@@ -123,7 +155,9 @@ def test_a_behaviour_may_be_left_out_with_a_reason(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("more", ["samples]\nargumnets = {}", "leave_out]\n'tool.no-such' = 'x'"])
+@pytest.mark.parametrize(
+    "more", ["samples]\nargumnets = {}", "leave_out]\n'tool.no-such' = 'x'"]
+)
 def test_what_is_told_in_vain_is_an_error(tmp_path: Path, more: str) -> None:
     more = f"\n[tool.amplifier.validate.tool-sound.{more}\n"
 
@@ -138,4 +172,8 @@ def test_a_module_that_is_imported_only_once_is_told(tmp_path: Path) -> None:
 
     report = validate(write_project(tmp_path, source=source), behavioral=True)
 
-    assert _of(report, "module.imports") == [("passed", None), ("error", "asyncio"), ("error", "trio")]
+    assert _of(report, "module.imports") == [
+        ("passed", None),
+        ("error", "asyncio"),
+        ("error", "trio"),
+    ]

@@ -18,7 +18,9 @@ def _write(folder: Path, source: str, name: str = "emitting") -> Path:
     return package
 
 
-def test_texts_constants_and_attributes_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_constants_and_attributes_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = """
         from amplifier_sdk import events
         from amplifier_sdk.events import TOOL_PRE, Event
@@ -45,8 +47,13 @@ def test_texts_constants_and_attributes_are_told(tmp_path: Path, monkeypatch: py
 
 
 @pytest.mark.parametrize("name", ["f'mine:{kind}'", "kind", "self.kind", "kinds[0]"])
-def test_a_name_that_is_made_at_run_time_cannot_be_told(tmp_path: Path, name: str) -> None:
-    package = _write(tmp_path, f"async def run(self, hooks, kind):\n    await hooks.emit({name}, {{}})\n")
+def test_a_name_that_is_made_at_run_time_cannot_be_told(
+    tmp_path: Path, name: str
+) -> None:
+    package = _write(
+        tmp_path,
+        f"async def run(self, hooks, kind):\n    await hooks.emit({name}, {{}})\n",
+    )
 
     emitted = emitted_events(package)
 

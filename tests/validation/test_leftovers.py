@@ -17,7 +17,8 @@ from amplifier.validation.leftovers import Leftovers, settle
 async def test_where_nothing_is_left_there_is_nothing(tmp_path: Path) -> None:
     before = Leftovers.baseline()
     (tmp_path / "file").write_text("written and closed")
-    await to_thread.run_sync(threading.get_ident)  # the worker thread stays for the next call
+    # the worker thread stays for the next call
+    await to_thread.run_sync(threading.get_ident)
 
     assert await settle(before) == []
 
@@ -48,14 +49,20 @@ async def test_a_task_is_left_until_it_ends() -> None:
     async with anyio.create_task_group() as group:
         group.start_soon(anyio.sleep_forever, name="waiting")
 
-        assert any("the task" in left and "waiting" in left for left in Leftovers.now().since(before))
+        assert any(
+            "the task" in left and "waiting" in left
+            for left in Leftovers.now().since(before)
+        )
         group.cancel_scope.cancel()
 
     assert await settle(before) == []
 
 
 @pytest.mark.process
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not list a process's children")
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="elsewhere the system does not list a process's children",
+)
 async def test_a_process_is_left_until_it_is_waited_for() -> None:
     before = Leftovers.baseline()
     process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

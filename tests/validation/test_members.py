@@ -20,7 +20,9 @@ class Described:
 
     name: str = "echo"
     description: str = "Return the text."
-    input_schema: object = attrs.field(factory=lambda: {"type": "object", "properties": {}})
+    input_schema: object = attrs.field(
+        factory=lambda: {"type": "object", "properties": {}}
+    )
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         return ToolResult(output="yes")
@@ -62,13 +64,19 @@ class Informed:
 
 
 def _check(kind: str, instance: object, check: str) -> CheckResult:
-    (result,) = (result for result in check_members(kind, {"it": instance}) if result.check == check)
+    (result,) = (
+        result
+        for result in check_members(kind, {"it": instance})
+        if result.check == check
+    )
     return result
 
 
 @pytest.mark.parametrize("tool", [Described(), OldStyle()])
 def test_a_sound_tool_passes(tool: object) -> None:
-    assert [result.status for result in check_members("tool", {"it": tool})] == ["passed"] * 3
+    assert [result.status for result in check_members("tool", {"it": tool})] == [
+        "passed"
+    ] * 3
 
 
 @pytest.mark.parametrize("name", ["", "a name", "x" * 65, "naïve", "a.b"])
@@ -77,7 +85,10 @@ def test_a_name_that_no_model_can_call_is_an_error(name: str) -> None:
 
 
 def test_an_empty_description_is_a_warning() -> None:
-    assert _check("tool", Described(description=" \n"), "tool.description").status == "warning"
+    assert (
+        _check("tool", Described(description=" \n"), "tool.description").status
+        == "warning"
+    )
 
 
 @pytest.mark.parametrize(
@@ -87,20 +98,60 @@ def test_an_empty_description_is_a_warning() -> None:
         ({}, "warning", "no schema"),
         (["a"], "error", "is a list"),
         ({"type": "objct"}, "error", "not valid at /type"),
-        ({"type": "object", "properties": {"a": {"type": 3}}}, "error", "not valid at /properties/a/type"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}}, "error", "not valid"),
-        ({"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}}, "error", "not valid"),
+        (
+            {"type": "object", "properties": {"a": {"type": 3}}},
+            "error",
+            "not valid at /properties/a/type",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}},
+            "error",
+            "not valid",
+        ),
+        (
+            {"type": "object", "properties": {"a": {"$ref": "https://example.org/a"}}},
+            "error",
+            "not valid",
+        ),
         ({"type": "object", "default": {1, 2}}, "error", "no JSON data"),
         ({"type": "object", "default": float("nan")}, "error", "no JSON data"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"}, "error", "not for 2020-12"),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "type": "object"},
+            "error",
+            "not for 2020-12",
+        ),
         ({"type": "string"}, "error", "not 'object'"),
-        ({"type": "object", "properties": {"a": {"type": "string"}, "b": {"description": "x"}}}, "warning", "no a"),
-        ({"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {}}}, "passed", ""),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"type": "string"}, "b": {"description": "x"}},
+            },
+            "warning",
+            "no a",
+        ),
+        (
+            {
+                "type": "object",
+                "properties": {"a": {"$ref": "#/$defs/a"}},
+                "$defs": {"a": {}},
+            },
+            "passed",
+            "",
+        ),
         ({"type": "object", "properties": {"a": True}}, "passed", ""),
-        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}, "passed", ""),
+        (
+            {
+                "$schema": "https://json-schema.org/draft/2020-12/schema",
+                "type": "object",
+            },
+            "passed",
+            "",
+        ),
     ],
 )
-def test_a_schema_is_valid_and_describes_its_properties(schema: object, status: str, words: str) -> None:
+def test_a_schema_is_valid_and_describes_its_properties(
+    schema: object, status: str, words: str
+) -> None:
     result = _check("tool", Described(input_schema=schema), "tool.schema")
 
     assert result.status == status
@@ -108,19 +159,33 @@ def test_a_schema_is_valid_and_describes_its_properties(schema: object, status: 
 
 
 def test_each_of_several_tools_is_named_in_what_is_wrong_with_it() -> None:
-    tools = {"one": Described(), "two": Described(description=""), "three": Described(name="no name", description="")}
+    tools = {
+        "one": Described(),
+        "two": Described(description=""),
+        "three": Described(name="no name", description=""),
+    }
 
     found = {result.check: result for result in check_members("tool", tools)}
 
-    assert found["tool.name"].message == "three: the name 'no name' is not 1 to 64 letters, digits, _ and -"
-    assert found["tool.description"].message == "two: the description is empty; three: the description is empty"
+    assert (
+        found["tool.name"].message
+        == "three: the name 'no name' is not 1 to 64 letters, digits, _ and -"
+    )
+    assert (
+        found["tool.description"].message
+        == "two: the description is empty; three: the description is empty"
+    )
 
 
 @pytest.mark.parametrize(
     ("info", "status", "words"),
     [
         (ProviderInfo(id="a", display_name="A"), "passed", ""),
-        (ProviderInfo(id="a", display_name=""), "error", "lacks an id or a display_name"),
+        (
+            ProviderInfo(id="a", display_name=""),
+            "error",
+            "lacks an id or a display_name",
+        ),
         ({"id": "a"}, "error", "returned a dict"),
         (OSError("no network"), "error", "OSError: no network"),
     ],

@@ -70,13 +70,19 @@ def run_here(task: Task) -> ChildRun:
                 del sys.modules[name]
     records = [json.loads(line) for line in written.getvalue().splitlines()]
     return ChildRun(
-        results=tuple(from_json(record["result"], CheckResult) for record in records if "result" in record),
+        results=tuple(
+            from_json(record["result"], CheckResult)
+            for record in records
+            if "result" in record
+        ),
         type=next((record["type"] for record in records if "type" in record), None),
     )
 
 
 @pytest.mark.parametrize("module", SOUND)
-def test_a_sound_module_of_each_type_passes_without_a_warning(tmp_path: Path, module: str) -> None:
+def test_a_sound_module_of_each_type_passes_without_a_warning(
+    tmp_path: Path, module: str
+) -> None:
     report = validate(write_project(tmp_path, module))
 
     assert [result for result in report.all_results if result.status != "passed"] == []
@@ -95,44 +101,86 @@ class Fault:
     module: str = "tool-sound"
     status: str = "error"
     target: str | None = None
-    in_child: bool = False  # it would harm, or its finding comes from, the process that runs it
+    # it would harm, or its finding comes from, the process that runs it
+    in_child: bool = False
 
 
 FAULTS: Final = {
-    "an import that raises": Fault("module.imports", "RuntimeError: no", "raise RuntimeError('no')"),
-    "an import that exits": Fault("module.imports", "SystemExit: 3", "import sys\nsys.exit(3)"),
-    "a missing dependency": Fault("module.imports", "no_such_thing", "import no_such_thing"),
+    "an import that raises": Fault(
+        "module.imports", "RuntimeError: no", "raise RuntimeError('no')"
+    ),
+    "an import that exits": Fault(
+        "module.imports", "SystemExit: 3", "import sys\nsys.exit(3)"
+    ),
+    "a missing dependency": Fault(
+        "module.imports", "no_such_thing", "import no_such_thing"
+    ),
     "a missing name": Fault("module.imports", "has no attribute 'Main'", "Other = 1"),
     "no type": Fault("module.type", "Nothing says", mounting(), "sound"),
-    "an unknown type": Fault("module.type", "'gadget'", mounting(before="__amplifier_module_type__ = 'gadget'")),
+    "an unknown type": Fault(
+        "module.type",
+        "'gadget'",
+        mounting(before="__amplifier_module_type__ = 'gadget'"),
+    ),
     "an id of another type": Fault(
-        "module.type", "suggests 'orchestrator'", dedent(SOUND["tool-sound"]), "loop-sound", "warning"
+        "module.type",
+        "suggests 'orchestrator'",
+        dedent(SOUND["tool-sound"]),
+        "loop-sound",
+        "warning",
     ),
-    "a sync mount": Fault("module.mountable", "async def", "def Main(coordinator, config): ..."),
-    "a mount of one parameter": Fault("module.mountable", "(coordinator, config)", "async def Main(coordinator): ..."),
-    "nothing to mount": Fault("module.mountable", "no 'mount' function", "Main = object()"),
+    "a sync mount": Fault(
+        "module.mountable", "async def", "def Main(coordinator, config): ..."
+    ),
+    "a mount of one parameter": Fault(
+        "module.mountable", "(coordinator, config)", "async def Main(coordinator): ..."
+    ),
+    "nothing to mount": Fault(
+        "module.mountable", "no 'mount' function", "Main = object()"
+    ),
     "a sync on_session_ready": Fault(
-        "module.on-session-ready", "not async", mounting(before="def on_session_ready(coordinator): ...")
+        "module.on-session-ready",
+        "not async",
+        mounting(before="def on_session_ready(coordinator): ..."),
     ),
-    "a mount that raises": Fault("module.mounting", "RuntimeError: no disk", mounting("raise RuntimeError('no disk')")),
+    "a mount that raises": Fault(
+        "module.mounting",
+        "RuntimeError: no disk",
+        mounting("raise RuntimeError('no disk')"),
+    ),
     "a mount that never ends": Fault(
         "module.mounting",
         "took longer than",
         mounting("await anyio.sleep_forever()", before="import anyio"),
         in_child=True,
     ),
-    "a tool without execute": Fault("module.mounting", "execute", mounting("del Echo.execute")),
-    "a mount of nothing": Fault("module.mounting", "nothing was mounted", mounting("return None"), status="warning"),
+    "a tool without execute": Fault(
+        "module.mounting", "execute", mounting("del Echo.execute")
+    ),
+    "a mount of nothing": Fault(
+        "module.mounting",
+        "nothing was mounted",
+        mounting("return None"),
+        status="warning",
+    ),
     "a hook that hears nothing": Fault(
-        "module.mounting", "no handler was registered", mounting("return None"), "hooks-sound", "warning"
+        "module.mounting",
+        "no handler was registered",
+        mounting("return None"),
+        "hooks-sound",
+        "warning",
     ),
     "a handler of one parameter": Fault(
         "hook.handlers",
         "an event's name and its data",
-        SOUND["hooks-sound"].replace("self, event, data", "self, data").replace('{"event": event}', "{}"),
+        SOUND["hooks-sound"]
+        .replace("self, event, data", "self, data")
+        .replace('{"event": event}', "{}"),
         "hooks-sound",
     ),
-    "a configuration that is not read": Fault("module.configuration", "in silence", mounting(), status="warning"),
+    "a configuration that is not read": Fault(
+        "module.configuration", "in silence", mounting(), status="warning"
+    ),
     "a thread that is left": Fault(
         "module.cleanup",
         "the thread 'lasting'",
@@ -149,12 +197,17 @@ FAULTS: Final = {
         in_child=True,
     ),
     "an event that is not declared": Fault(
-        "module.events", "mine:mounted", mounting("await coordinator.hooks.emit('mine:mounted', {})"), status="warning"
+        "module.events",
+        "mine:mounted",
+        mounting("await coordinator.hooks.emit('mine:mounted', {})"),
+        status="warning",
     ),
     "an event that is never emitted": Fault(
         "module.events",
         "mine:never",
-        mounting("coordinator.register_contributor('observability.events', 'x', lambda: ['mine:never'])"),
+        mounting(
+            "coordinator.register_contributor('observability.events', 'x', lambda: ['mine:never'])"
+        ),
         status="warning",
     ),
     "a configuration that fails the module in another way": Fault(
@@ -178,14 +231,26 @@ FAULTS: Final = {
         ),
         status="warning",
     ),
-    "an error without words": Fault("module.mounting", "KeyError", mounting("raise KeyError")),
-    "a package without a main": Fault("module.imports", "neither 'mount' nor", "x = 1", target=PACKAGE),
-    "a package of the same name elsewhere": Fault(
-        "module.imports", "Another package of the same name", mounting(before="import sys; __file__ = '/elsewhere'")
+    "an error without words": Fault(
+        "module.mounting", "KeyError", mounting("raise KeyError")
     ),
-    "an object that is no module": Fault("module.mountable", "no 'mount' function", "class Main:\n    ..."),
+    "a package without a main": Fault(
+        "module.imports", "neither 'mount' nor", "x = 1", target=PACKAGE
+    ),
+    "a package of the same name elsewhere": Fault(
+        "module.imports",
+        "Another package of the same name",
+        mounting(before="import sys; __file__ = '/elsewhere'"),
+    ),
+    "an object that is no module": Fault(
+        "module.mountable", "no 'mount' function", "class Main:\n    ..."
+    ),
     "a word on standard output": Fault(
-        "module.stdout", "hello there", mounting(before="print('hello there')"), status="warning", in_child=True
+        "module.stdout",
+        "hello there",
+        mounting(before="print('hello there')"),
+        status="warning",
+        in_child=True,
     ),
 }
 
@@ -224,29 +289,52 @@ def test_the_place_of_a_fault_is_a_line_of_the_project(tmp_path: Path) -> None:
         ("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n", "SIGSEGV"),
         ("import ctypes\nctypes.string_at(0)\n", "SIGSEGV"),
         ("import os, signal\nos.kill(os.getpid(), signal.SIGRTMIN + 5)\n", "signal "),
-        ("import os, sys\nprint('x\\n' * 300_000, 'gone', file=sys.stderr, flush=True)\nos._exit(9)\n", "gone"),
+        (
+            "import os, sys\nprint('x\\n' * 300_000, 'gone', file=sys.stderr, flush=True)\nos._exit(9)\n",
+            "gone",
+        ),
         ("while True:\n    pass\n", "took longer than 1 s"),
     ],
-    ids=["it exits", "it kills itself", "it crashes", "it sends a nameless signal", "it says much", "it never ends"],
+    ids=[
+        "it exits",
+        "it kills itself",
+        "it crashes",
+        "it sends a nameless signal",
+        "it says much",
+        "it never ends",
+    ],
 )
-def test_an_import_that_takes_the_process_along_is_reported(tmp_path: Path, source: str, words: str) -> None:
-    result = only(validate(write_project(tmp_path, source=source), timeout=1), "module.imports")
+def test_an_import_that_takes_the_process_along_is_reported(
+    tmp_path: Path, source: str, words: str
+) -> None:
+    result = only(
+        validate(write_project(tmp_path, source=source), timeout=1), "module.imports"
+    )
 
     assert result.status == "error"
     assert words in result.message
 
 
-def test_a_mount_that_blocks_the_event_loop_is_reported_with_its_line(tmp_path: Path) -> None:
+def test_a_mount_that_blocks_the_event_loop_is_reported_with_its_line(
+    tmp_path: Path,
+) -> None:
     source = "import time\nasync def Main(coordinator, config):\n    time.sleep(1000)\n"
 
-    result = only(validate(write_project(tmp_path, source=source), timeout=0.5), "module.mounting")
+    result = only(
+        validate(write_project(tmp_path, source=source), timeout=0.5), "module.mounting"
+    )
 
     assert "without giving way" in result.message
     assert result.place == f"src/{PACKAGE}/__init__.py:3"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not list a process's children")
-def test_a_process_that_is_left_is_an_error_and_does_not_survive(tmp_path: Path) -> None:
+@pytest.mark.skipif(
+    sys.platform != "linux",
+    reason="elsewhere the system does not list a process's children",
+)
+def test_a_process_that_is_left_is_an_error_and_does_not_survive(
+    tmp_path: Path,
+) -> None:
     source = mounting(
         "child = subprocess.Popen(['sleep', '1000'])",
         f"with open({str(tmp_path / 'pids')!r}, 'a') as file:",
@@ -279,7 +367,9 @@ def test_a_module_that_switches_its_deadline_off_is_ended_all_the_same(
     monkeypatch.setattr("amplifier.validation.supervision.GRACE", 2.5)
     source = "import faulthandler\nfaulthandler.cancel_dump_traceback_later()\nwhile True:\n    pass\n"
 
-    result = only(validate(write_project(tmp_path, source=source), timeout=0.1), "module.imports")
+    result = only(
+        validate(write_project(tmp_path, source=source), timeout=0.1), "module.imports"
+    )
 
     assert "prevented its deadline from ending it" in result.message
 
@@ -292,7 +382,9 @@ validate(sys.argv[1], timeout=1000)
 """
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no handle to wait for a process")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="elsewhere there is no handle to wait for a process"
+)
 def test_a_module_ends_with_whoever_validates_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "number")
     source = f"import os, time\nprint(os.getpid(), file=open({str(tmp_path / 'number')!r}, 'w'))\ntime.sleep(1000)\n"
@@ -318,20 +410,33 @@ def test_an_implementation_of_a_hook_tells_the_type(tmp_path: Path) -> None:
     source = f"{ECHO}from amplifier_sdk.hookspecs import amplifier_tool\n\n@amplifier_tool.impl\n"
     source += "async def mount_it(coordinator, config):\n    return Echo()\n"
 
-    report = validate(write_project(tmp_path, "sound", source, target=PACKAGE.removesuffix("tool_sound") + "sound"))
+    report = validate(
+        write_project(
+            tmp_path,
+            "sound",
+            source,
+            target=PACKAGE.removesuffix("tool_sound") + "sound",
+        )
+    )
 
     assert only(report, "module.type").message == "The module's type is tool."
 
 
-def test_a_module_that_is_installed_elsewhere_is_imported_and_told_as_misplaced(tmp_path: Path) -> None:
-    report = validate(write_project(tmp_path, target="amplifier_module_tool_filesystem:Filesystem"))
+def test_a_module_that_is_installed_elsewhere_is_imported_and_told_as_misplaced(
+    tmp_path: Path,
+) -> None:
+    report = validate(
+        write_project(tmp_path, target="amplifier_module_tool_filesystem:Filesystem")
+    )
 
     assert only(report, "module.layout").status == "error"
     assert only(report, "module.mounting").status == "passed"
     assert only(report, "module.events").status == "skipped"
 
 
-def test_the_modules_code_runs_neither_here_nor_in_this_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_modules_code_runs_neither_here_nor_in_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     source = mounting(before="open('trace', 'w').close()")
 
@@ -382,11 +487,16 @@ def test_a_given_configuration_goes_before_that_of_pyproject(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("more", "problem"),
     [
-        ("\n[tool.amplifier.validate.tool-sound]\nconfg = {}\n", "did you mean 'config'"),
+        (
+            "\n[tool.amplifier.validate.tool-sound]\nconfg = {}\n",
+            "did you mean 'config'",
+        ),
         ("\n[tool.amplifier.validate.tool-sound]\nconfig = 3\n", "a table; got int"),
     ],
 )
-def test_settings_that_are_none_are_refused(tmp_path: Path, more: str, problem: str) -> None:
+def test_settings_that_are_none_are_refused(
+    tmp_path: Path, more: str, problem: str
+) -> None:
     with pytest.raises(ConfigError, match=problem):
         validate(write_project(tmp_path, more=more))
 
@@ -419,7 +529,10 @@ def test_every_module_of_a_distribution_is_checked(tmp_path: Path) -> None:
 
     report = validate(write_project(tmp_path, more=more, files=source))
 
-    assert [(module.id, module.passed) for module in report.modules] == [("tool-sound", True), ("hooks-sound", False)]
+    assert [(module.id, module.passed) for module in report.modules] == [
+        ("tool-sound", True),
+        ("hooks-sound", False),
+    ]
     assert not report.passed
 
 
@@ -432,7 +545,12 @@ def test_a_report_is_json_with_every_key(tmp_path: Path) -> None:
     assert data["passed"] is False
     assert data["counts"]["error"] == 1
     assert data["distribution"] == "amplifier-module-tool-sound"
-    assert {key for module in data["modules"] for result in module["results"] for key in result} == {
+    assert {
+        key
+        for module in data["modules"]
+        for result in module["results"]
+        for key in result
+    } == {
         "backend",
         "check",
         "fix",

@@ -13,4 +13,6 @@ LEAVE_OUT: Final = {
     "context.keeps-ten-thousand-messages": "ten thousand writes are as slow as the machine's threads; see test_growth"
 }
 
-TestPersistentContext = conformance("context", mount, samples=SAMPLES, leave_out=LEAVE_OUT)
+TestPersistentContext = conformance(
+    "context", mount, samples=SAMPLES, leave_out=LEAVE_OUT
+)

@@ -18,11 +18,17 @@ GOLDEN: Final = Path(__file__).parent / "golden"
 
 
 async def opened(path: Path) -> PersistentContext:
-    return await mount(ModuleCoordinator(session_id="one"), {"transcript_path": str(path)})
+    return await mount(
+        ModuleCoordinator(session_id="one"), {"transcript_path": str(path)}
+    )
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.jsonl")), ids=lambda path: path.stem)
-async def test_a_file_of_an_earlier_version_is_whole_and_goes_on(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "path", sorted(GOLDEN.glob("*.jsonl")), ids=lambda path: path.stem
+)
+async def test_a_file_of_an_earlier_version_is_whole_and_goes_on(
+    path: Path, tmp_path: Path
+) -> None:
     copy = Path(shutil.copy(path, tmp_path))
     message: MessageDict = {"role": "user", "content": "And now?"}
 
@@ -34,7 +40,9 @@ async def test_a_file_of_an_earlier_version_is_whole_and_goes_on(path: Path, tmp
     assert context.file.damage == ()
     assert copy.read_bytes().startswith(path.read_bytes())
     context = await opened(copy)
-    assert list(map(repr, await context.get_messages())) == list(map(repr, [*before, message]))
+    assert list(map(repr, await context.get_messages())) == list(
+        map(repr, [*before, message])
+    )
     await context.aclose()
 
 
@@ -64,5 +72,11 @@ async def test_epochs_of_the_first_version_are_what_they_were(tmp_path: Path) ->
     messages = list(await context.get_messages())
     await context.aclose()
 
-    assert [message["role"] for message in messages] == ["system", "user", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
     assert diagnose(messages) == ()

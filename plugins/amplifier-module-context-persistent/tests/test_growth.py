@@ -22,17 +22,23 @@ MORE: Final = 1.2
 
 
 def said(number: int) -> MessageDict:
-    return {"role": "assistant" if number % 2 else "user", "content": f"message {number} ".ljust(80, ".")}
+    return {
+        "role": "assistant" if number % 2 else "user",
+        "content": f"message {number} ".ljust(80, "."),
+    }
 
 
 async def opened(path: Path) -> PersistentContext:
-    return await mount(ModuleCoordinator(session_id="one"), {"transcript_path": str(path)})
+    return await mount(
+        ModuleCoordinator(session_id="one"), {"transcript_path": str(path)}
+    )
 
 
 async def steps(context: PersistentContext) -> int:
     """Count the calls and lines of Python that some messages take in this thread, with a view after each."""
     await context.add_message(said(0))
-    await context.get_messages_for_request(100 * MANY)  # what is done once for a history is done
+    # what is done once for a history is done
+    await context.get_messages_for_request(100 * MANY)
     count = 0
 
     def trace(frame: FrameType, event: str, argument: object) -> TraceFunction:
@@ -53,9 +59,14 @@ async def steps(context: PersistentContext) -> int:
 
 async def test_a_message_costs_the_same_after_ten_thousand(tmp_path: Path) -> None:
     log = await AppendLog.open(tmp_path / "long.jsonl", holds="context-messages")
-    await log.replace(Record(kind="message", data=said(number), at=1.0) for number in range(MANY))
+    await log.replace(
+        Record(kind="message", data=said(number), at=1.0) for number in range(MANY)
+    )
     await log.aclose()
-    short, long = await opened(tmp_path / "short.jsonl"), await opened(tmp_path / "long.jsonl")
+    short, long = (
+        await opened(tmp_path / "short.jsonl"),
+        await opened(tmp_path / "long.jsonl"),
+    )
 
     first, last = await steps(short), await steps(long)
 

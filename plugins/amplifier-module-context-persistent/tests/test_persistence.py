@@ -19,10 +19,25 @@ from hypothesis import strategies as st
 
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
 from amplifier.testing import ScriptedProvider, answer, call, mounting
-from amplifier_kit.files.appendlog import AppendError, LogFormatError, Record, _disk, encode_line
+from amplifier_kit.files.appendlog import (
+    AppendError,
+    LogFormatError,
+    Record,
+    _disk,
+    encode_line,
+)
 from amplifier_kit.files.locks import LockedError
 from amplifier_module_context_persistent import PersistentContext, mount
-from amplifier_sdk import ConfigError, ContextManager, JSONValue, Loop, MessageDict, Turn, orchestrator, tool
+from amplifier_sdk import (
+    ConfigError,
+    ContextManager,
+    JSONValue,
+    Loop,
+    MessageDict,
+    Turn,
+    orchestrator,
+    tool,
+)
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.history import repair
 
@@ -79,7 +94,11 @@ TALK: list[MessageDict] = [
     {
         "role": "assistant",
         "content": [
-            {"type": "thinking", "thinking": "Let me see.", "signature": "EqQBCkgIBRAB+/=="},
+            {
+                "type": "thinking",
+                "thinking": "Let me see.",
+                "signature": "EqQBCkgIBRAB+/==",
+            },
             {"type": "tool_call", "id": "c1", "name": "today", "input": {}},
         ],
         "vendor": {"cache": {"ttl": 5}},
@@ -108,8 +127,14 @@ async def test_another_session_has_a_history_of_its_own(sessions: Sessions) -> N
         assert list(await context.get_messages()) == []
 
 
-async def test_the_same_budget_gives_the_same_view_after_a_resume(sessions: Sessions) -> None:
-    turns = [said(f"{number} {'x' * 400}", role) for number in range(40) for role in ("user", "assistant")]
+async def test_the_same_budget_gives_the_same_view_after_a_resume(
+    sessions: Sessions,
+) -> None:
+    turns = [
+        said(f"{number} {'x' * 400}", role)
+        for number in range(40)
+        for role in ("user", "assistant")
+    ]
     await sessions.keep(turns)
     views = []
     for _ in range(2):
@@ -122,8 +147,15 @@ async def test_the_same_budget_gives_the_same_view_after_a_resume(sessions: Sess
 
 
 json_values: st.SearchStrategy[JSONValue] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(st.characters()),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(st.characters()), inner, max_size=3),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(st.characters()),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters()), inner, max_size=3)
+    ),
     max_leaves=8,
 )
 
@@ -131,15 +163,21 @@ json_values: st.SearchStrategy[JSONValue] = st.recursive(
 @st.composite
 def foreign_messages(draw: st.DrawFn) -> MessageDict:
     """Messages of any vendor: known and unknown fields, content in any shape, half characters."""
-    message: MessageDict = dict(draw(st.dictionaries(st.text(st.characters()), json_values, max_size=3)))
-    message["role"] = draw(st.sampled_from(["system", "developer", "user", "assistant", "tool", "critic"]))
+    message: MessageDict = dict(
+        draw(st.dictionaries(st.text(st.characters()), json_values, max_size=3))
+    )
+    message["role"] = draw(
+        st.sampled_from(["system", "developer", "user", "assistant", "tool", "critic"])
+    )
     message["content"] = draw(json_values)
     return message
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(foreign_messages(), max_size=6))
-def test_what_went_in_comes_out_of_the_file_as_it_was(sessions: Sessions, messages: list[MessageDict]) -> None:
+def test_what_went_in_comes_out_of_the_file_as_it_was(
+    sessions: Sessions, messages: list[MessageDict]
+) -> None:
     async def main() -> None:
         sessions.path.unlink(missing_ok=True)
         await sessions.keep(messages)
@@ -150,18 +188,34 @@ def test_what_went_in_comes_out_of_the_file_as_it_was(sessions: Sessions, messag
 
 async def test_the_memory_holds_what_the_file_holds(sessions: Sessions) -> None:
     async with sessions.opened() as context:
-        message: MessageDict = {"role": "user", "content": "now", "metadata": {"tags": ("a",)}}
+        message: MessageDict = {
+            "role": "user",
+            "content": "now",
+            "metadata": {"tags": ("a",)},
+        }
         await context.add_message(message)
         message["content"] = "later"
 
         live = list(await context.get_messages())
-    assert live == await sessions.history() == [{"role": "user", "content": "now", "metadata": {"tags": ["a"]}}]
+    assert (
+        live
+        == await sessions.history()
+        == [{"role": "user", "content": "now", "metadata": {"tags": ["a"]}}]
+    )
 
 
-@pytest.mark.parametrize("message", [{"content": "who?"}, {"role": "user", "content": object()}], ids=["role", "json"])
-async def test_what_cannot_be_stored_is_in_neither(sessions: Sessions, message: MessageDict) -> None:
+@pytest.mark.parametrize(
+    "message",
+    [{"content": "who?"}, {"role": "user", "content": object()}],
+    ids=["role", "json"],
+)
+async def test_what_cannot_be_stored_is_in_neither(
+    sessions: Sessions, message: MessageDict
+) -> None:
     async with sessions.opened() as context:
-        with pytest.raises(ValueError, match=r"needs a 'role'|cannot be written as JSON"):
+        with pytest.raises(
+            ValueError, match=r"needs a 'role'|cannot be written as JSON"
+        ):
             await context.add_message(message)
         assert list(await context.get_messages()) == []
     assert await sessions.history() == []
@@ -170,7 +224,9 @@ async def test_what_cannot_be_stored_is_in_neither(sessions: Sessions, message: 
 # -- histories from outside
 
 
-async def test_a_new_conversation_takes_the_history_it_is_given(sessions: Sessions) -> None:
+async def test_a_new_conversation_takes_the_history_it_is_given(
+    sessions: Sessions,
+) -> None:
     async with sessions.opened(system_prompt="Be brief.") as context:
         await context.set_messages(TALK)
         await context.add_message(said("Thanks."))
@@ -178,7 +234,9 @@ async def test_a_new_conversation_takes_the_history_it_is_given(sessions: Sessio
     assert await sessions.history() == [*TALK, said("Thanks.")]
 
 
-async def test_a_history_with_a_message_that_is_none_changes_nothing(sessions: Sessions) -> None:
+async def test_a_history_with_a_message_that_is_none_changes_nothing(
+    sessions: Sessions,
+) -> None:
     async with sessions.opened() as context:
         await context.add_message(said("Hello."))
         with pytest.raises(ValueError, match="needs a 'role'"):
@@ -197,10 +255,14 @@ async def test_a_history_that_was_read_from_the_file_ignores_a_transcript(
         assert context.is_loaded
         assert list(await context.get_messages()) == TALK
 
-    assert caplog.messages == [f"set_messages is ignored: the history was read from {sessions.path}"]
+    assert caplog.messages == [
+        f"set_messages is ignored: the history was read from {sessions.path}"
+    ]
 
 
-async def test_a_repair_is_stored_and_the_old_history_stays_in_the_file(sessions: Sessions) -> None:
+async def test_a_repair_is_stored_and_the_old_history_stays_in_the_file(
+    sessions: Sessions,
+) -> None:
     await sessions.keep(TALK[:3])
     async with sessions.opened() as context:
         mended = repair(await context.get_messages())
@@ -215,7 +277,9 @@ async def test_a_repair_is_stored_and_the_old_history_stays_in_the_file(sessions
     assert new["data"]["findings"][0]["problem"] == "unanswered_call"
 
 
-async def test_clearing_begins_anew_and_the_old_messages_stay_in_the_file(sessions: Sessions) -> None:
+async def test_clearing_begins_anew_and_the_old_messages_stay_in_the_file(
+    sessions: Sessions,
+) -> None:
     async with sessions.opened(system_prompt="Be brief.") as context:
         await context.add_message(said("Forget this."))
         await context.clear()
@@ -251,9 +315,14 @@ async def test_after_clear_a_history_is_taken_again(sessions: Sessions) -> None:
 # -- what a conversation begins with
 
 
-async def test_memory_files_and_the_system_prompt_begin_a_new_conversation(sessions: Sessions) -> None:
+async def test_memory_files_and_the_system_prompt_begin_a_new_conversation(
+    sessions: Sessions,
+) -> None:
     (sessions.folder / "facts.md").write_text("The sky is green.\n", "utf-8")
-    config: dict[str, JSONValue] = {"memory_files": ["facts.md"], "system_prompt": "Be brief."}
+    config: dict[str, JSONValue] = {
+        "memory_files": ["facts.md"],
+        "system_prompt": "Be brief.",
+    }
     await sessions.keep([said("Hello.")], **config)
     (sessions.folder / "facts.md").unlink()
 
@@ -298,7 +367,10 @@ async def test_a_memory_file_that_cannot_be_read_is_named(
 ) -> None:
     make(sessions.folder)
 
-    with pytest.raises(ConfigError, match=rf"memory_files\[0\]: .*facts\.md cannot be read: .*{problem}"):
+    with pytest.raises(
+        ConfigError,
+        match=rf"memory_files\[0\]: .*facts\.md cannot be read: .*{problem}",
+    ):
         await sessions.history(memory_files=["facts.md"], max_tokens=100)
     assert list(sessions.path.parent.iterdir()) == []
     assert await sessions.history() == []  # and the file is free
@@ -307,7 +379,10 @@ async def test_a_memory_file_that_cannot_be_read_is_named(
 async def test_a_memory_larger_than_the_budget_is_refused(sessions: Sessions) -> None:
     (sessions.folder / "facts.md").write_text("word " * 150, "utf-8")
 
-    with pytest.raises(ConfigError, match=r"memory_files: the conversation would begin with .* its budget is 100"):
+    with pytest.raises(
+        ConfigError,
+        match=r"memory_files: the conversation would begin with .* its budget is 100",
+    ):
         await sessions.history(memory_files=["facts.md"], max_tokens=100)
 
 
@@ -324,17 +399,24 @@ async def test_without_a_folder_for_sessions_it_is_kept_at_home(home: Path) -> N
     assert (found / "context-messages.jsonl").exists()
 
 
-async def test_without_any_home_it_is_kept_in_the_users(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_any_home_it_is_kept_in_the_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("AMPLIFIER_HOME")
     monkeypatch.setenv("HOME", str(tmp_path))
     context = await mount(ModuleCoordinator(session_id="one"), {})
     await context.aclose()
 
-    assert context.file.path == tmp_path / ".amplifier" / "sessions" / "one" / "context-messages.jsonl"
+    assert (
+        context.file.path
+        == tmp_path / ".amplifier" / "sessions" / "one" / "context-messages.jsonl"
+    )
 
 
 @pytest.mark.parametrize("name", ["talk.jsonl", "deep/er/talk.jsonl", "~/talk.jsonl"])
-async def test_a_configured_path_is_used(sessions: Sessions, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+async def test_a_configured_path_is_used(
+    sessions: Sessions, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     monkeypatch.setenv("HOME", str(sessions.folder / "user"))
     await sessions.keep(TALK, transcript_path=name)
 
@@ -347,7 +429,12 @@ async def test_a_configured_path_is_used(sessions: Sessions, monkeypatch: pytest
 async def test_files_are_for_their_user_alone(sessions: Sessions) -> None:
     async with sessions.opened() as context:
         await context.add_message(said("Hello."))
-        places = [sessions.path, sessions.path.parent, sessions.path.parent.parent, *sessions.path.parent.iterdir()]
+        places = [
+            sessions.path,
+            sessions.path.parent,
+            sessions.path.parent.parent,
+            *sessions.path.parent.iterdir(),
+        ]
         modes = {place.name: stat.S_IMODE(place.stat().st_mode) for place in places}
 
     assert {modes.pop("one"), modes.pop("sessions")} == {0o700}
@@ -368,7 +455,9 @@ async def shortest_refusal(sessions: Sessions, **config: JSONValue) -> float:
     return min(waits)
 
 
-async def test_a_second_session_is_refused_with_the_name_of_the_first(sessions: Sessions) -> None:
+async def test_a_second_session_is_refused_with_the_name_of_the_first(
+    sessions: Sessions,
+) -> None:
     async with sessions.opened():
         assert await shortest_refusal(sessions) < 1
 
@@ -413,11 +502,17 @@ def strays() -> list[bytes]:
         ("epoch", {"messages": "none"}),
         ("other", {}),
     ]
-    return [b"123", b"{}", *(encode_line(Record(kind=kind, data=item, at=1)) for kind, item in data)]
+    return [
+        b"123",
+        b"{}",
+        *(encode_line(Record(kind=kind, data=item, at=1)) for kind, item in data),
+    ]
 
 
 @pytest.mark.parametrize("stray", strays(), ids=range(7))
-async def test_a_line_that_is_no_message_is_set_aside_and_told(sessions: Sessions, stray: bytes) -> None:
+async def test_a_line_that_is_no_message_is_set_aside_and_told(
+    sessions: Sessions, stray: bytes
+) -> None:
     await sessions.keep(TALK)
     sessions.path.write_bytes(sessions.path.read_bytes() + stray + b"\n")
     coordinator = ModuleCoordinator(session_id="one")
@@ -431,8 +526,13 @@ async def test_a_line_that_is_no_message_is_set_aside_and_told(sessions: Session
     (told,) = heard
     assert told["level"] == "warning"
     assert told["source"] == "context-persistent"
-    assert f"The conversation's file {sessions.path} was damaged" in str(told["message"])
-    assert sessions.path.with_name("context-messages.jsonl.damaged").read_bytes() == stray + b"\n"
+    assert f"The conversation's file {sessions.path} was damaged" in str(
+        told["message"]
+    )
+    assert (
+        sessions.path.with_name("context-messages.jsonl.damaged").read_bytes()
+        == stray + b"\n"
+    )
 
 
 # -- in a session
@@ -448,7 +548,9 @@ class Steps(Loop):
         return response.text
 
 
-async def test_at_the_end_of_a_turn_everything_is_on_the_disk(sessions: Sessions) -> None:
+async def test_at_the_end_of_a_turn_everything_is_on_the_disk(
+    sessions: Sessions,
+) -> None:
     @tool
     async def today() -> str:
         """Tell which day it is."""
@@ -458,7 +560,11 @@ async def test_at_the_end_of_a_turn_everything_is_on_the_disk(sessions: Sessions
         "context-persistent": mount,
         "loop": Steps,
         "tool": today,
-        "provider": mounting(ScriptedProvider(answer("Let me see.", call("today", {})), "It is Saturday.")),
+        "provider": mounting(
+            ScriptedProvider(
+                answer("Let me see.", call("today", {})), "It is Saturday."
+            )
+        ),
     }
     plan: dict[str, object] = {
         "session": {"orchestrator": "loop", "context": "context-persistent"},
@@ -473,11 +579,20 @@ async def test_at_the_end_of_a_turn_everything_is_on_the_disk(sessions: Sessions
         assert isinstance(context, PersistentContext)
         assert not context.file.is_dirty
 
-    assert [message["role"] for message in await sessions.history()] == ["user", "assistant", "tool", "assistant"]
+    assert [message["role"] for message in await sessions.history()] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
 
 
-@pytest.mark.parametrize("event", ["orchestrator:complete", "execution:end", "cancel:completed"])
-async def test_however_a_turn_ends_everything_is_on_the_disk(sessions: Sessions, event: str) -> None:
+@pytest.mark.parametrize(
+    "event", ["orchestrator:complete", "execution:end", "cancel:completed"]
+)
+async def test_however_a_turn_ends_everything_is_on_the_disk(
+    sessions: Sessions, event: str
+) -> None:
     coordinator = ModuleCoordinator(session_id="one")
     async with sessions.opened(coordinator) as context:
         await context.add_message(said("Hello."))
@@ -485,7 +600,9 @@ async def test_however_a_turn_ends_everything_is_on_the_disk(sessions: Sessions,
         assert not context.file.is_dirty
 
 
-async def test_with_sync_each_message_is_on_the_disk_before_the_next_step(sessions: Sessions) -> None:
+async def test_with_sync_each_message_is_on_the_disk_before_the_next_step(
+    sessions: Sessions,
+) -> None:
     async with sessions.opened(durability="sync") as context:
         await context.add_message(said("Hello."))
         assert not context.file.is_dirty

@@ -47,13 +47,22 @@ def strict() -> StrictRedactor:
 
 
 async def test_a_secret_is_not_in_the_file(tmp_path: Path) -> None:
-    message: MessageDict = {"role": "tool", "tool_call_id": "c1", "content": f"key: {TOKEN}"}
+    message: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": f"key: {TOKEN}",
+    }
 
-    assert await kept(tmp_path, message, strict()) == {**message, "content": f"key: {GONE}"}
+    assert await kept(tmp_path, message, strict()) == {
+        **message,
+        "content": f"key: {GONE}",
+    }
     assert TOKEN not in next(tmp_path.rglob("context-messages.jsonl")).read_text()
 
 
-async def test_a_message_without_secrets_and_any_without_a_redactor_is_kept_as_it_is(tmp_path: Path) -> None:
+async def test_a_message_without_secrets_and_any_without_a_redactor_is_kept_as_it_is(
+    tmp_path: Path,
+) -> None:
     plain: MessageDict = {"role": "user", "content": "hello", "extra": [1.5, None]}
     secret: MessageDict = {"role": "user", "content": TOKEN}
 
@@ -62,17 +71,44 @@ async def test_a_message_without_secrets_and_any_without_a_redactor_is_kept_as_i
 
 
 async def test_a_signed_thought_that_held_a_secret_is_left_out(tmp_path: Path) -> None:
-    good: JSONValue = {"type": "thinking", "thinking": "Look first.", "signature": "ErUB4f9Kx2LmQ8rT7vB1"}
-    bad: JSONValue = {"type": "thinking", "thinking": f"It is {TOKEN}.", "signature": "ErUB4f9Kx2LmQ8rT7vB2"}
-    message: MessageDict = {"role": "assistant", "content": [good, bad, {"type": "text", "text": TOKEN}, TOKEN]}
+    good: JSONValue = {
+        "type": "thinking",
+        "thinking": "Look first.",
+        "signature": "ErUB4f9Kx2LmQ8rT7vB1",
+    }
+    bad: JSONValue = {
+        "type": "thinking",
+        "thinking": f"It is {TOKEN}.",
+        "signature": "ErUB4f9Kx2LmQ8rT7vB2",
+    }
+    message: MessageDict = {
+        "role": "assistant",
+        "content": [good, bad, {"type": "text", "text": TOKEN}, TOKEN],
+    }
 
-    assert (await kept(tmp_path, message, strict()))["content"] == [good, {"type": "text", "text": GONE}, GONE]
+    assert (await kept(tmp_path, message, strict()))["content"] == [
+        good,
+        {"type": "text", "text": GONE},
+        GONE,
+    ]
 
 
-async def test_what_cannot_be_redacted_is_withheld_and_the_history_stays_one(tmp_path: Path) -> None:
-    message: MessageDict = {"role": "tool", "tool_call_id": "c1", "name": "bash", "content": "private"}
+async def test_what_cannot_be_redacted_is_withheld_and_the_history_stays_one(
+    tmp_path: Path,
+) -> None:
+    message: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "name": "bash",
+        "content": "private",
+    }
 
-    expected = {"role": "tool", "tool_call_id": "c1", "name": "bash", "content": REDACTION_FAILED}
+    expected = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "name": "bash",
+        "content": REDACTION_FAILED,
+    }
     assert await kept(tmp_path, message, object()) == expected
 
 

@@ -28,7 +28,12 @@ def turn(number: int) -> list[MessageDict]:
     """A prompt, a call, what a handler puts between, the result and the answer."""
     return [
         said(f"prompt {number}"),
-        {"role": "assistant", "content": [{"type": "tool_call", "id": f"c{number}", "name": "t", "input": {}}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "tool_call", "id": f"c{number}", "name": "t", "input": {}}
+            ],
+        },
         {"role": "user", "content": "typed meanwhile"},
         {"role": "tool", "tool_call_id": f"c{number}", "content": "done"},
         {"role": "user", "content": "hint", "metadata": {"source": "hook"}},
@@ -41,12 +46,20 @@ def message(data: MessageDict, age: float = 0) -> Record:
 
 
 def epoch(*messages: MessageDict, age: float = 0) -> Record:
-    return Record(kind="epoch", data={"reason": "cleared", "messages": list(messages)}, at=NOW - age * DAY)
+    return Record(
+        kind="epoch",
+        data={"reason": "cleared", "messages": list(messages)},
+        at=NOW - age * DAY,
+    )
 
 
 def turns(count: int) -> list[Record]:
     """As many turns, each a day older than the next; the last one is of now."""
-    return [message(part, count - 1 - number) for number in range(count) for part in turn(number)]
+    return [
+        message(part, count - 1 - number)
+        for number in range(count)
+        for part in turn(number)
+    ]
 
 
 def contents(records: tuple[Record, ...]) -> list[JSONValue]:
@@ -74,10 +87,14 @@ def test_whole_turns_older_than_the_rule_go() -> None:
 
     assert contents(retained.kept) == [*turn(2), *turn(3)]
     assert [record.data for record in retained.retired] == [*turn(0), *turn(1)]
-    assert [record.at for record in retained.retired] == [NOW - 3 * DAY] * 6 + [NOW - 2 * DAY] * 6
+    assert [record.at for record in retained.retired] == [NOW - 3 * DAY] * 6 + [
+        NOW - 2 * DAY
+    ] * 6
 
 
-def test_the_oldest_turns_go_until_no_more_messages_are_left_than_the_rule_says() -> None:
+def test_the_oldest_turns_go_until_no_more_messages_are_left_than_the_rule_says() -> (
+    None
+):
     retained = retain(turns(4), Retention(max_messages=13), NOW)
 
     assert contents(retained.kept) == [*turn(2), *turn(3)]
@@ -86,8 +103,13 @@ def test_the_oldest_turns_go_until_no_more_messages_are_left_than_the_rule_says(
 def test_the_oldest_turns_go_until_the_file_is_as_small_as_the_rule_says() -> None:
     size = sum(len(encode_line(record)) + 1 for record in turns(4)[12:])
 
-    assert contents(retain(turns(4), Retention(max_bytes=size), NOW).kept) == [*turn(2), *turn(3)]
-    assert contents(retain(turns(4), Retention(max_bytes=size - 1), NOW).kept) == turn(3)
+    assert contents(retain(turns(4), Retention(max_bytes=size), NOW).kept) == [
+        *turn(2),
+        *turn(3),
+    ]
+    assert contents(retain(turns(4), Retention(max_bytes=size - 1), NOW).kept) == turn(
+        3
+    )
 
 
 def test_the_last_turn_stays_whatever_the_rules_say() -> None:
@@ -102,7 +124,10 @@ def test_messages_of_kept_roles_stay_before_the_rest() -> None:
     retained = retain(records, Retention(max_messages=7), NOW)
 
     assert contents(retained.kept) == [said("Be brief.", "system"), *turn(2)]
-    assert retain(records, Retention(max_messages=7, keep_roles=()), NOW).retired[0].data == records[0].data
+    assert (
+        retain(records, Retention(max_messages=7, keep_roles=()), NOW).retired[0].data
+        == records[0].data
+    )
 
 
 def test_where_only_kept_roles_would_go_nothing_does() -> None:
@@ -128,19 +153,34 @@ def test_what_was_cleared_goes_before_anything_else() -> None:
 
 
 def test_what_was_cleared_goes_when_it_is_old() -> None:
-    records = [message(said("old"), 5), epoch(said("Be brief.", "system"), age=4), message(said("Hello."), 3)]
+    records = [
+        message(said("old"), 5),
+        epoch(said("Be brief.", "system"), age=4),
+        message(said("Hello."), 3),
+    ]
 
-    assert [record.data for record in retain(records, Retention(max_age_days=4.5), NOW).retired] == [said("old")]
+    assert [
+        record.data
+        for record in retain(records, Retention(max_age_days=4.5), NOW).retired
+    ] == [said("old")]
     assert retain(records, Retention(max_age_days=5.5), NOW).retired == ()
 
 
 def test_messages_that_an_epoch_began_with_are_as_old_as_it() -> None:
-    records = [message(said("old"), 9), epoch(*turn(0), *turn(1), age=5), message(said("Hello."))]
+    records = [
+        message(said("old"), 9),
+        epoch(*turn(0), *turn(1), age=5),
+        message(said("Hello.")),
+    ]
 
     retained = retain(records, Retention(max_age_days=2), NOW)
 
     assert contents(retained.kept) == [said("Hello.")]
-    assert [record.data for record in retained.retired] == [said("old"), *turn(0), *turn(1)]
+    assert [record.data for record in retained.retired] == [
+        said("old"),
+        *turn(0),
+        *turn(1),
+    ]
     assert retained.retired[-1].at == NOW - 5 * DAY
 
 
@@ -164,10 +204,19 @@ def test_nothing_is_lost_no_turn_is_parted_and_a_second_time_nothing_goes(
     retained = retain(records, retention, NOW)
 
     before = [data for record in records for data in contents((record,))]
-    after = [data for record in (*retained.retired, *retained.kept) for data in contents((record,))]
+    after = [
+        data
+        for record in (*retained.retired, *retained.kept)
+        for data in contents((record,))
+    ]
     assert sorted(map(repr, after)) == sorted(map(repr, before))
-    rest = [data for data in contents(retained.kept) if data != said("Be brief.", "system")]
-    assert rest == [part for number in range(count) for part in turn(number)][len(rest) * -1 :]
+    rest = [
+        data for data in contents(retained.kept) if data != said("Be brief.", "system")
+    ]
+    assert (
+        rest
+        == [part for number in range(count) for part in turn(number)][len(rest) * -1 :]
+    )
     assert len(rest) % 6 == 0
     assert len(rest) >= 6
     assert retain(retained.kept, retention, NOW).retired == ()
@@ -179,7 +228,9 @@ def test_nothing_is_lost_no_turn_is_parted_and_a_second_time_nothing_goes(
 async def opened(folder: Path, **retention: JSONValue) -> PersistentContext:
     coordinator = ModuleCoordinator(session_id="one")
     coordinator.register_capability("session.working_dir", str(folder))
-    return await mount(coordinator, {"transcript_path": "talk.jsonl", "retention": retention})
+    return await mount(
+        coordinator, {"transcript_path": "talk.jsonl", "retention": retention}
+    )
 
 
 def records_of(path: Path, holds: str) -> tuple[Record, ...]:
@@ -189,9 +240,17 @@ def records_of(path: Path, holds: str) -> tuple[Record, ...]:
 
 
 @pytest.mark.parametrize(
-    "rule", [{"max_messages": 7}, {"max_bytes": 1_500}, {"max_messages": 7, "keep_roles": ["user"]}], ids=range(3)
+    "rule",
+    [
+        {"max_messages": 7},
+        {"max_bytes": 1_500},
+        {"max_messages": 7, "keep_roles": ["user"]},
+    ],
+    ids=range(3),
 )
-async def test_what_leaves_the_file_is_in_the_archive(tmp_path: Path, rule: dict[str, JSONValue]) -> None:
+async def test_what_leaves_the_file_is_in_the_archive(
+    tmp_path: Path, rule: dict[str, JSONValue]
+) -> None:
     everything = [part for number in range(4) for part in turn(number)]
     context = await opened(tmp_path)
     for part in everything:
@@ -205,10 +264,15 @@ async def test_what_leaves_the_file_is_in_the_archive(tmp_path: Path, rule: dict
     context = await opened(tmp_path, **rule)
     await context.aclose()
 
-    archived = [record.data for record in records_of(tmp_path / "talk.archive.jsonl", ARCHIVE_HOLDS)]
+    archived = [
+        record.data
+        for record in records_of(tmp_path / "talk.archive.jsonl", ARCHIVE_HOLDS)
+    ]
     held = contents(records_of(tmp_path / "talk.jsonl", "context-messages"))
     assert len(kept) < len(everything)
-    assert sorted(map(repr, [*archived, *held])) == sorted(map(repr, [*everything, said("Hello.")]))
+    assert sorted(map(repr, [*archived, *held])) == sorted(
+        map(repr, [*everything, said("Hello.")])
+    )
     assert (tmp_path / "talk.archive.jsonl").stat().st_mode & 0o777 == 0o600
 
 

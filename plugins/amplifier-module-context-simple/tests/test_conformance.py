@@ -12,5 +12,8 @@ SAMPLES: Final = Samples(bad_config={"compact_threshold": 2})
 TestSimpleContext = conformance("context", SimpleContext, samples=SAMPLES)
 
 TestInstructedContext = conformance(
-    "context", SimpleContext, config={"system_prompt": "Answer briefly.", "max_tokens": 50_000}, samples=SAMPLES
+    "context",
+    SimpleContext,
+    config={"system_prompt": "Answer briefly.", "max_tokens": 50_000},
+    samples=SAMPLES,
 )

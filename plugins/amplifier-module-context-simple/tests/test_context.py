@@ -9,7 +9,16 @@ import pytest
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
 from amplifier.testing import EventRecorder, ScriptedProvider, answer, call, mounting
 from amplifier_module_context_simple import ContextConfig, SimpleContext
-from amplifier_sdk import ConfigError, ContextManager, JSONValue, Loop, MessageDict, Turn, orchestrator, tool
+from amplifier_sdk import (
+    ConfigError,
+    ContextManager,
+    JSONValue,
+    Loop,
+    MessageDict,
+    Turn,
+    orchestrator,
+    tool,
+)
 from amplifier_sdk.checks import check_instance
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.modules import definition_of
@@ -35,7 +44,9 @@ async def test_it_is_a_context_manager() -> None:
     assert check_instance("context", context) == []
 
 
-async def test_it_starts_with_its_instructions_and_keeps_them_when_it_is_cleared() -> None:
+async def test_it_starts_with_its_instructions_and_keeps_them_when_it_is_cleared() -> (
+    None
+):
     context = await mounted(system_prompt="Be brief.")
     await context.add_message(turn(1)[0])
     before = list(await context.get_messages())
@@ -64,7 +75,11 @@ async def test_a_resumed_history_replaces_the_instructions_too() -> None:
     assert await context.get_messages() == turn(9)
 
 
-@pytest.mark.parametrize("message", [{"content": "who?"}, {"role": 7, "content": "x"}], ids=["none", "number"])
+@pytest.mark.parametrize(
+    "message",
+    [{"content": "who?"}, {"role": 7, "content": "x"}],
+    ids=["none", "number"],
+)
 async def test_a_message_without_a_role_is_refused(message: MessageDict) -> None:
     context = await mounted()
 
@@ -100,11 +115,20 @@ class Steps(Loop):
         return response.text
 
 
-async def test_a_turn_outgrows_the_window_and_the_model_reads_what_is_left_out() -> None:
+async def test_a_turn_outgrows_the_window_and_the_model_reads_what_is_left_out() -> (
+    None
+):
     steps = [answer(call("read_page", {"number": number})) for number in range(12)]
     back = answer(call("read_left_out", {"first": 3}))
-    model = ScriptedProvider(*steps, back, "Done.", context_window=2_000, max_output_tokens=200)
-    modules = {"steps": Steps, "context-simple": SimpleContext, "provider": mounting(model), "read": read_page}
+    model = ScriptedProvider(
+        *steps, back, "Done.", context_window=2_000, max_output_tokens=200
+    )
+    modules = {
+        "steps": Steps,
+        "context-simple": SimpleContext,
+        "provider": mounting(model),
+        "read": read_page,
+    }
     plan = {
         "session": {"orchestrator": "steps", "context": "context-simple"},
         "context": {"config": {"system_prompt": "Read.", "left_out_tool": True}},
@@ -117,12 +141,17 @@ async def test_a_turn_outgrows_the_window_and_the_model_reads_what_is_left_out()
         done = await session.execute("Read all pages.")
         history = list(await session.coordinator.context.get_messages())
 
-    views = [[message.to_dict() for message in request.messages] for request in model.requests]
+    views = [
+        [message.to_dict() for message in request.messages]
+        for request in model.requests
+    ]
     goes_on = [later[: len(view)] == view for view, later in pairwise(views)]
     assert done == "Done."
     assert goes_on.count(False) == len(recorder.data("context:compaction")) > 1
     assert all(view[0] == {"role": "system", "content": "Read."} for view in views)
-    assert any("the tool read_left_out" in str(message["content"]) for message in views[-1])
+    assert any(
+        "the tool read_left_out" in str(message["content"]) for message in views[-1]
+    )
     assert "This is page 0." in str(views[-1][-1]["content"])
     assert len(history) == 2 + 13 * 2 + 1
     assert recorder.data("user:notification") == []

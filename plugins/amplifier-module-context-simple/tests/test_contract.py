@@ -17,14 +17,20 @@ TURN_TOKENS = 2 * (4 + 100)  # two messages of a hundred words, each with its fr
 PLAIN: Mapping[str, JSONValue] = {"compaction_notice_enabled": False, "token_margin": 0}
 
 
-async def a_context(coordinator: ModuleCoordinator, turns: int, **settings: JSONValue) -> SimpleContext:
+async def a_context(
+    coordinator: ModuleCoordinator, turns: int, **settings: JSONValue
+) -> SimpleContext:
     definition = definition_of(SimpleContext)
     assert definition is not None
     context = await definition.mount(coordinator, {**PLAIN, **settings})
     assert isinstance(context, SimpleContext)
     for number in range(turns):
-        await context.add_message({"role": "user", "content": f"{'word ' * 99}{number}"})
-        await context.add_message({"role": "assistant", "content": f"{'word ' * 99}{number}"})
+        await context.add_message(
+            {"role": "user", "content": f"{'word ' * 99}{number}"}
+        )
+        await context.add_message(
+            {"role": "assistant", "content": f"{'word ' * 99}{number}"}
+        )
     return context
 
 
@@ -72,18 +78,35 @@ async def test_compaction_moves_the_view_and_deletes_nothing() -> None:
 async def test_compaction_is_announced_with_every_contracts_keys() -> None:
     coordinator = ModuleCoordinator()
     heard: list[tuple[str, dict[str, object]]] = []
-    coordinator.hooks.register("context:*", lambda event, data: heard.append((event, data)))
+    coordinator.hooks.register(
+        "context:*", lambda event, data: heard.append((event, data))
+    )
     context = await a_context(coordinator, 4, system_prompt="Be brief.")
 
     await context.compact()
 
     names = [name for name, _ in heard]
     keys = [set(data) for _, data in heard]
-    assert names == ["context:pre_compact", "context:post_compact", "context:compaction"]
-    assert {"message_count", "token_count", "before_tokens", "before_messages", "strategy"} <= keys[0]
+    assert names == [
+        "context:pre_compact",
+        "context:post_compact",
+        "context:compaction",
+    ]
+    assert {
+        "message_count",
+        "token_count",
+        "before_tokens",
+        "before_messages",
+        "strategy",
+    } <= keys[0]
     assert {"message_count", "token_count", "after_tokens", "after_messages"} <= keys[1]
     assert {"removed_tokens", "removed_messages", "strategy"} <= keys[1]
-    assert {"messages_removed", "messages_truncated", "user_messages_stubbed", "strategy_level"} <= keys[2]
+    assert {
+        "messages_removed",
+        "messages_truncated",
+        "user_messages_stubbed",
+        "strategy_level",
+    } <= keys[2]
     assert {"budget", "target_tokens", "system_messages_preserved"} <= keys[2]
     assert {"protected_recent", "protected_tool_results"} <= keys[2]
     figures = heard[2][1]
@@ -114,8 +137,17 @@ def test_both_names_of_the_threshold_are_settings(
             "content": None,
             "tool_calls": [{"id": "a", "function": {"name": "x", "arguments": "{"}}],
         },
-        {"role": "function", "tool_call_id": "a", "content": [{"type": "tool_result", "output": {"deep": [1]}}]},
-        {"role": "assistant", "content": [{"type": "thinking", "thinking": "…", "signature": "s", "vendor": {}}]},
+        {
+            "role": "function",
+            "tool_call_id": "a",
+            "content": [{"type": "tool_result", "output": {"deep": [1]}}],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "…", "signature": "s", "vendor": {}}
+            ],
+        },
         {"role": "user", "content": "hello", "vendor": {"id": 1}},
     ],
 )

@@ -44,7 +44,10 @@ def session_of() -> SessionOf:
         folder: Path | None = None,
     ) -> AmplifierSession:
         session = create_test_session(
-            tools=tools, hooks=[ApprovalHook, *hooks], configs={"hook-0": config or {}}, approval_system=person
+            tools=tools,
+            hooks=[ApprovalHook, *hooks],
+            configs={"hook-0": config or {}},
+            approval_system=person,
         )
         if folder is not None:
             session.coordinator.register_capability("session.working_dir", str(folder))
@@ -57,8 +60,12 @@ def session_of() -> SessionOf:
 def run() -> Run:
     """Run one call as a loop would."""
 
-    async def run(session: AmplifierSession, name: str, /, **arguments: JSONValue) -> ToolResult:
+    async def run(
+        session: AmplifierSession, name: str, /, **arguments: JSONValue
+    ) -> ToolResult:
         coordinator = session.coordinator
-        return await coordinator.host.run_tool(ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools)
+        return await coordinator.host.run_tool(
+            ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools
+        )
 
     return run

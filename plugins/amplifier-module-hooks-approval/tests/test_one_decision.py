@@ -43,8 +43,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install the distribution that brings `acme_tools`."""
     metadata = tmp_path / "site" / "acme_tools-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-tools\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[amplifier.modules]\ntool-acme = acme_tools:Tool\n")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-tools\nVersion: 1.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[amplifier.modules]\ntool-acme = acme_tools:Tool\n"
+    )
     monkeypatch.syspath_prepend(str(metadata.parent))
 
 
@@ -80,7 +84,12 @@ RULE = {"decision": "allow", "tools": ["sh"]}
     ],
 )
 async def test_a_call_has_one_judge(
-    said: Assessment, config: dict[str, object], questions: int, runs: bool, session_of: SessionOf, run: Run
+    said: Assessment,
+    config: dict[str, object],
+    questions: int,
+    runs: bool,
+    session_of: SessionOf,
+    run: Run,
 ) -> None:
     person = MockApprovalSystem("Deny")
     tool = Shell(said)
@@ -89,7 +98,9 @@ async def test_a_call_has_one_judge(
     assert len(person.questions) == questions
 
 
-async def test_the_question_shows_what_the_tool_says(folder: Path, session_of: SessionOf, run: Run) -> None:
+async def test_the_question_shows_what_the_tool_says(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
     said = Assessment(
         effects=("exec", "network"),
         decision="ask",
@@ -138,18 +149,28 @@ async def test_a_kind_of_calls_is_allowed_as_far_as_the_person_said(
     session_of: SessionOf,
     run: Run,
 ) -> None:
-    person = MockApprovalSystem(f"Allow commands that begin with 'git push' {scope}", "Deny")
+    person = MockApprovalSystem(
+        f"Allow commands that begin with 'git push' {scope}", "Deny"
+    )
     tool = Shell(ASK)
     async with session_of(tool, person=person, folder=folder) as session:
         assert (await run(session, "sh", command="git push")).success
-        assert (await run(session, "sh", command="git push origin main")).success is same
+        assert (
+            await run(session, "sh", command="git push origin main")
+        ).success is same
         tool.said = Assessment(decision="ask", reason="another kind")
         assert not (await run(session, "sh", command="git push; rm x")).success
     tool.said = ASK
     async with session_of(tool, person=person, folder=folder) as session:
-        assert (await run(session, "sh", command="git push --tags")).success is other_session
-    async with session_of(tool, person=person, folder=tmp_path / "elsewhere") as session:
-        assert (await run(session, "sh", command="git push --tags")).success is other_folder
+        assert (
+            await run(session, "sh", command="git push --tags")
+        ).success is other_session
+    async with session_of(
+        tool, person=person, folder=tmp_path / "elsewhere"
+    ) as session:
+        assert (
+            await run(session, "sh", command="git push --tags")
+        ).success is other_folder
     kept = home / "approvals" / "projects.json"
     assert kept.exists() is (scope != "in this session")
     assert not list(folder.iterdir())
@@ -192,9 +213,15 @@ async def test_an_answer_holds_while_the_call_is_confined_as_it_was(
     assert "\nConfined by bubblewrap.\n" in person.questions[0].prompt
 
 
-async def test_a_permission_ends_and_is_asked_about_again(folder: Path, session_of: SessionOf, run: Run) -> None:
-    person = MockApprovalSystem("Allow commands that begin with 'git push' everywhere", "Deny")
-    async with session_of(Shell(ASK), person=person, folder=folder, config={"permission_days": 2}) as session:
+async def test_a_permission_ends_and_is_asked_about_again(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
+    person = MockApprovalSystem(
+        "Allow commands that begin with 'git push' everywhere", "Deny"
+    )
+    async with session_of(
+        Shell(ASK), person=person, folder=folder, config={"permission_days": 2}
+    ) as session:
         permissions = session.coordinator.get_capability("approval.permissions")
         assert isinstance(permissions, Permissions)
         now = permissions.clock()
@@ -207,9 +234,13 @@ async def test_a_permission_ends_and_is_asked_about_again(folder: Path, session_
     assert "after 2 days" in person.questions[0].prompt
 
 
-async def test_without_an_end_nothing_is_said_of_one(folder: Path, session_of: SessionOf, run: Run) -> None:
+async def test_without_an_end_nothing_is_said_of_one(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem("Allow commands that begin with 'git push' everywhere")
-    async with session_of(Shell(ASK), person=person, folder=folder, config={"permission_days": None}) as session:
+    async with session_of(
+        Shell(ASK), person=person, folder=folder, config={"permission_days": None}
+    ) as session:
         assert (await run(session, "sh", command="git push")).success
         (answer,) = [await command.make("") for command in await commands_of(session)]
     assert "ends after" not in person.questions[0].prompt
@@ -217,8 +248,12 @@ async def test_without_an_end_nothing_is_said_of_one(folder: Path, session_of: S
     assert "until" not in answer.text
 
 
-async def test_what_whoever_opened_the_session_accepts_is_not_asked_about(session_of: SessionOf, run: Run) -> None:
-    edit = Assessment(effects=("write",), coverages=(Coverage(key="edits", label="edits"),))
+async def test_what_whoever_opened_the_session_accepts_is_not_asked_about(
+    session_of: SessionOf, run: Run
+) -> None:
+    edit = Assessment(
+        effects=("write",), coverages=(Coverage(key="edits", label="edits"),)
+    )
     async with session_of(Shell(edit), person=MockApprovalSystem("Deny")) as session:
         assert not (await run(session, "sh")).success
         session.coordinator.register_capability(ACCEPTED, frozenset({"edits"}))
@@ -234,8 +269,14 @@ async def commands_of(session: AmplifierSession) -> list[SessionCommand]:
     return found
 
 
-async def test_the_chat_lists_permissions_and_takes_them_back(folder: Path, session_of: SessionOf, run: Run) -> None:
-    person = MockApprovalSystem("Allow commands that begin with 'git push' everywhere", "Allow in this session", "Deny")
+async def test_the_chat_lists_permissions_and_takes_them_back(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
+    person = MockApprovalSystem(
+        "Allow commands that begin with 'git push' everywhere",
+        "Allow in this session",
+        "Deny",
+    )
     tool = Shell(ASK)
     async with session_of(tool, person=person, folder=folder) as session:
         (command,) = await commands_of(session)
@@ -260,8 +301,12 @@ async def test_the_chat_lists_permissions_and_takes_them_back(folder: Path, sess
     assert nothing.text == "Nothing is allowed for longer than one call."
 
 
-async def test_a_child_shares_what_was_allowed_for_the_session(folder: Path, session_of: SessionOf, run: Run) -> None:
-    person = MockApprovalSystem("Allow commands that begin with 'git push' in this session", "Deny")
+async def test_a_child_shares_what_was_allowed_for_the_session(
+    folder: Path, session_of: SessionOf, run: Run
+) -> None:
+    person = MockApprovalSystem(
+        "Allow commands that begin with 'git push' in this session", "Deny"
+    )
     async with session_of(Shell(ASK), person=person, folder=folder) as session:
         assert (await run(session, "sh", command="git push")).success
         child = session.fork()
@@ -272,7 +317,10 @@ async def test_a_child_shares_what_was_allowed_for_the_session(folder: Path, ses
 
 @pytest.mark.parametrize(
     "config",
-    [{"rules": [{"decision": "ask", "tools": ["sh"]}]}, {"tools": {"sh": {"require_approval": True}}}],
+    [
+        {"rules": [{"decision": "ask", "tools": ["sh"]}]},
+        {"tools": {"sh": {"require_approval": True}}},
+    ],
     ids=["rule", "tool"],
 )
 async def test_no_answer_about_a_kind_of_calls_is_one_to_a_configured_question(
@@ -290,12 +338,16 @@ async def test_no_answer_about_a_kind_of_calls_is_one_to_a_configured_question(
     assert "begin with" not in str(question)
 
 
-async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(session_of: SessionOf, run: Run) -> None:
+async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(
+    session_of: SessionOf, run: Run
+) -> None:
     lasting = MockApprovalSystem("Allow in this project")
     async with session_of(Shell(ASK), person=lasting) as session:
         assert (await run(session, "sh", command="git push")).success
     person = MockApprovalSystem("Deny")
-    async with session_of(Shell(ASK), person=person, config={"scopes": ["once"]}) as session:
+    async with session_of(
+        Shell(ASK), person=person, config={"scopes": ["once"]}
+    ) as session:
         assert not (await run(session, "sh", command="git push")).success
 
     assert len(person.questions) == 1
@@ -309,7 +361,9 @@ async def test_a_session_that_only_names_another_as_its_parent_shares_no_permiss
     async with session_of(Shell(ASK), person=alice) as session:
         assert (await run(session, "sh", command="git push")).success
         plan, loader = session.config, session.loader
-        async with AmplifierSession(plan, loader, "bobs", session.session_id, bob) as other:
+        async with AmplifierSession(
+            plan, loader, "bobs", session.session_id, bob
+        ) as other:
             assert not (await run(other, "sh", command="git push")).success
         async with session.fork() as child:
             assert (await run(child, "sh", command="git push")).success

@@ -40,8 +40,12 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Install the distribution that brings `acme_tools`; return its metadata."""
     metadata = tmp_path / "site" / "acme_tools-1.0.dist-info"
     metadata.mkdir(parents=True)
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-tools\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text("[amplifier.modules]\ntool-acme = acme_tools:Tool\n")
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-tools\nVersion: 1.0\n"
+    )
+    (metadata / "entry_points.txt").write_text(
+        "[amplifier.modules]\ntool-acme = acme_tools:Tool\n"
+    )
     monkeypatch.syspath_prepend(str(metadata.parent))
     return metadata
 
@@ -72,7 +76,9 @@ async def test_once_is_once(session_of: SessionOf, run: Run) -> None:
     assert len(person.questions) == 2
 
 
-async def test_a_sessions_permission_is_for_the_very_same_call(session_of: SessionOf, run: Run) -> None:
+async def test_a_sessions_permission_is_for_the_very_same_call(
+    session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem(SESSION, "Deny")
     async with session_of(MockTool("act"), person=person) as session:
         assert (await run(session, "act", a=1, b=2)).success
@@ -104,7 +110,9 @@ async def test_a_projects_permission_is_for_its_folder(
     person = MockApprovalSystem(PROJECT, "Deny")
     async with session_of(Brought("act"), person=person, folder=folder) as session:
         assert (await run(session, "act")).success
-    async with session_of(Brought("act"), person=person, folder=tmp_path / "other") as other:
+    async with session_of(
+        Brought("act"), person=person, folder=tmp_path / "other"
+    ) as other:
         assert not (await run(other, "act")).success
 
 
@@ -116,7 +124,9 @@ async def test_another_version_of_the_tool_is_asked_about_again(
         assert (await run(session, "act")).success
     newer = site.with_name("acme_tools-2.0.dist-info")
     site.rename(newer)
-    (newer / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-tools\nVersion: 2.0\n")
+    (newer / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: acme-tools\nVersion: 2.0\n"
+    )
     async with session_of(Brought("act"), person=person, folder=folder) as other:
         assert not (await run(other, "act")).success
 
@@ -161,10 +171,17 @@ async def test_a_project_that_holds_the_store_keeps_no_permission(
     ids=["once", "session", "project", "none"],
 )
 async def test_scopes_are_those_configured(
-    scopes: list[str], options: tuple[str, ...], site: Path, folder: Path, session_of: SessionOf, run: Run
+    scopes: list[str],
+    options: tuple[str, ...],
+    site: Path,
+    folder: Path,
+    session_of: SessionOf,
+    run: Run,
 ) -> None:
     person = MockApprovalSystem("Deny")
-    async with session_of(Brought("act"), person=person, folder=folder, config={"scopes": scopes}) as session:
+    async with session_of(
+        Brought("act"), person=person, folder=folder, config={"scopes": scopes}
+    ) as session:
         await run(session, "act")
     assert person.questions[0].options == options
 
@@ -173,13 +190,23 @@ async def test_permissions_are_listed_without_secrets_and_taken_back(
     site: Path, folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT, SESSION, "Deny")
-    async with session_of(Brought("act"), MockTool("do"), person=person, folder=folder) as session:
+    async with session_of(
+        Brought("act"), MockTool("do"), person=person, folder=folder
+    ) as session:
         await run(session, "act", password="hunter2-hunter2")
         await run(session, "do")
         permissions = permissions_of(session)
         first, second = await permissions.list()
-        assert (first.tool_name, first.scope, first.distribution) == ("act", "project", "acme-tools 1.0")
-        assert (second.tool_name, second.scope, second.distribution) == ("do", "session", "")
+        assert (first.tool_name, first.scope, first.distribution) == (
+            "act",
+            "project",
+            "acme-tools 1.0",
+        )
+        assert (second.tool_name, second.scope, second.distribution) == (
+            "do",
+            "session",
+            "",
+        )
         assert "hunter2" not in first.action
         assert await permissions.revoke(first.id)
         assert await permissions.revoke(second.id)
@@ -190,7 +217,9 @@ async def test_permissions_are_listed_without_secrets_and_taken_back(
 
 
 @pytest.mark.parametrize(
-    "content", ["{", "[]", '{"x": 1}', '{"x": {"id": "y"}}', "null"], ids=["torn", "list", "number", "other", "null"]
+    "content",
+    ["{", "[]", '{"x": 1}', '{"x": {"id": "y"}}', "null"],
+    ids=["torn", "list", "number", "other", "null"],
 )
 async def test_a_damaged_store_allows_nothing(
     content: str, site: Path, folder: Path, home: Path, session_of: SessionOf, run: Run
@@ -230,13 +259,17 @@ async def test_a_permission_that_cannot_be_kept_holds_once(
 # -- the record
 
 
-async def test_decisions_are_recorded_in_order_without_secrets(record: Path, session_of: SessionOf, run: Run) -> None:
+async def test_decisions_are_recorded_in_order_without_secrets(
+    record: Path, session_of: SessionOf, run: Run
+) -> None:
     person = MockApprovalSystem("Allow once", "Deny")
     rules = [{"decision": "deny", "tools": ["delete"]}]
     tools = (MockTool("act"), MockTool("look", effects=("read",)), MockTool("delete"))
     async with session_of(*tools, person=person, config={"rules": rules}) as session:
         await run(session, "look")
-        await run(session, "act", token="sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789")
+        await run(
+            session, "act", token="sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789"
+        )
         await run(session, "act")
         await run(session, "delete")
     assert [(line["tool"], line["decision"]) for line in lines(record)] == [
@@ -251,7 +284,9 @@ async def test_decisions_are_recorded_in_order_without_secrets(record: Path, ses
     assert stat.S_IMODE(record.stat().st_mode) == 0o600
 
 
-async def test_a_line_that_was_cut_off_costs_no_other(record: Path, session_of: SessionOf, run: Run) -> None:
+async def test_a_line_that_was_cut_off_costs_no_other(
+    record: Path, session_of: SessionOf, run: Run
+) -> None:
     record.parent.mkdir(parents=True, mode=0o700)
     record.write_text('{"decision": "al')
     record.chmod(0o600)
@@ -262,7 +297,11 @@ async def test_a_line_that_was_cut_off_costs_no_other(record: Path, session_of: 
 
 @pytest.mark.parametrize("require", [False, True], ids=["wanted", "required"])
 async def test_what_cannot_be_recorded_is_denied_where_records_are_required(
-    require: bool, home: Path, caplog: pytest.LogCaptureFixture, session_of: SessionOf, run: Run
+    require: bool,
+    home: Path,
+    caplog: pytest.LogCaptureFixture,
+    session_of: SessionOf,
+    run: Run,
 ) -> None:
     home.mkdir()
     (home / "audit").write_text("in the way")
@@ -285,16 +324,22 @@ async def test_an_answer_that_cannot_be_recorded_is_denied_where_records_are_req
 
     tool = MockTool("act")
     config = {"audit": {"require_record": True}}
-    async with session_of(tool, person=MockApprovalSystem(answer), config=config) as session:
+    async with session_of(
+        tool, person=MockApprovalSystem(answer), config=config
+    ) as session:
         result = await run(session, "act")
     assert "can be written by others" in str(result)
     assert not tool.calls
 
 
-async def test_a_record_is_no_link(record: Path, tmp_path: Path, session_of: SessionOf, run: Run) -> None:
+async def test_a_record_is_no_link(
+    record: Path, tmp_path: Path, session_of: SessionOf, run: Run
+) -> None:
     record.parent.mkdir(parents=True, mode=0o700)
     record.symlink_to(tmp_path / "elsewhere")
-    async with session_of(MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
+    async with session_of(
+        MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}
+    ) as session:
         assert not (await run(session, "look")).success
     assert not (tmp_path / "elsewhere").exists()
 
@@ -304,7 +349,9 @@ async def test_the_record_can_be_elsewhere_or_nowhere(
 ) -> None:
     elsewhere = tmp_path / "records" / "decisions.jsonl"
     for audit in ({"path": str(elsewhere)}, {"enabled": False}):
-        async with session_of(MockTool("look", effects=("read",)), config={"audit": audit}) as session:
+        async with session_of(
+            MockTool("look", effects=("read",)), config={"audit": audit}
+        ) as session:
             await run(session, "look")
     assert len(lines(elsewhere)) == 1
     assert not record.exists()
@@ -316,7 +363,9 @@ async def test_a_record_with_a_second_name_is_not_written(
     record.parent.mkdir(parents=True, mode=0o700)
     record.touch(mode=0o600)
     os.link(record, tmp_path / "second")
-    async with session_of(MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}) as session:
+    async with session_of(
+        MockTool("look", effects=("read",)), config={"audit": {"require_record": True}}
+    ) as session:
         assert not (await run(session, "look")).success
 
 

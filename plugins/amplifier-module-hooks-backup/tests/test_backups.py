@@ -16,7 +16,13 @@ from zlib import crc32
 
 import pytest
 
-from amplifier.testing import MockDisplaySystem, TestCoordinator, answer, call, create_test_session
+from amplifier.testing import (
+    MockDisplaySystem,
+    TestCoordinator,
+    answer,
+    call,
+    create_test_session,
+)
 from amplifier_module_hooks_backup import BACKUPS, BackupError, Backups, mount
 from amplifier_sdk import ChatResponse, JSONValue, Tool, tool
 from amplifier_sdk.chat import ToolCall
@@ -27,7 +33,9 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import Emission, HookResult
 
 pytestmark = pytest.mark.anyio
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 
 NOBODY: Final = 65534
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
@@ -57,7 +65,11 @@ def work(tmp_path: Path) -> Path:
 
 @asynccontextmanager
 async def session(
-    work: Path, config: Mapping[str, JSONValue] | None = None, *, session_id: str = "s1", parent_id: str | None = None
+    work: Path,
+    config: Mapping[str, JSONValue] | None = None,
+    *,
+    session_id: str = "s1",
+    parent_id: str | None = None,
 ) -> AsyncIterator[TestCoordinator]:
     coordinator = TestCoordinator(session_id=session_id, parent_id=parent_id)
     coordinator.register_capability("session.working_dir", str(work))
@@ -73,24 +85,40 @@ def backups_of(coordinator: TestCoordinator) -> Backups:
 
 
 async def change(
-    coordinator: TestCoordinator, arguments: JSONObject, tool: object = WRITES, name: str = "write_file", turn: str = ""
+    coordinator: TestCoordinator,
+    arguments: JSONObject,
+    tool: object = WRITES,
+    name: str = "write_file",
+    turn: str = "",
 ) -> Emission:
     """Let a tool be about to run."""
     if turn:
         await coordinator.hooks.emit("execution:start", {"prompt": "", "turn_id": turn})
-    payload = {"tool_name": name, "tool_input": arguments, "tool_obj": tool, "tool_call_id": "c1"}
+    payload = {
+        "tool_name": name,
+        "tool_input": arguments,
+        "tool_obj": tool,
+        "tool_call_id": "c1",
+    }
     return await coordinator.hooks.emit("tool:pre", payload)
 
 
 async def kept(coordinator: TestCoordinator) -> list[tuple[str, str]]:
-    return [(Path(entry.state.path).name, entry.state.kind) for entry in await backups_of(coordinator).entries()]
+    return [
+        (Path(entry.state.path).name, entry.state.kind)
+        for entry in await backups_of(coordinator).entries()
+    ]
 
 
 async def command(coordinator: TestCoordinator, name: str, arguments: str = "") -> str:
     """Type a command."""
     (commands,) = await coordinator.collect_contributions("cli.commands")
     assert isinstance(commands, list)
-    (found,) = [each for each in commands if isinstance(each, SessionCommand) and each.name == name]
+    (found,) = [
+        each
+        for each in commands
+        if isinstance(each, SessionCommand) and each.name == name
+    ]
     made = await found.make(arguments)
     assert isinstance(made, CommandAnswer)
     return made.text
@@ -99,27 +127,51 @@ async def command(coordinator: TestCoordinator, name: str, arguments: str = "") 
 # -- keeping
 
 
-async def test_a_file_is_kept_before_a_tool_changes_it_for_its_user_alone(work: Path, home: Path) -> None:
+async def test_a_file_is_kept_before_a_tool_changes_it_for_its_user_alone(
+    work: Path, home: Path
+) -> None:
     (work / "a.txt").chmod(0o640)
     async with session(work) as coordinator:
-        emission = await change(coordinator, {"file_path": "a.txt", "content": "two\n"}, turn="t1")
+        emission = await change(
+            coordinator, {"file_path": "a.txt", "content": "two\n"}, turn="t1"
+        )
         (entry,) = await backups_of(coordinator).entries()
 
     assert emission.action == "continue"
-    assert (entry.number, entry.turn, entry.tool, entry.call, entry.session) == (1, "t1", "write_file", "c1", "s1")
-    assert (entry.path, entry.state.kind, entry.state.mode, entry.state.size) == (work / "a.txt", "file", 0o640, 4)
+    assert (entry.number, entry.turn, entry.tool, entry.call, entry.session) == (
+        1,
+        "t1",
+        "write_file",
+        "c1",
+        "s1",
+    )
+    assert (entry.path, entry.state.kind, entry.state.mode, entry.state.size) == (
+        work / "a.txt",
+        "file",
+        0o640,
+        4,
+    )
     folder = home / "sessions" / "s1" / "backups"
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "objects")} == {0o700}
-    assert (folder / "objects" / entry.state.digest[:2] / entry.state.digest).read_text() == "one\n"
+    assert {
+        stat.S_IMODE(path.stat().st_mode) for path in (folder, folder / "objects")
+    } == {0o700}
+    assert (
+        folder / "objects" / entry.state.digest[:2] / entry.state.digest
+    ).read_text() == "one\n"
 
 
 @ONE_BACKEND
-async def test_before_anything_is_changed_nothing_is_on_the_disk(work: Path, home: Path) -> None:
+async def test_before_anything_is_changed_nothing_is_on_the_disk(
+    work: Path, home: Path
+) -> None:
     async with session(work) as coordinator:
         assert await backups_of(coordinator).entries() == ()
-        assert await command(coordinator, "backups") == "Nothing was saved in this session."
+        assert (
+            await command(coordinator, "backups")
+            == "Nothing was saved in this session."
+        )
 
     assert not home.exists()
 
@@ -132,14 +184,31 @@ async def test_each_content_is_kept_once(work: Path, home: Path) -> None:
             await change(coordinator, {"path": name}, turn="t1")
         await change(coordinator, {"path": "a.txt"}, turn="t2")
 
-        assert await kept(coordinator) == [("a.txt", "file"), ("b.txt", "file"), ("a.txt", "file")]
-    assert len([path for path in (home / "sessions" / "s1" / "backups" / "objects").rglob("*") if path.is_file()]) == 1
+        assert await kept(coordinator) == [
+            ("a.txt", "file"),
+            ("b.txt", "file"),
+            ("a.txt", "file"),
+        ]
+    assert (
+        len(
+            [
+                path
+                for path in (home / "sessions" / "s1" / "backups" / "objects").rglob(
+                    "*"
+                )
+                if path.is_file()
+            ]
+        )
+        == 1
+    )
 
 
 @ONE_BACKEND
 async def test_what_is_not_there_is_known_as_such(work: Path) -> None:
     async with session(work) as coordinator:
-        await change(coordinator, {"source": "a.txt", "destination": "deep/new.txt"}, name="move")
+        await change(
+            coordinator, {"source": "a.txt", "destination": "deep/new.txt"}, name="move"
+        )
 
         assert await kept(coordinator) == [("a.txt", "file"), ("new.txt", "absent")]
 
@@ -162,7 +231,9 @@ async def test_of_a_directory_all_is_kept(work: Path) -> None:
 
 
 @ONE_BACKEND
-async def test_of_a_link_the_link_and_what_it_leads_to_are_kept(work: Path, tmp_path: Path) -> None:
+async def test_of_a_link_the_link_and_what_it_leads_to_are_kept(
+    work: Path, tmp_path: Path
+) -> None:
     (tmp_path / "other.txt").write_text("other")
     (work / "link").symlink_to("../other.txt")
     async with session(work) as coordinator:
@@ -186,20 +257,40 @@ async def test_of_a_link_the_link_and_what_it_leads_to_are_kept(work: Path, tmp_
         (Doing(read_only=True), "x", []),
         (Doing("write"), "left_alone", []),
     ],
-    ids=["write", "unknown", "known", "exec-write", "exec", "bash", "read", "network", "read-only", "excluded"],
+    ids=[
+        "write",
+        "unknown",
+        "known",
+        "exec-write",
+        "exec",
+        "bash",
+        "read",
+        "network",
+        "read-only",
+        "excluded",
+    ],
 )
-async def test_what_is_kept_is_what_a_tool_may_change(work: Path, tool: object, name: str, expected: list[str]) -> None:
+async def test_what_is_kept_is_what_a_tool_may_change(
+    work: Path, tool: object, name: str, expected: list[str]
+) -> None:
     (work / "b.txt").write_text("b")
-    async with session(work, {"snapshot_paths": ["b.txt"], "exclude_tools": ["left_alone"]}) as coordinator:
+    async with session(
+        work, {"snapshot_paths": ["b.txt"], "exclude_tools": ["left_alone"]}
+    ) as coordinator:
         await change(coordinator, {"edits": [{"path": "a.txt"}]}, tool, name)
 
         assert [name for name, _ in await kept(coordinator)] == expected
 
 
 @ONE_BACKEND
-async def test_what_each_of_several_files_is_called_may_stand_below_another_name(work: Path) -> None:
+async def test_what_each_of_several_files_is_called_may_stand_below_another_name(
+    work: Path,
+) -> None:
     async with session(work) as coordinator:
-        await change(coordinator, {"files": [{"path": "a.txt", "content": "two"}, {"file": {"path": "new"}}]})
+        await change(
+            coordinator,
+            {"files": [{"path": "a.txt", "content": "two"}, {"file": {"path": "new"}}]},
+        )
 
         assert await kept(coordinator) == [("a.txt", "file"), ("new", "absent")]
 
@@ -213,7 +304,9 @@ async def test_of_a_tool_that_says_nothing_no_directory_is_kept(work: Path) -> N
 
 
 @ONE_BACKEND
-async def test_paths_start_where_they_are_configured_to(work: Path, tmp_path: Path) -> None:
+async def test_paths_start_where_they_are_configured_to(
+    work: Path, tmp_path: Path
+) -> None:
     async with session(tmp_path, {"working_dir": "work"}) as coordinator:
         await change(coordinator, {"path": "a.txt"})
 
@@ -222,9 +315,13 @@ async def test_paths_start_where_they_are_configured_to(work: Path, tmp_path: Pa
 
 @ONE_BACKEND
 @pytest.mark.parametrize(
-    "path", ["", "a\0b", "x" * 5000, "~nobody/x", "\ud83d"], ids=["empty", "nul", "long", "user", "half"]
+    "path",
+    ["", "a\0b", "x" * 5000, "~nobody/x", "\ud83d"],
+    ids=["empty", "nul", "long", "user", "half"],
 )
-async def test_a_path_that_no_tool_can_use_keeps_nothing_up(work: Path, path: str) -> None:
+async def test_a_path_that_no_tool_can_use_keeps_nothing_up(
+    work: Path, path: str
+) -> None:
     async with session(work) as coordinator:
         emission = await change(coordinator, {"path": path})
 
@@ -234,22 +331,31 @@ async def test_a_path_that_no_tool_can_use_keeps_nothing_up(work: Path, path: st
 @ONE_BACKEND
 async def test_arguments_that_are_no_object_are_left_to_the_host(work: Path) -> None:
     async with session(work) as coordinator:
-        emission = await coordinator.hooks.emit("tool:pre", {"tool_name": "write_file", "tool_input": "a.txt"})
+        emission = await coordinator.hooks.emit(
+            "tool:pre", {"tool_name": "write_file", "tool_input": "a.txt"}
+        )
 
     assert emission.action == "continue"
 
 
 @ONE_BACKEND
-async def test_files_whose_names_say_secret_are_not_copied_and_that_is_said_once(work: Path, home: Path) -> None:
+async def test_files_whose_names_say_secret_are_not_copied_and_that_is_said_once(
+    work: Path, home: Path
+) -> None:
     (work / ".env").write_text(f"KEY={TOKEN}")
     async with session(work) as coordinator:
         first = await change(coordinator, {"path": ".env"})
         second = await change(coordinator, {"path": ".env"})
 
     assert first.action == second.action == "continue"
-    assert first.user_message == f"No backup of {work}/.env: its name says that it holds secrets (.env)"
+    assert (
+        first.user_message
+        == f"No backup of {work}/.env: its name says that it holds secrets (.env)"
+    )
     assert second.user_message is None
-    assert not any(TOKEN in path.read_text() for path in home.rglob("*") if path.is_file())
+    assert not any(
+        TOKEN in path.read_text() for path in home.rglob("*") if path.is_file()
+    )
 
 
 @ONE_BACKEND
@@ -263,8 +369,12 @@ async def test_which_names_say_secret_can_be_chosen(work: Path) -> None:
 @ONE_BACKEND
 async def test_nothing_is_kept_for_what_an_earlier_hook_denies(work: Path) -> None:
     for priority in (2000, -5):
-        async with session(work, {"priority": priority}, session_id=f"s{priority}") as coordinator:
-            coordinator.hooks.register("tool:pre", lambda _, __: HookResult.deny("no"), 0)
+        async with session(
+            work, {"priority": priority}, session_id=f"s{priority}"
+        ) as coordinator:
+            coordinator.hooks.register(
+                "tool:pre", lambda _, __: HookResult.deny("no"), 0
+            )
             await change(coordinator, {"path": "a.txt"})
 
             assert len(await kept(coordinator)) == int(priority < 0)
@@ -283,19 +393,27 @@ async def test_nothing_is_kept_for_what_an_earlier_hook_denies(work: Path) -> No
     ],
     ids=["file", "total", "files"],
 )
-async def test_what_is_too_much_is_not_changed(work: Path, home: Path, config: JSONObject, reason: str) -> None:
+async def test_what_is_too_much_is_not_changed(
+    work: Path, home: Path, config: JSONObject, reason: str
+) -> None:
     async with session(work, config) as coordinator:
         emission = await change(coordinator, {"paths": ["a.txt", "b.txt"]})
 
         assert await kept(coordinator) == []
     assert emission.denied
     assert reason in str(emission.reason)
-    assert not [path for path in (home / "sessions/s1/backups/objects").rglob("*") if path.is_file()]
+    assert not [
+        path
+        for path in (home / "sessions/s1/backups/objects").rglob("*")
+        if path.is_file()
+    ]
 
 
 @ONE_BACKEND
 async def test_where_a_warning_is_enough_the_change_goes_on(work: Path) -> None:
-    async with session(work, {"max_file_bytes": 3, "on_failure": "warn"}) as coordinator:
+    async with session(
+        work, {"max_file_bytes": 3, "on_failure": "warn"}
+    ) as coordinator:
         emission = await change(coordinator, {"path": "a.txt"})
 
     assert emission.action == "continue"
@@ -303,7 +421,9 @@ async def test_where_a_warning_is_enough_the_change_goes_on(work: Path) -> None:
 
 
 @ONE_BACKEND
-async def test_a_place_that_cannot_be_written_denies_the_change(work: Path, home: Path) -> None:
+async def test_a_place_that_cannot_be_written_denies_the_change(
+    work: Path, home: Path
+) -> None:
     home.write_text("a file is in the way")
     async with session(work) as coordinator:
         emission = await change(coordinator, {"path": "a.txt"})
@@ -313,7 +433,9 @@ async def test_a_place_that_cannot_be_written_denies_the_change(work: Path, home
 
 
 @ONE_BACKEND
-async def test_a_log_of_something_else_denies_the_change(work: Path, home: Path) -> None:
+async def test_a_log_of_something_else_denies_the_change(
+    work: Path, home: Path
+) -> None:
     folder = home / "sessions" / "s1" / "backups"
     folder.mkdir(parents=True)
     (folder / "entries.jsonl").write_text("hello\n")
@@ -351,7 +473,9 @@ async def test_the_oldest_copies_make_room(work: Path) -> None:
 
 
 @ONE_BACKEND
-async def test_a_call_that_takes_too_much_costs_no_copy_that_is_there(work: Path) -> None:
+async def test_a_call_that_takes_too_much_costs_no_copy_that_is_there(
+    work: Path,
+) -> None:
     async with session(work, {"max_total_bytes": 1000}) as coordinator:
         await change(coordinator, {"path": "a.txt"}, turn="t1")
         (work / "a.txt").write_text("x" * 2000)
@@ -369,7 +493,9 @@ async def test_room_is_made_among_many_copies_at_once(work: Path) -> None:
     (work / "many").mkdir()
     for number in range(3000):
         (work / "many" / f"{number}").write_text(f"{number:04}")
-    async with session(work, {"max_total_bytes": 12_000, "max_files": 4000}) as coordinator:
+    async with session(
+        work, {"max_total_bytes": 12_000, "max_files": 4000}
+    ) as coordinator:
         await change(coordinator, {"path": "many"}, turn="t1")
         (work / "a.txt").write_text("one more")
         began = thread_time()
@@ -381,17 +507,27 @@ async def test_room_is_made_among_many_copies_at_once(work: Path) -> None:
 
 
 @ONE_BACKEND
-async def test_what_is_too_old_is_forgotten(work: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_is_too_old_is_forgotten(
+    work: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"})
-    monkeypatch.setattr("amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0)
+    monkeypatch.setattr(
+        "amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0
+    )
     async with session(work) as coordinator:
         assert await kept(coordinator) == []
 
-    assert not [path for path in (home / "sessions/s1/backups/objects").rglob("*") if path.is_file()]
+    assert not [
+        path
+        for path in (home / "sessions/s1/backups/objects").rglob("*")
+        if path.is_file()
+    ]
 
 
-async def test_a_killed_session_loses_nothing_that_was_kept(work: Path, home: Path) -> None:
+async def test_a_killed_session_loses_nothing_that_was_kept(
+    work: Path, home: Path
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"})
     folder = home / "sessions" / "s1" / "backups"
@@ -401,7 +537,10 @@ async def test_a_killed_session_loses_nothing_that_was_kept(work: Path, home: Pa
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"}, turn="t2")
 
-        assert [entry.number for entry in await backups_of(coordinator).entries()] == [1, 2]
+        assert [entry.number for entry in await backups_of(coordinator).entries()] == [
+            1,
+            2,
+        ]
     assert not (folder / "objects" / "0000.tmp").exists()
 
 
@@ -411,7 +550,9 @@ async def test_a_killed_session_loses_nothing_that_was_kept(work: Path, home: Pa
     ['{"kind":"entry","at":1,"data":{}}', '{"kind":"other","at":1,"data":1}'],
     ids=["no-entry", "other"],
 )
-async def test_records_that_are_no_entries_are_set_aside(work: Path, home: Path, line: str) -> None:
+async def test_records_that_are_no_entries_are_set_aside(
+    work: Path, home: Path, line: str
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"})
     log = home / "sessions" / "s1" / "backups" / "entries.jsonl"
@@ -472,7 +613,9 @@ async def test_a_file_is_brought_back_by_its_name_or_its_number(work: Path) -> N
 
 
 @ONE_BACKEND
-async def test_a_restore_costs_none_of_the_copies_that_it_brings_back(work: Path) -> None:
+async def test_a_restore_costs_none_of_the_copies_that_it_brings_back(
+    work: Path,
+) -> None:
     async with session(work, {"max_total_bytes": 1000}) as coordinator:
         for name in ("x", "y", "z"):
             (work / name).write_text(name * 300)
@@ -482,7 +625,10 @@ async def test_a_restore_costs_none_of_the_copies_that_it_brings_back(work: Path
         (work / "z").mkdir()
 
         assert "/z' is a directory now" in await command(coordinator, "restore", "all")
-        assert [(work / name).read_text() for name in ("x", "y")] == ["x" * 300, "y" * 300]
+        assert [(work / name).read_text() for name in ("x", "y")] == [
+            "x" * 300,
+            "y" * 300,
+        ]
         (work / "z").rmdir()
         await command(coordinator, "restore", "all")
         assert (work / "z").read_text() == "z" * 300
@@ -504,11 +650,18 @@ async def test_more_files_come_back_than_one_call_may_change(work: Path) -> None
 
 @ONE_BACKEND
 @pytest.mark.parametrize("left", [b"", b"onE\n"], ids=["power", "bit"])
-async def test_a_copy_that_is_damaged_is_no_copy(work: Path, home: Path, left: bytes) -> None:
+async def test_a_copy_that_is_damaged_is_no_copy(
+    work: Path, home: Path, left: bytes
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"}, turn="t1")
         (entry,) = await backups_of(coordinator).entries()
-    copy = home / "sessions/s1/backups/objects" / entry.state.digest[:2] / entry.state.digest
+    copy = (
+        home
+        / "sessions/s1/backups/objects"
+        / entry.state.digest[:2]
+        / entry.state.digest
+    )
     copy.write_bytes(left)
     (work / "a.txt").write_text("two\n")
     async with session(work) as coordinator:
@@ -519,11 +672,18 @@ async def test_a_copy_that_is_damaged_is_no_copy(work: Path, home: Path, left: b
 
 
 @ONE_BACKEND
-async def test_a_copy_that_is_cut_is_made_anew_by_the_next_of_the_same_content(work: Path, home: Path) -> None:
+async def test_a_copy_that_is_cut_is_made_anew_by_the_next_of_the_same_content(
+    work: Path, home: Path
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"}, turn="t1")
         (entry,) = await backups_of(coordinator).entries()
-    (home / "sessions/s1/backups/objects" / entry.state.digest[:2] / entry.state.digest).write_bytes(b"")
+    (
+        home
+        / "sessions/s1/backups/objects"
+        / entry.state.digest[:2]
+        / entry.state.digest
+    ).write_bytes(b"")
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"}, turn="t2")
         (work / "a.txt").write_text("two\n")
@@ -545,7 +705,9 @@ async def test_what_is_too_old_keeps_nobody_from_restoring_on_a_full_disk(
 
     async with session(work) as coordinator:
         with monkeypatch.context() as patch:
-            patch.setattr("amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0)
+            patch.setattr(
+                "amplifier_module_hooks_backup.backups.time", lambda: 4_000_000_000.0
+            )
             patch.setattr(os, "rename", full)
             assert await kept(coordinator) == [("a.txt", "file")]
         await command(coordinator, "restore", "a.txt")
@@ -567,7 +729,9 @@ async def test_what_a_link_led_to_is_brought_back_by_its_name(work: Path) -> Non
 
 
 @ONE_BACKEND
-async def test_a_directory_is_brought_back_by_its_name_with_what_was_in_it(work: Path) -> None:
+async def test_a_directory_is_brought_back_by_its_name_with_what_was_in_it(
+    work: Path,
+) -> None:
     (work / "d" / "e").mkdir(parents=True)
     (work / "d" / "f").write_text("one")
     (work / "d" / "e" / "g").write_text("deep")
@@ -646,14 +810,18 @@ async def test_what_was_in_a_directory_that_nobody_may_write_comes_back(
     ],
     ids=["nothing", "file", "number", "turn"],
 )
-async def test_what_was_not_kept_cannot_be_brought_back(work: Path, wanted: str, reason: str) -> None:
+async def test_what_was_not_kept_cannot_be_brought_back(
+    work: Path, wanted: str, reason: str
+) -> None:
     async with session(work) as coordinator:
         with pytest.raises(CommandError, match=reason):
             await command(coordinator, "restore", wanted)
 
 
 @ONE_BACKEND
-async def test_the_list_and_the_difference_are_shown_without_secrets(work: Path) -> None:
+async def test_the_list_and_the_difference_are_shown_without_secrets(
+    work: Path,
+) -> None:
     text = f"one\n{TOKEN}\n\x1b[31m\n"
     (work / "a.txt").write_text(text)
     async with session(work) as coordinator:
@@ -685,10 +853,16 @@ async def test_of_many_entries_the_latest_are_listed(work: Path) -> None:
 @ONE_BACKEND
 @pytest.mark.parametrize(
     ("content", "text"),
-    [(b"a\0b", "no lines are compared"), (b"x" * 300_000, "no lines are compared"), (None, "it had 4 bytes")],
+    [
+        (b"a\0b", "no lines are compared"),
+        (b"x" * 300_000, "no lines are compared"),
+        (None, "it had 4 bytes"),
+    ],
     ids=["binary", "large", "gone"],
 )
-async def test_what_cannot_be_compared_by_lines_is_told_in_words(work: Path, content: bytes | None, text: str) -> None:
+async def test_what_cannot_be_compared_by_lines_is_told_in_words(
+    work: Path, content: bytes | None, text: str
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "a.txt"})
         (work / "a.txt").unlink()
@@ -707,7 +881,9 @@ async def test_a_copy_that_is_gone_is_said(work: Path, home: Path) -> None:
                 path.unlink()
         (work / "a.txt").write_text("two\n")
 
-        assert "cannot be brought back: " in await command(coordinator, "restore", "a.txt")
+        assert "cannot be brought back: " in await command(
+            coordinator, "restore", "a.txt"
+        )
         (entry, *_) = await backups_of(coordinator).entries()
         with pytest.raises(BackupError, match="gone"):
             await backups_of(coordinator).difference(entry)
@@ -740,13 +916,17 @@ async def test_no_link_is_followed_on_the_way_back(work: Path, tmp_path: Path) -
         (work / "d" / "f").unlink()
         (work / "d").rmdir()
         (work / "d").symlink_to(elsewhere)
-        assert "/d/f' cannot be brought back: " in await command(coordinator, "restore", "all")
+        assert "/d/f' cannot be brought back: " in await command(
+            coordinator, "restore", "all"
+        )
 
     assert list(elsewhere.iterdir()) == []
 
 
 @ONE_BACKEND
-async def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(work: Path, tmp_path: Path) -> None:
+async def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(
+    work: Path, tmp_path: Path
+) -> None:
     other = tmp_path / "other.txt"
     other.write_text("other")
     async with session(work) as coordinator:
@@ -762,7 +942,9 @@ async def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through
 
 @ONE_BACKEND
 @pytest.mark.parametrize("kind", ["file", "link"])
-async def test_a_directory_in_the_place_of_what_was_kept_stays(work: Path, kind: str) -> None:
+async def test_a_directory_in_the_place_of_what_was_kept_stays(
+    work: Path, kind: str
+) -> None:
     if kind == "link":
         (work / "a.txt").unlink()
         (work / "a.txt").symlink_to("nowhere")
@@ -776,7 +958,9 @@ async def test_a_directory_in_the_place_of_what_was_kept_stays(work: Path, kind:
 
 
 @ONE_BACKEND
-async def test_what_is_there_now_and_is_not_copied_is_not_lost_either(work: Path) -> None:
+async def test_what_is_there_now_and_is_not_copied_is_not_lost_either(
+    work: Path,
+) -> None:
     async with session(work) as coordinator:
         await change(coordinator, {"path": "new"})
         (work / "new").mkdir()
@@ -795,7 +979,9 @@ async def test_what_was_not_copied_cannot_be_brought_back(work: Path) -> None:
         await change(coordinator, {"path": ".env"})
         (work / ".env").unlink()
 
-        assert "was not copied: its name says that it holds secrets" in await command(coordinator, "restore", ".env")
+        assert "was not copied: its name says that it holds secrets" in await command(
+            coordinator, "restore", ".env"
+        )
 
 
 @ONE_BACKEND
@@ -816,7 +1002,8 @@ async def test_everything_is_as_it_was_whatever_took_whose_place(work: Path) -> 
         await change(coordinator, {"path": "e"}, name="delete")
 
         shown = await command(coordinator, "restore", "all")
-        assert "/d/f' cannot be brought back: " in shown  # a file has taken the place of the directory
+        # a file has taken the place of the directory
+        assert "/d/f' cannot be brought back: " in shown
         assert "/a.txt' is a directory now" in shown
         (work / "d").unlink()
         (work / "a.txt" / "in").unlink()
@@ -849,12 +1036,16 @@ async def test_a_file_in_the_place_of_a_directory_is_told(work: Path) -> None:
         (work / "d").rmdir()
         (work / "d").write_text("a file")
 
-        assert "/d' cannot be brought back: " in await command(coordinator, "restore", "d")
+        assert "/d' cannot be brought back: " in await command(
+            coordinator, "restore", "d"
+        )
     assert (work / "d").read_text() == "a file"
 
 
 @ONE_BACKEND
-async def test_directories_deep_in_each_other_are_not_walked_for_ever(work: Path) -> None:
+async def test_directories_deep_in_each_other_are_not_walked_for_ever(
+    work: Path,
+) -> None:
     deep = work.joinpath("top", *["d"] * 70)
     deep.mkdir(parents=True)
     async with session(work) as coordinator:
@@ -892,11 +1083,16 @@ async def test_what_is_now_too_large_to_be_kept_is_not_changed(work: Path) -> No
 
 
 def calling(*calls: ToolCall) -> ChatResponse:
-    blocks = [ToolCallBlock(id=each.id, name=each.name, input=each.arguments) for each in calls]
+    blocks = [
+        ToolCallBlock(id=each.id, name=each.name, input=each.arguments)
+        for each in calls
+    ]
     return ChatResponse(content=blocks, tool_calls=calls, finish_reason="tool_calls")
 
 
-async def test_a_child_keeps_with_its_parent_and_in_its_parents_turn(work: Path, home: Path) -> None:
+async def test_a_child_keeps_with_its_parent_and_in_its_parents_turn(
+    work: Path, home: Path
+) -> None:
     async with session(work) as parent:
         await parent.hooks.emit("execution:start", {"prompt": "", "turn_id": "t1"})
         async with session(work, session_id="s1-x_helper", parent_id="s1") as child:
@@ -908,7 +1104,9 @@ async def test_a_child_keeps_with_its_parent_and_in_its_parents_turn(work: Path,
     assert not (home / "sessions" / "s1-x_helper").exists()
 
 
-async def test_the_last_turn_is_undone_also_of_a_loop_that_does_not_tell_where_it_began(work: Path) -> None:
+async def test_the_last_turn_is_undone_also_of_a_loop_that_does_not_tell_where_it_began(
+    work: Path,
+) -> None:
     @tool(effects=("write",))
     def write_file(file_path: str, content: str) -> str:
         """Write."""
@@ -917,12 +1115,19 @@ async def test_the_last_turn_is_undone_also_of_a_loop_that_does_not_tell_where_i
 
     class Loop:
         async def execute(
-            self, prompt: str, context: object, providers: object, tools: Mapping[str, Tool], hooks: object
+            self,
+            prompt: str,
+            context: object,
+            providers: object,
+            tools: Mapping[str, Tool],
+            hooks: object,
         ) -> str:
             await tools["write_file"].execute({"file_path": prompt, "content": "new"})
             return "Done."
 
-    agent = create_test_session(answer("unused"), tools=[write_file], hooks=[mount], orchestrator=Loop())
+    agent = create_test_session(
+        answer("unused"), tools=[write_file], hooks=[mount], orchestrator=Loop()
+    )
     agent.coordinator.register_capability("session.working_dir", str(work))
     async with agent:
         for name in ("a.txt", "b.txt"):
@@ -965,4 +1170,6 @@ async def test_an_agents_turn_is_undone_in_one_word(work: Path, home: Path) -> N
     assert restored.paths == (f"{work}/a.txt",)
     assert len(restored.problems) == 1  # the new .env is not copied, and so not removed
     assert (work / "a.txt").read_text() == "one\n"
-    assert (home / "app" / "sessions" / "test-session" / "backups" / "entries.jsonl").exists()
+    assert (
+        home / "app" / "sessions" / "test-session" / "backups" / "entries.jsonl"
+    ).exists()

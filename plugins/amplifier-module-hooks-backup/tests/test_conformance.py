@@ -8,7 +8,9 @@ from amplifier.testing.conformance import HookSamples, conformance
 from amplifier_module_hooks_backup import mount
 
 SAMPLES: Final = HookSamples(
-    payloads={"tool:pre": ({"tool_name": "write_file", "tool_input": {"file_path": "/etc"}},)},
+    payloads={
+        "tool:pre": ({"tool_name": "write_file", "tool_input": {"file_path": "/etc"}},)
+    },
     bad_config={"max_files": 0},
 )
 

@@ -31,7 +31,9 @@ pytestmark = pytest.mark.anyio
 
 
 @asynccontextmanager
-async def session(config: JSONObject, session_id: str = "s1") -> AsyncIterator[TestCoordinator]:
+async def session(
+    config: JSONObject, session_id: str = "s1"
+) -> AsyncIterator[TestCoordinator]:
     coordinator = TestCoordinator(session_id=session_id)
     coordinator.hooks.set_default_fields(session_id=session_id)
     async with coordinator:
@@ -48,17 +50,24 @@ def records(home: Path) -> list[LogRecord]:
     return list(read_log(log_of(home)))
 
 
-async def logged(home: Path, config: JSONObject, event: str = "prompt:complete", **data: object) -> LogRecord:
+async def logged(
+    home: Path, config: JSONObject, event: str = "prompt:complete", **data: object
+) -> LogRecord:
     """Emit one event in a session of its own and return its record."""
     async with session(config) as coordinator:
         await coordinator.hooks.emit(event, data)
     return records(home)[-1]
 
 
-async def test_events_are_numbered_lines_of_json_for_their_user_alone(home: Path) -> None:
+async def test_events_are_numbered_lines_of_json_for_their_user_alone(
+    home: Path,
+) -> None:
     async with session({}) as coordinator:
         for number in range(3):
-            await coordinator.hooks.emit("prompt:submit", {"prompt": f"{number}", "turn_id": "t", "iteration": number})
+            await coordinator.hooks.emit(
+                "prompt:submit",
+                {"prompt": f"{number}", "turn_id": "t", "iteration": number},
+            )
 
     found = records(home)
     assert [(record.event, record.seq, record.iteration) for record in found] == [
@@ -71,10 +80,15 @@ async def test_events_are_numbered_lines_of_json_for_their_user_alone(home: Path
     assert found[0].ts.endswith("+00:00")
     assert log_of(home) == home / "sessions" / "s1" / "events.jsonl"
     assert stat.S_IMODE(log_of(home).stat().st_mode) == 0o600
-    assert {stat.S_IMODE(folder.stat().st_mode) for folder in (home / "sessions", log_of(home).parent)} == {0o700}
+    assert {
+        stat.S_IMODE(folder.stat().st_mode)
+        for folder in (home / "sessions", log_of(home).parent)
+    } == {0o700}
 
 
-async def test_no_secret_reaches_the_file(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_secret_reaches_the_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("SHOP_TOKEN", "value-of-the-variable")
     record = await logged(
         home,
@@ -87,13 +101,18 @@ async def test_no_secret_reaches_the_file(home: Path, monkeypatch: pytest.Monkey
     )
 
     text = log_of(home).read_text()
-    assert not any(part in text for part in (TOKEN[:10], "abc", "value-of-the-variable", "never-to-be-seen"))
+    assert not any(
+        part in text
+        for part in (TOKEN[:10], "abc", "value-of-the-variable", "never-to-be-seen")
+    )
     assert record.data["prompt"] == "It is [REDACTED:github-token]"
     assert str(record.data["long"]).endswith("characters)")
 
 
 @pytest.mark.parametrize("broken", ["raises", "nonsense"])
-async def test_a_redactor_that_fails_leaves_nothing_of_the_event(home: Path, broken: str) -> None:
+async def test_a_redactor_that_fails_leaves_nothing_of_the_event(
+    home: Path, broken: str
+) -> None:
     class Broken:
         def redact_text(self, text: str) -> str:
             raise ValueError(text)
@@ -101,7 +120,9 @@ async def test_a_redactor_that_fails_leaves_nothing_of_the_event(home: Path, bro
         redact = redact_text
 
     async with session({}) as coordinator:
-        coordinator.register_capability(REDACTOR, Broken() if broken == "raises" else object())
+        coordinator.register_capability(
+            REDACTOR, Broken() if broken == "raises" else object()
+        )
         await coordinator.hooks.emit("prompt:complete", {"prompt": "private"})
 
     assert records(home)[-1].data == {"withheld": REDACTION_FAILED}
@@ -138,7 +159,12 @@ async def test_whatever_an_event_carries_becomes_json(home: Path) -> None:
 
 
 async def test_raw_payloads_are_logged_when_asked_for(home: Path) -> None:
-    record = await logged(home, {"strip_raw": False}, "llm:request:raw", raw={"api_key": "abc", "text": "hi"})
+    record = await logged(
+        home,
+        {"strip_raw": False},
+        "llm:request:raw",
+        raw={"api_key": "abc", "text": "hi"},
+    )
 
     assert record.data["raw"] == {"api_key": "[REDACTED:secret]", "text": "hi"}
 
@@ -148,22 +174,51 @@ async def test_raw_payloads_are_logged_when_asked_for(home: Path) -> None:
     [
         ({}, ["session:start", "tool:error", "shop:sold", "session:end"]),
         ({"enabled_events": ["tool:*"]}, ["tool:error"]),
-        ({"exclude_events": ["session:*"]}, ["content_block:delta", "tool:error", "shop:sold"]),
+        (
+            {"exclude_events": ["session:*"]},
+            ["content_block:delta", "tool:error", "shop:sold"],
+        ),
         ({"auto_discover": False}, ["session:start", "tool:error", "session:end"]),
         (
             {"additional_events": ["shop:bought"]},
             ["session:start", "tool:error", "shop:sold", "shop:bought", "session:end"],
         ),
         ({"log_level": "error"}, ["tool:error"]),
-        ({"log_level": "debug"}, ["session:start", "tool:error", "shop:sold", "session:end"]),
+        (
+            {"log_level": "debug"},
+            ["session:start", "tool:error", "shop:sold", "session:end"],
+        ),
     ],
-    ids=["defaults", "enabled", "excluded", "not-discovered", "additional", "errors", "debug"],
+    ids=[
+        "defaults",
+        "enabled",
+        "excluded",
+        "not-discovered",
+        "additional",
+        "errors",
+        "debug",
+    ],
 )
-async def test_settings_choose_the_events(home: Path, config: JSONObject, expected: list[str]) -> None:
-    async with session({"log_level": "debug", **config} if "exclude_events" in config else config) as coordinator:
-        coordinator.register_contributor("observability.events", "shop", lambda: ["shop:sold", 3])
-        coordinator.register_contributor("observability.events", "odd", lambda: "shop:sold")
-        for event in ("session:start", "content_block:delta", "tool:error", "shop:sold", "shop:bought", "session:end"):
+async def test_settings_choose_the_events(
+    home: Path, config: JSONObject, expected: list[str]
+) -> None:
+    async with session(
+        {"log_level": "debug", **config} if "exclude_events" in config else config
+    ) as coordinator:
+        coordinator.register_contributor(
+            "observability.events", "shop", lambda: ["shop:sold", 3]
+        )
+        coordinator.register_contributor(
+            "observability.events", "odd", lambda: "shop:sold"
+        )
+        for event in (
+            "session:start",
+            "content_block:delta",
+            "tool:error",
+            "shop:sold",
+            "shop:bought",
+            "session:end",
+        ):
             await coordinator.hooks.emit(event, {})
 
     assert [record.event for record in records(home)] == expected
@@ -181,9 +236,13 @@ async def test_levels_say_what_matters(home: Path) -> None:
 async def test_a_priority_says_who_hears_first(home: Path) -> None:
     order: list[str] = []
     async with session({"priority": 5}) as coordinator:
-        coordinator.hooks.register("prompt:complete", lambda *_: order.append("other"), 10, "other")
+        coordinator.hooks.register(
+            "prompt:complete", lambda *_: order.append("other"), 10, "other"
+        )
 
-        assert coordinator.hooks.list_handlers("prompt:complete")["prompt:complete"] == ["hooks-logging", "other"]
+        assert coordinator.hooks.list_handlers("prompt:complete")[
+            "prompt:complete"
+        ] == ["hooks-logging", "other"]
         await coordinator.hooks.emit("prompt:complete", {})
     assert order == ["other"]
 
@@ -193,7 +252,9 @@ async def test_long_texts_and_large_records_are_cut(home: Path) -> None:
     assert str(short.data["prompt"]).startswith("word word")
     assert len(str(short.data["prompt"])) < 140
 
-    large = await logged(home, {"max_record_bytes": 2_000}, many=["word"] * 2_000, kept="yes")
+    large = await logged(
+        home, {"max_record_bytes": 2_000}, many=["word"] * 2_000, kept="yes"
+    )
     assert large.data["kept"] == "yes"
     assert "many" not in large.data
     assert "at most 2000" in str(large.data["left_out"])
@@ -206,9 +267,13 @@ async def test_long_texts_and_large_records_are_cut(home: Path) -> None:
 
 async def test_a_full_file_gives_way_to_a_new_one(home: Path) -> None:
     for keep in (2, 0):
-        async with session({"max_file_bytes": 1_024, "keep_files": keep}, f"keep-{keep}") as coordinator:
+        async with session(
+            {"max_file_bytes": 1_024, "keep_files": keep}, f"keep-{keep}"
+        ) as coordinator:
             for number in range(40):
-                await coordinator.hooks.emit("prompt:complete", {"prompt": f"{number:0100}"})
+                await coordinator.hooks.emit(
+                    "prompt:complete", {"prompt": f"{number:0100}"}
+                )
         path = home / "sessions" / f"keep-{keep}" / "events.jsonl"
 
         files = [path, *(rotated_name(path, number) for number in (1, 2, 3))]
@@ -234,9 +299,23 @@ async def test_a_session_that_goes_on_appends_and_mends_a_torn_line(home: Path) 
 
 
 @pytest.mark.parametrize(
-    "name", ["../../etc", "..", "/abs", "a/b", "x\x00y", "CON", "a" * 500, "\ud83d", "{project}", ""]
+    "name",
+    [
+        "../../etc",
+        "..",
+        "/abs",
+        "a/b",
+        "x\x00y",
+        "CON",
+        "a" * 500,
+        "\ud83d",
+        "{project}",
+        "",
+    ],
 )
-async def test_no_name_leads_out_of_the_folder(home: Path, tmp_path: Path, name: str) -> None:
+async def test_no_name_leads_out_of_the_folder(
+    home: Path, tmp_path: Path, name: str
+) -> None:
     template = str(tmp_path / "logs" / "{project}" / "{session_id}.jsonl")
     async with session({}, name) as coordinator:
         await coordinator.hooks.emit("prompt:complete", {})
@@ -246,10 +325,15 @@ async def test_no_name_leads_out_of_the_folder(home: Path, tmp_path: Path, name:
 
     written = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(written) == 2
-    assert len([file for file in written if file.parent.parent == tmp_path / "logs"]) == 1
+    assert (
+        len([file for file in written if file.parent.parent == tmp_path / "logs"]) == 1
+    )
 
 
-@pytest.mark.parametrize("template", ["logs/all.jsonl", "{session_id}/{user}", "{session_id!r}", "{session_id", "{}"])
+@pytest.mark.parametrize(
+    "template",
+    ["logs/all.jsonl", "{session_id}/{user}", "{session_id!r}", "{session_id", "{}"],
+)
 async def test_a_template_that_cannot_work_is_refused(template: str) -> None:
     with pytest.raises(ConfigError, match="session_log_template"):
         async with session({"session_log_template": template}):
@@ -281,7 +365,9 @@ async def test_what_does_not_fit_the_queue_is_counted_and_said(home: Path) -> No
     said: list[object] = []
     async with session({"queue_size": 2}) as coordinator:
         coordinator.register_capability(REDACTOR, Slow())
-        coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+        coordinator.hooks.register(
+            "user:notification", lambda _, data: said.append(data["message"])
+        )
         await coordinator.hooks.emit("prompt:complete", {"length": 0})
         entered.wait(10)
         for number in range(1, 6):
@@ -291,17 +377,23 @@ async def test_what_does_not_fit_the_queue_is_counted_and_said(home: Path) -> No
 
     found = records(home)
     dropped = [record for record in found if record.event == "log:dropped"]
-    assert [record.data["length"] for record in found if record.event == "prompt:complete"] == [0, 1, 2]
+    assert [
+        record.data["length"] for record in found if record.event == "prompt:complete"
+    ] == [0, 1, 2]
     assert sum(int(str(record.data["count"])) for record in dropped) >= 3
     assert "events are not in the log" in str(said[0])
 
 
-async def test_a_log_that_cannot_be_written_is_told_and_stops_nothing(home: Path) -> None:
+async def test_a_log_that_cannot_be_written_is_told_and_stops_nothing(
+    home: Path,
+) -> None:
     home.mkdir()
     (home / "sessions").write_text("in the way")
     said: list[object] = []
     async with session({}) as coordinator:
-        coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+        coordinator.hooks.register(
+            "user:notification", lambda _, data: said.append(data["message"])
+        )
         await coordinator.hooks.emit("prompt:complete", {})
         await coordinator.hooks.emit("session:end", {})
         await coordinator.hooks.emit("session:end", {})
@@ -327,7 +419,9 @@ async def test_a_disk_that_does_not_answer_ends_the_session_in_time(home: Path) 
         with anyio.fail_after(4):
             async with session({"close_timeout": 0.05}) as coordinator:
                 coordinator.register_capability(REDACTOR, Stuck())
-                coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+                coordinator.hooks.register(
+                    "user:notification", lambda _, data: said.append(data["message"])
+                )
                 await coordinator.hooks.emit("prompt:complete", {})
                 await run_blocking(lambda: entered.wait(10), name="wait")
                 await coordinator.hooks.emit("session:end", {})
@@ -350,7 +444,9 @@ async def test_what_is_no_ordinary_file_is_not_written_to(home: Path) -> None:
     said: list[object] = []
     with anyio.fail_after(4):
         async with session({}) as coordinator:
-            coordinator.hooks.register("user:notification", lambda _, data: said.append(data["message"]))
+            coordinator.hooks.register(
+                "user:notification", lambda _, data: said.append(data["message"])
+            )
             await coordinator.hooks.emit("prompt:complete", {})
             await coordinator.hooks.emit("session:end", {})
 

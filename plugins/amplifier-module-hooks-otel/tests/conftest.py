@@ -36,8 +36,12 @@ class Collected:
 
     def tree(self) -> list[str]:
         """The spans by name, each behind those that it stands below, in the order in which they began."""
-        spans = sorted(self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0)
-        by_id = {span.context.span_id: span for span in spans if span.context is not None}
+        spans = sorted(
+            self.exporter.get_finished_spans(), key=lambda span: span.start_time or 0
+        )
+        by_id = {
+            span.context.span_id: span for span in spans if span.context is not None
+        }
 
         def path(span: ReadableSpan) -> str:
             above = by_id.get(span.parent.span_id) if span.parent is not None else None
@@ -49,8 +53,18 @@ class Collected:
         """The points of a histogram."""
         data = self.reader.get_metrics_data()
         found = [] if data is None else data.resource_metrics
-        named = [one for resource in found for scope in resource.scope_metrics for one in scope.metrics]
-        points = [point for one in named if one.name == metric for point in one.data.data_points]
+        named = [
+            one
+            for resource in found
+            for scope in resource.scope_metrics
+            for one in scope.metrics
+        ]
+        points = [
+            point
+            for one in named
+            if one.name == metric
+            for point in one.data.data_points
+        ]
         assert all(isinstance(point, HistogramDataPoint) for point in points)
         return [point for point in points if isinstance(point, HistogramDataPoint)]
 

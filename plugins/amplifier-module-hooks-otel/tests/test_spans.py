@@ -67,14 +67,22 @@ def facts(span: ReadableSpan) -> dict[str, object]:
 
 def error_of(span: ReadableSpan) -> object:
     """Return what kind of error a span has; it has its status too, or neither."""
-    assert (span.status.status_code is StatusCode.ERROR) == ("error.type" in facts(span))
+    assert (span.status.status_code is StatusCode.ERROR) == (
+        "error.type" in facts(span)
+    )
     return facts(span).get("error.type")
 
 
-ADDING = answer("I add.", call("add", {"left": 1, "right": 2}, id="c1"), call("add", {"left": 3, "right": 4}, id="c2"))
+ADDING = answer(
+    "I add.",
+    call("add", {"left": 1, "right": 2}, id="c1"),
+    call("add", {"left": 3, "right": 4}, id="c2"),
+)
 
 
-async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(collected: Collected) -> None:
+async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(
+    collected: Collected,
+) -> None:
     session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount])
     async with session:
         await session.execute("Add.")
@@ -95,12 +103,20 @@ async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(c
 
 async def test_iterations_may_be_left_out(collected: Collected) -> None:
     session = create_test_session(
-        ADDING, "Done.", tools=[add], hooks=[mount], configs={"hook-0": {"iteration_spans": False}}
+        ADDING,
+        "Done.",
+        tools=[add],
+        hooks=[mount],
+        configs={"hook-0": {"iteration_spans": False}},
     )
     async with session:
         await session.execute("Add.")
 
-    assert sorted(set(collected.tree())) == ["invoke_agent", "invoke_agent > chat", "invoke_agent > execute_tool add"]
+    assert sorted(set(collected.tree())) == [
+        "invoke_agent",
+        "invoke_agent > chat",
+        "invoke_agent > execute_tool add",
+    ]
 
 
 async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
@@ -110,7 +126,11 @@ async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
         await session.execute("Add.")
 
     called = facts(collected.spans["execute_tool add"])
-    (told,) = [data for data in recorder.data("tool:post") if data["span_id"] == called["amplifier.span_id"]]
+    (told,) = [
+        data
+        for data in recorder.data("tool:post")
+        if data["span_id"] == called["amplifier.span_id"]
+    ]
     assert called == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "add",
@@ -126,18 +146,33 @@ async def test_spans_have_the_ids_of_the_events(collected: Collected) -> None:
     assert turn["amplifier.status"] == "success"
 
 
-async def test_a_request_tells_what_was_asked_and_what_was_used(collected: Collected) -> None:
+async def test_a_request_tells_what_was_asked_and_what_was_used(
+    collected: Collected,
+) -> None:
     said = ChatResponse(
         content=[TextBlock(text="Hi.")],
         finish_reason="length",
-        usage=Usage(input_tokens=3, output_tokens=2, total_tokens=5, cache_read_tokens=1, cost_usd=Decimal("0.5")),
-        metadata={"vendor:model": "m-2026", "vendor:response_id": "r-1", "vendor:count": 3, "vendor:tier": "gold"},
+        usage=Usage(
+            input_tokens=3,
+            output_tokens=2,
+            total_tokens=5,
+            cache_read_tokens=1,
+            cost_usd=Decimal("0.5"),
+        ),
+        metadata={
+            "vendor:model": "m-2026",
+            "vendor:response_id": "r-1",
+            "vendor:count": 3,
+            "vendor:tier": "gold",
+        },
     )
     session = create_test_session(
         said,
         said,
         hooks=[mount],
-        configs={"hook-0": {"agent_name": "greeter", "provider_names": {"scripted": "groq"}}},
+        configs={
+            "hook-0": {"agent_name": "greeter", "provider_names": {"scripted": "groq"}}
+        },
     )
     async with session:
         await session.execute("Hello.")
@@ -152,19 +187,30 @@ async def test_a_request_tells_what_was_asked_and_what_was_used(collected: Colle
     assert request["amplifier.cost_usd"] == 0.5
     assert "gen_ai.usage.reasoning.output_tokens" not in request
     turn = facts(collected.spans["invoke_agent greeter"])
-    assert (turn["gen_ai.usage.input_tokens"], turn["gen_ai.usage.output_tokens"]) == (3, 2)
+    assert (turn["gen_ai.usage.input_tokens"], turn["gen_ai.usage.output_tokens"]) == (
+        3,
+        2,
+    )
     assert turn["gen_ai.agent.name"] == "greeter"
 
 
 @pytest.mark.parametrize("streams", [True, False], ids=["streamed", "whole"])
-async def test_a_streamed_answer_has_a_first_chunk(collected: Collected, streams: bool) -> None:
+async def test_a_streamed_answer_has_a_first_chunk(
+    collected: Collected, streams: bool
+) -> None:
     class Whole:
         name = "whole"
 
         def __init__(self) -> None:
             self.script = ScriptedProvider("One.")
-            self.get_info, self.list_models = self.script.get_info, self.script.list_models
-            self.complete, self.parse_tool_calls = self.script.complete, self.script.parse_tool_calls
+            self.get_info, self.list_models = (
+                self.script.get_info,
+                self.script.list_models,
+            )
+            self.complete, self.parse_tool_calls = (
+                self.script.complete,
+                self.script.parse_tool_calls,
+            )
 
     provider = ScriptedProvider("One.") if streams else mounting(Whole())
     session = create_test_session(provider=provider, hooks=[mount])
@@ -176,7 +222,9 @@ async def test_a_streamed_answer_has_a_first_chunk(collected: Collected, streams
     assert request.get("gen_ai.request.stream", False) is streams
 
 
-async def test_a_turn_stands_below_what_the_application_does(collected: Collected) -> None:
+async def test_a_turn_stands_below_what_the_application_does(
+    collected: Collected,
+) -> None:
     seen: list[object] = []
 
     @tool
@@ -185,7 +233,9 @@ async def test_a_turn_stands_below_what_the_application_does(collected: Collecte
         seen.append(baggage.get_baggage("tenant"))
         return "seen"
 
-    session = create_test_session(answer("", call("look")), "Done.", "Again.", tools=[look], hooks=[mount])
+    session = create_test_session(
+        answer("", call("look")), "Done.", "Again.", tools=[look], hooks=[mount]
+    )
     async with session:
         token = attach(baggage.set_baggage("tenant", "blue"))
         with collected.provider.get_tracer("app").start_as_current_span("app") as above:
@@ -203,7 +253,9 @@ async def test_a_turn_stands_below_what_the_application_does(collected: Collecte
 
 
 @pytest.mark.parametrize("blocks", [False, True], ids=["async", "thread"])
-async def test_what_a_tool_does_stands_below_its_call(collected: Collected, blocks: bool) -> None:
+async def test_what_a_tool_does_stands_below_its_call(
+    collected: Collected, blocks: bool
+) -> None:
     tracer = collected.provider.get_tracer("library")
 
     def work(name: str) -> str:
@@ -219,11 +271,15 @@ async def test_what_a_tool_does_stands_below_its_call(collected: Collected, bloc
 
     worker = tool(name="work")(work) if blocks else tool(name="work")(work_async)
     calls = [call("work", {"name": name}, id=name) for name in ("a", "b", "c")]
-    session = create_test_session(answer("", *calls), "Done.", tools=[worker], hooks=[mount])
+    session = create_test_session(
+        answer("", *calls), "Done.", tools=[worker], hooks=[mount]
+    )
     async with session:
         await session.execute("Work.")
 
-    inside = {path.rpartition(" > ")[0] for path in collected.tree() if "inside" in path}
+    inside = {
+        path.rpartition(" > ")[0] for path in collected.tree() if "inside" in path
+    }
     assert inside == {"invoke_agent > iteration 0 > execute_tool work"}
     spans = collected.spans
     by_id = {span.context.span_id: span for span in collected_all(collected)}
@@ -239,8 +295,12 @@ def collected_all(collected: Collected) -> Sequence[ReadableSpan]:
     return spans
 
 
-async def test_a_child_session_stands_below_the_call_that_made_it(collected: Collected) -> None:
-    async def delegate(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def test_a_child_session_stands_below_the_call_that_made_it(
+    collected: Collected,
+) -> None:
+    async def delegate(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         class Delegate:
             name = "delegate"
             description = "Delegates."
@@ -248,21 +308,30 @@ async def test_a_child_session_stands_below_the_call_that_made_it(collected: Col
 
             async def execute(self, input: JSONObject, /) -> ToolResult:
                 spawn: SessionSpawn = coordinator.get_capability("session.spawn")  # type: ignore[assignment]  # its own
-                return ToolResult(output=(await spawn(agent_name="self", instruction="Do it.")).output)
+                return ToolResult(
+                    output=(await spawn(agent_name="self", instruction="Do it.")).output
+                )
 
         return Delegate()
 
-    session = create_test_session(answer("", call("delegate")), "Child.", "Done.", tools=[delegate], hooks=[mount])
+    session = create_test_session(
+        answer("", call("delegate")), "Child.", "Done.", tools=[delegate], hooks=[mount]
+    )
     async with session:
         assert await session.execute("Delegate.") == "Done."
 
     call_path = "invoke_agent > iteration 0 > execute_tool delegate"
     assert f"{call_path} > invoke_agent self > iteration 0 > chat" in collected.tree()
-    assert facts(collected.spans["invoke_agent self"])["amplifier.parent_session_id"] == "test-session"
+    assert (
+        facts(collected.spans["invoke_agent self"])["amplifier.parent_session_id"]
+        == "test-session"
+    )
 
 
 async def test_the_metadata_of_a_session_name_its_agent(collected: Collected) -> None:
-    session = create_test_session("Hi.", hooks=[mount], settings={"metadata": {"agent_name": "scout"}})
+    session = create_test_session(
+        "Hi.", hooks=[mount], settings={"metadata": {"agent_name": "scout"}}
+    )
     async with session:
         await session.execute("Hello.")
 
@@ -290,10 +359,16 @@ async def fail(how: str) -> object:
         pytest.param(call("denied"), "denied", id="denied"),
     ],
 )
-async def test_a_call_that_fails_says_how_and_not_what(collected: Collected, asked: ToolCall, error: str) -> None:
+async def test_a_call_that_fails_says_how_and_not_what(
+    collected: Collected, asked: ToolCall, error: str
+) -> None:
     async def guard(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         def judge(event: str, data: Mapping[str, object]) -> HookResult | None:
-            return HookResult.deny("secret of the guard") if data["tool_name"] == "denied" else None
+            return (
+                HookResult.deny("secret of the guard")
+                if data["tool_name"] == "denied"
+                else None
+            )
 
         coordinator.hooks.register("tool:pre", judge, name="guard")
 
@@ -301,7 +376,9 @@ async def test_a_call_that_fails_says_how_and_not_what(collected: Collected, ask
     async def denied() -> None:
         """Never run."""
 
-    session = create_test_session(answer("", asked), "Done.", tools=[fail, denied], hooks=[guard, mount])
+    session = create_test_session(
+        answer("", asked), "Done.", tools=[fail, denied], hooks=[guard, mount]
+    )
     async with session:
         assert await session.execute("Fail.") == "Done."
 
@@ -312,7 +389,9 @@ async def test_a_call_that_fails_says_how_and_not_what(collected: Collected, ask
 
 
 async def test_a_request_that_fails_says_how(collected: Collected) -> None:
-    session = create_test_session(LLMError("secret of the vendor", provider="p", status_code=503), hooks=[mount])
+    session = create_test_session(
+        LLMError("secret of the vendor", provider="p", status_code=503), hooks=[mount]
+    )
     async with session:
         with pytest.raises(LLMError):
             await session.execute("Hello.")
@@ -324,7 +403,9 @@ async def test_a_request_that_fails_says_how(collected: Collected) -> None:
 
 
 @pytest.mark.parametrize("place", ["request", "tool"])
-async def test_a_cancelled_turn_leaves_no_span_open(collected: Collected, place: str) -> None:
+async def test_a_cancelled_turn_leaves_no_span_open(
+    collected: Collected, place: str
+) -> None:
     started = anyio.Event()
 
     @tool
@@ -360,7 +441,9 @@ async def test_a_cancelled_turn_leaves_no_span_open(collected: Collected, place:
 
 async def test_what_happens_on_the_way_is_noted(collected: Collected) -> None:
     async def ask(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-        coordinator.hooks.register("tool:pre", lambda *_: HookResult.ask("secret question"), name="asker")
+        coordinator.hooks.register(
+            "tool:pre", lambda *_: HookResult.ask("secret question"), name="asker"
+        )
 
     session = create_test_session(
         answer("", call("add", {"left": 1, "right": 2})),
@@ -383,11 +466,17 @@ class Told:
     def __init__(self, coordinator: TestCoordinator) -> None:
         self.coordinator = coordinator
 
-    async def __call__(self, event: str, span: str = "t", turn: str = "1", **data: object) -> None:
-        await self.coordinator.hooks.emit(event, {"turn_id": turn, "span_id": span, **data})
+    async def __call__(
+        self, event: str, span: str = "t", turn: str = "1", **data: object
+    ) -> None:
+        await self.coordinator.hooks.emit(
+            event, {"turn_id": turn, "span_id": span, **data}
+        )
 
 
-async def test_providers_name_models_and_tell_of_further_tries(collected: Collected) -> None:
+async def test_providers_name_models_and_tell_of_further_tries(
+    collected: Collected,
+) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
         tell = Told(coordinator)
@@ -395,7 +484,14 @@ async def test_providers_name_models_and_tell_of_further_tries(collected: Collec
         await tell("provider:request", "r", provider="azure-openai", iteration=0)
         await tell("llm:request", "r", provider="azure-openai", model="m")
         await tell("llm:request", "r", provider="azure-openai", model="other")
-        await tell("provider:retry", "r", attempt=1, delay=0.5, error_type="RateLimitError", error_message="secret")
+        await tell(
+            "provider:retry",
+            "r",
+            attempt=1,
+            delay=0.5,
+            error_type="RateLimitError",
+            error_message="secret",
+        )
         await tell("provider:response", "r", response=None)
         await tell("execution:end", status="success")
 
@@ -403,10 +499,16 @@ async def test_providers_name_models_and_tell_of_further_tries(collected: Collec
     assert facts(span)["gen_ai.request.model"] == "m"
     assert facts(span)["gen_ai.provider.name"] == "azure.ai.openai"
     (event,) = span.events
-    assert dict(event.attributes or {}) == {"attempt": 1, "delay": 0.5, "error_type": "RateLimitError"}
+    assert dict(event.attributes or {}) == {
+        "attempt": 1,
+        "delay": 0.5,
+        "error_type": "RateLimitError",
+    }
 
 
-async def test_a_loop_by_hand_ends_its_turn_or_the_session_does(collected: Collected) -> None:
+async def test_a_loop_by_hand_ends_its_turn_or_the_session_does(
+    collected: Collected,
+) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
         tell = Told(coordinator)
@@ -418,7 +520,13 @@ async def test_a_loop_by_hand_ends_its_turn_or_the_session_does(collected: Colle
         await tell("provider:response", response=None)
         await tell("tool:pre", tool_name="add", tool_call_id="c")
         await tell("tool:pre", tool_name="add", tool_call_id="c")
-        await tell("tool:post", "other", tool_name="add", tool_call_id="c", result=ToolResult(output=1))
+        await tell(
+            "tool:post",
+            "other",
+            tool_name="add",
+            tool_call_id="c",
+            result=ToolResult(output=1),
+        )
         await tell("orchestrator:complete", status="success")
         await tell("tool:pre", "late", tool_name="late")
         await tell("prompt:submit", turn="2", prompt="Hi.")
@@ -431,10 +539,18 @@ async def test_a_loop_by_hand_ends_its_turn_or_the_session_does(collected: Colle
         "invoke_agent > execute_tool add",
         "invoke_agent",
     ]
-    assert [error_of(span) for span in collected_all(collected)] == ["unfinished", None, None, None, None]
+    assert [error_of(span) for span in collected_all(collected)] == [
+        "unfinished",
+        None,
+        None,
+        None,
+        None,
+    ]
 
 
-async def test_a_turn_of_which_no_end_was_told_is_ended_by_the_next(collected: Collected) -> None:
+async def test_a_turn_of_which_no_end_was_told_is_ended_by_the_next(
+    collected: Collected,
+) -> None:
     async with TestCoordinator() as coordinator:
         await mount(coordinator, {})
         tell = Told(coordinator)
@@ -449,32 +565,46 @@ async def test_a_turn_of_which_no_end_was_told_is_ended_by_the_next(collected: C
 
     names = ["execute_tool add", "chat", "iteration 0", "invoke_agent", "invoke_agent"]
     assert [span.name for span in collected_all(collected)] == names
-    assert [error_of(span) for span in collected_all(collected)] == ["unfinished"] * 4 + [None]
+    assert [error_of(span) for span in collected_all(collected)] == [
+        "unfinished"
+    ] * 4 + [None]
 
 
 async def test_events_that_tell_nothing_are_passed_over(collected: Collected) -> None:
     async with TestCoordinator(session_id="own") as coordinator:
         await mount(coordinator, {"capture_content": True})
         tell = Told(coordinator)
-        for event in ("provider:response", "provider:error", "tool:post", "content_block:start", "llm:request"):
+        for event in (
+            "provider:response",
+            "provider:error",
+            "tool:post",
+            "content_block:start",
+            "llm:request",
+        ):
             await tell(event)
         await tell("execution:end")
         await coordinator.hooks.emit("execution:start", {"prompt": "no turn"})
         await coordinator.hooks.emit("tool:error", {"tool_name": "no turn"})
         await tell("execution:start", session_id="another")
         await tell("provider:retry")
-        await coordinator.hooks.emit("provider:request", {"turn_id": "1", "provider": "no step"})
+        await coordinator.hooks.emit(
+            "provider:request", {"turn_id": "1", "provider": "no step"}
+        )
         for event in ("provider:response", "provider:error", "tool:post"):
             await tell(event, "unknown")
 
     assert list(collected.spans) == ["invoke_agent"]
 
 
-async def test_sessions_beside_each_other_keep_their_traces_apart(collected: Collected) -> None:
+async def test_sessions_beside_each_other_keep_their_traces_apart(
+    collected: Collected,
+) -> None:
     tracer = collected.provider.get_tracer("app")
 
     async def serve(number: int) -> None:
-        session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount], session_id=f"s{number}")
+        session = create_test_session(
+            ADDING, "Done.", tools=[add], hooks=[mount], session_id=f"s{number}"
+        )
         with tracer.start_as_current_span(f"request {number}"):
             async with session:
                 await session.execute("Add.")
@@ -483,14 +613,27 @@ async def test_sessions_beside_each_other_keep_their_traces_apart(collected: Col
         for number in range(8):
             group.start_soon(serve, number)
 
-    spans = [span for span in collected_all(collected) if "gen_ai.conversation.id" in facts(span)]
-    roots = {span.context.trace_id: span.name for span in collected_all(collected) if span.parent is None}
+    spans = [
+        span
+        for span in collected_all(collected)
+        if "gen_ai.conversation.id" in facts(span)
+    ]
+    roots = {
+        span.context.trace_id: span.name
+        for span in collected_all(collected)
+        if span.parent is None
+    }
     assert len(spans) == 8 * 7
     for span in spans:
-        assert roots[span.context.trace_id] == f"request {str(facts(span)['gen_ai.conversation.id'])[1:]}"
+        assert (
+            roots[span.context.trace_id]
+            == f"request {str(facts(span)['gen_ai.conversation.id'])[1:]}"
+        )
 
 
-async def test_a_turn_whose_caller_is_cancelled_leaves_no_span_open(collected: Collected) -> None:
+async def test_a_turn_whose_caller_is_cancelled_leaves_no_span_open(
+    collected: Collected,
+) -> None:
     started = anyio.Event()
 
     @tool

@@ -28,7 +28,9 @@ async def coordinator() -> AsyncIterator[TestCoordinator]:
         yield made
 
 
-async def told(coordinator: TestCoordinator, event: str, config: JSONObject, **data: object) -> dict[str, object]:
+async def told(
+    coordinator: TestCoordinator, event: str, config: JSONObject, **data: object
+) -> dict[str, object]:
     """Mount the module, emit an event, and return what a later handler heard."""
     heard: list[dict[str, object]] = []
 
@@ -41,17 +43,28 @@ async def told(coordinator: TestCoordinator, event: str, config: JSONObject, **d
     return heard[0]
 
 
-async def test_the_content_of_a_result_loses_its_secrets_and_keeps_its_images(coordinator: TestCoordinator) -> None:
+async def test_the_content_of_a_result_loses_its_secrets_and_keeps_its_images(
+    coordinator: TestCoordinator,
+) -> None:
     picture = image_block("image/png", "A" * 40)
     blocks: list[ContentBlock] = [
         TextBlock(text=f"It is {TOKEN}", visibility="user"),
         picture,
         VendorBlock(type="audio", extras={"x": TOKEN}),
     ]
-    heard = await told(coordinator, "tool:post", {"skip_events": []}, result=ToolResult(output="fine", content=blocks))
+    heard = await told(
+        coordinator,
+        "tool:post",
+        {"skip_events": []},
+        result=ToolResult(output="fine", content=blocks),
+    )
 
     gone = VendorBlock(type="audio", extras={"x": GONE})
-    content: list[ContentBlock] = [TextBlock(text=f"It is {GONE}", visibility="user"), picture, gone]
+    content: list[ContentBlock] = [
+        TextBlock(text=f"It is {GONE}", visibility="user"),
+        picture,
+        gone,
+    ]
     assert heard["result"] == ToolResult(output="fine", content=content)
 
 
@@ -74,36 +87,65 @@ async def test_later_handlers_hear_no_secret(coordinator: TestCoordinator) -> No
     assert heard["length"] == 3
 
 
-async def test_an_event_without_secrets_is_not_touched(coordinator: TestCoordinator) -> None:
-    heard = await told(coordinator, "prompt:complete", {}, prompt="Hello", result=ToolResult(output="fine"))
+async def test_an_event_without_secrets_is_not_touched(
+    coordinator: TestCoordinator,
+) -> None:
+    heard = await told(
+        coordinator,
+        "prompt:complete",
+        {},
+        prompt="Hello",
+        result=ToolResult(output="fine"),
+    )
 
     assert heard["prompt"] == "Hello"
     assert heard["result"] == ToolResult(output="fine")
 
 
 async def test_ids_and_the_history_are_left_alone(coordinator: TestCoordinator) -> None:
-    heard = await told(coordinator, "provider:request", {}, turn_id="password=h4Xk9Qz7", messages=[{"content": TOKEN}])
+    heard = await told(
+        coordinator,
+        "provider:request",
+        {},
+        turn_id="password=h4Xk9Qz7",
+        messages=[{"content": TOKEN}],
+    )
 
     assert heard["turn_id"] == "password=h4Xk9Qz7"
     assert heard["messages"] == [{"content": TOKEN}]
 
 
-async def test_tool_calls_are_skipped_unless_the_configuration_says_otherwise(coordinator: TestCoordinator) -> None:
-    heard = await told(coordinator, "tool:pre", {}, tool_name="x", tool_input={"text": TOKEN})
+async def test_tool_calls_are_skipped_unless_the_configuration_says_otherwise(
+    coordinator: TestCoordinator,
+) -> None:
+    heard = await told(
+        coordinator, "tool:pre", {}, tool_name="x", tool_input={"text": TOKEN}
+    )
 
     assert heard["tool_input"] == {"text": TOKEN}
 
 
-async def test_what_is_skipped_by_events_still_reaches_no_sink(coordinator: TestCoordinator) -> None:
+async def test_what_is_skipped_by_events_still_reaches_no_sink(
+    coordinator: TestCoordinator,
+) -> None:
     await mount(coordinator, {"skip_events": ["*"]})
 
     assert coordinator.hooks.list_handlers() == {}
     assert redactor_of(coordinator).redact({"text": TOKEN}) == {"text": GONE}
 
 
-async def test_results_are_redacted_where_nothing_is_skipped(coordinator: TestCoordinator) -> None:
+async def test_results_are_redacted_where_nothing_is_skipped(
+    coordinator: TestCoordinator,
+) -> None:
     result = ToolResult(output={"text": TOKEN})
-    heard = await told(coordinator, "tool:post", {"skip_events": []}, result=result, tool_result=result, tool_input={})
+    heard = await told(
+        coordinator,
+        "tool:post",
+        {"skip_events": []},
+        result=result,
+        tool_result=result,
+        tool_input={},
+    )
 
     assert heard["result"] is heard["tool_result"]
     assert isinstance(heard["result"], ToolResult)
@@ -111,15 +153,26 @@ async def test_results_are_redacted_where_nothing_is_skipped(coordinator: TestCo
 
 
 async def test_rules_choose_what_events_lose(coordinator: TestCoordinator) -> None:
-    heard = await told(coordinator, "prompt:complete", {"rules": ["pii-basic"]}, prompt=f"ann@example.org {TOKEN}")
+    heard = await told(
+        coordinator,
+        "prompt:complete",
+        {"rules": ["pii-basic"]},
+        prompt=f"ann@example.org {TOKEN}",
+    )
 
     assert heard["prompt"] == f"[REDACTED:email-address] {TOKEN}"
-    assert redactor_of(coordinator).redact_text(f"ann@example.org {TOKEN}") == f"[REDACTED:email-address] {GONE}"
+    assert (
+        redactor_of(coordinator).redact_text(f"ann@example.org {TOKEN}")
+        == f"[REDACTED:email-address] {GONE}"
+    )
 
 
 async def test_an_allowed_path_stays(coordinator: TestCoordinator) -> None:
     heard = await told(
-        coordinator, "prompt:complete", {"allowlist": ["data.token"]}, data={"token": "a", "text": TOKEN}
+        coordinator,
+        "prompt:complete",
+        {"allowlist": ["data.token"]},
+        data={"token": "a", "text": TOKEN},
     )
 
     assert heard["data"] == {"token": "a", "text": GONE}
@@ -146,10 +199,14 @@ async def test_a_redaction_that_fails_denies_or_withholds(
     await mount(coordinator, {})
     assert isinstance(coordinator.get_capability(REDACTOR), Redactor)
     monkeypatch.setattr(StrictRedactor, "redact", fail)
-    coordinator.hooks.register("prompt:complete", lambda _, data: heard.append(data), 50)
+    coordinator.hooks.register(
+        "prompt:complete", lambda _, data: heard.append(data), 50
+    )
     denied = await coordinator.hooks.emit("prompt:submit", {"prompt": TOKEN})
     result = ToolResult(output={"text": TOKEN})
-    await coordinator.hooks.emit("prompt:complete", {"prompt": TOKEN, "length": 3, "result": result})
+    await coordinator.hooks.emit(
+        "prompt:complete", {"prompt": TOKEN, "length": 3, "result": result}
+    )
 
     assert denied.denied
     assert heard[0]["prompt"] == REDACTION_FAILED

@@ -59,9 +59,16 @@ def write_plugin(tmp_path: Path) -> WritePlugin:
         manifest: Mapping[str, JSONValue] | None = None,
     ) -> Path:
         folder = tmp_path / name if at is None else at
-        told = {".claude-plugin/plugin.json": json.dumps({"name": name, **(manifest or {})}), **(files or {})}
+        told = {
+            ".claude-plugin/plugin.json": json.dumps(
+                {"name": name, **(manifest or {})}
+            ),
+            **(files or {}),
+        }
         if hooks is not None:
-            told["hooks/hooks.json"] = json.dumps({"description": "what it guards", "hooks": hooks})
+            told["hooks/hooks.json"] = json.dumps(
+                {"description": "what it guards", "hooks": hooks}
+            )
         for path, text in told.items():
             file = folder / path
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -76,7 +83,9 @@ def write_plugin(tmp_path: Path) -> WritePlugin:
 def hook_of(write_plugin: WritePlugin) -> HookOf:
     """Write a plugin with one hook that runs a shell text; return the configuration that names it."""
 
-    def write(event: str, command: str, matcher: str | None = None, **more: JSONValue) -> dict[str, JSONValue]:
+    def write(
+        event: str, command: str, matcher: str | None = None, **more: JSONValue
+    ) -> dict[str, JSONValue]:
         hook: dict[str, JSONValue] = {"type": "command", "command": command, **more}
         if more.get("type") == "prompt":
             hook["prompt"] = hook.pop("command")
@@ -103,7 +112,9 @@ def answering() -> Callable[[JSONValue], str]:
 def open_session(work: Path) -> OpenSession:
     """Make a session that works in the folder, with the module before other hooks, and tools that note their calls."""
 
-    def make(config: Mapping[str, object], *steps: Step, **options: object) -> AmplifierSession:
+    def make(
+        config: Mapping[str, object], *steps: Step, **options: object
+    ) -> AmplifierSession:
         hooks = options.pop("hooks", [])
         assert isinstance(hooks, list)
         session = create_test_session(
@@ -122,9 +133,13 @@ def open_session(work: Path) -> OpenSession:
 def run() -> Run:
     """Run one call as a loop would."""
 
-    async def run(session: AmplifierSession, name: str, /, **arguments: JSONValue) -> ToolResult:
+    async def run(
+        session: AmplifierSession, name: str, /, **arguments: JSONValue
+    ) -> ToolResult:
         coordinator = session.coordinator
-        return await coordinator.host.run_tool(ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools)
+        return await coordinator.host.run_tool(
+            ToolCall(id="c1", name=name, arguments=arguments), coordinator.tools
+        )
 
     return run
 
@@ -135,7 +150,9 @@ def texts() -> Texts:
 
     async def texts(session: AmplifierSession) -> list[str]:
         return [
-            content if isinstance(content := message["content"], str) else json.dumps(content)
+            content
+            if isinstance(content := message["content"], str)
+            else json.dumps(content)
             for message in await session.coordinator.context.get_messages()
         ]
 

@@ -8,7 +8,13 @@ from pathlib import Path
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.testing import MockContextManager, MockDisplaySystem, MockOrchestrator, MockTool, ScriptedProvider
+from amplifier.testing import (
+    MockContextManager,
+    MockDisplaySystem,
+    MockOrchestrator,
+    MockTool,
+    ScriptedProvider,
+)
 from amplifier.testing.sessions import mounting
 from amplifier_module_hooks_shell import mount
 from amplifier_module_hooks_shell.config import agent_config
@@ -44,17 +50,30 @@ async def agents_of(session: AmplifierSession) -> dict[str, Mapping[str, object]
     return found
 
 
-async def test_an_agent_becomes_a_partial_plan(write_plugin: WritePlugin, open_session: OpenSession) -> None:
+async def test_an_agent_becomes_a_partial_plan(
+    write_plugin: WritePlugin, open_session: OpenSession
+) -> None:
     folder = write_plugin(None, {"agents/reviewer.md": AGENT})
-    async with open_session({"plugins": [str(folder)], "models": {"sonnet": "big-model"}}) as session:
+    async with open_session(
+        {"plugins": [str(folder)], "models": {"sonnet": "big-model"}}
+    ) as session:
         plan = (await agents_of(session))["code-reviewer"]
 
-    assert str(plan["description"]).startswith("Use this agent when code was written. Examples:\n\n<example>")
+    assert str(plan["description"]).startswith(
+        "Use this agent when code was written. Examples:\n\n<example>"
+    )
     assert plan["system"] == {"instruction": "You review code."}
     assert plan["hooks"] == [
         {
             "module": "hooks-shell",
-            "config": {"tool_limits": {"guard:code-reviewer": {"without": [], "only": ["read_file", "grep"]}}},
+            "config": {
+                "tool_limits": {
+                    "guard:code-reviewer": {
+                        "without": [],
+                        "only": ["read_file", "grep"],
+                    }
+                }
+            },
         }
     ]
     assert plan["session"] == {
@@ -67,7 +86,10 @@ async def test_agents_of_one_name_are_told_apart_by_their_plugins(
     write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     text = "---\ndescription: helps\nmodel: inherit\n---\nYou help."
-    folders = [str(write_plugin(None, {"agents/helper.md": text}, name=name)) for name in ("one", "two")]
+    folders = [
+        str(write_plugin(None, {"agents/helper.md": text}, name=name))
+        for name in ("one", "two")
+    ]
     async with open_session({"plugins": folders}) as session:
         agents = await agents_of(session)
 
@@ -76,9 +98,17 @@ async def test_agents_of_one_name_are_told_apart_by_their_plugins(
     assert "orchestrator" not in str(agents["helper"])
 
 
-async def test_an_agent_has_the_tools_that_it_names_and_no_others(work: Path, write_plugin: WritePlugin) -> None:
-    calls = [ToolCall(id="c1", name="bash", arguments={}), ToolCall(id="c2", name="grep", arguments={"pattern": "x"})]
-    blocks = [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in calls]
+async def test_an_agent_has_the_tools_that_it_names_and_no_others(
+    work: Path, write_plugin: WritePlugin
+) -> None:
+    calls = [
+        ToolCall(id="c1", name="bash", arguments={}),
+        ToolCall(id="c2", name="grep", arguments={"pattern": "x"}),
+    ]
+    blocks = [
+        ToolCallBlock(id=call.id, name=call.name, input=call.arguments)
+        for call in calls
+    ]
     asking = ChatResponse(content=blocks, tool_calls=calls, finish_reason="tool_calls")
     provider = ScriptedProvider(asking, "reviewed")
     bash, grep = MockTool("bash"), MockTool("grep")
@@ -98,14 +128,21 @@ async def test_an_agent_has_the_tools_that_it_names_and_no_others(work: Path, wr
         "providers": ["model"],
         "tools": ["tools"],
         "hooks": [
-            {"module": "hooks-shell", "config": {"plugins": [str(write_plugin(None, {"agents/reviewer.md": AGENT}))]}}
+            {
+                "module": "hooks-shell",
+                "config": {
+                    "plugins": [str(write_plugin(None, {"agents/reviewer.md": AGENT}))]
+                },
+            }
         ],
     }
     session = AmplifierSession(plan, ModuleLoader(modules=modules))
     session.coordinator.register_capability("session.working_dir", str(work))
     async with session:
         agents = await agents_of(session)
-        result = await session.spawn(agent_name="code-reviewer", instruction="look", agent_configs=agents)
+        result = await session.spawn(
+            agent_name="code-reviewer", instruction="look", agent_configs=agents
+        )
 
     assert result.output == "reviewed"
     assert result.metadata["color"] == "blue"
@@ -113,13 +150,19 @@ async def test_an_agent_has_the_tools_that_it_names_and_no_others(work: Path, wr
     assert [tool.name for tool in provider.requests[0].tools or ()] == ["grep"]
 
 
-async def test_a_tool_that_is_mounted_later_is_refused(open_session: OpenSession) -> None:
+async def test_a_tool_that_is_mounted_later_is_refused(
+    open_session: OpenSession,
+) -> None:
     late = MockTool("late")
-    async with open_session({"only_tools": ["Read", "mcp__srv__look"]}, "hello") as session:
+    async with open_session(
+        {"only_tools": ["Read", "mcp__srv__look"]}, "hello"
+    ) as session:
         await session.execute("hi")
         await session.coordinator.mount("tools", late)
         host, tools = session.coordinator.host, session.coordinator.tools
-        result = await host.run_tool(ToolCall(id="c1", name="late", arguments={}), tools)
+        result = await host.run_tool(
+            ToolCall(id="c1", name="late", arguments={}), tools
+        )
 
     assert "this agent has no tool 'late'" in result.get_serialized_output()
     assert not late.calls
@@ -144,7 +187,11 @@ async def test_a_tool_that_is_mounted_later_is_refused(open_session: OpenSession
     ],
 )
 async def test_a_limit_holds_in_every_spelling(
-    work: Path, write_plugin: WritePlugin, open_session: OpenSession, tools: str, left: list[str]
+    work: Path,
+    write_plugin: WritePlugin,
+    open_session: OpenSession,
+    tools: str,
+    left: list[str],
 ) -> None:
     text = f"---\nname: limited\ndescription: works\n{tools}\n---\nYou work."
     plugin = write_plugin(None, {"agents/limited.md": text})
@@ -156,7 +203,11 @@ async def test_a_limit_holds_in_every_spelling(
     mocks = [MockTool(name) for name in ("read_file", "write_file", "bash")]
     async with open_session(config, "hello", tools=mocks) as session:
         await session.execute("hi")
-        mounted = [name for name in session.coordinator.tools if name in ("read_file", "write_file", "bash")]
+        mounted = [
+            name
+            for name in session.coordinator.tools
+            if name in ("read_file", "write_file", "bash")
+        ]
 
     assert mounted == left
 
@@ -183,22 +234,33 @@ async def test_an_agent_whose_limit_is_not_understood_is_not_there(
     text = f"---\nname: limited\ndescription: works\n{tools}\n---\nYou work."
     plugin = write_plugin(None, {"agents/limited.md": text})
     shown = MockDisplaySystem()
-    async with open_session({"plugins": [str(plugin)]}, "hello", display_system=shown) as session:
+    async with open_session(
+        {"plugins": [str(plugin)]}, "hello", display_system=shown
+    ) as session:
         assert await session.coordinator.collect_contributions("agents") == []
         await session.execute("hi")
 
     assert problem in shown.messages[0].message
 
 
-async def test_an_agents_agents_have_no_tools_that_it_lacks(open_session: OpenSession) -> None:
+async def test_an_agents_agents_have_no_tools_that_it_lacks(
+    open_session: OpenSession,
+) -> None:
     config: JSONValue = {
         "only_tools": ["Read", "Task", "Bash"],
-        "tool_limits": {"a:outer": {"only": ["Read", "Task"]}, "b:inner": {"only": ["Bash", "Read"]}},
+        "tool_limits": {
+            "a:outer": {"only": ["Read", "Task"]},
+            "b:inner": {"only": ["Bash", "Read"]},
+        },
     }
-    async with open_session(config, "hello", tools=[MockTool("read_file"), MockTool("bash")]) as session:
+    async with open_session(
+        config, "hello", tools=[MockTool("read_file"), MockTool("bash")]
+    ) as session:
         await session.execute("hi")
 
-        assert [name for name in session.coordinator.tools if name != "AskUserQuestion"] == ["read_file"]
+        assert [
+            name for name in session.coordinator.tools if name != "AskUserQuestion"
+        ] == ["read_file"]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +282,9 @@ async def test_a_limit_of_bash_to_some_commands_holds(
     bash = MockTool("bash", "done")
     async with open_session({"only_tools": [entry]}, tools=[bash]) as session:
         host, tools = session.coordinator.host, session.coordinator.tools
-        result = await host.run_tool(ToolCall(id="c1", name="bash", arguments={"command": command}), tools)
+        result = await host.run_tool(
+            ToolCall(id="c1", name="bash", arguments={"command": command}), tools
+        )
 
     assert ("these commands alone" not in result.get_serialized_output()) is runs
     assert bool(bash.calls) is runs
@@ -232,6 +296,9 @@ def test_an_agent_adds_limits_to_those_of_its_session() -> None:
 
     assert narrow(None, {"b": {"without": ["Bash"]}}) == {"b": {"without": ["Bash"]}}
     assert narrow(own, own) == own
-    assert narrow(own, {"a": {"only": ["Bash"]}}) == {"a": {"only": ["Read"]}, "a+": {"only": ["Bash"]}}
+    assert narrow(own, {"a": {"only": ["Bash"]}}) == {
+        "a": {"only": ["Read"]},
+        "a+": {"only": ["Bash"]},
+    }
     with pytest.raises(ValueError, match="limits by name"):
         narrow(own, ["Bash"])

@@ -12,9 +12,19 @@ pytestmark = pytest.mark.process
 TestShellHooks = conformance(
     "hook",
     mount,
-    config={"hooks": [{"event": "tool:pre", "command": ["true"], "match": {"tool_name": "write_file"}}]},
+    config={
+        "hooks": [
+            {
+                "event": "tool:pre",
+                "command": ["true"],
+                "match": {"tool_name": "write_file"},
+            }
+        ]
+    },
     samples=HookSamples(
         bad_config={"hooks": [{"event": "tool:pre"}]},
-        payloads={"tool:pre": ({"tool_name": "write_file", "tool_input": {"path": "a.txt"}},)},
+        payloads={
+            "tool:pre": ({"tool_name": "write_file", "tool_input": {"path": "a.txt"}},)
+        },
     ),
 )

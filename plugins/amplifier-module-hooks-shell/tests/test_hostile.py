@@ -23,7 +23,9 @@ from amplifier_sdk.jsontypes import JSONValue
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 HookOf = Callable[..., dict[str, JSONValue]]  # type: ignore[explicit-any]  # likewise
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 WORDS = (
     "allow",
     "deny",
@@ -39,7 +41,20 @@ WORDS = (
     "\u202eyneD",
     "💥",
 )
-VALUES: tuple[JSONValue, ...] = (*WORDS, None, True, False, 0, -1, 1e308, [], {}, [[]], {"a": {"b": []}}, "x" * 10_000)
+VALUES: tuple[JSONValue, ...] = (
+    *WORDS,
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1e308,
+    [],
+    {},
+    [[]],
+    {"a": {"b": []}},
+    "x" * 10_000,
+)
 KEYS = (
     "continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput", "ok",
     "permissionDecision", "updatedInput", "additionalContext", "permissionDecisionReason", "__proto__", "",
@@ -58,12 +73,28 @@ def hostile_outputs() -> Iterator[str]:
         "{'a': 1}",
         "{]",
     )
-    yield from ("\ufeff{}", "{\0}", '{"decision": "allow"', "\x1b[2J{}", "{} {}", "\ud800", "{" + " " * 50_000 + "}")
+    yield from (
+        "\ufeff{}",
+        "{\0}",
+        '{"decision": "allow"',
+        "\x1b[2J{}",
+        "{} {}",
+        "\ud800",
+        "{" + " " * 50_000 + "}",
+    )
     source = random.Random(7)
     for _ in range(385):
-        inner = {key: source.choice(VALUES) for key in source.sample(KEYS, source.randrange(len(KEYS)))}
-        outer = {key: source.choice(VALUES) for key in source.sample(KEYS, source.randrange(len(KEYS)))}
-        yield json.dumps({**outer, "hookSpecificOutput": inner} if source.random() < 0.5 else outer)
+        inner = {
+            key: source.choice(VALUES)
+            for key in source.sample(KEYS, source.randrange(len(KEYS)))
+        }
+        outer = {
+            key: source.choice(VALUES)
+            for key in source.sample(KEYS, source.randrange(len(KEYS)))
+        }
+        yield json.dumps(
+            {**outer, "hookSpecificOutput": inner} if source.random() < 0.5 else outer
+        )
 
 
 def test_an_output_is_read_or_is_a_failure_and_never_both() -> None:
@@ -72,12 +103,18 @@ def test_an_output_is_read_or_is_a_failure_and_never_both() -> None:
         judged = read_judgement(output)
 
         assert answer.verdict in (None, "allow", "deny", "ask")
-        assert answer.failure is None or (answer.verdict, answer.context, answer.updated) == (None, "", None)
+        assert answer.failure is None or (
+            answer.verdict,
+            answer.context,
+            answer.updated,
+        ) == (None, "", None)
         assert (judged.verdict is None) is (judged.failure is not None)
 
 
 @given(st.text(), st.text(), st.integers(0, 255), st.booleans())
-def test_an_exit_code_means_one_thing_whatever_was_put_out(output: str, errors: str, code: int, strict: bool) -> None:
+def test_an_exit_code_means_one_thing_whatever_was_put_out(
+    output: str, errors: str, code: int, strict: bool
+) -> None:
     answer = read_ran(Ran(code=code, output=output, errors=errors), strict=strict)
 
     if code == 2:
@@ -117,8 +154,14 @@ BEHAVIOURS = {
     "kills its parent": ("kill -9 $PPID; exit 0", False),
     "puts out bytes": ("head -c 1000 /dev/urandom", True),
     "puts out escapes": ("printf '\\033[2J\\033]0;x\\007'", True),
-    "takes many handles": ('for i in $(seq 3 200); do eval "exec $i</dev/null"; done; exit 0', True),
-    "deletes where it is": ('rm -rf "$PWD/sub"; mkdir sub; cd sub; rmdir ../sub; exit 0', True),
+    "takes many handles": (
+        'for i in $(seq 3 200); do eval "exec $i</dev/null"; done; exit 0',
+        True,
+    ),
+    "deletes where it is": (
+        'rm -rf "$PWD/sub"; mkdir sub; cd sub; rmdir ../sub; exit 0',
+        True,
+    ),
 }
 
 
@@ -131,7 +174,8 @@ async def test_whatever_a_hook_does_the_call_gets_its_answer_and_nothing_stays(
     command, passes = BEHAVIOURS[behaviour]
     tool = MockTool("bash", "done")
     async with open_session(
-        hook_of("PreToolUse", command, "Bash", timeout=30 if passes else 0.3), tools=[tool]
+        hook_of("PreToolUse", command, "Bash", timeout=30 if passes else 0.3),
+        tools=[tool],
     ) as session:
         with anyio.fail_after(19):
             result = await run(session, "bash", command="ls")

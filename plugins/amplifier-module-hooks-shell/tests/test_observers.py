@@ -9,7 +9,9 @@ from amplifier.testing import create_test_session
 from amplifier_module_hooks_shell._observers import Observers
 
 
-async def test_more_than_may_wait_is_left_out_and_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+async def test_more_than_may_wait_is_left_out_and_told_of_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     done: list[int] = []
     go = anyio.Event()
 

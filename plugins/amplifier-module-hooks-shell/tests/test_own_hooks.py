@@ -22,10 +22,14 @@ Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # like
 Texts = Callable[[AmplifierSession], Awaitable[list[str]]]
 Answering = Callable[[JSONValue], str]
 RunWith = Callable[..., Coroutine[None, None, str]]  # type: ignore[explicit-any]  # likewise
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 
 
-def config_of(event: str, command: JSONValue, **more: JSONValue) -> dict[str, JSONValue]:
+def config_of(
+    event: str, command: JSONValue, **more: JSONValue
+) -> dict[str, JSONValue]:
     return {"hooks": [{"event": event, "command": command, **more}]}
 
 
@@ -39,7 +43,10 @@ def run_with(open_session: OpenSession, run: Run, spy: MockTool) -> RunWith:
     """Run a call with one hook before it, and return what the model reads."""
 
     async def run_with(
-        command: JSONValue, *, settings: Mapping[str, JSONValue] | None = None, **more: JSONValue
+        command: JSONValue,
+        *,
+        settings: Mapping[str, JSONValue] | None = None,
+        **more: JSONValue,
     ) -> str:
         config = {**config_of("tool:pre", command, **more), **(settings or {})}
         async with open_session(config, tools=[spy]) as session:
@@ -48,7 +55,9 @@ def run_with(open_session: OpenSession, run: Run, spy: MockTool) -> RunWith:
     return run_with
 
 
-async def test_a_command_is_told_the_event_as_json(work: Path, spy: MockTool, run_with: RunWith) -> None:
+async def test_a_command_is_told_the_event_as_json(
+    work: Path, spy: MockTool, run_with: RunWith
+) -> None:
     await run_with("cat > told.json")
 
     told = json.loads((work / "told.json").read_text())
@@ -93,16 +102,24 @@ async def test_whatever_is_no_clear_answer_of_a_deciding_hook_denies(
     assert bool(spy.calls) is (expected == "done")
 
 
-async def test_a_hook_that_takes_too_long_denies(spy: MockTool, run_with: RunWith) -> None:
+async def test_a_hook_that_takes_too_long_denies(
+    spy: MockTool, run_with: RunWith
+) -> None:
     with anyio.fail_after(10):
-        output = await run_with("trap '' TERM; (sleep 1234 &) ; sleep 1234", timeout=0.3)
+        output = await run_with(
+            "trap '' TERM; (sleep 1234 &) ; sleep 1234", timeout=0.3
+        )
 
     assert "it took longer than 0.3 s" in output
     assert not spy.calls
 
 
-async def test_arguments_are_changed(spy: MockTool, run_with: RunWith, answering: Answering) -> None:
-    await run_with(answering({"action": "modify", "data": {"tool_input": {"command": "pwd"}}}))
+async def test_arguments_are_changed(
+    spy: MockTool, run_with: RunWith, answering: Answering
+) -> None:
+    await run_with(
+        answering({"action": "modify", "data": {"tool_input": {"command": "pwd"}}})
+    )
 
     assert spy.calls == [{"command": "pwd"}]
 
@@ -111,7 +128,9 @@ async def test_a_hook_has_the_person_asked(
     spy: MockTool, open_session: OpenSession, run: Run, answering: Answering
 ) -> None:
     person = MockApprovalSystem("Allow", "Deny")
-    config = config_of("tool:pre", answering({"action": "ask_user", "reason": "Really?"}))
+    config = config_of(
+        "tool:pre", answering({"action": "ask_user", "reason": "Really?"})
+    )
     async with open_session(config, tools=[spy], approval_system=person) as session:
         assert (await run(session, "bash", command="ls")).success
         assert not (await run(session, "bash", command="rm")).success
@@ -124,18 +143,31 @@ async def test_a_hook_adds_to_the_conversation_and_speaks_to_the_person(
     open_session: OpenSession, texts: Texts, answering: Answering
 ) -> None:
     shown = MockDisplaySystem()
-    command = answering({"action": "inject_context", "context_injection": "It is Monday.", "user_message": "told"})
-    async with open_session(config_of("prompt:submit", command), "hello", display_system=shown) as session:
+    command = answering(
+        {
+            "action": "inject_context",
+            "context_injection": "It is Monday.",
+            "user_message": "told",
+        }
+    )
+    async with open_session(
+        config_of("prompt:submit", command), "hello", display_system=shown
+    ) as session:
         await session.execute("hi")
 
         assert (await texts(session))[:2] == ["It is Monday.", "hi"]
     assert [message.message for message in shown.messages] == ["told"]
 
 
-async def test_a_hook_decides_on_another_event_where_it_is_told_to(open_session: OpenSession, run: Run) -> None:
+async def test_a_hook_decides_on_another_event_where_it_is_told_to(
+    open_session: OpenSession, run: Run
+) -> None:
     config = config_of("tool:post", "echo withheld >&2; exit 2", decides=True)
     async with open_session(config, tools=[MockTool("bash")]) as session:
-        assert "withheld" in (await run(session, "bash", command="ls")).get_serialized_output()
+        assert (
+            "withheld"
+            in (await run(session, "bash", command="ls")).get_serialized_output()
+        )
 
 
 @ONE_BACKEND
@@ -168,14 +200,18 @@ async def test_an_observing_hook_runs_beside_the_turn_and_is_done_when_the_sessi
     async with open_session(config, tools=[MockTool("bash")]) as session:
         await run(session, "bash", command="ls")
 
-    events = [json.loads(line)["event"] for line in (work / "seen").read_text().splitlines()]
+    events = [
+        json.loads(line)["event"] for line in (work / "seen").read_text().splitlines()
+    ]
     assert events == ["tool:pre", "tool:post"]
 
 
 async def test_an_observing_hook_that_fails_denies_nothing_and_is_told_of_once(
     spy: MockTool, open_session: OpenSession, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async with open_session(config_of("tool:pre", "exit 2", decides=False), tools=[spy]) as session:
+    async with open_session(
+        config_of("tool:pre", "exit 2", decides=False), tools=[spy]
+    ) as session:
         await run(session, "bash", command="ls")
         await run(session, "bash", command="ls")
 
@@ -186,7 +222,9 @@ async def test_an_observing_hook_that_fails_denies_nothing_and_is_told_of_once(
 async def test_a_session_without_a_task_of_its_own_waits_for_observing_hooks(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
-    session = open_session(config_of("tool:post", "cat > seen"), tools=[MockTool("bash")])
+    session = open_session(
+        config_of("tool:post", "cat > seen"), tools=[MockTool("bash")]
+    )
     await session.initialize()
     await run(session, "bash", command="ls")
 
@@ -199,16 +237,28 @@ async def test_a_command_is_given_the_ordinary_variables_and_those_that_are_list
 ) -> None:
     monkeypatch.setenv("API_TOKEN", "canary")
     monkeypatch.setenv("LISTED_ONE", "1")
-    await run_with("env > env.txt", env={"OWN": "2"}, settings={"env_allow": ["LISTED_*"], "env": {"ALL": "3"}})
+    await run_with(
+        "env > env.txt",
+        env={"OWN": "2"},
+        settings={"env_allow": ["LISTED_*"], "env": {"ALL": "3"}},
+    )
 
-    told = dict(line.split("=", 1) for line in (work / "env.txt").read_text().splitlines() if "=" in line)
+    told = dict(
+        line.split("=", 1)
+        for line in (work / "env.txt").read_text().splitlines()
+        if "=" in line
+    )
     assert (told["LISTED_ONE"], told["OWN"], told["ALL"]) == ("1", "2", "3")
     assert told["CLAUDE_PROJECT_DIR"] == str(work)
     assert "canary" not in (work / "env.txt").read_text()
 
 
-async def test_an_event_that_is_too_long_denies(spy: MockTool, run_with: RunWith) -> None:
-    assert "max_input_bytes is 20" in await run_with("true", settings={"max_input_bytes": 20})
+async def test_an_event_that_is_too_long_denies(
+    spy: MockTool, run_with: RunWith
+) -> None:
+    assert "max_input_bytes is 20" in await run_with(
+        "true", settings={"max_input_bytes": 20}
+    )
     assert not spy.calls
 
 
@@ -219,12 +269,17 @@ async def test_an_event_that_is_too_long_is_cut_for_those_who_look_on(
     async with open_session(config, tools=[MockTool("bash")]) as session:
         await run(session, "bash", command="x" * 5_000)
 
-    assert "more characters" in json.loads((work / "seen").read_text())["data"]["tool_input"]["command"]
+    assert (
+        "more characters"
+        in json.loads((work / "seen").read_text())["data"]["tool_input"]["command"]
+    )
 
 
 async def test_what_has_no_json_form_denies(open_session: OpenSession) -> None:
     async with open_session(config_of("app:event", "true", decides=True)) as session:
-        emission = await session.coordinator.hooks.emit("app:event", {"figure": float("nan")})
+        emission = await session.coordinator.hooks.emit(
+            "app:event", {"figure": float("nan")}
+        )
 
     assert emission.denied
     assert "cannot be written as JSON" in (emission.reason or "")
@@ -234,13 +289,17 @@ async def test_a_text_of_a_hook_is_cut_to_what_may_be_added(
     open_session: OpenSession, texts: Texts, answering: Answering
 ) -> None:
     command = answering({"action": "inject_context", "context_injection": "x" * 5_000})
-    async with open_session({**config_of("prompt:submit", command), "max_context": 500}, "hello") as session:
+    async with open_session(
+        {**config_of("prompt:submit", command), "max_context": 500}, "hello"
+    ) as session:
         await session.execute("hi")
 
         assert len((await texts(session))[0]) == 500
 
 
-async def test_output_beyond_the_limit_is_no_answer(spy: MockTool, run_with: RunWith) -> None:
+async def test_output_beyond_the_limit_is_no_answer(
+    spy: MockTool, run_with: RunWith
+) -> None:
     output = await run_with("yes | head -c 5000", settings={"max_output_bytes": 1_000})
 
     assert "it put out 5000 bytes; max_output_bytes is 1000" in output
@@ -279,7 +338,9 @@ async def test_a_hook_that_cannot_be_read_ends_the_start(
     with pytest.raises(Exception, match="hook") as caught:
         await session.initialize()
 
-    assert isinstance(caught.value, ConfigError) or isinstance(caught.value.__cause__, ConfigError)
+    assert isinstance(caught.value, ConfigError) or isinstance(
+        caught.value.__cause__, ConfigError
+    )
     await session.cleanup()
 
 
@@ -293,14 +354,27 @@ print(json.dumps({"action": "modify", "data": data}))'"""
     ("command", "expected"),
     [
         (CLEAN, "the word is ***"),
-        ("""printf '{"action": "modify", "data": {"result": {"output": "withheld"}}}'""", "withheld"),
-        ("""printf '{"action": "modify", "data": {"result": "withheld"}}'""", "tool:post, result: expected an object"),
-        ("""printf '{"action": "modify", "data": {"result": {"text": "withheld"}}}'""", "text: unknown"),
+        (
+            """printf '{"action": "modify", "data": {"result": {"output": "withheld"}}}'""",
+            "withheld",
+        ),
+        (
+            """printf '{"action": "modify", "data": {"result": "withheld"}}'""",
+            "tool:post, result: expected an object",
+        ),
+        (
+            """printf '{"action": "modify", "data": {"result": {"text": "withheld"}}}'""",
+            "text: unknown",
+        ),
     ],
 )
-async def test_a_command_may_change_a_result(open_session: OpenSession, run: Run, command: str, expected: str) -> None:
+async def test_a_command_may_change_a_result(
+    open_session: OpenSession, run: Run, command: str, expected: str
+) -> None:
     spy = MockTool("bash", "the word is swordfish")
-    async with open_session(config_of("tool:post", command, decides=True), tools=[spy]) as session:
+    async with open_session(
+        config_of("tool:post", command, decides=True), tools=[spy]
+    ) as session:
         text = (await run(session, "bash", command="ls")).get_serialized_output()
 
     assert expected in text

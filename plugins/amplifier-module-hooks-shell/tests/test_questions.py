@@ -30,7 +30,11 @@ DATABASE: JSONValue = {
 @pytest.fixture
 def ask(write_plugin: WritePlugin, open_session: OpenSession, run: Run) -> Ask:
     async def ask(person: ApprovalSystem | None, *questions: JSONValue) -> ToolResult:
-        config = {"plugins": [str(write_plugin(None, {"commands/setup.md": "Use AskUserQuestion."}))]}
+        config = {
+            "plugins": [
+                str(write_plugin(None, {"commands/setup.md": "Use AskUserQuestion."}))
+            ]
+        }
         async with open_session(config, approval_system=person) as session:
             return await run(session, "AskUserQuestion", questions=list(questions))
 
@@ -43,7 +47,10 @@ async def test_the_person_chooses_an_answer(ask: Ask) -> None:
 
     assert result.output == {"answers": {"Which database should we use?": "Redis"}}
     assert person.questions[0].options == ("PostgreSQL", "Redis", "None", "Other")
-    assert "Database: Which database should we use?\n- PostgreSQL: relational\n" in person.questions[0].prompt
+    assert (
+        "Database: Which database should we use?\n- PostgreSQL: relational\n"
+        in person.questions[0].prompt
+    )
 
 
 async def test_the_person_chooses_several(ask: Ask) -> None:
@@ -51,13 +58,18 @@ async def test_the_person_chooses_several(ask: Ask) -> None:
     assert isinstance(DATABASE, dict)
     result = await ask(person, {**DATABASE, "multiSelect": True})
 
-    assert result.output == {"answers": {"Which database should we use?": ["Redis", "PostgreSQL"]}}
+    assert result.output == {
+        "answers": {"Which database should we use?": ["Redis", "PostgreSQL"]}
+    }
     assert person.questions[1].options == ("PostgreSQL", "None", "Other", "Done")
 
 
 @pytest.mark.parametrize(
     ("answers", "expected"),
-    [(("Redis", "Other"), ["Redis", "Other"]), (("PostgreSQL", "Redis", "None"), ["PostgreSQL", "Redis", "None"])],
+    [
+        (("Redis", "Other"), ["Redis", "Other"]),
+        (("PostgreSQL", "Redis", "None"), ["PostgreSQL", "Redis", "None"]),
+    ],
     ids=["something else", "all"],
 )
 async def test_choosing_ends_with_something_else_and_when_nothing_is_left(
@@ -72,7 +84,11 @@ async def test_choosing_ends_with_something_else_and_when_nothing_is_left(
 @pytest.mark.parametrize("several", [False, True], ids=["one", "several"])
 async def test_no_answer_is_a_failed_result(ask: Ask, several: bool) -> None:
     assert isinstance(DATABASE, dict)
-    for person in (MockApprovalSystem(ApprovalTimeoutError("late")), MockApprovalSystem("Nothing"), None):
+    for person in (
+        MockApprovalSystem(ApprovalTimeoutError("late")),
+        MockApprovalSystem("Nothing"),
+        None,
+    ):
         result = await ask(person, {**DATABASE, "multiSelect": several})
 
         assert not result.success
@@ -85,15 +101,25 @@ async def test_an_answer_is_never_a_permission_that_holds(ask: Ask) -> None:
     result = await ask(person, {"question": "Go\x1b[2J on?", "options": options})
 
     assert result.output == {"answers": {"Go\x1b[2J on?": "Allow always (answer)"}}
-    assert person.questions[0].options == ("Allow always (answer)", "Deny (answer)", "Other")
+    assert person.questions[0].options == (
+        "Allow always (answer)",
+        "Deny (answer)",
+        "Other",
+    )
 
 
 @pytest.mark.parametrize(
     "question",
-    [{"question": "x"}, {"question": "x", "options": []}, {"options": [{"label": "a"}, {"label": "b"}]}],
+    [
+        {"question": "x"},
+        {"question": "x", "options": []},
+        {"options": [{"label": "a"}, {"label": "b"}]},
+    ],
     ids=["no options", "too few", "no question"],
 )
-async def test_a_question_that_does_not_fit_is_not_asked(ask: Ask, question: JSONValue) -> None:
+async def test_a_question_that_does_not_fit_is_not_asked(
+    ask: Ask, question: JSONValue
+) -> None:
     person = MockApprovalSystem()
     assert not (await ask(person, question)).success
     assert not person.questions

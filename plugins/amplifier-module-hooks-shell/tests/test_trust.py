@@ -20,7 +20,11 @@ from amplifier_sdk.jsontypes import JSONValue
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise
 WritePlugin = Callable[..., Path]  # type: ignore[explicit-any]  # likewise
-DENYING: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/deny.sh"}]}]}
+DENYING: JSONValue = {
+    "PreToolUse": [
+        {"hooks": [{"type": "command", "command": "${CLAUDE_PLUGIN_ROOT}/deny.sh"}]}
+    ]
+}
 FILES = {
     "deny.sh": '#!/bin/sh\ntouch "$CLAUDE_PROJECT_DIR/ran"\necho no >&2\nexit 2\n',
     "commands/fix.md": "Fix it.",
@@ -49,7 +53,9 @@ async def test_nothing_of_a_project_is_used_before_it_is_trusted(
     project: Path, open_session: OpenSession, run: Run
 ) -> None:
     shown = MockDisplaySystem()
-    async with open_session({}, "hello", tools=[MockTool("bash", "done")], display_system=shown) as session:
+    async with open_session(
+        {}, "hello", tools=[MockTool("bash", "done")], display_system=shown
+    ) as session:
         await session.execute("hi")
 
         assert await output_of(session, run) == "done"
@@ -58,7 +64,10 @@ async def test_nothing_of_a_project_is_used_before_it_is_trusted(
         contributed = await session.coordinator.collect_contributions("cli.commands")
         ((command,),) = cast("list[list[SessionCommand]]", contributed)
         assert (command.name, command.source) == ("fix", "plugin:guard")
-        with pytest.raises(CommandError, match=r"guard/commands/fix.md .* is not trusted .* run 'amplifier trust'"):
+        with pytest.raises(
+            CommandError,
+            match=r"guard/commands/fix.md .* is not trusted .* run 'amplifier trust'",
+        ):
             await command.make("")
         assert [decision.trusted for decision in await pending_of(session)] == [False]
     assert not (project / "ran").exists()
@@ -74,7 +83,9 @@ async def test_what_was_trusted_is_used_and_changed_content_is_not(
     TrustStore.in_home().grant(decision)
 
     async with open_session({}, tools=[MockTool("bash", "done")]) as session:
-        (project / ".amplifier/plugins/guard/deny.sh").write_text("#!/bin/sh\ntouch $CLAUDE_PROJECT_DIR/evil\n")
+        (project / ".amplifier/plugins/guard/deny.sh").write_text(
+            "#!/bin/sh\ntouch $CLAUDE_PROJECT_DIR/evil\n"
+        )
         assert "plugin guard: no" in await output_of(session, run)
         assert len(await session.coordinator.collect_contributions("agents")) == 1
         (folders,) = await session.coordinator.collect_contributions("skills.folders")
@@ -82,40 +93,63 @@ async def test_what_was_trusted_is_used_and_changed_content_is_not(
         assert Path(folders[0]["path"], "look/SKILL.md").read_text().endswith("Look.")
         assert not Path(folders[0]["path"]).is_relative_to(project)
 
-    with pytest.raises(ModuleLoadError, match=r"it changed since it was trusted.*'amplifier trust revoke plugins'"):
+    with pytest.raises(
+        ModuleLoadError,
+        match=r"it changed since it was trusted.*'amplifier trust revoke plugins'",
+    ):
         await refused(open_session({}, tools=[MockTool("bash", "done")]))
     assert not (project / "evil").exists()
 
 
-async def test_without_hooks_that_were_trusted_no_session_begins(work: Path, open_session: OpenSession) -> None:
+async def test_without_hooks_that_were_trusted_no_session_begins(
+    work: Path, open_session: OpenSession
+) -> None:
     write_guard(work, "sh tools/check.sh")
     async with open_session({}) as session:
         TrustStore.in_home().grant((await pending_of(session))[0])
     (work / ".claude/settings.json").unlink()
 
-    with pytest.raises(ModuleLoadError, match=r"it was trusted, and is gone: '\.claude/settings\.json'"):
+    with pytest.raises(
+        ModuleLoadError, match=r"it was trusted, and is gone: '\.claude/settings\.json'"
+    ):
         await refused(open_session({}))
 
 
-async def test_what_was_trusted_kind_by_kind_is_used_kind_by_kind(project: Path, open_session: OpenSession) -> None:
+async def test_what_was_trusted_kind_by_kind_is_used_kind_by_kind(
+    project: Path, open_session: OpenSession
+) -> None:
     for kind in ("commands", "agents"):
         (project / ".claude" / kind).mkdir(parents=True)
-        (project / ".claude" / kind / "mine.md").write_text("---\ndescription: d\n---\nGo.")
+        (project / ".claude" / kind / "mine.md").write_text(
+            "---\ndescription: d\n---\nGo."
+        )
     store = TrustStore.in_home()
     async with open_session({}) as session:
-        assert sorted(decision.kind for decision in await pending_of(session)) == ["agents", "commands", "plugins"]
+        assert sorted(decision.kind for decision in await pending_of(session)) == [
+            "agents",
+            "commands",
+            "plugins",
+        ]
 
     for kind, names in (("commands", ["mine"]), ("plugins", ["fix", "mine"])):
         store.grant(store.require(project, kind, PROJECT_FILES[kind]))
         async with open_session({}) as session:
-            (commands,) = await session.coordinator.collect_contributions("cli.commands")
+            (commands,) = await session.coordinator.collect_contributions(
+                "cli.commands"
+            )
             assert isinstance(commands, list)
-            used = [command.name for command in commands if "not trusted" not in command.description]
+            used = [
+                command.name
+                for command in commands
+                if "not trusted" not in command.description
+            ]
             assert sorted(used) == names
             assert "agents" in [decision.kind for decision in await pending_of(session)]
 
 
-async def test_the_copy_is_gone_with_the_session(project: Path, tmp_path: Path, open_session: OpenSession) -> None:
+async def test_the_copy_is_gone_with_the_session(
+    project: Path, tmp_path: Path, open_session: OpenSession
+) -> None:
     async with open_session({}) as session:
         TrustStore.in_home().grant((await pending_of(session))[0])
     async with open_session({}):
@@ -125,16 +159,24 @@ async def test_the_copy_is_gone_with_the_session(project: Path, tmp_path: Path, 
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("quoted", ['"$CLAUDE_PROJECT_DIR"/', "${CLAUDE_PROJECT_DIR}/", "./", ""])
+@pytest.mark.parametrize(
+    "quoted", ['"$CLAUDE_PROJECT_DIR"/', "${CLAUDE_PROJECT_DIR}/", "./", ""]
+)
 async def test_files_that_a_projects_settings_name_are_trusted_and_run_as_they_were(
     work: Path, open_session: OpenSession, run: Run, quoted: str
 ) -> None:
     (work / "tools").mkdir()
     script = work / "tools/check.sh"
     script.write_text("echo trusted words >&2; exit 2\n")
-    hooks: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": f"sh {quoted}tools/check.sh"}]}]}
+    hooks: JSONValue = {
+        "PreToolUse": [
+            {"hooks": [{"type": "command", "command": f"sh {quoted}tools/check.sh"}]}
+        ]
+    }
     (work / ".claude").mkdir()
-    (work / ".claude/settings.json").write_text(json.dumps({"permissions": {}, "hooks": hooks}))
+    (work / ".claude/settings.json").write_text(
+        json.dumps({"permissions": {}, "hooks": hooks})
+    )
     async with open_session({}) as session:
         (decision,) = await pending_of(session)
     assert "tools/check.sh" in decision.items
@@ -173,7 +215,9 @@ def write_guard(work: Path, command: str) -> None:
     for name, text in texts.items():
         (work / "tools" / name).write_text(text)
         (work / "tools" / name).chmod(0o755)
-    hooks: JSONValue = {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}
+    hooks: JSONValue = {
+        "PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]
+    }
     (work / ".claude").mkdir()
     (work / ".claude/settings.json").write_text(json.dumps({"hooks": hooks}))
 
@@ -206,7 +250,10 @@ async def test_a_hook_of_the_configuration_runs_no_script_that_changed_since_it_
     write_guard(work, "cd tools && ./check.sh")
     async with open_session({}) as session:
         TrustStore.in_home().grant((await pending_of(session))[0])
-    config: JSONValue = {"hooks": [{"event": "tool:pre", "command": ["sh", "tools/check.sh"]}], "claude_folder": False}
+    config: JSONValue = {
+        "hooks": [{"event": "tool:pre", "command": ["sh", "tools/check.sh"]}],
+        "claude_folder": False,
+    }
 
     async with open_session(config, tools=[MockTool("bash", "done")]) as session:
         assert "trusted words" in await output_of(session, run)
@@ -249,12 +296,18 @@ async def test_a_projects_claude_folder_is_left_alone_where_that_is_wanted(
 
 
 async def test_a_link_in_a_project_does_not_make_a_plugin_the_persons(
-    work: Path, tmp_path: Path, write_plugin: WritePlugin, open_session: OpenSession, run: Run
+    work: Path,
+    tmp_path: Path,
+    write_plugin: WritePlugin,
+    open_session: OpenSession,
+    run: Run,
 ) -> None:
     write_plugin(DENYING, FILES, at=tmp_path / "elsewhere" / "guard")
     (work / ".amplifier").mkdir()
     (work / ".amplifier/plugins").symlink_to(tmp_path / "elsewhere")
-    async with open_session({"plugins": [".amplifier/plugins/guard"]}, tools=[MockTool("bash", "done")]) as session:
+    async with open_session(
+        {"plugins": [".amplifier/plugins/guard"]}, tools=[MockTool("bash", "done")]
+    ) as session:
         assert await output_of(session, run) == "done"
         assert not (await pending_of(session))[0].can_be_trusted
     assert not (work / "ran").exists()
@@ -262,7 +315,11 @@ async def test_a_link_in_a_project_does_not_make_a_plugin_the_persons(
 
 @pytest.mark.process
 async def test_the_persons_own_plugins_need_no_trust(
-    home: Path, work: Path, write_plugin: WritePlugin, open_session: OpenSession, run: Run
+    home: Path,
+    work: Path,
+    write_plugin: WritePlugin,
+    open_session: OpenSession,
+    run: Run,
 ) -> None:
     write_plugin(DENYING, FILES, at=home / "plugins" / "guard")
     async with open_session({}, tools=[MockTool("bash", "done")]) as session:
@@ -270,14 +327,18 @@ async def test_the_persons_own_plugins_need_no_trust(
         (commands,) = await session.coordinator.collect_contributions("cli.commands")
 
     assert isinstance(commands, list)
-    assert [command.name for command in commands if isinstance(command, SessionCommand)] == ["fix"]
+    assert [
+        command.name for command in commands if isinstance(command, SessionCommand)
+    ] == ["fix"]
 
 
 async def test_other_folders_of_plugins_are_looked_into_where_they_are_named(
     home: Path, tmp_path: Path, write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     write_plugin(None, FILES, at=home / "plugins" / "guard")
-    write_plugin(None, {"commands/other.md": "x"}, name="other", at=tmp_path / "mine" / "other")
+    write_plugin(
+        None, {"commands/other.md": "x"}, name="other", at=tmp_path / "mine" / "other"
+    )
     async with open_session({"plugin_dirs": [str(tmp_path / "mine")]}) as session:
         (commands,) = await session.coordinator.collect_contributions("cli.commands")
 
@@ -289,7 +350,9 @@ async def test_other_folders_of_plugins_are_looked_into_where_they_are_named(
 async def test_what_a_projects_plugin_says_is_marked(
     work: Path, write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
-    hooks: JSONValue = {"SessionStart": [{"hooks": [{"type": "command", "command": "echo obey me"}]}]}
+    hooks: JSONValue = {
+        "SessionStart": [{"hooks": [{"type": "command", "command": "echo obey me"}]}]
+    }
     write_plugin(hooks, at=work / ".amplifier/plugins/guard")
     async with open_session({}) as session:
         TrustStore.in_home().grant((await pending_of(session))[0])
@@ -319,15 +382,21 @@ async def test_a_hook_that_cannot_be_read_ends_the_start_and_a_command_that_cann
     write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     shown = MockDisplaySystem()
-    broken = write_plugin(None, {"commands/ok.md": "x", "commands/bad name.md": "x"}, name="broken")
-    async with open_session({"plugins": [str(broken)]}, "hello", display_system=shown) as session:
+    broken = write_plugin(
+        None, {"commands/ok.md": "x", "commands/bad name.md": "x"}, name="broken"
+    )
+    async with open_session(
+        {"plugins": [str(broken)]}, "hello", display_system=shown
+    ) as session:
         await session.execute("hi")
         (commands,) = await session.coordinator.collect_contributions("cli.commands")
     assert isinstance(commands, list)
     assert [command.name for command in commands] == ["ok"]
     assert "is no name for a command" in shown.messages[0].message
 
-    unguarded = write_plugin({"PreToolUse": [{"hooks": [{"type": "http", "url": "x"}]}]}, name="unguarded")
+    unguarded = write_plugin(
+        {"PreToolUse": [{"hooks": [{"type": "http", "url": "x"}]}]}, name="unguarded"
+    )
     session = open_session({"plugins": [str(unguarded)]})
     with pytest.raises(Exception, match="'command' or 'prompt'; got 'http'"):
         await session.initialize()
@@ -350,7 +419,9 @@ async def test_settings_that_cannot_be_read_are_named_where_they_stand(
     assert str(settings) in str(caught.value)
 
 
-async def test_what_has_no_effect_here_is_reported_once(work: Path, open_session: OpenSession) -> None:
+async def test_what_has_no_effect_here_is_reported_once(
+    work: Path, open_session: OpenSession
+) -> None:
     settings = work / ".claude/settings.json"
     settings.parent.mkdir()
     settings.write_text('{"permissions": {"allow": ["Bash"]}}')

@@ -27,7 +27,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Give git a home of its own, and temporary files a folder that can be looked into."""
     home = tmp_path / "home"
     (home / "tmp").mkdir(parents=True)
-    (home / ".gitconfig").write_text("[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n")
+    (home / ".gitconfig").write_text(
+        "[user]\n\tname = A\n\temail = a@b.c\n[init]\n\tdefaultBranch = main\n"
+    )
     for name in [name for name in os.environ if name.startswith("GIT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
@@ -43,7 +45,12 @@ def git() -> Git:
 
     def git(folder: Path, *arguments: str) -> str:
         done = subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=False, env=os.environ
+            ["git", *arguments],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=os.environ,
         )
         return done.stdout + done.stderr
 

@@ -18,7 +18,9 @@ from amplifier_module_hooks_status_context import mount
 from amplifier_sdk.jsontypes import JSONObject
 
 pytestmark = [pytest.mark.anyio, pytest.mark.process]
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 GIT: Final = shutil.which("git")
 
 
@@ -34,7 +36,9 @@ async def told(folder: Path, config: JSONObject | None = None) -> str:
     coordinator.register_capability("session.working_dir", str(folder))
     async with coordinator:
         await mount(coordinator, config or {})
-        emission = await coordinator.hooks.emit("provider:request", {"provider": "p", "model": None})
+        emission = await coordinator.hooks.emit(
+            "provider:request", {"provider": "p", "model": None}
+        )
     return emission.context_injection or ""
 
 
@@ -52,7 +56,9 @@ def trap(tmp_path: Path, fired: Path) -> Callable[[str], str]:
 
     def trap(name: str) -> str:
         # git runs most of what a configuration names through a shell
-        return shlex.quote(script(tmp_path / "traps" / name, f'touch "{fired}/{name}"\ncat\n'))
+        return shlex.quote(
+            script(tmp_path / "traps" / name, f'touch "{fired}/{name}"\ncat\n')
+        )
 
     return trap
 
@@ -71,7 +77,9 @@ def stale(path: Path) -> None:
 
 
 @pytest.fixture
-def mined(repository: Path, tmp_path: Path, git: Git, trap: Callable[[str], str]) -> Path:
+def mined(
+    repository: Path, tmp_path: Path, git: Git, trap: Callable[[str], str]
+) -> Path:
     """A repository whose configuration, attributes and hooks all name programs."""
     programs = {
         "core.fsmonitor": "fsmonitor",
@@ -112,16 +120,29 @@ def mined(repository: Path, tmp_path: Path, git: Git, trap: Callable[[str], str]
     ):
         git(repository, "config", key, value)
     (tmp_path / "included").write_text(f"[core]\n\tfsmonitor = {trap('included')}\n")
-    for hook in ("post-index-change", "pre-commit", "fsmonitor-watchman", "post-checkout", "reference-transaction"):
+    for hook in (
+        "post-index-change",
+        "pre-commit",
+        "fsmonitor-watchman",
+        "post-checkout",
+        "reference-transaction",
+    ):
         trap(hook)
-        script(repository / ".git" / "hooks" / hook, (tmp_path / "traps" / hook).read_text())
-    (repository / ".gitattributes").write_text("kept.txt filter=mine diff=mine merge=mine\nchanged.txt filter=other\n")
+        script(
+            repository / ".git" / "hooks" / hook,
+            (tmp_path / "traps" / hook).read_text(),
+        )
+    (repository / ".gitattributes").write_text(
+        "kept.txt filter=mine diff=mine merge=mine\nchanged.txt filter=other\n"
+    )
     stale(repository / "kept.txt")
     stale(repository / "changed.txt")
     return repository
 
 
-async def test_nothing_that_a_repository_names_is_run(mined: Path, git: Git, fired: Path) -> None:
+async def test_nothing_that_a_repository_names_is_run(
+    mined: Path, git: Git, fired: Path
+) -> None:
     text = await told(mined)
 
     assert sorted(os.listdir(fired)) == []
@@ -133,7 +154,9 @@ async def test_nothing_that_a_repository_names_is_run(mined: Path, git: Git, fir
 
 
 @ONE_BACKEND
-async def test_a_submodule_is_not_entered(repository: Path, git: Git, fired: Path, trap: Callable[[str], str]) -> None:
+async def test_a_submodule_is_not_entered(
+    repository: Path, git: Git, fired: Path, trap: Callable[[str], str]
+) -> None:
     inner = repository / "inner"
     inner.mkdir()
     git(inner, "init", "--quiet")
@@ -168,7 +191,9 @@ async def test_a_repository_that_was_put_into_the_folder_itself_names_nothing_ei
 
 
 @ONE_BACKEND
-async def test_an_object_that_is_missing_is_not_fetched(mined: Path, git: Git, fired: Path) -> None:
+async def test_an_object_that_is_missing_is_not_fetched(
+    mined: Path, git: Git, fired: Path
+) -> None:
     tree = git(mined, "rev-parse", "HEAD^{tree}").strip()
     (mined / ".git" / "objects" / tree[:2] / tree[2:]).unlink()
     for name in os.listdir(fired):
@@ -181,7 +206,9 @@ async def test_an_object_that_is_missing_is_not_fetched(mined: Path, git: Git, f
 
 
 @ONE_BACKEND
-async def test_a_configuration_that_never_ends_is_given_up_on(repository: Path, git: Git, tmp_path: Path) -> None:
+async def test_a_configuration_that_never_ends_is_given_up_on(
+    repository: Path, git: Git, tmp_path: Path
+) -> None:
     os.mkfifo(tmp_path / "fifo")
     with (repository / ".git" / "config").open("a") as file:
         file.write(f"[include]\n\tpath = {tmp_path / 'fifo'}\n")
@@ -190,29 +217,47 @@ async def test_a_configuration_that_never_ends_is_given_up_on(repository: Path, 
     coordinator.register_capability("session.working_dir", str(repository))
     async with coordinator:
         await mount(coordinator, {"git_timeout": 0.3})
-        first = await coordinator.hooks.emit("provider:request", {"provider": "p", "model": None, "turn_id": "1"})
+        first = await coordinator.hooks.emit(
+            "provider:request", {"provider": "p", "model": None, "turn_id": "1"}
+        )
         (tmp_path / "fifo").unlink()  # from now on it would answer
-        second = await coordinator.hooks.emit("provider:request", {"provider": "p", "model": None, "turn_id": "2"})
+        second = await coordinator.hooks.emit(
+            "provider:request", {"provider": "p", "model": None, "turn_id": "2"}
+        )
 
-    assert "Git repository: not known: git took longer than 0.3 s\n" in str(first.context_injection)
-    assert "Git repository: not known: git took longer than 0.3 s\n" in str(second.context_injection)
+    assert "Git repository: not known: git took longer than 0.3 s\n" in str(
+        first.context_injection
+    )
+    assert "Git repository: not known: git took longer than 0.3 s\n" in str(
+        second.context_injection
+    )
 
 
 @ONE_BACKEND
-@pytest.mark.parametrize("named", ["/etc", "/", "../.."], ids=["another", "root", "above"])
-async def test_files_of_another_folder_are_not_named(repository: Path, tmp_path: Path, git: Git, named: str) -> None:
+@pytest.mark.parametrize(
+    "named", ["/etc", "/", "../.."], ids=["another", "root", "above"]
+)
+async def test_files_of_another_folder_are_not_named(
+    repository: Path, tmp_path: Path, git: Git, named: str
+) -> None:
     (tmp_path / "private.txt").touch()
     git(repository, "config", "core.worktree", named)
 
     text = await told(repository)
 
-    assert "Git repository: not known: its configuration names another folder for its files\n" in text
+    assert (
+        "Git repository: not known: its configuration names another folder for its files\n"
+        in text
+    )
     assert "Changed files" not in text
 
 
 @ONE_BACKEND
 async def test_a_git_of_the_project_is_not_used(
-    repository: Path, fired: Path, trap: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+    repository: Path,
+    fired: Path,
+    trap: Callable[[str], str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trap("git")
     (repository / "bin").mkdir()
@@ -221,7 +266,10 @@ async def test_a_git_of_the_project_is_not_used(
     link = repository.with_name("link")
     link.symlink_to(repository)
     monkeypatch.chdir(repository)
-    monkeypatch.setenv("PATH", os.pathsep.join(["", ".", "bin", str(repository / "bin"), os.environ["PATH"]]))
+    monkeypatch.setenv(
+        "PATH",
+        os.pathsep.join(["", ".", "bin", str(repository / "bin"), os.environ["PATH"]]),
+    )
 
     for folder in (repository, link):
         assert "Git repository: yes" in await told(folder)
@@ -241,7 +289,10 @@ async def test_git_knows_nothing_of_the_sessions_secrets(
         "SSH_AUTH_SOCK",
     ):
         monkeypatch.setenv(name, f"canary-{name}")
-    script(tmp_path / "seen" / "git", f'env >> "{tmp_path}/seen/environment"\nexec "{GIT}" "$@"\n')
+    script(
+        tmp_path / "seen" / "git",
+        f'env >> "{tmp_path}/seen/environment"\nexec "{GIT}" "$@"\n',
+    )
     monkeypatch.setenv("PATH", f"{tmp_path / 'seen'}{os.pathsep}{os.environ['PATH']}")
 
     text = await told(repository)
@@ -253,7 +304,9 @@ async def test_git_knows_nothing_of_the_sessions_secrets(
 
 
 @ONE_BACKEND
-async def test_without_git_the_rest_is_told(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_git_the_rest_is_told(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     nowhere = await told(repository)
     monkeypatch.setenv("PATH", "relative")
@@ -268,7 +321,10 @@ async def test_a_git_that_answers_nonsense_is_not_believed(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "other"))
-    script(tmp_path / "other" / "git", "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo $i; done\n")
+    script(
+        tmp_path / "other" / "git",
+        "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do echo $i; done\n",
+    )
     lines = await told(repository)
     script(tmp_path / "other" / "git", "exit 3\n")
     silent = await told(repository)
@@ -282,7 +338,9 @@ async def test_a_git_that_answers_nonsense_is_not_believed(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @ONE_BACKEND
-async def test_a_repository_of_somebody_else_is_read_where_the_person_said_so(repository: Path, home: Path) -> None:
+async def test_a_repository_of_somebody_else_is_read_where_the_person_said_so(
+    repository: Path, home: Path
+) -> None:
     os.chown(repository, 12345, 12345)
     os.chown(repository / ".git", 12345, 12345)
 
@@ -296,7 +354,9 @@ async def test_a_repository_of_somebody_else_is_read_where_the_person_said_so(re
 
 
 @ONE_BACKEND
-async def test_heads_and_lists_that_are_no_small_files_are_passed_over(repository: Path) -> None:
+async def test_heads_and_lists_that_are_no_small_files_are_passed_over(
+    repository: Path,
+) -> None:
     git_folder = repository / ".git"
     (git_folder / "info" / "exclude").unlink()
     os.mkfifo(git_folder / "info" / "exclude")

@@ -27,8 +27,12 @@ from amplifier_sdk.results import ToolResult
 
 Say: TypeAlias = Callable[[Coordinator, str], Awaitable[None]]
 ShownOn = Callable[..., AbstractAsyncContextManager[TestCoordinator]]  # type: ignore[explicit-any]  # by name
-OBEYED: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+OBEYED: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 ANY_TEXT: Final = st.text(st.characters(exclude_categories=[]), max_size=60)
 
 
@@ -58,26 +62,40 @@ class Gone(StringIO):
         raise BrokenPipeError
 
 
-async def everything(stream: StringIO, text: str, config: JSONObject, shown_on: ShownOn, say: Say) -> None:
+async def everything(
+    stream: StringIO, text: str, config: JSONObject, shown_on: ShownOn, say: Say
+) -> None:
     """Let a text come in by every way there is."""
     async with shown_on(stream, config) as coordinator:
         emit = coordinator.hooks.emit
         await say(coordinator, text)
-        await emit("content_block:end", {"block": {"type": "thinking", "thinking": text}, "block_index": 1})
+        await emit(
+            "content_block:end",
+            {"block": {"type": "thinking", "thinking": text}, "block_index": 1},
+        )
         await emit("tool:pre", {"tool_name": text, "tool_input": {text: [text]}})
         await emit("tool:progress", {"tool_name": text, "message": text})
         await emit("tool:output", {"tool_name": text, "text": text})
         result = ToolResult(output=text)
-        await emit("tool:post", {"tool_name": text, "result": result, "tool_result": result})
+        await emit(
+            "tool:post", {"tool_name": text, "result": result, "tool_result": result}
+        )
         await emit("tool:error", {"tool_name": text, "error": {"message": text}})
-        await emit("user:notification", {"message": text, "source": text, "level": text})
+        await emit(
+            "user:notification", {"message": text, "source": text, "level": text}
+        )
         await emit("todo:updated", {"todos": [{"content": text, "status": text}]})
-        await emit("provider:error", {"provider": text, "error": {"type": text, "message": text}})
+        await emit(
+            "provider:error",
+            {"provider": text, "error": {"type": text, "message": text}},
+        )
 
 
 @settings(max_examples=40)
 @given(ANY_TEXT)
-def test_nothing_that_a_terminal_obeys_is_written(shown_on: ShownOn, say: Say, text: str) -> None:
+def test_nothing_that_a_terminal_obeys_is_written(
+    shown_on: ShownOn, say: Say, text: str
+) -> None:
     stream = StringIO()
     config: JSONObject = {"show_text": False, "width": 40}
     anyio.run(everything, stream, text, config, shown_on, say)
@@ -87,7 +105,9 @@ def test_nothing_that_a_terminal_obeys_is_written(shown_on: ShownOn, say: Say, t
 
 
 @pytest.mark.anyio
-async def test_running_text_keeps_its_lines_and_loses_what_a_terminal_obeys(shown_on: ShownOn, say: Say) -> None:
+async def test_running_text_keeps_its_lines_and_loses_what_a_terminal_obeys(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = StringIO()
     async with shown_on(stream) as coordinator:
         await say(coordinator, "a\x1b]0;title\x07b\tc\r\n\n")
@@ -122,11 +142,15 @@ async def test_colours_are_for_terminals_that_want_them(
     ours, theirs = os.openpty()
     with open(theirs, "w", encoding="utf-8", buffering=1) as terminal:
         async with shown_on(terminal, config) as coordinator:
-            await coordinator.hooks.emit("tool:pre", {"tool_name": "grep", "tool_input": {}})
+            await coordinator.hooks.emit(
+                "tool:pre", {"tool_name": "grep", "tool_input": {}}
+            )
         shown = os.read(ours, 4096)
     os.close(ours)
 
-    assert shown == (b"\x1b[1mtool grep {}\x1b[0m\r\n" if is_coloured else b"tool grep {}\r\n")
+    assert shown == (
+        b"\x1b[1mtool grep {}\x1b[0m\r\n" if is_coloured else b"tool grep {}\r\n"
+    )
 
 
 @ONE_BACKEND
@@ -156,7 +180,9 @@ async def test_without_a_stream_of_the_application_standard_error_is_used(
 
 @ONE_BACKEND
 @pytest.mark.anyio
-async def test_what_an_encoding_lacks_is_written_as_escapes(shown_on: ShownOn, say: Say) -> None:
+async def test_what_an_encoding_lacks_is_written_as_escapes(
+    shown_on: ShownOn, say: Say
+) -> None:
     inner = BytesIO()
     stream = TextIOWrapper(inner, encoding="ascii")
     async with shown_on(stream) as coordinator:
@@ -166,7 +192,9 @@ async def test_what_an_encoding_lacks_is_written_as_escapes(shown_on: ShownOn, s
 
 
 @pytest.mark.anyio
-async def test_a_slow_terminal_holds_nothing_up_and_gets_everything(shown_on: ShownOn, say: Say) -> None:
+async def test_a_slow_terminal_holds_nothing_up_and_gets_everything(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = Held()
     words = [f"{number} " for number in range(1000)]
     async with shown_on(stream) as coordinator:
@@ -180,7 +208,9 @@ async def test_a_slow_terminal_holds_nothing_up_and_gets_everything(shown_on: Sh
 
 
 @pytest.mark.anyio
-async def test_a_turn_waits_for_a_terminal_that_takes_something(shown_on: ShownOn, say: Say) -> None:
+async def test_a_turn_waits_for_a_terminal_that_takes_something(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = Held()
     words = [f"{number} " for number in range(500)]
 
@@ -200,36 +230,55 @@ async def test_a_turn_waits_for_a_terminal_that_takes_something(shown_on: ShownO
 
 
 @pytest.mark.anyio
-async def test_what_a_stuck_terminal_does_not_take_is_counted_and_left_out(shown_on: ShownOn, say: Say) -> None:
+async def test_what_a_stuck_terminal_does_not_take_is_counted_and_left_out(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = Held()
     async with shown_on(stream, {"max_waiting": 100, "patience": 0.05}) as coordinator:
         with anyio.fail_after(10):
             for _ in range(100):
                 await say(coordinator, "some text ")
-            await coordinator.hooks.emit("content_block:end", {"block": {"type": "text"}, "block_index": 0})
+            await coordinator.hooks.emit(
+                "content_block:end", {"block": {"type": "text"}, "block_index": 0}
+            )
         stream.free.set()
         assert stream.was_asked.is_set()
 
-    counted = re.search(r"\[([\d,]+) characters are left out: the terminal took none\]", stream.getvalue())
+    counted = re.search(
+        r"\[([\d,]+) characters are left out: the terminal took none\]",
+        stream.getvalue(),
+    )
     assert counted is not None
-    assert stream.getvalue().count("some text ") * 10 + int(counted[1].replace(",", "")) == 1000
+    assert (
+        stream.getvalue().count("some text ") * 10 + int(counted[1].replace(",", ""))
+        == 1000
+    )
 
 
 @pytest.mark.anyio
-async def test_a_turn_goes_on_when_nobody_looks_any_more(shown_on: ShownOn, say: Say) -> None:
+async def test_a_turn_goes_on_when_nobody_looks_any_more(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = Gone()
     async with shown_on(stream) as coordinator:
         for _ in range(3):
             await say(coordinator, "Hello.\n")
-            await coordinator.hooks.emit("execution:end", {"response": "", "status": "completed"})
+            await coordinator.hooks.emit(
+                "execution:end", {"response": "", "status": "completed"}
+            )
 
     assert stream.writes == 1
 
 
 @pytest.mark.anyio
-async def test_two_sessions_on_one_stream_keep_to_their_lines(shown_on: ShownOn, say: Say) -> None:
+async def test_two_sessions_on_one_stream_keep_to_their_lines(
+    shown_on: ShownOn, say: Say
+) -> None:
     stream = StringIO()
-    async with shown_on(stream, session_id="a") as one, shown_on(stream, session_id="b") as other:
+    async with (
+        shown_on(stream, session_id="a") as one,
+        shown_on(stream, session_id="b") as other,
+    ):
         await say(one, "I am one ")
         await say(other, "I am another ")
         await say(one, "still\n")
@@ -243,6 +292,8 @@ async def test_a_huge_result_is_shown_in_its_first_lines(shown_on: ShownOn) -> N
     stream = StringIO()
     async with shown_on(stream, {"show_tool_lines": 1}) as coordinator:
         result = ToolResult(output="x" * 50_000_000)
-        await coordinator.hooks.emit("tool:post", {"tool_name": "t", "result": result, "tool_result": result})
+        await coordinator.hooks.emit(
+            "tool:post", {"tool_name": "t", "result": result, "tool_result": result}
+        )
 
     assert len(stream.getvalue()) < 200

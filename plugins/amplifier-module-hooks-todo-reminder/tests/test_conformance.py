@@ -19,5 +19,9 @@ class Plan:
 
 
 TestReminder = conformance(
-    "hook", mount, samples=HookSamples(bad_config={"recent_tool_threshold": -1}, capabilities={TODOS: Plan()})
+    "hook",
+    mount,
+    samples=HookSamples(
+        bad_config={"recent_tool_threshold": -1}, capabilities={TODOS: Plan()}
+    ),
 )

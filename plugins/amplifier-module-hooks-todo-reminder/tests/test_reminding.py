@@ -68,7 +68,11 @@ def build(
 ) -> AmplifierSession:
     """Make a session with the reminder, and the plan where there is one."""
     session = create_test_session(
-        provider=provider, tools=[todo, look, fail], hooks=[mount], configs={"hook-0": config or {}}, settings=settings
+        provider=provider,
+        tools=[todo, look, fail],
+        hooks=[mount],
+        configs={"hook-0": config or {}},
+        settings=settings,
     )
     if plan is not None:
         session.coordinator.register_capability(TODOS, plan)
@@ -77,7 +81,10 @@ def build(
 
 def script(*names: str) -> list[Step]:
     """Make a script of one call after the other, and an answer."""
-    return [*(answer(call(name, id=f"c{index}")) for index, name in enumerate(names)), "Done."]
+    return [
+        *(answer(call(name, id=f"c{index}")) for index, name in enumerate(names)),
+        "Done.",
+    ]
 
 
 def reminded(provider: ScriptedProvider) -> list[bool]:
@@ -119,9 +126,13 @@ async def test_it_is_behind_the_last_result_and_not_stored() -> None:
         pytest.param(0, [False, True, True, True, True, True], id="always"),
     ],
 )
-async def test_a_plan_that_was_just_written_is_not_shown_again(threshold: int | None, expected: list[bool]) -> None:
+async def test_a_plan_that_was_just_written_is_not_shown_again(
+    threshold: int | None, expected: list[bool]
+) -> None:
     provider = ScriptedProvider(*script("todo", "look", "fail", "look", "look"))
-    config: dict[str, JSONValue] = {} if threshold is None else {"recent_tool_threshold": threshold}
+    config: dict[str, JSONValue] = (
+        {} if threshold is None else {"recent_tool_threshold": threshold}
+    )
 
     async with build(Plan(), provider, config) as session:
         await session.execute("Go on.")
@@ -154,12 +165,17 @@ async def test_its_handlers_go_with_the_session() -> None:
     async with session:
         before = session.coordinator.hooks.list_handlers()
 
-    assert [event for event, names in before.items() if "hooks-todo-reminder" in names] == [
+    assert [
+        event for event, names in before.items() if "hooks-todo-reminder" in names
+    ] == [
         "tool:post",
         "tool:error",
         "provider:request",
     ]
-    assert not any("hooks-todo-reminder" in names for names in session.coordinator.hooks.list_handlers().values())
+    assert not any(
+        "hooks-todo-reminder" in names
+        for names in session.coordinator.hooks.list_handlers().values()
+    )
 
 
 async def test_the_role_of_a_message_of_its_own_is_configured() -> None:
@@ -176,15 +192,29 @@ async def test_its_place_among_the_handlers_is_configured() -> None:
     for priority in (10, -10):
         session = build(Plan(PLAN), ScriptedProvider("Done."), {"priority": priority})
         async with session:
-            session.coordinator.hooks.register("provider:request", lambda *_: None, 0, "status")
-            order.append(list(session.coordinator.hooks.list_handlers("provider:request")["provider:request"]))
+            session.coordinator.hooks.register(
+                "provider:request", lambda *_: None, 0, "status"
+            )
+            order.append(
+                list(
+                    session.coordinator.hooks.list_handlers("provider:request")[
+                        "provider:request"
+                    ]
+                )
+            )
 
-    assert order == [["status", "hooks-todo-reminder"], ["hooks-todo-reminder", "status"]]
+    assert order == [
+        ["status", "hooks-todo-reminder"],
+        ["hooks-todo-reminder", "status"],
+    ]
 
 
 async def test_a_long_plan_is_shown_by_what_is_open_of_it() -> None:
     provider = ScriptedProvider("Done.")
-    kept = [item(f"{number} {'x' * 490}", "completed" if number < 50 else "pending") for number in range(100)]
+    kept = [
+        item(f"{number} {'x' * 490}", "completed" if number < 50 else "pending")
+        for number in range(100)
+    ]
 
     async with build(Plan(kept), provider) as session:
         await session.execute("Go on.")
@@ -198,22 +228,32 @@ async def test_a_long_plan_is_shown_by_what_is_open_of_it() -> None:
 
 async def test_what_is_done_is_left_out_where_there_is_no_room_for_it() -> None:
     provider = ScriptedProvider("Done.")
-    kept = [*(item(f"{number} {'x' * 490}", "completed") for number in range(20)), item("Ship")]
+    kept = [
+        *(item(f"{number} {'x' * 490}", "completed") for number in range(20)),
+        item("Ship"),
+    ]
 
     async with build(Plan(kept), provider) as session:
         await session.execute("Go on.")
 
-    assert "☐ Ship\n(0 more to do and 20 done:" in provider.requests[0].messages[-1].text
+    assert (
+        "☐ Ship\n(0 more to do and 20 done:" in provider.requests[0].messages[-1].text
+    )
 
 
 @pytest.mark.parametrize(
-    ("limit", "is_reminded"), [pytest.param(600, True, id="small"), pytest.param(200, False, id="too-small")]
+    ("limit", "is_reminded"),
+    [pytest.param(600, True, id="small"), pytest.param(200, False, id="too-small")],
 )
-async def test_it_keeps_to_the_plans_limit_of_injections(limit: int, is_reminded: bool) -> None:
+async def test_it_keeps_to_the_plans_limit_of_injections(
+    limit: int, is_reminded: bool
+) -> None:
     provider = ScriptedProvider("Done.")
     kept = [item(f"{number} {'x' * 100}") for number in range(100)]
 
-    async with build(Plan(kept), provider, settings={"injection_size_limit": limit}) as session:
+    async with build(
+        Plan(kept), provider, settings={"injection_size_limit": limit}
+    ) as session:
         await session.execute("Go on.")
 
     assert reminded(provider) == [is_reminded]

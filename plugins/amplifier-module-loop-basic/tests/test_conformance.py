@@ -5,4 +5,6 @@ from __future__ import annotations
 from amplifier.testing.conformance import Samples, conformance
 from amplifier_module_loop_basic import BasicLoop
 
-TestBasicLoop = conformance("orchestrator", BasicLoop, samples=Samples(bad_config={"temperature": "hot"}))
+TestBasicLoop = conformance(
+    "orchestrator", BasicLoop, samples=Samples(bad_config={"temperature": "hot"})
+)

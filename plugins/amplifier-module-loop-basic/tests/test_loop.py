@@ -47,19 +47,26 @@ class Answers(BaseProvider):
     def get_info(self) -> ProviderInfo:
         return ProviderInfo(id=self.name, display_name="Answers")
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         self.requests.append(request)
         number = len(self.requests)
         if not isinstance(self.calls, int) or not isinstance(self.parallel, int):
             raise LLMError("down")
         calls = [
-            ToolCall(id=f"{number}-{index}", name="double", arguments={"x": index}) for index in range(self.parallel)
+            ToolCall(id=f"{number}-{index}", name="double", arguments={"x": index})
+            for index in range(self.parallel)
         ]
         usage = Usage(input_tokens=5, output_tokens=5, total_tokens=10)
         if number <= self.calls:
-            yield ChatResponse(content=[TextBlock(text="Wait.")], tool_calls=calls, usage=usage)
+            yield ChatResponse(
+                content=[TextBlock(text="Wait.")], tool_calls=calls, usage=usage
+            )
         else:
-            yield ChatResponse(content=[TextBlock(text=f"Done by {self.name}.")], usage=usage)
+            yield ChatResponse(
+                content=[TextBlock(text=f"Done by {self.name}.")], usage=usage
+            )
 
 
 @tool
@@ -68,10 +75,16 @@ async def double(x: int) -> int:
     return 2 * x
 
 
-def session(*providers: JSONValue, loop: JSONValue = None, limits: JSONValue = None) -> AmplifierSession:
+def session(
+    *providers: JSONValue, loop: JSONValue = None, limits: JSONValue = None
+) -> AmplifierSession:
     """Build a session of the loop, with a provider per configuration."""
     plan: dict[str, JSONValue] = {
-        "session": {"orchestrator": "loop-basic", "context": "memory", "limits": limits},
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": "memory",
+            "limits": limits,
+        },
         "orchestrator": {"config": loop},
         "providers": [
             {"module": "answers", "instance_id": f"p{number}", "config": config}
@@ -79,7 +92,12 @@ def session(*providers: JSONValue, loop: JSONValue = None, limits: JSONValue = N
         ],
         "tools": ["double"],
     }
-    modules = {"loop-basic": BasicLoop, "memory": mounting(MockContextManager()), "answers": Answers, "double": double}
+    modules = {
+        "loop-basic": BasicLoop,
+        "memory": mounting(MockContextManager()),
+        "answers": Answers,
+        "double": double,
+    }
     return AmplifierSession(plan, ModuleLoader(modules=modules))
 
 
@@ -119,7 +137,12 @@ async def test_calls_are_run_and_their_results_shown_until_the_model_answers() -
             *("assistant", "tool", "tool"),
             "assistant",
         ]
-        assert [m["content"] for m in messages(opened) if m["role"] == "tool"] == ["0", "2", "0", "2"]
+        assert [m["content"] for m in messages(opened) if m["role"] == "tool"] == [
+            "0",
+            "2",
+            "0",
+            "2",
+        ]
 
 
 async def test_the_events_of_a_turn_come_in_order() -> None:
@@ -150,7 +173,8 @@ async def test_its_name_stands_in_the_events() -> None:
     names: list[object] = []
     async with session() as opened:
         opened.coordinator.hooks.register(
-            "orchestrator:complete", lambda event, data: names.append(data["orchestrator"])
+            "orchestrator:complete",
+            lambda event, data: names.append(data["orchestrator"]),
         )
 
         await opened.execute("Hello")
@@ -163,53 +187,90 @@ async def test_the_first_tool_is_forced_once_a_turn() -> None:
         await opened.execute("Hello")
         await opened.execute("Again")
 
-        assert [request.forced_tool for request in requests(opened)] == ["double", None, "double"]
+        assert [request.forced_tool for request in requests(opened)] == [
+            "double",
+            None,
+            "double",
+        ]
 
 
-async def test_a_first_tool_that_is_not_mounted_is_an_error_that_names_the_nearest() -> None:
+async def test_a_first_tool_that_is_not_mounted_is_an_error_that_names_the_nearest() -> (
+    None
+):
     async with session(loop={"first_tool": "duble"}) as opened:
-        with pytest.raises(ConfigError, match=r"first_tool: no tool 'duble' is mounted; mounted: double; did you mean"):
+        with pytest.raises(
+            ConfigError,
+            match=r"first_tool: no tool 'duble' is mounted; mounted: double; did you mean",
+        ):
             await opened.execute("Hello")
         assert requests(opened) == []
 
 
 async def test_the_settings_reach_every_request() -> None:
-    settings: JSONValue = {"model": "m", "temperature": 0, "max_output_tokens": 9, "reasoning_effort": "low"}
+    settings: JSONValue = {
+        "model": "m",
+        "temperature": 0,
+        "max_output_tokens": 9,
+        "reasoning_effort": "low",
+    }
     async with session({"calls": 1}, loop=settings) as opened:
         await opened.execute("Hello")
 
         for request in requests(opened):
-            assert (request.model, request.temperature, request.tool_choice) == ("m", 0, None)
+            assert (request.model, request.temperature, request.tool_choice) == (
+                "m",
+                0,
+                None,
+            )
             assert (request.max_output_tokens, request.reasoning_effort) == (9, "low")
 
 
 async def test_the_provider_with_the_lowest_priority_is_asked() -> None:
-    async with session({"name": "a", "priority": 9}, {"name": "b", "priority": 1}) as opened:
+    async with session(
+        {"name": "a", "priority": 9}, {"name": "b", "priority": 1}
+    ) as opened:
         assert await opened.execute("Hello") == "Done by b."
 
 
 async def test_the_configured_provider_is_asked_whatever_its_priority() -> None:
-    providers: list[JSONValue] = [{"name": "a", "priority": 9}, {"name": "b", "priority": 1}]
+    providers: list[JSONValue] = [
+        {"name": "a", "priority": 9},
+        {"name": "b", "priority": 1},
+    ]
     async with session(*providers, loop={"default_provider": "p0"}) as opened:
         assert await opened.execute("Hello") == "Done by a."
 
 
-async def test_a_configured_provider_that_is_not_mounted_is_an_error_that_names_the_nearest() -> None:
+async def test_a_configured_provider_that_is_not_mounted_is_an_error_that_names_the_nearest() -> (
+    None
+):
     async with session(loop={"default_provider": "p"}) as opened:
-        with pytest.raises(ConfigError, match=r"no provider 'p' is mounted; mounted: p0; did you mean 'p0'"):
+        with pytest.raises(
+            ConfigError,
+            match=r"no provider 'p' is mounted; mounted: p0; did you mean 'p0'",
+        ):
             await opened.execute("Hello")
 
 
-@pytest.mark.parametrize("limits", [{"iterations": 3}, {"tool_calls": 2}, {"tokens": 20}])
+@pytest.mark.parametrize(
+    "limits", [{"iterations": 3}, {"tool_calls": 2}, {"tokens": 20}]
+)
 async def test_a_limit_gives_one_last_answer_without_tools(limits: JSONValue) -> None:
     async with session({"calls": 1_000}, limits=limits) as opened:
         (name, amount), *_ = cast("dict[str, object]", limits).items()
         note = f"[The turn ended early: its limit {name!r} of {amount} is reached.]"
         assert await opened.execute("Hello") == f"Wait.\n\n{note}"
 
-        assert [request.tools is None for request in requests(opened)] == [False, False, True]
+        assert [request.tools is None for request in requests(opened)] == [
+            False,
+            False,
+            True,
+        ]
         assert "answer now" in requests(opened)[-1].messages[-1].text
-        assert messages(opened)[-1] == {"role": "assistant", "content": [{"type": "text", "text": "Wait."}]}
+        assert messages(opened)[-1] == {
+            "role": "assistant",
+            "content": [{"type": "text", "text": "Wait."}],
+        }
 
 
 async def test_a_failing_provider_fails_the_turn() -> None:

@@ -5,4 +5,6 @@ from __future__ import annotations
 from amplifier.testing.conformance import Samples, conformance
 from amplifier_module_loop_events import EventsLoop
 
-TestEventsLoop = conformance("orchestrator", EventsLoop, samples=Samples(bad_config={"temperature": "hot"}))
+TestEventsLoop = conformance(
+    "orchestrator", EventsLoop, samples=Samples(bad_config={"temperature": "hot"})
+)

@@ -21,7 +21,9 @@ def answering(data: Mapping[str, object]) -> Callable[[str, object], HookResult]
     return lambda event, asked: HookResult(data=data)
 
 
-def run(answers: Sequence[Mapping[str, object]], backend: str = "asyncio") -> Vote | None:
+def run(
+    answers: Sequence[Mapping[str, object]], backend: str = "asyncio"
+) -> Vote | None:
     """Let one handler for each answer vote, in their order."""
 
     async def main() -> Vote | None:
@@ -47,7 +49,13 @@ def run(answers: Sequence[Mapping[str, object]], backend: str = "asyncio") -> Vo
         ([{"choice": 7, "score": 9}], None),
         ([{"choice": "a", "score": "high"}], None),
         ([{"choice": "a", "score": True}], None),
-        ([{"choice": "a", "score": float("nan")}, {"choice": "b", "score": float("inf")}], None),
+        (
+            [
+                {"choice": "a", "score": float("nan")},
+                {"choice": "b", "score": float("inf")},
+            ],
+            None,
+        ),
         ([{"score": 3}], None),
     ],
     ids=[
@@ -74,15 +82,23 @@ def test_the_highest_score_wins_and_what_is_no_vote_counts_for_nothing(
 
 
 def test_a_vote_has_its_score_and_its_reason() -> None:
-    assert run([{"choice": "a", "score": 2, "reason": "cheaper"}]) == Vote(choice="a", score=2.0, reason="cheaper")
+    assert run([{"choice": "a", "score": 2, "reason": "cheaper"}]) == Vote(
+        choice="a", score=2.0, reason="cheaper"
+    )
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.floats(-5, 5)), max_size=6))
-def test_whoever_wins_had_the_first_of_the_highest_scores_above_zero(votes: list[tuple[str, float]]) -> None:
+def test_whoever_wins_had_the_first_of_the_highest_scores_above_zero(
+    votes: list[tuple[str, float]],
+) -> None:
     vote = run([{"choice": name, "score": score} for name, score in votes])
 
     highest = max((score for _, score in votes), default=0.0)
-    expected = next((name for name, score in votes if score == highest), None) if highest > 0 else None
+    expected = (
+        next((name for name, score in votes if score == highest), None)
+        if highest > 0
+        else None
+    )
     assert (None if vote is None else vote.choice) == expected
 
 
@@ -99,8 +115,13 @@ def test_an_answer_that_comes_too_late_or_never_does_not_count(backend: str) -> 
         hooks = HookRegistry()
         hooks.register("decision:x", late)
         hooks.register("decision:x", fails)
-        hooks.register("decision:x", lambda event, data: HookResult(data={"choice": "b", "score": 1}))
-        return await winning_vote(hooks, "decision:x", {}, NAMES, 1.0), anyio.current_time()
+        hooks.register(
+            "decision:x",
+            lambda event, data: HookResult(data={"choice": "b", "score": 1}),
+        )
+        return await winning_vote(
+            hooks, "decision:x", {}, NAMES, 1.0
+        ), anyio.current_time()
 
     vote, seconds = VirtualClock().run(main, backend=backend)
     assert vote == Vote(choice="b", score=1.0)

@@ -5,4 +5,6 @@ from __future__ import annotations
 from amplifier.testing.conformance import Samples, conformance
 from amplifier_module_loop_streaming import StreamingLoop
 
-TestStreamingLoop = conformance("orchestrator", StreamingLoop, samples=Samples(bad_config={"temperature": "hot"}))
+TestStreamingLoop = conformance(
+    "orchestrator", StreamingLoop, samples=Samples(bad_config={"temperature": "hot"})
+)

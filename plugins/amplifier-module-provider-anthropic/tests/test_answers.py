@@ -14,7 +14,13 @@ from amplifier_module_provider_anthropic.answers import Answer
 from amplifier_module_provider_anthropic.faults import reported_fault
 from amplifier_sdk import errors
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
-from amplifier_sdk.content import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolCallBlock, VendorBlock
+from amplifier_sdk.content import (
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    VendorBlock,
+)
 from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
@@ -31,7 +37,9 @@ def _events(data: bytes) -> Iterable[ServerEvent]:
     return [item for item in EventDecoder().feed(data) if isinstance(item, ServerEvent)]
 
 
-def _read(data: bytes, names: Mapping[str, str] | None = None) -> tuple[list[Delta], ChatResponse]:
+def _read(
+    data: bytes, names: Mapping[str, str] | None = None
+) -> tuple[list[Delta], ChatResponse]:
     answer = Answer(names=names or {}, fail=_fail)
     deltas: list[Delta] = []
     for event in _events(data):
@@ -58,7 +66,10 @@ def test_a_call_streams_as_its_arguments_form(stream: Stream) -> None:
     deltas, response = _read(stream("tool"))
 
     pieces = [delta for delta in deltas if isinstance(delta, ToolCallDelta)]
-    assert "".join(piece.arguments for piece in pieces) == '{"location": "San Francisco, CA", "unit": "fahrenheit"}'
+    assert (
+        "".join(piece.arguments for piece in pieces)
+        == '{"location": "San Francisco, CA", "unit": "fahrenheit"}'
+    )
     assert {(piece.id, piece.name, piece.index) for piece in pieces} == {
         ("toolu_01T1x1fJ34qAmk2tNTrN7Up6", "get_weather", 1)
     }
@@ -83,25 +94,35 @@ def test_blocks_that_arrive_at_the_same_time_are_told_apart(stream: Stream) -> N
 def test_a_call_without_arguments_has_an_empty_object(stream: Stream) -> None:
     _, response = _read(stream("no-arguments"))
 
-    assert [(call.arguments, call.problem) for call in response.tool_calls or ()] == [({}, None), ({}, None)]
+    assert [(call.arguments, call.problem) for call in response.tool_calls or ()] == [
+        ({}, None),
+        ({}, None),
+    ]
 
 
 def test_a_call_whose_arguments_came_at_once_has_them(stream: Stream) -> None:
     _, response = _read(stream("whole-input"))
 
-    assert response.tool_calls == [ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})]
+    assert response.tool_calls == [
+        ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})
+    ]
 
 
 def test_an_empty_piece_takes_nothing_from_what_came_at_once(stream: Stream) -> None:
     _, response = _read(stream("whole-input-and-empty-piece"))
 
-    assert response.tool_calls == [ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})]
+    assert response.tool_calls == [
+        ToolCall(id="toolu_01J", name="get_time", arguments={"zone": "UTC"})
+    ]
     assert response.content[1] == VendorBlock(
-        type="server_tool_use", extras={"id": "srvtoolu_01W", "name": "web_search", "input": {"query": "UTC"}}
+        type="server_tool_use",
+        extras={"id": "srvtoolu_01W", "name": "web_search", "input": {"query": "UTC"}},
     )
 
 
-def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(stream: Stream) -> None:
+def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(
+    stream: Stream,
+) -> None:
     _, response = _read(stream("garbled-arguments"))
 
     assert response.tool_calls is not None
@@ -117,12 +138,18 @@ def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(s
         }
     ]
     assert response.content == (
-        ToolCallBlock(id="toolu_01K", name="get_time", input={"raw_arguments": '{"zone": UTC or maybe'}),
+        ToolCallBlock(
+            id="toolu_01K",
+            name="get_time",
+            input={"raw_arguments": '{"zone": UTC or maybe'},
+        ),
     )
 
 
 @pytest.mark.parametrize("name", ["cut-call", "whole-call-at-the-limit"])
-def test_a_call_in_an_answer_that_was_cut_is_in_no_complete_answer(stream: Stream, name: str) -> None:
+def test_a_call_in_an_answer_that_was_cut_is_in_no_complete_answer(
+    stream: Stream, name: str
+) -> None:
     _, response = _read(stream(name))
 
     assert response.finish_reason == "length"
@@ -149,7 +176,9 @@ def test_thinking_that_is_not_shown_keeps_its_signature(stream: Stream) -> None:
 def test_encrypted_thinking_is_carried(stream: Stream) -> None:
     _, response = _read(stream("redacted-thinking"))
 
-    assert response.content[0] == RedactedThinkingBlock(data="EmwKAhgBEgy3va3pzix/LafPsn4a")
+    assert response.content[0] == RedactedThinkingBlock(
+        data="EmwKAhgBEgy3va3pzix/LafPsn4a"
+    )
 
 
 def test_blocks_of_the_api_s_own_tools_are_kept_whole(stream: Stream) -> None:
@@ -192,7 +221,10 @@ def test_usage_says_what_the_api_s_own_tools_did(stream: Stream) -> None:
 
     assert response.usage is not None
     assert response.usage.input_tokens == 10682
-    assert response.usage.extras["server_tool_use"] == {"web_search_requests": 1, "web_fetch_requests": 0}
+    assert response.usage.extras["server_tool_use"] == {
+        "web_search_requests": 1,
+        "web_fetch_requests": 0,
+    }
 
 
 @pytest.mark.parametrize(
@@ -207,7 +239,9 @@ def test_usage_says_what_the_api_s_own_tools_did(stream: Stream) -> None:
         ("other-reason", "error"),
     ],
 )
-def test_why_it_ended_is_said_in_the_words_of_all_providers(stream: Stream, name: str, reason: str) -> None:
+def test_why_it_ended_is_said_in_the_words_of_all_providers(
+    stream: Stream, name: str, reason: str
+) -> None:
     _, response = _read(stream(name))
 
     assert response.finish_reason == reason
@@ -251,7 +285,11 @@ def test_events_need_no_names(stream: Stream) -> None:
 
 def test_a_server_may_leave_counts_out(stream: Stream) -> None:
     bare = b"".join(
-        b"data: " + json.dumps({k: v for k, v in json.loads(event.data).items() if k != "usage"}).encode() + b"\n\n"
+        b"data: "
+        + json.dumps(
+            {k: v for k, v in json.loads(event.data).items() if k != "usage"}
+        ).encode()
+        + b"\n\n"
         for event in _events(stream("text"))
     )
     _, response = _read(bare)
@@ -272,13 +310,17 @@ def test_a_tool_has_its_own_name_again(stream: Stream) -> None:
 
     assert response.tool_calls is not None
     assert response.tool_calls[0].name == "weather.get"
-    assert [delta.name for delta in deltas if isinstance(delta, ToolCallDelta)] == ["weather.get"] * 3
+    assert [delta.name for delta in deltas if isinstance(delta, ToolCallDelta)] == [
+        "weather.get"
+    ] * 3
 
 
 @pytest.mark.parametrize("path", [pytest.param(path, id=path.stem) for path in BAD])
 def test_a_bad_stream_is_an_error_and_no_answer(path: Path) -> None:
     data = path.read_bytes()
-    expected: type[LLMError] = getattr(errors, data.partition(b"\n")[0].removeprefix(b": ").decode())
+    expected: type[LLMError] = getattr(
+        errors, data.partition(b"\n")[0].removeprefix(b": ").decode()
+    )
 
     with pytest.raises(LLMError) as caught:
         _read(data)
@@ -287,7 +329,9 @@ def test_a_bad_stream_is_an_error_and_no_answer(path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["text", "tool", "thinking", "server-tool"])
-def test_a_stream_that_is_cut_before_its_end_is_never_an_answer(stream: Stream, name: str) -> None:
+def test_a_stream_that_is_cut_before_its_end_is_never_an_answer(
+    stream: Stream, name: str
+) -> None:
     data = stream(name)
     ends = {at for at in range(len(data)) if data[at - 1 : at] == b"\n"}
 

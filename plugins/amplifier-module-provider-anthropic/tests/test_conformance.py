@@ -18,12 +18,18 @@ PLAYED: Final = {
     "garbles": STREAMS / "garbled-arguments.sse",
     "is-cut": STREAMS / "cut-call.sse",
 }
-MODELS: Final[JSONObject] = {"data": [{"type": "model", "id": "talks"}], "has_more": False}
+MODELS: Final[JSONObject] = {
+    "data": [{"type": "model", "id": "talks"}],
+    "has_more": False,
+}
 
 
 TestAnthropicProvider = conformance(
     "provider",
     without_network(AnthropicProvider, answer_by_model(PLAYED, MODELS)),
     config={"api_key": "sk-test", "default_model": "talks", "max_retries": 0},
-    samples=cases_by_model(tool="get_weather", bad_config={"api_key": "sk-test", "thinking_budget_tokens": 7}),
+    samples=cases_by_model(
+        tool="get_weather",
+        bad_config={"api_key": "sk-test", "thinking_budget_tokens": 7},
+    ),
 )

@@ -23,7 +23,9 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 
 def _body(kind: str, message: str = "no", **more: JSONValue) -> bytes:
-    return json.dumps({"type": "error", "error": {"type": kind, "message": message, **more}}).encode()
+    return json.dumps(
+        {"type": "error", "error": {"type": kind, "message": message, **more}}
+    ).encode()
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,9 @@ def _body(kind: str, message: str = "no", **more: JSONValue) -> bytes:
         (400, "error_of_a_gateway", InvalidRequestError),
     ],
 )
-def test_an_error_is_known_by_its_type(status: int, kind: str, error: type[LLMError]) -> None:
+def test_an_error_is_known_by_its_type(
+    status: int, kind: str, error: type[LLMError]
+) -> None:
     caught = fault(status, {}, _body(kind), multiplier=10)
 
     assert type(caught) is error
@@ -52,7 +56,10 @@ def test_an_error_is_known_by_its_type(status: int, kind: str, error: type[LLMEr
 
 
 def test_the_type_goes_before_the_status() -> None:
-    assert type(fault(500, {}, _body("overloaded_error"), multiplier=4)) is ProviderUnavailableError
+    assert (
+        type(fault(500, {}, _body("overloaded_error"), multiplier=4))
+        is ProviderUnavailableError
+    )
     assert fault(500, {}, _body("overloaded_error"), multiplier=4).delay_multiplier == 4
 
 
@@ -60,21 +67,40 @@ def test_the_type_goes_before_the_status() -> None:
     ("message", "error"),
     [
         ("prompt is too long: 211180 tokens > 200000 maximum", ContextLengthError),
-        ("input length and `max_tokens` exceed context limit: 199000 + 64000 > 200000", ContextLengthError),
-        ("Your credit balance is too low to access the Anthropic API.", QuotaExceededError),
+        (
+            "input length and `max_tokens` exceed context limit: 199000 + 64000 > 200000",
+            ContextLengthError,
+        ),
+        (
+            "Your credit balance is too low to access the Anthropic API.",
+            QuotaExceededError,
+        ),
         ("messages.1: the user wrote that the prompt is too long", InvalidRequestError),
     ],
 )
-def test_an_invalid_request_is_known_by_how_its_message_begins(message: str, error: type[LLMError]) -> None:
-    assert type(fault(400, {}, _body("invalid_request_error", message), multiplier=10)) is error
+def test_an_invalid_request_is_known_by_how_its_message_begins(
+    message: str, error: type[LLMError]
+) -> None:
+    assert (
+        type(fault(400, {}, _body("invalid_request_error", message), multiplier=10))
+        is error
+    )
 
 
 def test_words_alone_make_no_error() -> None:
-    assert type(fault(500, {}, _body("api_error", "prompt is too long"), multiplier=10)) is ProviderUnavailableError
+    assert (
+        type(fault(500, {}, _body("api_error", "prompt is too long"), multiplier=10))
+        is ProviderUnavailableError
+    )
 
 
 @pytest.mark.parametrize(
-    "code", ["contract_spend_limit_reached", "enforced_spend_limit_reached", "organization_on_hold"]
+    "code",
+    [
+        "contract_spend_limit_reached",
+        "enforced_spend_limit_reached",
+        "organization_on_hold",
+    ],
 )
 def test_a_spent_account_is_known_by_its_code(code: str) -> None:
     details: JSONObject = {"error_code": code}
@@ -99,15 +125,25 @@ def test_an_overloaded_api_is_asked_again_later_than_others() -> None:
 
 
 def test_the_request_s_number_is_told() -> None:
-    assert "req_7" in str(fault(500, {"request-id": "req_7"}, _body("api_error"), multiplier=10))
+    assert "req_7" in str(
+        fault(500, {"request-id": "req_7"}, _body("api_error"), multiplier=10)
+    )
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"error": 3}', b'{"error": {"type": 3, "details": []}}'])
+@pytest.mark.parametrize(
+    "body", [b"", b"[]", b'{"error": 3}', b'{"error": {"type": 3, "details": []}}']
+)
 def test_a_body_that_is_not_the_api_s_is_known_by_its_status(body: bytes) -> None:
     assert type(fault(404, {}, body, multiplier=10)) is NotFoundError
 
 
 def test_an_error_in_a_stream_has_the_status_that_it_would_have_had() -> None:
-    caught = reported_fault({"error": {"type": "overloaded_error", "message": "Overloaded"}}, multiplier=10)
+    caught = reported_fault(
+        {"error": {"type": "overloaded_error", "message": "Overloaded"}}, multiplier=10
+    )
 
-    assert (type(caught), caught.status_code, caught.delay_multiplier) == (ProviderUnavailableError, 529, 10)
+    assert (type(caught), caught.status_code, caught.delay_multiplier) == (
+        ProviderUnavailableError,
+        529,
+        10,
+    )

@@ -9,7 +9,13 @@ import pytest
 
 from amplifier.testing import EventRecorder, TestCoordinator
 from amplifier.testing.clock import VirtualClock
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer, sse
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+    sse,
+)
 from amplifier_module_provider_anthropic import AnthropicConfig, AnthropicProvider
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ToolSpec
 from amplifier_sdk.configuration import read_config
@@ -23,8 +29,14 @@ Stream = Callable[[str], bytes]
 ASKED = ChatRequest(messages=[Message(role="user", content="Hello.")])
 
 
-def _provider(*steps: HttpStep, **options: JSONValue) -> tuple[AnthropicProvider, ScriptedTransport]:
-    config = read_config(AnthropicConfig, {"api_key": "sk-test", "max_retries": 0, **options}, subject="the test")
+def _provider(
+    *steps: HttpStep, **options: JSONValue
+) -> tuple[AnthropicProvider, ScriptedTransport]:
+    config = read_config(
+        AnthropicConfig,
+        {"api_key": "sk-test", "max_retries": 0, **options},
+        subject="the test",
+    )
     made = AnthropicProvider(config, TestCoordinator())
     made.transport = script = ScriptedTransport(*steps)
     return made, script
@@ -55,8 +67,13 @@ async def test_a_key_can_be_a_bearer_s(stream: Stream) -> None:
     assert "x-api-key" not in script.requests[0].headers
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/"])
-async def test_an_address_may_have_the_version_or_not(stream: Stream, address: str) -> None:
+@pytest.mark.parametrize(
+    "address",
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080/v1", "http://127.0.0.1:8080/v1/"],
+)
+async def test_an_address_may_have_the_version_or_not(
+    stream: Stream, address: str
+) -> None:
     provider, script = _provider(_plays(stream("text")), base_url=address)
 
     await provider.complete(ASKED)
@@ -64,8 +81,12 @@ async def test_an_address_may_have_the_version_or_not(stream: Stream, address: s
     assert str(script.requests[0].url) == "http://127.0.0.1:8080/v1/messages"
 
 
-async def test_a_request_with_sampling_is_sent_in_the_version_that_has_it(stream: Stream) -> None:
-    provider, script = _provider(_plays(stream("text")), default_model="claude-haiku-4-5", temperature=0.3)
+async def test_a_request_with_sampling_is_sent_in_the_version_that_has_it(
+    stream: Stream,
+) -> None:
+    provider, script = _provider(
+        _plays(stream("text")), default_model="claude-haiku-4-5", temperature=0.3
+    )
 
     await provider.complete(ASKED)
 
@@ -81,16 +102,22 @@ async def test_what_cannot_be_given_is_in_the_answer(stream: Stream) -> None:
     assert response.degradation.requested == "temperature 0.3"
 
 
-async def test_a_tool_with_a_name_that_the_api_does_not_take_is_called_by_its_own(stream: Stream) -> None:
+async def test_a_tool_with_a_name_that_the_api_does_not_take_is_called_by_its_own(
+    stream: Stream,
+) -> None:
     tool = ToolSpec(name="weather.get", parameters={})
     first, script = _provider(_plays(stream("text")))
     await first.complete(ChatRequest(messages=ASKED.messages, tools=[tool]))
     body = script.bodies[0]
     assert isinstance(body, dict)
     offered = body["tools"][0]["name"]
-    provider, _ = _provider(_plays(stream("tool").replace(b"get_weather", offered.encode())))
+    provider, _ = _provider(
+        _plays(stream("tool").replace(b"get_weather", offered.encode()))
+    )
 
-    response = await provider.complete(ChatRequest(messages=ASKED.messages, tools=[tool]))
+    response = await provider.complete(
+        ChatRequest(messages=ASKED.messages, tools=[tool])
+    )
 
     assert [call.name for call in response.tool_calls or ()] == ["weather.get"]
     assert isinstance(response.content[1], ToolCallBlock)
@@ -108,14 +135,21 @@ async def test_an_answer_that_the_api_pauses_is_continued(stream: Stream) -> Non
 
     response = seen[-1]
     assert isinstance(response, ChatResponse)
-    assert [block.type for block in response.content] == ["text", "server_tool_use", "text", "tool_call"]
+    assert [block.type for block in response.content] == [
+        "text",
+        "server_tool_use",
+        "text",
+        "tool_call",
+    ]
     assert response.finish_reason == "tool_calls"
     assert response.tool_calls is not None
     assert response.usage is not None
     assert response.usage.output_tokens == 15 + 89
     assert response.metadata is not None
     assert response.metadata["anthropic:parts"] == 2
-    assert [item.index for item in seen if isinstance(item, TextDelta) and item.text] == [0, 2, 2, 2]
+    assert [
+        item.index for item in seen if isinstance(item, TextDelta) and item.text
+    ] == [0, 2, 2, 2]
     first, second = script.bodies
     assert isinstance(first, dict)
     assert isinstance(second, dict)
@@ -124,7 +158,12 @@ async def test_an_answer_that_the_api_pauses_is_continued(stream: Stream) -> Non
             "role": "assistant",
             "content": [
                 {"type": "text", "text": "Searching."},
-                {"type": "server_tool_use", "id": "srvtoolu_01H", "name": "web_search", "input": {"query": "x"}},
+                {
+                    "type": "server_tool_use",
+                    "id": "srvtoolu_01H",
+                    "name": "web_search",
+                    "input": {"query": "x"},
+                },
             ],
         }
     ]
@@ -162,12 +201,24 @@ async def test_a_pause_without_a_word_is_the_end(stream: Stream) -> None:
 # Waits
 
 
-@pytest.mark.parametrize(("options", "waited"), [({}, 10.0), ({"overloaded_delay_multiplier": 3}, 3.0)])
-def test_an_overloaded_api_is_given_time(options: dict[str, JSONValue], waited: float, stream: Stream) -> None:
-    busy = json_answer({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}, status=529)
+@pytest.mark.parametrize(
+    ("options", "waited"), [({}, 10.0), ({"overloaded_delay_multiplier": 3}, 3.0)]
+)
+def test_an_overloaded_api_is_given_time(
+    options: dict[str, JSONValue], waited: float, stream: Stream
+) -> None:
+    busy = json_answer(
+        {
+            "type": "error",
+            "error": {"type": "overloaded_error", "message": "Overloaded"},
+        },
+        status=529,
+    )
 
     async def ask() -> list[object]:
-        provider, _ = _provider(busy, _plays(stream("text")), max_retries=1, retry_jitter=False, **options)
+        provider, _ = _provider(
+            busy, _plays(stream("text")), max_retries=1, retry_jitter=False, **options
+        )
         recorder = EventRecorder.of(provider.coordinator.hooks, "provider:retry")
         await provider.complete(ASKED)
         return [data["delay"] for _, data in recorder.get_events()]
@@ -176,13 +227,24 @@ def test_an_overloaded_api_is_given_time(options: dict[str, JSONValue], waited: 
 
 
 async def test_an_error_in_a_stream_names_the_provider_and_the_model() -> None:
-    broken = sse(("error", {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}))
+    broken = sse(
+        (
+            "error",
+            {
+                "type": "error",
+                "error": {"type": "overloaded_error", "message": "Overloaded"},
+            },
+        )
+    )
     provider, _ = _provider(_plays(broken))
 
     with pytest.raises(ProviderUnavailableError, match="Overloaded") as caught:
         await provider.complete(ASKED)
 
-    assert (caught.value.provider, caught.value.model) == ("anthropic", "claude-sonnet-5-5")
+    assert (caught.value.provider, caught.value.model) == (
+        "anthropic",
+        "claude-sonnet-5-5",
+    )
 
 
 # Costs
@@ -202,7 +264,8 @@ async def test_an_answer_costs_what_the_configuration_says(stream: Stream) -> No
     response = await provider.complete(ASKED)
 
     assert response.usage is not None
-    assert response.usage.cost_usd == Decimal("0.00109")  # 20 × 2 + 60 × 10 + 2000 × 0.1 + 100 × 2.5, per million
+    # 20 × 2 + 60 × 10 + 2000 × 0.1 + 100 × 2.5, per million
+    assert response.usage.cost_usd == Decimal("0.00109")
 
 
 # Models
@@ -217,7 +280,11 @@ PAGE: JSONValue = {
             "lifecycle": "active",
             "max_input_tokens": 900_000,
             "max_tokens": 100_000,
-            "capabilities": {"image_input": {"supported": True}, "pdf_input": {"supported": False}, "effort": None},
+            "capabilities": {
+                "image_input": {"supported": True},
+                "pdf_input": {"supported": False},
+                "effort": None,
+            },
         },
         {"type": "model", "id": "claude-old", "lifecycle": "retired"},
         {"type": "model"},
@@ -229,7 +296,10 @@ PAGE: JSONValue = {
 
 
 async def test_models_are_listed_with_what_the_api_says_of_them() -> None:
-    rest: JSONValue = {"data": [{"type": "model", "id": "claude-haiku-4-5-20251001"}], "has_more": False}
+    rest: JSONValue = {
+        "data": [{"type": "model", "id": "claude-haiku-4-5-20251001"}],
+        "has_more": False,
+    }
     provider, script = _provider(json_answer(PAGE), json_answer(rest))
 
     models = await provider.list_models()
@@ -268,35 +338,55 @@ async def test_a_list_that_is_none_is_empty(listing: JSONValue) -> None:
     ("options", "window", "output"),
     [
         pytest.param({}, 1_000_000, 64_000, id="default"),
-        pytest.param({"default_model": "claude-haiku-4-5"}, 200_000, 64_000, id="named"),
-        pytest.param({"model": "claude-haiku-4-5", "max_tokens": 9}, 200_000, 9, id="limited"),
         pytest.param(
-            {"default_model": "mine", "enable_1m_context": True, "models": {"mine": {"has_long_context": True}}},
+            {"default_model": "claude-haiku-4-5"}, 200_000, 64_000, id="named"
+        ),
+        pytest.param(
+            {"model": "claude-haiku-4-5", "max_tokens": 9}, 200_000, 9, id="limited"
+        ),
+        pytest.param(
+            {
+                "default_model": "mine",
+                "enable_1m_context": True,
+                "models": {"mine": {"has_long_context": True}},
+            },
             1_000_000,
             64_000,
             id="long-context",
         ),
         pytest.param(
-            {"default_model": "mine", "models": {"mine": {"context_window": 5_000, "max_output_tokens": 900}}},
+            {
+                "default_model": "mine",
+                "models": {"mine": {"context_window": 5_000, "max_output_tokens": 900}},
+            },
             5_000,
             900,
             id="configured",
         ),
     ],
 )
-def test_the_info_has_the_windows_of_the_default_model(options: dict[str, JSONValue], window: int, output: int) -> None:
+def test_the_info_has_the_windows_of_the_default_model(
+    options: dict[str, JSONValue], window: int, output: int
+) -> None:
     provider, _ = _provider(**options)
 
     defaults = provider.get_info().defaults
 
-    assert (defaults["context_window"], defaults["max_output_tokens"]) == (window, output)
+    assert (defaults["context_window"], defaults["max_output_tokens"]) == (
+        window,
+        output,
+    )
 
 
 def test_the_info_says_what_a_person_is_asked_for() -> None:
     info = _provider()[0].get_info()
 
     assert info.credential_env_vars == ("ANTHROPIC_API_KEY",)
-    assert [field.id for field in info.config_fields] == ["api_key", "base_url", "default_model"]
+    assert [field.id for field in info.config_fields] == [
+        "api_key",
+        "base_url",
+        "default_model",
+    ]
 
 
 # Configuration
@@ -317,13 +407,17 @@ def test_the_info_says_what_a_person_is_asked_for() -> None:
         ("enable_prompt_cashing", True),
     ],
 )
-def test_a_value_that_makes_no_sense_is_refused_by_its_name(option: str, value: JSONValue) -> None:
+def test_a_value_that_makes_no_sense_is_refused_by_its_name(
+    option: str, value: JSONValue
+) -> None:
     with pytest.raises(ConfigError, match=option):
         _provider(**{option: value})
 
 
 async def test_parameters_that_nobody_here_knows_go_along(stream: Stream) -> None:
-    provider, script = _provider(_plays(stream("text")), extra_request_params={"service_tier": "standard_only"})
+    provider, script = _provider(
+        _plays(stream("text")), extra_request_params={"service_tier": "standard_only"}
+    )
 
     await provider.complete(ASKED)
 
@@ -337,7 +431,9 @@ async def test_an_answer_goes_back_as_it_came(stream: Stream) -> None:
     response = await provider.complete(ASKED)
     stored = Message.from_dict(response.to_message())
 
-    await provider.complete(ChatRequest(messages=[*ASKED.messages, stored, *ASKED.messages]))
+    await provider.complete(
+        ChatRequest(messages=[*ASKED.messages, stored, *ASKED.messages])
+    )
 
     body = script.bodies[1]
     assert isinstance(body, dict)

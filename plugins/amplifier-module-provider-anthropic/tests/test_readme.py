@@ -21,7 +21,11 @@ def _of_all_vendors() -> set[str]:
 
 
 def test_every_option_stands_in_the_table_with_its_default() -> None:
-    own = [field for field in attrs.fields(AnthropicConfig) if field.name not in _of_all_vendors()]
+    own = [
+        field
+        for field in attrs.fields(AnthropicConfig)
+        if field.name not in _of_all_vendors()
+    ]
     listed = {key: default.strip().strip("`") for key, default in ROW.findall(README)}
 
     assert list(listed) == [field.name for field in own]
@@ -29,14 +33,19 @@ def test_every_option_stands_in_the_table_with_its_default() -> None:
         if isinstance(field.default, (bool, int, float, str)):
             assert WORDS.get(listed[field.name], listed[field.name]) in (
                 field.default,
-                f"{field.default:g}" if isinstance(field.default, float) else str(field.default),
+                f"{field.default:g}"
+                if isinstance(field.default, float)
+                else str(field.default),
             ), field.name
 
 
 def test_the_options_of_every_vendor_are_named() -> None:
-    named = set(re.findall(r"`(\w+)`", README.split("## Configuration")[1].split("| key |")[0]))
+    named = set(
+        re.findall(r"`(\w+)`", README.split("## Configuration")[1].split("| key |")[0])
+    )
 
-    assert named >= _of_all_vendors() - {"model", "max_output_tokens"}  # other names of two that are
+    # other names of two that are
+    assert named >= _of_all_vendors() - {"model", "max_output_tokens"}
 
 
 def test_the_example_of_a_model_has_all_that_is_known_of_one() -> None:

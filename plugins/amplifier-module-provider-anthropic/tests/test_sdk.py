@@ -38,10 +38,19 @@ SCHEMA: Final[JSONObject] = {
     "additionalProperties": False,
 }
 OWN: Final = {"anthropic:message_id": "msg_1"}
-TOOL: Final = ToolSpec(name="get_weather", description="Say the weather.", parameters=SCHEMA)
-TOOL_SENT: Final[JSONObject] = {"name": "get_weather", "description": "Say the weather.", "input_schema": SCHEMA}
+TOOL: Final = ToolSpec(
+    name="get_weather", description="Say the weather.", parameters=SCHEMA
+)
+TOOL_SENT: Final[JSONObject] = {
+    "name": "get_weather",
+    "description": "Say the weather.",
+    "input_schema": SCHEMA,
+}
 USER: Final = Message(role="user", content="Hello.")
-USER_SENT: Final[JSONObject] = {"role": "user", "content": [{"type": "text", "text": "Hello."}]}
+USER_SENT: Final[JSONObject] = {
+    "role": "user",
+    "content": [{"type": "text", "text": "Hello."}],
+}
 
 
 @attrs.define(eq=False)
@@ -53,7 +62,9 @@ class Wire:
 
     def handle(self, request: httpx2.Request) -> httpx2.Response:
         self.requests.append(request)
-        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=self.stream)
+        return httpx2.Response(
+            200, headers={"content-type": "text/event-stream"}, content=self.stream
+        )
 
     def client(self) -> anthropic.Anthropic:
         http = httpx2.Client(transport=httpx2.MockTransport(self.handle))
@@ -92,17 +103,30 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                         ThinkingBlock(thinking="Hm.", signature="sig"),
                         RedactedThinkingBlock(data="enc"),
                         TextBlock(text="Let me see."),
-                        ToolCallBlock(id="toolu_1", name="get_weather", input={"city": "Bern"}),
-                        ToolCallBlock(id="toolu_2", name="get_weather", input={"city": "Genf"}),
+                        ToolCallBlock(
+                            id="toolu_1", name="get_weather", input={"city": "Bern"}
+                        ),
+                        ToolCallBlock(
+                            id="toolu_2", name="get_weather", input={"city": "Genf"}
+                        ),
                     ],
                 ),
                 Message(role="tool", tool_call_id="toolu_1", content="sunny"),
-                Message(role="tool", tool_call_id="toolu_2", content="rain", metadata={"is_error": True}),
+                Message(
+                    role="tool",
+                    tool_call_id="toolu_2",
+                    content="rain",
+                    metadata={"is_error": True},
+                ),
             ],
             tools=[TOOL],
             max_output_tokens=100,
         ),
-        AnthropicConfig(enable_prompt_caching=False, disable_parallel_tool_use=True, changed_history="error"),
+        AnthropicConfig(
+            enable_prompt_caching=False,
+            disable_parallel_tool_use=True,
+            changed_history="error",
+        ),
         {
             "max_tokens": 100,
             "tools": [TOOL_SENT],
@@ -115,26 +139,51 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                         {"type": "thinking", "thinking": "Hm.", "signature": "sig"},
                         {"type": "redacted_thinking", "data": "enc"},
                         {"type": "text", "text": "Let me see."},
-                        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Bern"}},
-                        {"type": "tool_use", "id": "toolu_2", "name": "get_weather", "input": {"city": "Genf"}},
+                        {
+                            "type": "tool_use",
+                            "id": "toolu_1",
+                            "name": "get_weather",
+                            "input": {"city": "Bern"},
+                        },
+                        {
+                            "type": "tool_use",
+                            "id": "toolu_2",
+                            "name": "get_weather",
+                            "input": {"city": "Genf"},
+                        },
                     ],
                 },
                 {
                     "role": "user",
                     "content": [
-                        {"type": "tool_result", "tool_use_id": "toolu_1", "content": "sunny"},
-                        {"type": "tool_result", "tool_use_id": "toolu_2", "content": "rain", "is_error": True},
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_1",
+                            "content": "sunny",
+                        },
+                        {
+                            "type": "tool_result",
+                            "tool_use_id": "toolu_2",
+                            "content": "rain",
+                            "is_error": True,
+                        },
                     ],
                 },
             ],
         },
     ),
     "a later system text": (
-        ChatRequest(messages=[USER, Message(role="system", content="Be brief.")], max_output_tokens=100),
+        ChatRequest(
+            messages=[USER, Message(role="system", content="Be brief.")],
+            max_output_tokens=100,
+        ),
         AnthropicConfig(enable_prompt_caching=False),
         {
             "max_tokens": 100,
-            "messages": [USER_SENT, {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}],
+            "messages": [
+                USER_SENT,
+                {"role": "system", "content": [{"type": "text", "text": "Be brief."}]},
+            ],
         },
     ),
     "a forced tool": (
@@ -165,7 +214,10 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
         {
             "max_tokens": 9_000,
             "thinking": {"type": "adaptive", "display": "summarized"},
-            "output_config": {"effort": "high", "format": {"type": "json_schema", "schema": SCHEMA}},
+            "output_config": {
+                "effort": "high",
+                "format": {"type": "json_schema", "schema": SCHEMA},
+            },
             "messages": [USER_SENT],
         },
     ),
@@ -177,7 +229,13 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                     role="user",
                     content=[
                         TextBlock(text="What is it?"),
-                        ImageBlock(source={"type": "base64", "media_type": "image/png", "data": "AAAA"}),
+                        ImageBlock(
+                            source={
+                                "type": "base64",
+                                "media_type": "image/png",
+                                "data": "AAAA",
+                            }
+                        ),
                     ],
                 ),
             ],
@@ -187,8 +245,16 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
         AnthropicConfig(cache_ttl="1h"),
         {
             "max_tokens": 100,
-            "tools": [{**TOOL_SENT, "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
-            "system": [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral", "ttl": "1h"}}],
+            "tools": [
+                {**TOOL_SENT, "cache_control": {"type": "ephemeral", "ttl": "1h"}}
+            ],
+            "system": [
+                {
+                    "type": "text",
+                    "text": "Be brief.",
+                    "cache_control": {"type": "ephemeral", "ttl": "1h"},
+                }
+            ],
             "messages": [
                 {
                     "role": "user",
@@ -196,7 +262,11 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                         {"type": "text", "text": "What is it?"},
                         {
                             "type": "image",
-                            "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"},
+                            "source": {
+                                "type": "base64",
+                                "media_type": "image/png",
+                                "data": "AAAA",
+                            },
                             "cache_control": {"type": "ephemeral", "ttl": "1h"},
                         },
                     ],
@@ -213,9 +283,17 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                     metadata=OWN,
                     content=[
                         VendorBlock(
-                            type="server_tool_use", extras={"id": "s", "name": "web_search", "input": {"query": "x"}}
+                            type="server_tool_use",
+                            extras={
+                                "id": "s",
+                                "name": "web_search",
+                                "input": {"query": "x"},
+                            },
                         ),
-                        VendorBlock(type="web_search_tool_result", extras={"tool_use_id": "s", "content": []}),
+                        VendorBlock(
+                            type="web_search_tool_result",
+                            extras={"tool_use_id": "s", "content": []},
+                        ),
                     ],
                 ),
                 USER,
@@ -230,8 +308,17 @@ CASES: Final[Mapping[str, tuple[ChatRequest, AnthropicConfig, JSONObject]]] = {
                 {
                     "role": "assistant",
                     "content": [
-                        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
-                        {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+                        {
+                            "type": "server_tool_use",
+                            "id": "s",
+                            "name": "web_search",
+                            "input": {"query": "x"},
+                        },
+                        {
+                            "type": "web_search_tool_result",
+                            "tool_use_id": "s",
+                            "content": [],
+                        },
                     ],
                 },
                 USER_SENT,
@@ -255,10 +342,14 @@ def test_the_sdk_sends_the_same(name: str, stream: Callable[[str], bytes]) -> No
     assert wire.requests[0].url.path == f"/{ours.path}"
 
 
-def test_the_sdk_speaks_the_same_version_of_the_api(stream: Callable[[str], bytes]) -> None:
+def test_the_sdk_speaks_the_same_version_of_the_api(
+    stream: Callable[[str], bytes],
+) -> None:
     wire = Wire(stream("text"))
     with wire.client() as client:
-        client.messages.create(model=MODEL, max_tokens=9, messages=[], stream=True).close()
+        client.messages.create(
+            model=MODEL, max_tokens=9, messages=[], stream=True
+        ).close()
 
     assert wire.requests[0].headers["anthropic-version"] == VERSION
 
@@ -277,8 +368,12 @@ def _fail(event: Mapping[str, JSONValue]) -> LLMError:
 
 def _without_nulls(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+        return {
+            key: _without_nulls(item) for key, item in value.items() if item is not None
+        }
+    return (
+        [_without_nulls(item) for item in value] if isinstance(value, list) else value
+    )
 
 
 @pytest.mark.parametrize(
@@ -299,29 +394,44 @@ def _without_nulls(value: JSONValue) -> JSONValue:
     ],
 )
 def test_the_sdk_reads_the_same(name: str, stream: Callable[[str], bytes]) -> None:
-    with Wire(stream(name)).client() as client, client.messages.stream(model=MODEL, max_tokens=9, messages=[]) as one:
+    with (
+        Wire(stream(name)).client() as client,
+        client.messages.stream(model=MODEL, max_tokens=9, messages=[]) as one,
+    ):
         theirs = one.get_final_message()
 
     ours = _ours(stream(name))
     said = Message(role="assistant", content=ours.content, metadata=ours.metadata)
     (_, written) = write_conversation([USER, said]).messages
 
-    content = [block.model_dump(mode="json", exclude={"parsed_output"}) for block in theirs.content]
+    content = [
+        block.model_dump(mode="json", exclude={"parsed_output"})
+        for block in theirs.content
+    ]
     assert _without_nulls(written["content"]) == _without_nulls(content)
     assert ours.metadata is not None
     assert ours.metadata["anthropic:stop_reason"] == theirs.stop_reason
     assert ours.metadata["anthropic:message_id"] == theirs.id
     usage, counted = theirs.usage, ours.usage
     assert counted is not None
-    cached = (usage.cache_read_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
-    assert (counted.input_tokens, counted.output_tokens) == (usage.input_tokens + cached, usage.output_tokens)
+    cached = (usage.cache_read_input_tokens or 0) + (
+        usage.cache_creation_input_tokens or 0
+    )
+    assert (counted.input_tokens, counted.output_tokens) == (
+        usage.input_tokens + cached,
+        usage.output_tokens,
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "status", "theirs"),
     [
-        pytest.param("authentication_error", 401, anthropic.AuthenticationError, id="401"),
-        pytest.param("permission_error", 403, anthropic.PermissionDeniedError, id="403"),
+        pytest.param(
+            "authentication_error", 401, anthropic.AuthenticationError, id="401"
+        ),
+        pytest.param(
+            "permission_error", 403, anthropic.PermissionDeniedError, id="403"
+        ),
         pytest.param("not_found_error", 404, anthropic.NotFoundError, id="404"),
         pytest.param("rate_limit_error", 429, anthropic.RateLimitError, id="429"),
         pytest.param("overloaded_error", 529, anthropic.OverloadedError, id="529"),
@@ -330,17 +440,27 @@ def test_the_sdk_reads_the_same(name: str, stream: Callable[[str], bytes]) -> No
 def test_the_sdk_calls_an_error_by_the_same_name(
     kind: str, status: int, theirs: type[anthropic.APIStatusError]
 ) -> None:
-    body: JSONObject = {"type": "error", "error": {"type": kind, "message": "no"}, "request_id": "req_1"}
+    body: JSONObject = {
+        "type": "error",
+        "error": {"type": kind, "message": "no"},
+        "request_id": "req_1",
+    }
     transport = httpx2.MockTransport(lambda _: httpx2.Response(status, json=body))
     http = httpx2.Client(transport=transport)
     with (
-        anthropic.Anthropic(api_key="sk-test", http_client=http, max_retries=0) as client,
+        anthropic.Anthropic(
+            api_key="sk-test", http_client=http, max_retries=0
+        ) as client,
         pytest.raises(theirs) as caught,
     ):
         client.messages.create(model=MODEL, max_tokens=9, messages=[])
 
     ours = fault(status, {}, json.dumps(body).encode(), multiplier=10)
 
-    assert type(ours).__name__ in {theirs.__name__, "AccessDeniedError", "ProviderUnavailableError"}
+    assert type(ours).__name__ in {
+        theirs.__name__,
+        "AccessDeniedError",
+        "ProviderUnavailableError",
+    }
     assert ours.status_code == caught.value.status_code
     assert caught.value.type == kind

@@ -24,11 +24,15 @@ def _messages(body: JSONValue) -> list[JSONObject]:
     return messages
 
 
-async def test_what_the_model_thought_goes_back_with_the_result_of_its_call(stream: Stream) -> None:
+async def test_what_the_model_thought_goes_back_with_the_result_of_its_call(
+    stream: Stream,
+) -> None:
     module, script = _module(stream("redacted-thinking"), stream("text"))
     tool = MockTool("get_time", return_value="12:00")
     session = create_test_session(
-        provider=module, tools=[tool], configs={"provider": {"api_key": "sk-test", "enable_prompt_caching": False}}
+        provider=module,
+        tools=[tool],
+        configs={"provider": {"api_key": "sk-test", "enable_prompt_caching": False}},
     )
 
     async with session:
@@ -46,12 +50,19 @@ async def test_what_the_model_thought_goes_back_with_the_result_of_its_call(stre
                 "thinking": "Right.",
                 "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds",
             },
-            {"type": "tool_use", "id": "toolu_01E", "name": "get_time", "input": {"zone": "UTC"}},
+            {
+                "type": "tool_use",
+                "id": "toolu_01E",
+                "name": "get_time",
+                "input": {"zone": "UTC"},
+            },
         ],
     }
     assert result == {
         "role": "user",
-        "content": [{"type": "tool_result", "tool_use_id": "toolu_01E", "content": "12:00"}],
+        "content": [
+            {"type": "tool_result", "tool_use_id": "toolu_01E", "content": "12:00"}
+        ],
     }
 
 
@@ -74,7 +85,10 @@ async def test_a_turn_begins_as_the_one_before_it_did(stream: Stream) -> None:
 
 async def test_an_exchange_is_told_without_the_key(stream: Stream) -> None:
     module, _ = _module(stream("text"))
-    session = create_test_session(provider=module, configs={"provider": {"api_key": "sk-test-0123456789", "raw": True}})
+    session = create_test_session(
+        provider=module,
+        configs={"provider": {"api_key": "sk-test-0123456789", "raw": True}},
+    )
 
     async with session:
         recorder = EventRecorder.of(session.coordinator.hooks, "llm:*")

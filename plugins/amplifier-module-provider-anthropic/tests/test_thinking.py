@@ -46,7 +46,9 @@ def _sent(
     ("model", "wanted", "thinking"),
     [
         pytest.param(BUDGET, None, None, id="budget"),
-        pytest.param(BUDGET, True, {"type": "enabled", "budget_tokens": 16_000}, id="budget-on"),
+        pytest.param(
+            BUDGET, True, {"type": "enabled", "budget_tokens": 16_000}, id="budget-on"
+        ),
         pytest.param(BUDGET, False, None, id="budget-off"),
         pytest.param(ADAPTIVE, None, None, id="adaptive"),
         pytest.param(ADAPTIVE, True, ON, id="adaptive-on"),
@@ -68,9 +70,21 @@ def test_each_model_is_asked_to_think_in_its_own_way(
 @pytest.mark.parametrize(
     ("model", "effort", "thinking", "output"),
     [
-        pytest.param(BUDGET, "low", {"type": "enabled", "budget_tokens": 4_000}, None, id="budget"),
+        pytest.param(
+            BUDGET,
+            "low",
+            {"type": "enabled", "budget_tokens": 4_000},
+            None,
+            id="budget",
+        ),
         pytest.param(BUDGET, "none", None, None, id="budget-none"),
-        pytest.param("claude-opus-4-5", "medium", {"type": "enabled", "budget_tokens": 10_000}, "medium", id="both"),
+        pytest.param(
+            "claude-opus-4-5",
+            "medium",
+            {"type": "enabled", "budget_tokens": 10_000},
+            "medium",
+            id="both",
+        ),
         pytest.param(ADAPTIVE, "xhigh", ON, "xhigh", id="adaptive"),
         pytest.param(ADAPTIVE, "none", None, None, id="adaptive-none"),
         pytest.param(DEFAULT, "max", ON, "max", id="default"),
@@ -89,8 +103,12 @@ def test_an_effort_becomes_what_the_model_takes(
 
 
 def test_an_effort_of_the_configuration_is_of_requests_that_name_none() -> None:
-    assert _sent(DEFAULT, reasoning_effort="low").body["output_config"] == {"effort": "low"}
-    assert _sent(DEFAULT, effort="high", reasoning_effort="low").body["output_config"] == {"effort": "high"}
+    assert _sent(DEFAULT, reasoning_effort="low").body["output_config"] == {
+        "effort": "low"
+    }
+    assert _sent(DEFAULT, effort="high", reasoning_effort="low").body[
+        "output_config"
+    ] == {"effort": "high"}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +120,9 @@ def test_an_effort_of_the_configuration_is_of_requests_that_name_none() -> None:
         pytest.param(ALWAYS, "none", "an answer with thinking", id="always"),
     ],
 )
-def test_an_effort_that_cannot_be_had_is_said(model: str, effort: str, actual: str) -> None:
+def test_an_effort_that_cannot_be_had_is_said(
+    model: str, effort: str, actual: str
+) -> None:
     lost = _sent(model, effort=effort).degradation
 
     assert lost is not None
@@ -116,16 +136,28 @@ def test_a_budget_may_be_given() -> None:
 
 
 def test_a_budget_leaves_room_for_the_answer() -> None:
-    models = {"small": Model(max_output_tokens=8_000), "large": Model(max_output_tokens=200_000)}
+    models = {
+        "small": Model(max_output_tokens=8_000),
+        "large": Model(max_output_tokens=200_000),
+    }
     request = ChatRequest(messages=[Message(role="user", content="Hello.")])
     config = AnthropicConfig(
-        models=models, extended_thinking=True, thinking_budget_tokens=90_000, thinking_budget_buffer=1_000
+        models=models,
+        extended_thinking=True,
+        thinking_budget_tokens=90_000,
+        thinking_budget_buffer=1_000,
     )
 
     small, large = (write_request(request, name, config).body for name in models)
 
-    assert (small["max_tokens"], small["thinking"]) == (8_000, {"type": "enabled", "budget_tokens": 7_999})
-    assert (large["max_tokens"], large["thinking"]) == (91_000, {"type": "enabled", "budget_tokens": 90_000})
+    assert (small["max_tokens"], small["thinking"]) == (
+        8_000,
+        {"type": "enabled", "budget_tokens": 7_999},
+    )
+    assert (large["max_tokens"], large["thinking"]) == (
+        91_000,
+        {"type": "enabled", "budget_tokens": 90_000},
+    )
 
 
 def test_an_answer_too_short_to_think_first_does_not_and_says_so() -> None:
@@ -133,36 +165,58 @@ def test_an_answer_too_short_to_think_first_does_not_and_says_so() -> None:
 
     assert "thinking" not in outgoing.body
     assert outgoing.degradation is not None
-    assert outgoing.degradation.reason == "it takes 1024 tokens at least and the answer may have 1000"
+    assert (
+        outgoing.degradation.reason
+        == "it takes 1024 tokens at least and the answer may have 1000"
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "thinking"),
     [
-        pytest.param(BUDGET, {"type": "enabled", "budget_tokens": 16_000, "display": "summarized"}, id="budget"),
-        pytest.param(ADAPTIVE, {"type": "adaptive", "display": "summarized"}, id="adaptive"),
+        pytest.param(
+            BUDGET,
+            {"type": "enabled", "budget_tokens": 16_000, "display": "summarized"},
+            id="budget",
+        ),
+        pytest.param(
+            ADAPTIVE, {"type": "adaptive", "display": "summarized"}, id="adaptive"
+        ),
     ],
 )
 def test_thinking_can_be_shown(model: str, thinking: JSONObject) -> None:
-    assert _sent(model, extended_thinking=True, thinking_display="summarized").body["thinking"] == thinking
+    assert (
+        _sent(model, extended_thinking=True, thinking_display="summarized").body[
+            "thinking"
+        ]
+        == thinking
+    )
 
 
 @pytest.mark.parametrize("model", [DEFAULT, ALWAYS])
 def test_thinking_that_nobody_asked_for_can_be_shown(model: str) -> None:
-    assert _sent(model, thinking_display="summarized").body["thinking"] == {**ON, "display": "summarized"}
+    assert _sent(model, thinking_display="summarized").body["thinking"] == {
+        **ON,
+        "display": "summarized",
+    }
 
 
 @pytest.mark.parametrize(
     ("model", "thinking"),
     [pytest.param(BUDGET, None, id="budget"), pytest.param(DEFAULT, OFF, id="default")],
 )
-def test_a_forced_call_is_not_thought_about_first(model: str, thinking: JSONObject | None) -> None:
+def test_a_forced_call_is_not_thought_about_first(
+    model: str, thinking: JSONObject | None
+) -> None:
     outgoing = _sent(model, forced=True, extended_thinking=True)
 
     assert outgoing.body["tool_choice"] == {"type": "any"}
     assert outgoing.body.get("thinking") == thinking
     assert outgoing.degradation is not None
-    assert outgoing.degradation.reason == "a forced tool call cannot be thought about first"
+    assert (
+        outgoing.degradation.reason
+        == "a forced tool call cannot be thought about first"
+    )
 
 
 def test_an_effort_is_no_higher_than_a_model_takes_without_thinking() -> None:
@@ -173,8 +227,12 @@ def test_an_effort_is_no_higher_than_a_model_takes_without_thinking() -> None:
 
 
 def test_a_model_that_does_not_think_need_not_be_told() -> None:
-    config = AnthropicConfig(extended_thinking=False, models={"plain": Model(thinking="none")})
-    outgoing = write_request(ChatRequest(messages=[Message(role="user", content="Hello.")]), "plain", config)
+    config = AnthropicConfig(
+        extended_thinking=False, models={"plain": Model(thinking="none")}
+    )
+    outgoing = write_request(
+        ChatRequest(messages=[Message(role="user", content="Hello.")]), "plain", config
+    )
 
     assert "thinking" not in outgoing.body
     assert outgoing.degradation is None
@@ -182,12 +240,17 @@ def test_a_model_that_does_not_think_need_not_be_told() -> None:
 
 def test_a_model_that_does_not_think_says_so() -> None:
     models = {"plain": Model(thinking="none")}
-    request = ChatRequest(messages=[Message(role="user", content="Hello.")], reasoning_effort="low")
+    request = ChatRequest(
+        messages=[Message(role="user", content="Hello.")], reasoning_effort="low"
+    )
     outgoing = write_request(request, "plain", AnthropicConfig(models=models))
 
     assert outgoing.body.keys().isdisjoint({"thinking", "output_config"})
     assert outgoing.degradation is not None
-    assert outgoing.degradation.reason == "the model does not think; the model does not have this level"
+    assert (
+        outgoing.degradation.reason
+        == "the model does not think; the model does not have this level"
+    )
 
 
 THOUGHT = (
@@ -204,12 +267,17 @@ THOUGHT = (
 DROPS: JSONObject = {"prefix_mismatch_behavior": "drop_block"}
 
 
-@pytest.mark.parametrize("model", [BINDING, ALWAYS, "claude-haiku-5-5", "claude-fable-5-1", "claude-not-yet-made-9"])
+@pytest.mark.parametrize(
+    "model",
+    [BINDING, ALWAYS, "claude-haiku-5-5", "claude-fable-5-1", "claude-not-yet-made-9"],
+)
 def test_thoughts_whose_history_has_changed_are_left_out_by_the_api(model: str) -> None:
     outgoing = _sent(model, history=THOUGHT)
 
     assert outgoing.body["thinking"] == {**ON, "block_binding": DROPS}
-    assert outgoing.headers == {"anthropic-beta": "thinking-binding-controls-2026-08-01"}
+    assert outgoing.headers == {
+        "anthropic-beta": "thinking-binding-controls-2026-08-01"
+    }
 
 
 def test_thoughts_whose_history_has_changed_may_be_an_error() -> None:
@@ -225,7 +293,9 @@ def test_how_thinking_is_shown_is_kept_beside_that() -> None:
     assert body["thinking"] == {**ON, "display": "summarized", "block_binding": DROPS}
 
 
-@pytest.mark.parametrize("model", [BUDGET, ADAPTIVE, "claude-opus-5", DEFAULT, "smollm2"])
+@pytest.mark.parametrize(
+    "model", [BUDGET, ADAPTIVE, "claude-opus-5", DEFAULT, "smollm2"]
+)
 def test_models_that_do_not_bind_their_thoughts_are_told_nothing(model: str) -> None:
     outgoing = _sent(model, history=THOUGHT)
 
@@ -253,7 +323,11 @@ def test_a_model_that_thinks_between_tools_only_is_told_so() -> None:
     assert outgoing.headers == {}
     messages = outgoing.body["messages"]
     assert isinstance(messages, list)
-    assert [block["type"] for block in messages[1]["content"]] == ["thinking", "redacted_thinking", "text"]
+    assert [block["type"] for block in messages[1]["content"]] == [
+        "thinking",
+        "redacted_thinking",
+        "text",
+    ]
 
 
 def test_between_tools_an_effort_is_no_higher_than_high() -> None:

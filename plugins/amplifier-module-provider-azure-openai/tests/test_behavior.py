@@ -29,7 +29,8 @@ class TestAzure(VendorBehaviorTests):
     thinking: ClassVar[bytes | None] = (STREAMS / "good/thinking.sse").read_bytes()
     tool: ClassVar[str] = "work"
     bad: ClassVar[Path] = Path(__file__).parent / "streams"
-    least_bad: ClassVar[int] = 11  # beside those of the API, which provider-openai is shown
+    # beside those of the API, which provider-openai is shown
+    least_bad: ClassVar[int] = 11
     becomes: ClassVar[Mapping[str, str]] = {
         "code_of_no_status": "StreamError",
         "cut_before_the_end": "StreamError",

@@ -12,11 +12,22 @@ from openai import AsyncAzureOpenAI, AsyncOpenAI
 from openai.types.responses.response_input_item_param import Message as InputMessage
 
 from amplifier.testing import TestCoordinator
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer, sse
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+    sse,
+)
 from amplifier_module_provider_azure_openai import AzureConfig, AzureOpenAIProvider
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.errors import AuthenticationError, ConfigError, ContentFilterError, ProviderUnavailableError
+from amplifier_sdk.errors import (
+    AuthenticationError,
+    ConfigError,
+    ContentFilterError,
+    ProviderUnavailableError,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
@@ -32,12 +43,21 @@ ITEM: Final[InputMessage] = {
 }
 
 
-def azure(*steps: HttpStep, **options: JSONValue) -> tuple[AzureOpenAIProvider, ScriptedTransport]:
+def azure(
+    *steps: HttpStep, **options: JSONValue
+) -> tuple[AzureOpenAIProvider, ScriptedTransport]:
     """Make a provider with a script, and the script."""
-    values: JSONObject = {"azure_endpoint": ENDPOINT, "default_deployment": "our-gpt", "max_retries": 0, **options}
+    values: JSONObject = {
+        "azure_endpoint": ENDPOINT,
+        "default_deployment": "our-gpt",
+        "max_retries": 0,
+        **options,
+    }
     if not {"azure_ad_token", "credential", "api_key"} & set(values):
         values["api_key"] = KEY
-    provider = AzureOpenAIProvider(read_config(AzureConfig, values, subject="configuration"), TestCoordinator())
+    provider = AzureOpenAIProvider(
+        read_config(AzureConfig, values, subject="configuration"), TestCoordinator()
+    )
     provider.transport = script = ScriptedTransport(*steps)
     return provider, script
 
@@ -46,7 +66,9 @@ def azure(*steps: HttpStep, **options: JSONValue) -> tuple[AzureOpenAIProvider, 
 
 
 @pytest.mark.parametrize("credential", ["api_key", "azure_ad_token"])
-async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(credential: str) -> None:
+async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(
+    credential: str,
+) -> None:
     theirs = ScriptedTransport(TEXT)
     async with httpx2.AsyncClient(transport=theirs) as http:
         client = AsyncAzureOpenAI(
@@ -56,7 +78,9 @@ async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(cre
             azure_ad_token=KEY if credential == "azure_ad_token" else None,
             http_client=http,
         )
-        stream = await client.responses.create(model="our-gpt", input=[ITEM], store=False, stream=True)
+        stream = await client.responses.create(
+            model="our-gpt", input=[ITEM], store=False, stream=True
+        )
         await stream.close()
     provider, ours = azure(TEXT, api_version="2025-04-01-preview", **{credential: KEY})
     await provider.complete(HELLO)
@@ -64,14 +88,22 @@ async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(cre
     assert ours.bodies == theirs.bodies
     assert ours.requests[0].url == theirs.requests[0].url
     for name in ("authorization", "api-key"):
-        assert ours.requests[0].headers.get(name) == theirs.requests[0].headers.get(name)
+        assert ours.requests[0].headers.get(name) == theirs.requests[0].headers.get(
+            name
+        )
 
 
-async def test_a_request_without_a_version_is_the_one_that_the_vendors_own_library_sends() -> None:
+async def test_a_request_without_a_version_is_the_one_that_the_vendors_own_library_sends() -> (
+    None
+):
     theirs = ScriptedTransport(TEXT)
     async with httpx2.AsyncClient(transport=theirs) as http:
-        client = AsyncOpenAI(base_url=f"{ENDPOINT}/openai/v1/", api_key=KEY, http_client=http)
-        stream = await client.responses.create(model="our-gpt", input=[ITEM], store=False, stream=True)
+        client = AsyncOpenAI(
+            base_url=f"{ENDPOINT}/openai/v1/", api_key=KEY, http_client=http
+        )
+        stream = await client.responses.create(
+            model="our-gpt", input=[ITEM], store=False, stream=True
+        )
         await stream.close()
     provider, ours = azure(TEXT)
     await provider.complete(HELLO)
@@ -88,15 +120,29 @@ async def test_a_request_without_a_version_is_the_one_that_the_vendors_own_libra
     ("endpoint", "version", "url"),
     [
         (ENDPOINT, None, f"{ENDPOINT}/openai/v1/responses"),
-        (f"{ENDPOINT}/", "preview", f"{ENDPOINT}/openai/v1/responses?api-version=preview"),
+        (
+            f"{ENDPOINT}/",
+            "preview",
+            f"{ENDPOINT}/openai/v1/responses?api-version=preview",
+        ),
         (f"{ENDPOINT}/openai", None, f"{ENDPOINT}/openai/v1/responses"),
         (f"{ENDPOINT}/openai/v1/", None, f"{ENDPOINT}/openai/v1/responses"),
-        (ENDPOINT, "2025-04-01-preview", f"{ENDPOINT}/openai/responses?api-version=2025-04-01-preview"),
-        ("https://gate.example/team", None, "https://gate.example/team/openai/v1/responses"),
+        (
+            ENDPOINT,
+            "2025-04-01-preview",
+            f"{ENDPOINT}/openai/responses?api-version=2025-04-01-preview",
+        ),
+        (
+            "https://gate.example/team",
+            None,
+            "https://gate.example/team/openai/v1/responses",
+        ),
     ],
     ids=["resource", "preview", "root", "whole", "dated", "gateway"],
 )
-async def test_requests_go_where_the_endpoint_says(endpoint: str, version: str | None, url: str) -> None:
+async def test_requests_go_where_the_endpoint_says(
+    endpoint: str, version: str | None, url: str
+) -> None:
     provider, script = azure(TEXT, azure_endpoint=endpoint, api_version=version)
 
     await provider.complete(HELLO)
@@ -104,7 +150,9 @@ async def test_requests_go_where_the_endpoint_says(endpoint: str, version: str |
     assert str(script.requests[0].url) == url
 
 
-async def test_the_endpoint_can_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_endpoint_can_stand_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://other.openai.azure.com")
     provider, script = azure(TEXT, azure_endpoint=None)
 
@@ -125,9 +173,20 @@ async def test_the_endpoint_can_stand_in_the_environment(monkeypatch: pytest.Mon
         ({"credential": []}, ["credential"]),
         ({"credential": ["az"], "credential_timeout": 0}, ["credential_timeout"]),
     ],
-    ids=["no-address", "no-endpoint", "two-endpoints", "version", "two-credentials", "no-key", "no-command", "no-time"],
+    ids=[
+        "no-address",
+        "no-endpoint",
+        "two-endpoints",
+        "version",
+        "two-credentials",
+        "no-key",
+        "no-command",
+        "no-time",
+    ],
 )
-def test_what_cannot_work_is_said_at_the_mount(options: JSONObject, names: list[str]) -> None:
+def test_what_cannot_work_is_said_at_the_mount(
+    options: JSONObject, names: list[str]
+) -> None:
     with pytest.raises(ConfigError) as raised:
         azure(**options)
     assert all(name in str(raised.value) for name in names)
@@ -143,11 +202,17 @@ def test_what_cannot_work_is_said_at_the_mount(options: JSONObject, names: list[
         ("gpt-4.1", {"deployment_mapping": {"gpt-5": "prod-5"}}, "our-gpt"),
         ("gpt-4.1", {"default_deployment": None}, "gpt-4.1"),
         (None, {}, "our-gpt"),
-        (None, {"default_model": "gpt-5", "deployment_mapping": {"gpt-5": "prod-5"}}, "prod-5"),
+        (
+            None,
+            {"default_model": "gpt-5", "deployment_mapping": {"gpt-5": "prod-5"}},
+            "prod-5",
+        ),
     ],
     ids=["mapped", "default", "itself", "none-named", "default-model"],
 )
-async def test_a_model_is_asked_for_by_its_deployment(model: str | None, options: JSONObject, deployment: str) -> None:
+async def test_a_model_is_asked_for_by_its_deployment(
+    model: str | None, options: JSONObject, deployment: str
+) -> None:
     provider, script = azure(TEXT, **options)
 
     await provider.complete(ChatRequest(messages=HELLO.messages, model=model))
@@ -159,7 +224,10 @@ async def test_a_model_is_asked_for_by_its_deployment(model: str | None, options
 
 
 async def test_the_models_of_the_configuration_are_listed() -> None:
-    provider, script = azure(default_model="gpt-4.1", deployment_mapping={"gpt-5": "prod-5", "gpt-4.1": "prod-4"})
+    provider, script = azure(
+        default_model="gpt-4.1",
+        deployment_mapping={"gpt-5": "prod-5", "gpt-4.1": "prod-4"},
+    )
 
     assert [model.id for model in await provider.list_models()] == ["gpt-5", "gpt-4.1"]
     assert script.requests == []
@@ -184,7 +252,11 @@ def test_a_person_is_asked_for_endpoint_and_deployment() -> None:
 
 def _sent(script: ScriptedTransport) -> list[Mapping[str, str]]:
     return [
-        {name: request.headers[name] for name in ("authorization", "api-key") if name in request.headers}
+        {
+            name: request.headers[name]
+            for name in ("authorization", "api-key")
+            if name in request.headers
+        }
         for request in script.requests
     ]
 
@@ -193,7 +265,10 @@ def _sent(script: ScriptedTransport) -> list[Mapping[str, str]]:
     ("options", "sent"),
     [
         ({}, {"authorization": "Bearer token-of-the-environment"}),
-        ({"azure_ad_token": "token-of-the-plan"}, {"authorization": "Bearer token-of-the-plan"}),
+        (
+            {"azure_ad_token": "token-of-the-plan"},
+            {"authorization": "Bearer token-of-the-plan"},
+        ),
         ({"api_key": KEY}, {"api-key": KEY}),
     ],
     ids=["nothing-else", "token", "key"],
@@ -211,25 +286,39 @@ async def test_what_the_plan_gives_goes_before_the_environment(
 
 
 @pytest.mark.process
-async def test_a_kept_token_that_is_refused_gives_way_to_a_new_one_once(tmp_path: Path) -> None:
+async def test_a_kept_token_that_is_refused_gives_way_to_a_new_one_once(
+    tmp_path: Path,
+) -> None:
     counter = tmp_path / "asked"
-    command = ["sh", "-c", f"echo >>{counter}; wc -l <{counter} | tr -d ' ' | sed 's/^/token-/'"]
-    refused = json_answer({"error": {"code": "401", "message": "Access denied."}}, status=401)
+    command = [
+        "sh",
+        "-c",
+        f"echo >>{counter}; wc -l <{counter} | tr -d ' ' | sed 's/^/token-/'",
+    ]
+    refused = json_answer(
+        {"error": {"code": "401", "message": "Access denied."}}, status=401
+    )
     steps = (TEXT, TEXT, refused, TEXT, refused, refused)
-    provider, script = azure(*steps, credential=command, max_retries=3, min_retry_delay=0)
+    provider, script = azure(
+        *steps, credential=command, max_retries=3, min_retry_delay=0
+    )
 
     for _ in range(3):
         await provider.complete(HELLO)
     with pytest.raises(AuthenticationError, match="Access denied"):
         await provider.complete(HELLO)
 
-    tokens = [sent["authorization"].removeprefix("Bearer token-") for sent in _sent(script)]
+    tokens = [
+        sent["authorization"].removeprefix("Bearer token-") for sent in _sent(script)
+    ]
     assert tokens == ["1", "1", "1", "2", "2", "3"]
 
 
 @pytest.mark.process
 async def test_without_a_token_nothing_is_sent() -> None:
-    provider, script = azure(TEXT, credential=["sh", "-c", "echo 'Please run az login' >&2; exit 1"])
+    provider, script = azure(
+        TEXT, credential=["sh", "-c", "echo 'Please run az login' >&2; exit 1"]
+    )
 
     with pytest.raises(AuthenticationError, match="Please run az login") as raised:
         await provider.complete(HELLO)
@@ -248,15 +337,23 @@ async def test_a_command_has_the_seconds_that_it_is_given() -> None:
 
 
 async def test_the_wait_is_told_in_milliseconds() -> None:
-    refused = HttpAnswer(status=429, headers={"retry-after-ms": "20", "retry-after": "60"})
-    provider, script = azure(refused, TEXT, max_retries=1, min_retry_delay=0, retry_jitter=False)
+    refused = HttpAnswer(
+        status=429, headers={"retry-after-ms": "20", "retry-after": "60"}
+    )
+    provider, script = azure(
+        refused, TEXT, max_retries=1, min_retry_delay=0, retry_jitter=False
+    )
 
     assert (await provider.complete(HELLO)).text
     assert len(script.requests) == 2
 
 
 async def test_a_gateways_page_is_tried_again() -> None:
-    page = HttpAnswer(status=403, headers={"content-type": "text/html"}, parts=(b"<html>Forbidden</html>",))
+    page = HttpAnswer(
+        status=403,
+        headers={"content-type": "text/html"},
+        parts=(b"<html>Forbidden</html>",),
+    )
     provider, script = azure(page, TEXT, page, max_retries=1, min_retry_delay=0)
 
     assert (await provider.complete(HELLO)).text
@@ -280,18 +377,34 @@ async def test_a_filtered_prompt_names_the_categories() -> None:
     }
     provider, _ = azure(json_answer({"error": error}, status=400))
 
-    with pytest.raises(ContentFilterError, match=r"filtered: hate \(medium\), jailbreak$"):
+    with pytest.raises(
+        ContentFilterError, match=r"filtered: hate \(medium\), jailbreak$"
+    ):
         await provider.complete(HELLO)
 
 
 @pytest.mark.parametrize(
     ("found", "told"),
-    [([{"blocked": False, "source_type": "prompt"}], True), ([], False), ("none", False), (None, False)],
+    [
+        ([{"blocked": False, "source_type": "prompt"}], True),
+        ([], False),
+        ("none", False),
+        (None, False),
+    ],
     ids=["some", "empty", "text", "absent"],
 )
-async def test_what_the_filters_found_is_told_with_the_answer(found: JSONValue, told: bool) -> None:
-    response: JSONObject = {"id": "resp_1", "status": "completed", "output": [], "content_filters": found}
-    provider, _ = azure(HttpAnswer(parts=(sse({"type": "response.completed", "response": response}),)))
+async def test_what_the_filters_found_is_told_with_the_answer(
+    found: JSONValue, told: bool
+) -> None:
+    response: JSONObject = {
+        "id": "resp_1",
+        "status": "completed",
+        "output": [],
+        "content_filters": found,
+    }
+    provider, _ = azure(
+        HttpAnswer(parts=(sse({"type": "response.completed", "response": response}),))
+    )
 
     metadata = (await provider.complete(HELLO)).metadata or {}
 

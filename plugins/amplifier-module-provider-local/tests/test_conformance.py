@@ -10,7 +10,12 @@ import anyio.lowlevel
 import attrs
 import pytest
 
-from amplifier.testing.conformance import Case, ProviderBehaviorTests, ProviderSamples, Samples
+from amplifier.testing.conformance import (
+    Case,
+    ProviderBehaviorTests,
+    ProviderSamples,
+    Samples,
+)
 from amplifier.validation.behaviors import Subject, behaviors, check_behavior
 from amplifier_module_provider_local import LocalConfig, LocalProvider
 from amplifier_module_provider_local.wire import AnswerItem, End, Piece
@@ -22,9 +27,17 @@ CONFIG: Final[JSONObject] = {"max_output_tokens": 24, "n_ctx": 1024}
 ADD: Final[JSONObject] = {
     "name": "add",
     "description": "Add two numbers.",
-    "parameters": {"type": "object", "properties": {"a": {"enum": [2]}}, "required": ["a"]},
+    "parameters": {
+        "type": "object",
+        "properties": {"a": {"enum": [2]}},
+        "required": ["a"],
+    },
 }
-LIST: Final[JSONObject] = {"type": "array", "items": {"type": "integer"}, "minItems": 1000}
+LIST: Final[JSONObject] = {
+    "type": "array",
+    "items": {"type": "integer"},
+    "minItems": 1000,
+}
 """A grammar that keeps the model writing for half a minute."""
 
 
@@ -34,7 +47,10 @@ def _json(schema: JSONObject, **more: JSONValue) -> JSONObject:
 
 SAMPLES: Final = ProviderSamples(
     talks=Case(prompt="Is water wet?", request=_json({"type": "boolean"})),
-    calls=Case(prompt="Add 2 to it.", request={"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}}),
+    calls=Case(
+        prompt="Add 2 to it.",
+        request={"tools": [ADD], "tool_choice": {"type": "tool", "name": "add"}},
+    ),
     is_cut=Case(prompt="Count to a hundred.", request={"max_output_tokens": 2}),
     fails=Case(prompt="Hello.", request={"model": "no-such-model"}),
     waits=Case(prompt="Write a list.", request=_json(LIST, max_output_tokens=400)),
@@ -64,14 +80,22 @@ class Engine:
         await anyio.lowlevel.checkpoint()
         yield Server()
 
-    async def answer(self, body: Mapping[str, JSONValue]) -> AsyncGenerator[AnswerItem, None]:
+    async def answer(
+        self, body: Mapping[str, JSONValue]
+    ) -> AsyncGenerator[AnswerItem, None]:
         await anyio.lowlevel.checkpoint()
         if body["max_tokens"] == 400:
             await anyio.sleep_forever()
-        for piece in ('{"a"', ": 2}") if "response_format" in body and body["max_tokens"] != 2 else ("tr", "ue"):
+        for piece in (
+            ('{"a"', ": 2}")
+            if "response_format" in body and body["max_tokens"] != 2
+            else ("tr", "ue")
+        ):
             yield Piece(piece)
         usage = Usage(input_tokens=3, output_tokens=2, total_tokens=5)
-        yield End(finish_reason="length" if body["max_tokens"] == 2 else "stop", usage=usage)
+        yield End(
+            finish_reason="length" if body["max_tokens"] == 2 else "stop", usage=usage
+        )
 
     async def aclose(self) -> None:
         """End nothing."""
@@ -110,7 +134,9 @@ class TestLocalProvider(ProviderBehaviorTests):
     ],
 )
 async def test_the_embedded_model_behaves(name: str) -> None:
-    subject = Subject(kind="provider", module=LocalProvider, config=CONFIG, samples=SAMPLES)
+    subject = Subject(
+        kind="provider", module=LocalProvider, config=CONFIG, samples=SAMPLES
+    )
     behavior = next(found for found in behaviors("provider") if found.id == name)
 
     outcome = await check_behavior(behavior, subject, timeout=60)

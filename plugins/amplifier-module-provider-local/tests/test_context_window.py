@@ -10,7 +10,9 @@ from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
 from amplifier_module_provider_local.conversation import Conversation, Turn
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
-TURNS = st.lists(st.builds(Turn, st.sampled_from(["user", "assistant"]), TEXTS), max_size=30).map(tuple)
+TURNS = st.lists(
+    st.builds(Turn, st.sampled_from(["user", "assistant"]), TEXTS), max_size=30
+).map(tuple)
 FRAME = 8
 
 
@@ -32,11 +34,18 @@ def tokens(text: str) -> int:
 
 
 @settings(max_examples=50)
-@given(TURNS, st.text(max_size=50), st.lists(TEXTS, max_size=3), st.integers(min_value=100, max_value=3000))
+@given(
+    TURNS,
+    st.text(max_size=50),
+    st.lists(TEXTS, max_size=3),
+    st.integers(min_value=100, max_value=3000),
+)
 def test_what_is_sent_is_short_and_the_newest(
     turns: tuple[Turn, ...], question: str, results: list[str], window: int
 ) -> None:
-    conversation = Conversation(system="Be brief.", earlier=turns, question=question, results=tuple(results))
+    conversation = Conversation(
+        system="Be brief.", earlier=turns, question=question, results=tuple(results)
+    )
 
     sent = fitted(conversation, window)
 
@@ -48,11 +57,17 @@ def test_what_is_sent_is_short_and_the_newest(
     content = str(last["content"])
     assert content.endswith(question)
     given_ = "\n\n".join(results)
-    shown = content.removesuffix(f"\n\nUsing the text above: {question}") if content != question else ""
+    shown = (
+        content.removesuffix(f"\n\nUsing the text above: {question}")
+        if content != question
+        else ""
+    )
     assert given_.startswith(shown)
     assert sent.was_cut == (shown != given_)
     if kept or shown:
-        total = sum(tokens(str(message["content"])) + FRAME for message in sent.messages)
+        total = sum(
+            tokens(str(message["content"])) + FRAME for message in sent.messages
+        )
         assert total <= max(window // 2, tokens(question) + 2 * FRAME) + 3 * FRAME
 
 

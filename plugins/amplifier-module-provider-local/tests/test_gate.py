@@ -12,7 +12,14 @@ from amplifier_sdk.chat import ToolSpec
 
 def spec(name: str, **types: str) -> ToolSpec:
     properties = {parameter: {"type": kind} for parameter, kind in types.items()}
-    return ToolSpec(name=name, parameters={"type": "object", "properties": properties, "required": list(properties)})
+    return ToolSpec(
+        name=name,
+        parameters={
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+        },
+    )
 
 
 READ = spec("read_file", file_path="string")

@@ -23,7 +23,9 @@ from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import TextDelta, ToolCallDelta
 
 pytestmark = [pytest.mark.model, pytest.mark.process, pytest.mark.timeout(300)]
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 """For what the model does, whichever the event loop."""
 
 QUESTION: Final = "When is the meeting? Read the file notes.txt"
@@ -33,7 +35,10 @@ READ: Final = ToolSpec(
     description="Read lines of a text file, each with its number and a tab before it.",
     parameters={
         "type": "object",
-        "properties": {"file_path": {"type": "string"}, "offset": {"type": "integer", "default": 1}},
+        "properties": {
+            "file_path": {"type": "string"},
+            "offset": {"type": "integer", "default": 1},
+        },
         "required": ["file_path"],
         "additionalProperties": False,
     },
@@ -63,28 +68,44 @@ async def local() -> AsyncIterator[LocalProvider]:
 
 
 def ask(
-    *messages: Message | str, tools: list[ToolSpec] | None = None, choice: ToolChoice | None = None, most: int = 40
+    *messages: Message | str,
+    tools: list[ToolSpec] | None = None,
+    choice: ToolChoice | None = None,
+    most: int = 40,
 ) -> ChatRequest:
-    said = [Message(role="user", content=m) if isinstance(m, str) else m for m in messages]
-    return ChatRequest(messages=said, tools=tools, tool_choice=choice, max_output_tokens=most)
+    said = [
+        Message(role="user", content=m) if isinstance(m, str) else m for m in messages
+    ]
+    return ChatRequest(
+        messages=said, tools=tools, tool_choice=choice, max_output_tokens=most
+    )
 
 
 async def test_it_answers_without_key_and_configuration(local: LocalProvider) -> None:
-    async with local.stream(ask("What is the capital of France? Answer in one sentence.")) as stream:
+    async with local.stream(
+        ask("What is the capital of France? Answer in one sentence.")
+    ) as stream:
         deltas = [item async for item in stream]
 
     response = deltas.pop()
     assert isinstance(response, ChatResponse)
     assert response.text
-    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == response.text
+    assert (
+        "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+        == response.text
+    )
     assert response.usage is not None
     assert response.usage.input_tokens > 10
     assert 0 < response.usage.output_tokens <= 40
 
 
 @ONE_BACKEND
-async def test_a_forced_tool_is_called_and_its_result_answers_the_question(local: LocalProvider) -> None:
-    async with local.stream(ask(QUESTION, tools=[READ], choice={"type": "tool", "name": "read_file"})) as stream:
+async def test_a_forced_tool_is_called_and_its_result_answers_the_question(
+    local: LocalProvider,
+) -> None:
+    async with local.stream(
+        ask(QUESTION, tools=[READ], choice={"type": "tool", "name": "read_file"})
+    ) as stream:
         deltas = [item async for item in stream]
     response = deltas.pop()
     assert isinstance(response, ChatResponse)
@@ -94,14 +115,19 @@ async def test_a_forced_tool_is_called_and_its_result_answers_the_question(local
     answer = await local.complete(ask(QUESTION, said, result, tools=[READ]))
 
     assert call.arguments == {"file_path": "notes.txt"}
-    assert "".join(d.arguments for d in deltas if isinstance(d, ToolCallDelta)) == call.raw_arguments
+    assert (
+        "".join(d.arguments for d in deltas if isinstance(d, ToolCallDelta))
+        == call.raw_arguments
+    )
     assert "room 4" in answer.text
     assert answer.tool_calls is None
 
 
 @ONE_BACKEND
 async def test_a_required_tool_is_chosen_by_its_name(local: LocalProvider) -> None:
-    response = await local.complete(ask("Add 2 and 3", tools=[READ, ADD], choice="required"))
+    response = await local.complete(
+        ask("Add 2 and 3", tools=[READ, ADD], choice="required")
+    )
 
     [call] = response.tool_calls or ()
     assert call.name == "add"
@@ -138,15 +164,22 @@ async def test_an_answer_that_reaches_its_limit_says_so(local: LocalProvider) ->
     assert (response.finish_reason, response.is_complete) == ("length", False)
 
 
-async def test_a_request_that_is_too_long_is_refused_with_the_figures(local: LocalProvider) -> None:
-    with pytest.raises(ContextLengthError, match=r"has [56]\d{3} tokens and the model takes 4096"):
+async def test_a_request_that_is_too_long_is_refused_with_the_figures(
+    local: LocalProvider,
+) -> None:
+    with pytest.raises(
+        ContextLengthError, match=r"has [56]\d{3} tokens and the model takes 4096"
+    ):
         await local.complete(ask("word " * 5500))
 
 
 @ONE_BACKEND
 async def test_a_long_history_is_cut_to_half_the_window() -> None:
     local = LocalProvider(LocalConfig(n_ctx=1024, n_parallel=1))
-    turns = [Message(role="user" if n % 2 == 0 else "assistant", content="blue " * 100) for n in range(10)]
+    turns = [
+        Message(role="user" if n % 2 == 0 else "assistant", content="blue " * 100)
+        for n in range(10)
+    ]
 
     response = await local.complete(ask(*turns, "Say hello.", most=4))
     await local.aclose()
@@ -154,13 +187,16 @@ async def test_a_long_history_is_cut_to_half_the_window() -> None:
     assert response.metadata is not None
     assert response.metadata["messages_left_out"] == 6
     assert response.usage is not None
-    assert 400 < response.usage.input_tokens < 512 + 32  # the template's own system text is not counted
+    # the template's own system text is not counted
+    assert 400 < response.usage.input_tokens < 512 + 32
 
 
 async def test_cancelling_frees_the_slot() -> None:
     local = LocalProvider(LocalConfig(n_parallel=1, n_ctx=4096))
     endless = ChatRequest(
-        messages=[Message(role="user", content="Count.")], response_format=LONG, max_output_tokens=3500
+        messages=[Message(role="user", content="Count.")],
+        response_format=LONG,
+        max_output_tokens=3500,
     )
 
     async with local.stream(endless) as stream:
@@ -179,7 +215,9 @@ async def test_closing_ends_the_process_in_the_middle_of_an_answer(
     before = set(children(None))
     local = LocalProvider(LocalConfig())
     endless = ChatRequest(
-        messages=[Message(role="user", content="Count.")], response_format=LONG, max_output_tokens=3500
+        messages=[Message(role="user", content="Count.")],
+        response_format=LONG,
+        max_output_tokens=3500,
     )
 
     async with local.stream(endless) as stream:
@@ -196,7 +234,8 @@ async def test_closing_ends_the_process_in_the_middle_of_an_answer(
 async def test_the_event_loop_goes_on_while_the_model_starts_and_answers() -> None:
     pauses = [await longest_pause(), await longest_pause()]
 
-    assert min(pauses) < 0.35  # seconds; a model in the process would hold the loop longer already when it starts
+    # seconds; a model in the process would hold the loop longer already when it starts
+    assert min(pauses) < 0.35
 
 
 async def longest_pause() -> float:
@@ -253,15 +292,24 @@ anyio.run(main)
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="waits for a process that is not its own: needs Linux")
-async def test_the_model_ends_with_a_program_that_was_killed(children: Callable[[int | None], list[int]]) -> None:
-    async with await anyio.open_process([sys.executable, "-c", PROGRAM], stdout=PIPE, stderr=None) as program:
+@pytest.mark.skipif(
+    not hasattr(os, "pidfd_open"),
+    reason="waits for a process that is not its own: needs Linux",
+)
+async def test_the_model_ends_with_a_program_that_was_killed(
+    children: Callable[[int | None], list[int]],
+) -> None:
+    async with await anyio.open_process(
+        [sys.executable, "-c", PROGRAM], stdout=PIPE, stderr=None
+    ) as program:
         assert program.stdout is not None
         await BufferedByteReceiveStream(program.stdout).receive_until(b"ready\n", 1000)
         [server] = children(program.pid)
         handle = os.pidfd_open(server)
         program.send_signal(signal.SIGKILL)
-        ended, _, _ = await anyio.to_thread.run_sync(select.select, [handle], [], [], 20)
+        ended, _, _ = await anyio.to_thread.run_sync(
+            select.select, [handle], [], [], 20
+        )
         os.close(handle)
 
     assert ended == [handle]

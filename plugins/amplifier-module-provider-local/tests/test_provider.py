@@ -18,8 +18,21 @@ import pytest
 from anyio import to_thread
 
 from amplifier_module_provider_local import LocalConfig, LocalProvider
-from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation, ToolChoice, ToolSpec, Usage
-from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock, ToolCallBlock, ToolResultBlock
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    Degradation,
+    ToolChoice,
+    ToolSpec,
+    Usage,
+)
+from amplifier_sdk.content import (
+    ContentBlock,
+    ImageBlock,
+    TextBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
 from amplifier_sdk.errors import (
     AuthenticationError,
     ContextLengthError,
@@ -76,15 +89,25 @@ class Peer:
 
     def chats(self) -> list[JSONObject]:
         """The chat requests' bodies, in order."""
-        return [request.body for request in self.requests if request.path == "/v1/chat/completions"]
+        return [
+            request.body
+            for request in self.requests
+            if request.path == "/v1/chat/completions"
+        ]
 
     def handle(self, connection: socket.socket) -> None:
         request = _read(connection)
         if request is None:
             return
         self.requests.append(request)
-        reply = (self.tokens or _tokens(request)) if request.path == "/tokenize" else self.replies.pop(0)
-        length = f"Content-Length: {reply.length}\r\n" if reply.length is not None else ""
+        reply = (
+            (self.tokens or _tokens(request))
+            if request.path == "/tokenize"
+            else self.replies.pop(0)
+        )
+        length = (
+            f"Content-Length: {reply.length}\r\n" if reply.length is not None else ""
+        )
         head = f"HTTP/1.1 {reply.status} X\r\nContent-Type: {reply.content_type}\r\n{length}Connection: close\r\n\r\n"
         connection.sendall(head.encode() + reply.body)
         if reply.hold:
@@ -104,15 +127,22 @@ def _read(connection: socket.socket) -> Request | None:
     length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
     while length is not None and len(body) < int(length[1]):
         body += connection.recv(65536)
-    return Request(head.split()[1].decode(), head.decode(), json.loads(body) if body else {})
+    return Request(
+        head.split()[1].decode(), head.decode(), json.loads(body) if body else {}
+    )
 
 
 def _tokens(request: Request) -> Reply:
     """Split a text into tokens of four bytes; what is no text is sent as numbers, as llama.cpp does."""
     text = str(request.body["content"]).encode()
     pieces = [text[start : start + 4] for start in range(0, len(text), 4)]
-    tokens = [{"id": 1, "piece": piece.decode() if piece.isascii() else list(piece)} for piece in pieces]
-    return Reply(json.dumps({"tokens": tokens}).encode(), content_type="application/json")
+    tokens = [
+        {"id": 1, "piece": piece.decode() if piece.isascii() else list(piece)}
+        for piece in pieces
+    ]
+    return Reply(
+        json.dumps({"tokens": tokens}).encode(), content_type="application/json"
+    )
 
 
 @pytest.fixture
@@ -155,23 +185,39 @@ def written(
     hold: bool = False,
 ) -> Reply:
     """Write the stream of an answer: its pieces, why it ended, and what it used."""
-    chunks: list[JSONValue] = [{"choices": [{"delta": {"role": "assistant", "content": None}}]}]
-    chunks += [{"choices": [{"delta": {"content": piece}, "finish_reason": None}]} for piece in pieces]
+    chunks: list[JSONValue] = [
+        {"choices": [{"delta": {"role": "assistant", "content": None}}]}
+    ]
+    chunks += [
+        {"choices": [{"delta": {"content": piece}, "finish_reason": None}]}
+        for piece in pieces
+    ]
     if reason is not None:
         chunks.append({"choices": [{"delta": {}, "finish_reason": reason}]})
     if usage is not None:
         chunks.append({"choices": [], "usage": _usage(*usage)})
-    events = [b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n" for chunk in chunks]
+    events = [
+        b"data: " + json.dumps(chunk, ensure_ascii=False).encode() + b"\n\n"
+        for chunk in chunks
+    ]
     return Reply(between.join(events) + end, hold=hold)
 
 
 def _usage(read: int, written: int) -> JSONObject:
-    return {"prompt_tokens": read, "completion_tokens": written, "prompt_tokens_details": {"cached_tokens": 3}}
+    return {
+        "prompt_tokens": read,
+        "completion_tokens": written,
+        "prompt_tokens_details": {"cached_tokens": 3},
+    }
 
 
 def refused(status: int, **problem: JSONValue) -> Reply:
     """Write a refusal as llama.cpp does."""
-    return Reply(json.dumps({"error": {"code": status, **problem}}).encode(), status, "application/json")
+    return Reply(
+        json.dumps({"error": {"code": status, **problem}}).encode(),
+        status,
+        "application/json",
+    )
 
 
 READ: Final = ToolSpec(
@@ -203,10 +249,17 @@ def ask(
     max_output_tokens: int | None = None,
 ) -> ChatRequest:
     messages = [Message(role="user", content=text)]
-    return ChatRequest(messages=messages, tools=tools, tool_choice=tool_choice, max_output_tokens=max_output_tokens)
+    return ChatRequest(
+        messages=messages,
+        tools=tools,
+        tool_choice=tool_choice,
+        max_output_tokens=max_output_tokens,
+    )
 
 
-async def take(provider: LocalProvider, request: ChatRequest) -> tuple[list[Delta], ChatResponse]:
+async def take(
+    provider: LocalProvider, request: ChatRequest
+) -> tuple[list[Delta], ChatResponse]:
     items: list[Delta] = []
     async with provider.stream(request) as stream:
         async for item in stream:
@@ -216,21 +269,31 @@ async def take(provider: LocalProvider, request: ChatRequest) -> tuple[list[Delt
     raise AssertionError("no response")
 
 
-async def test_an_answer_streams_and_its_last_item_is_the_whole_of_it(local: LocalProvider, peer: Peer) -> None:
+async def test_an_answer_streams_and_its_last_item_is_the_whole_of_it(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("Hel", "lo", "\u2028!")]
 
     deltas, response = await take(local, ask())
 
-    assert deltas == [TextDelta(text="Hel"), TextDelta(text="lo"), TextDelta(text="\u2028!")]
+    assert deltas == [
+        TextDelta(text="Hel"),
+        TextDelta(text="lo"),
+        TextDelta(text="\u2028!"),
+    ]
     assert response == ChatResponse(
         content=[TextBlock(text="Hello\u2028!")],
         finish_reason="stop",
-        usage=Usage(input_tokens=10, output_tokens=2, total_tokens=12, cache_read_tokens=3),
+        usage=Usage(
+            input_tokens=10, output_tokens=2, total_tokens=12, cache_read_tokens=3
+        ),
         metadata={"model": "tiny"},
     )
 
 
-async def test_half_of_a_surrogate_pair_is_sent_as_a_question_mark(local: LocalProvider, peer: Peer) -> None:
+async def test_half_of_a_surrogate_pair_is_sent_as_a_question_mark(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("Hello")]
 
     await local.complete(ask("broken \ud83d text"))
@@ -252,19 +315,36 @@ async def test_an_empty_answer_has_no_content(local: LocalProvider, peer: Peer) 
 
     response = await local.complete(ask())
 
-    assert (response.content, response.usage, response.finish_reason) == ((), None, "stop")
+    assert (response.content, response.usage, response.finish_reason) == (
+        (),
+        None,
+        "stop",
+    )
 
 
-async def test_an_answer_that_was_cut_off_says_so(local: LocalProvider, peer: Peer) -> None:
+async def test_an_answer_that_was_cut_off_says_so(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("Once upon a", reason="length")]
 
     response = await local.complete(ask())
 
-    assert (response.text, response.finish_reason, response.is_complete) == ("Once upon a", "length", False)
+    assert (response.text, response.finish_reason, response.is_complete) == (
+        "Once upon a",
+        "length",
+        False,
+    )
 
 
-async def test_an_answer_that_goes_round_in_circles_is_ended(local: LocalProvider, peer: Peer) -> None:
-    peer.replies = [attrs.evolve(written(*["It is in the notes. "] * 6, reason=None, usage=None, end=b""), hold=True)]
+async def test_an_answer_that_goes_round_in_circles_is_ended(
+    local: LocalProvider, peer: Peer
+) -> None:
+    peer.replies = [
+        attrs.evolve(
+            written(*["It is in the notes. "] * 6, reason=None, usage=None, end=b""),
+            hold=True,
+        )
+    ]
 
     response = await local.complete(ask())
 
@@ -276,15 +356,20 @@ async def test_an_answer_that_goes_round_in_circles_is_ended(local: LocalProvide
     assert await to_thread.run_sync(peer.left.get) == "closed"
 
 
-async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(local: LocalProvider, peer: Peer) -> None:
+async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(
+    local: LocalProvider, peer: Peer
+) -> None:
     unknown = (
-        b'event: news\ndata: {"kind": "progress", "choices": "none", "usage": 3}\n\ndata: {"choices": [4]}\n\n: hi\n\n'
+        b'event: news\ndata: {"kind": "progress", "choices": '
+        b'"none", "usage": 3}\n\ndata: {"choices": [4]}\n\n: hi\n\n'
     )
     peer.replies = [written("a", "b", between=unknown, usage=None)]
 
     deltas, response = await take(local, ask())
 
-    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "ab"
+    assert (
+        "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == "ab"
+    )
     assert deltas.count(TextDelta(text="")) == 3
     assert response.text == "ab"
 
@@ -292,44 +377,140 @@ async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(loc
 @pytest.mark.parametrize(
     ("reply", "error", "words"),
     [
-        pytest.param(lambda: written("a", end=b""), StreamError, "before the answer was whole", id="no end mark"),
-        pytest.param(lambda: written("a", reason=None), StreamError, "without a reason", id="no reason"),
-        pytest.param(lambda: Reply(b'data: {"choices": [{"del'), StreamError, "ended", id="cut in the middle"),
-        pytest.param(lambda: Reply(b"data: <html>\n\n"), StreamError, "not JSON: '<html>'", id="not JSON"),
-        pytest.param(lambda: Reply(b"data: [1]\n\n"), StreamError, "no JSON object", id="no object"),
         pytest.param(
-            lambda: Reply(b"<html>", content_type="text/html"), StreamError, "answered with text/html", id="HTML"
+            lambda: written("a", end=b""),
+            StreamError,
+            "before the answer was whole",
+            id="no end mark",
         ),
         pytest.param(
-            lambda: written("a", end=b'data: {"error": {"code": 500, "message": "out of memory"}}\n\n', reason=None),
+            lambda: written("a", reason=None),
+            StreamError,
+            "without a reason",
+            id="no reason",
+        ),
+        pytest.param(
+            lambda: Reply(b'data: {"choices": [{"del'),
+            StreamError,
+            "ended",
+            id="cut in the middle",
+        ),
+        pytest.param(
+            lambda: Reply(b"data: <html>\n\n"),
+            StreamError,
+            "not JSON: '<html>'",
+            id="not JSON",
+        ),
+        pytest.param(
+            lambda: Reply(b"data: [1]\n\n"),
+            StreamError,
+            "no JSON object",
+            id="no object",
+        ),
+        pytest.param(
+            lambda: Reply(b"<html>", content_type="text/html"),
+            StreamError,
+            "answered with text/html",
+            id="HTML",
+        ),
+        pytest.param(
+            lambda: written(
+                "a",
+                end=b'data: {"error": {"code": 500, "message": "out of memory"}}\n\n',
+                reason=None,
+            ),
             ProviderUnavailableError,
             "out of memory",
             id="error in the middle",
         ),
         pytest.param(
-            lambda: Reply(b'data: {"error": {"message": "odd"}}\n\n'), ProviderUnavailableError, "odd", id="no code"
+            lambda: Reply(b'data: {"error": {"message": "odd"}}\n\n'),
+            ProviderUnavailableError,
+            "odd",
+            id="no code",
         ),
-        pytest.param(lambda: Reply(b"data: " + b"x" * 17_000_000), StreamError, "longer than", id="an endless event"),
         pytest.param(
-            lambda: refused(400, type="exceed_context_size_error", n_prompt_tokens=5531, n_ctx=4096),
+            lambda: Reply(b"data: " + b"x" * 17_000_000),
+            StreamError,
+            "longer than",
+            id="an endless event",
+        ),
+        pytest.param(
+            lambda: refused(
+                400, type="exceed_context_size_error", n_prompt_tokens=5531, n_ctx=4096
+            ),
             ContextLengthError,
             "has 5531 tokens and the model takes 4096",
             id="too long",
         ),
-        pytest.param(lambda: refused(400, message="bad schema"), InvalidRequestError, "bad schema", id="400"),
-        pytest.param(lambda: refused(401, message="Invalid API Key"), AuthenticationError, "API Key", id="401"),
-        pytest.param(lambda: refused(404, message="File Not Found"), NotFoundError, "Not Found", id="404"),
-        pytest.param(lambda: refused(429, message="slow down"), RateLimitError, "slow down", id="429"),
-        pytest.param(lambda: refused(503, message="loading"), ProviderUnavailableError, "loading", id="503"),
-        pytest.param(lambda: refused(418, message="teapot"), LLMError, "status 418: teapot", id="418"),
-        pytest.param(lambda: Reply(b"<h1>Oops</h1>", status=500), ProviderUnavailableError, "<h1>Oops", id="no JSON"),
-        pytest.param(lambda: Reply(b"[]", status=500), ProviderUnavailableError, r"500: \[\]", id="other JSON"),
-        pytest.param(lambda: Reply(b"x" * 200_000, status=500), ProviderUnavailableError, "xxx", id="a long refusal"),
-        pytest.param(lambda: Reply(b"", status=500), ProviderUnavailableError, "no reason given", id="nothing at all"),
+        pytest.param(
+            lambda: refused(400, message="bad schema"),
+            InvalidRequestError,
+            "bad schema",
+            id="400",
+        ),
+        pytest.param(
+            lambda: refused(401, message="Invalid API Key"),
+            AuthenticationError,
+            "API Key",
+            id="401",
+        ),
+        pytest.param(
+            lambda: refused(404, message="File Not Found"),
+            NotFoundError,
+            "Not Found",
+            id="404",
+        ),
+        pytest.param(
+            lambda: refused(429, message="slow down"),
+            RateLimitError,
+            "slow down",
+            id="429",
+        ),
+        pytest.param(
+            lambda: refused(503, message="loading"),
+            ProviderUnavailableError,
+            "loading",
+            id="503",
+        ),
+        pytest.param(
+            lambda: refused(418, message="teapot"),
+            LLMError,
+            "status 418: teapot",
+            id="418",
+        ),
+        pytest.param(
+            lambda: Reply(b"<h1>Oops</h1>", status=500),
+            ProviderUnavailableError,
+            "<h1>Oops",
+            id="no JSON",
+        ),
+        pytest.param(
+            lambda: Reply(b"[]", status=500),
+            ProviderUnavailableError,
+            r"500: \[\]",
+            id="other JSON",
+        ),
+        pytest.param(
+            lambda: Reply(b"x" * 200_000, status=500),
+            ProviderUnavailableError,
+            "xxx",
+            id="a long refusal",
+        ),
+        pytest.param(
+            lambda: Reply(b"", status=500),
+            ProviderUnavailableError,
+            "no reason given",
+            id="nothing at all",
+        ),
     ],
 )
 async def test_a_bad_answer_is_an_error_that_names_provider_and_model(
-    local: LocalProvider, peer: Peer, reply: Callable[[], Reply], error: type[LLMError], words: str
+    local: LocalProvider,
+    peer: Peer,
+    reply: Callable[[], Reply],
+    error: type[LLMError],
+    words: str,
 ) -> None:
     peer.replies = [reply()]
 
@@ -341,7 +522,9 @@ async def test_a_bad_answer_is_an_error_that_names_provider_and_model(
     assert peer.replies == []
 
 
-async def test_a_connection_that_breaks_in_the_middle_is_a_stream_error(local: LocalProvider, peer: Peer) -> None:
+async def test_a_connection_that_breaks_in_the_middle_is_a_stream_error(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [attrs.evolve(written("a", end=b""), length=10_000)]
 
     with pytest.raises(StreamError, match="broke"):
@@ -349,7 +532,10 @@ async def test_a_connection_that_breaks_in_the_middle_is_a_stream_error(local: L
 
 
 async def test_a_server_that_died_unseen_is_started_again(
-    local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+    local: LocalProvider,
+    peer: Peer,
+    monkeypatch: pytest.MonkeyPatch,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA_ADDRESS", "http://127.0.0.1:9")
     with pytest.raises(NetworkError, match="cannot be reached"):
@@ -361,7 +547,9 @@ async def test_a_server_that_died_unseen_is_started_again(
     assert len(children(None)) == 1
 
 
-async def test_leaving_the_stream_ends_the_request(local: LocalProvider, peer: Peer) -> None:
+async def test_leaving_the_stream_ends_the_request(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("a", reason=None, usage=None, end=b"", hold=True)]
 
     async with local.stream(ask()) as stream:
@@ -373,7 +561,10 @@ async def test_leaving_the_stream_ends_the_request(local: LocalProvider, peer: P
 
 
 async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> None:
-    peer.replies = [written("a", reason=None, usage=None, end=b"", hold=True), written("Hello")]
+    peer.replies = [
+        written("a", reason=None, usage=None, end=b"", hold=True),
+        written("Hello"),
+    ]
 
     with anyio.CancelScope() as scope:
         async with local.stream(ask()) as stream:
@@ -386,10 +577,17 @@ async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> 
 
 
 async def test_a_server_that_falls_silent_is_a_timeout_and_is_started_anew(
-    local: LocalProvider, peer: Peer, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+    local: LocalProvider,
+    peer: Peer,
+    monkeypatch: pytest.MonkeyPatch,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     monkeypatch.setattr("amplifier_module_provider_local.wire._IDLE", 0.5)
-    peer.replies = [written("Hello"), written("a", reason=None, usage=None, end=b"", hold=True), written("Hello")]
+    peer.replies = [
+        written("Hello"),
+        written("a", reason=None, usage=None, end=b"", hold=True),
+        written("Hello"),
+    ]
     await local.complete(ask())
     stuck = children(None)
 
@@ -407,7 +605,10 @@ async def test_waiting_for_a_free_slot_gives_signs_of_life(
 ) -> None:
     monkeypatch.setattr("amplifier_kit.vendors.slots.SIGN_OF_LIFE", 0.05)
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
-    peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
+    peer.replies = [
+        written("first", reason=None, usage=None, end=b"", hold=True),
+        written("second"),
+    ]
     first = local.stream(ask())
     async with first as stream:
         assert await anext(stream) == TextDelta(text="first")
@@ -420,7 +621,10 @@ async def test_waiting_for_a_free_slot_gives_signs_of_life(
 
 async def test_requests_wait_for_a_free_slot(fake_llama: Path, peer: Peer) -> None:
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_parallel=1))
-    peer.replies = [written("first", reason=None, usage=None, end=b"", hold=True), written("second")]
+    peer.replies = [
+        written("first", reason=None, usage=None, end=b"", hold=True),
+        written("second"),
+    ]
     started = anyio.Event()
 
     async def hold() -> None:
@@ -448,9 +652,15 @@ HELLO: Final = [Message(role="user", content="Hello")]
 @pytest.mark.parametrize(
     ("request_", "sent"),
     [
-        pytest.param(ask(), {"temperature": 0.0, "max_tokens": 512, "repeat_penalty": 1.1}, id="defaults"),
         pytest.param(
-            ChatRequest(messages=HELLO, temperature=0.7, top_p=0.5), {"temperature": 0.7, "top_p": 0.5}, id="sampling"
+            ask(),
+            {"temperature": 0.0, "max_tokens": 512, "repeat_penalty": 1.1},
+            id="defaults",
+        ),
+        pytest.param(
+            ChatRequest(messages=HELLO, temperature=0.7, top_p=0.5),
+            {"temperature": 0.7, "top_p": 0.5},
+            id="sampling",
         ),
         pytest.param(
             ChatRequest(messages=HELLO, max_output_tokens=7, stop=("x", "y")),
@@ -458,7 +668,9 @@ HELLO: Final = [Message(role="user", content="Hello")]
             id="ends",
         ),
         pytest.param(
-            ChatRequest(messages=HELLO, model="tiny", response_format={"type": "text"}), {}, id="text of the only model"
+            ChatRequest(messages=HELLO, model="tiny", response_format={"type": "text"}),
+            {},
+            id="text of the only model",
         ),
         pytest.param(
             ChatRequest(messages=HELLO, response_format={"type": "json"}),
@@ -466,8 +678,16 @@ HELLO: Final = [Message(role="user", content="Hello")]
             id="any JSON",
         ),
         pytest.param(
-            ChatRequest(messages=HELLO, response_format={"type": "json_schema", "schema": {"type": "integer"}}),
-            {"response_format": {"type": "json_schema", "json_schema": {"schema": {"type": "integer"}}}},
+            ChatRequest(
+                messages=HELLO,
+                response_format={"type": "json_schema", "schema": {"type": "integer"}},
+            ),
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"schema": {"type": "integer"}},
+                }
+            },
             id="JSON by a schema",
         ),
     ],
@@ -513,16 +733,28 @@ async def test_what_the_request_asks_for_reaches_the_server(
             InvalidRequestError,
             "forces 'read_fil', and the request offers read_file, add; did you mean 'read_file'",
         ),
-        (ask(tool_choice={"type": "tool", "name": "x"}), InvalidRequestError, "offers no tools"),
         (
-            ChatRequest(messages=[Message(role="system", content="Be good")], tools=[ADD], tool_choice="required"),
+            ask(tool_choice={"type": "tool", "name": "x"}),
+            InvalidRequestError,
+            "offers no tools",
+        ),
+        (
+            ChatRequest(
+                messages=[Message(role="system", content="Be good")],
+                tools=[ADD],
+                tool_choice="required",
+            ),
             InvalidRequestError,
             "last user message; there is none",
         ),
     ],
 )
 async def test_a_request_that_cannot_be_answered_says_why(
-    local: LocalProvider, peer: Peer, request_: ChatRequest, error: type[LLMError], words: str
+    local: LocalProvider,
+    peer: Peer,
+    request_: ChatRequest,
+    error: type[LLMError],
+    words: str,
 ) -> None:
     with pytest.raises(error, match=words):
         await local.complete(request_)
@@ -530,15 +762,26 @@ async def test_a_request_that_cannot_be_answered_says_why(
     assert peer.requests == []
 
 
-async def test_a_forced_tool_is_asked_for_its_arguments_alone(local: LocalProvider, peer: Peer) -> None:
+async def test_a_forced_tool_is_asked_for_its_arguments_alone(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written('{"file_', 'path": "notes.txt"}')]
     choice = {"type": "tool", "name": "read_file"}
 
-    deltas, response = await take(local, ask(QUESTION, tools=[READ, ADD], tool_choice=choice, max_output_tokens=60))
+    deltas, response = await take(
+        local,
+        ask(QUESTION, tools=[READ, ADD], tool_choice=choice, max_output_tokens=60),
+    )
 
     [call] = response.tool_calls or ()
-    assert (call.name, call.arguments, call.problem) == ("read_file", {"file_path": "notes.txt"}, None)
-    assert response.content == (ToolCallBlock(id=call.id, name="read_file", input={"file_path": "notes.txt"}),)
+    assert (call.name, call.arguments, call.problem) == (
+        "read_file",
+        {"file_path": "notes.txt"},
+        None,
+    )
+    assert response.content == (
+        ToolCallBlock(id=call.id, name="read_file", input={"file_path": "notes.txt"}),
+    )
     assert response.finish_reason == "tool_calls"
     assert response.metadata == {"model": "tiny", "tool_choice": "forced"}
     assert response.degradation is None
@@ -560,7 +803,10 @@ async def test_a_forced_tool_is_asked_for_its_arguments_alone(local: LocalProvid
         },
     }
     assert body["messages"] == [
-        {"role": "system", "content": "Extract the arguments of read_file from the request as JSON."},
+        {
+            "role": "system",
+            "content": "Extract the arguments of read_file from the request as JSON.",
+        },
         {"role": "user", "content": "Read a text file: alpha.txt"},
         {"role": "assistant", "content": '{"file_path": "alpha.txt"}'},
         {"role": "user", "content": "Read a text file: docs/beta.md"},
@@ -572,16 +818,25 @@ async def test_a_forced_tool_is_asked_for_its_arguments_alone(local: LocalProvid
 
 
 async def test_a_required_tool_is_named_first(local: LocalProvider, peer: Peer) -> None:
-    peer.replies = [written("ad", "d", between=b": hi\n\n"), written('{"a": 2, "b": 3}')]
+    peer.replies = [
+        written("ad", "d", between=b": hi\n\n"),
+        written('{"a": 2, "b": 3}'),
+    ]
 
-    deltas, response = await take(local, ask("Add 2 and 3", tools=[READ, ADD], tool_choice="required"))
+    deltas, response = await take(
+        local, ask("Add 2 and 3", tools=[READ, ADD], tool_choice="required")
+    )
 
     [call] = response.tool_calls or ()
     assert (call.name, call.arguments) == ("add", {"a": 2, "b": 3})
     assert response.metadata == {"model": "tiny", "tool_choice": "grammar"}
-    assert response.usage == Usage(input_tokens=20, output_tokens=4, total_tokens=24, cache_read_tokens=6)
+    assert response.usage == Usage(
+        input_tokens=20, output_tokens=4, total_tokens=24, cache_read_tokens=6
+    )
     assert TextDelta(text="") in deltas
-    assert deltas[-1] == ToolCallDelta(id=call.id, name="add", arguments='{"a": 2, "b": 3}')
+    assert deltas[-1] == ToolCallDelta(
+        id=call.id, name="add", arguments='{"a": 2, "b": 3}'
+    )
     naming = peer.chats()[0]
     assert naming["grammar"] == 'root ::= "read_file" | "add"'
     assert naming["messages"] == [
@@ -598,8 +853,13 @@ async def test_a_required_tool_is_named_first(local: LocalProvider, peer: Peer) 
     ]
 
 
-async def test_many_tools_have_one_example_each(local: LocalProvider, peer: Peer) -> None:
-    tools = [ToolSpec(name=f"tool_{number}", parameters={"type": "object"}) for number in range(9)]
+async def test_many_tools_have_one_example_each(
+    local: LocalProvider, peer: Peer
+) -> None:
+    tools = [
+        ToolSpec(name=f"tool_{number}", parameters={"type": "object"})
+        for number in range(9)
+    ]
     peer.replies = [written("tool_8"), written("{}")]
 
     response = await local.complete(ask("Go", tools=tools, tool_choice="required"))
@@ -612,11 +872,15 @@ async def test_many_tools_have_one_example_each(local: LocalProvider, peer: Peer
     assert messages[1] == {"role": "user", "content": "tool 0"}
 
 
-async def test_the_rule_decides_what_the_request_leaves_open(local: LocalProvider, peer: Peer) -> None:
+async def test_the_rule_decides_what_the_request_leaves_open(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written('{"file_path": "notes.txt"}'), written("Paris.")]
 
     call = await local.complete(ask(QUESTION, tools=[READ]))
-    text = await local.complete(ask("What is the capital of France?", tools=[READ], tool_choice="auto"))
+    text = await local.complete(
+        ask("What is the capital of France?", tools=[READ], tool_choice="auto")
+    )
 
     assert [c.name for c in call.tool_calls or ()] == ["read_file"]
     assert (text.tool_calls, text.text) == (None, "Paris.")
@@ -626,23 +890,35 @@ async def test_the_rule_decides_what_the_request_leaves_open(local: LocalProvide
         assert response.degradation.requested == "tool_choice: auto"
 
 
-async def test_that_a_persons_images_are_not_seen_is_said(local: LocalProvider, peer: Peer) -> None:
+async def test_that_a_persons_images_are_not_seen_is_said(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("A cat."), written("A cat.")]
-    image = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": "AAAA"})
-    request = ChatRequest(messages=[Message(role="user", content=[TextBlock(text="What is this?"), image])])
+    image = ImageBlock(
+        source={"type": "base64", "media_type": "image/png", "data": "AAAA"}
+    )
+    request = ChatRequest(
+        messages=[
+            Message(role="user", content=[TextBlock(text="What is this?"), image])
+        ]
+    )
 
     plain = await local.complete(request)
     open_choice = await local.complete(attrs.evolve(request, tools=[READ]))
 
     assert plain.degradation == Degradation(
-        requested="images", actual="the text beside them", reason="this model cannot see"
+        requested="images",
+        actual="the text beside them",
+        reason="this model cannot see",
     )
     assert open_choice.degradation is not None
     assert open_choice.degradation.requested == "images; tool_choice: auto"
     assert "AAAA" not in str(peer.chats())
 
 
-async def test_without_the_rule_an_open_choice_is_text(fake_llama: Path, peer: Peer) -> None:
+async def test_without_the_rule_an_open_choice_is_text(
+    fake_llama: Path, peer: Peer
+) -> None:
     local = LocalProvider(LocalConfig(model_path=str(fake_llama), tool_gate="off"))
     peer.replies = [written("No.")]
 
@@ -653,28 +929,45 @@ async def test_without_the_rule_an_open_choice_is_text(fake_llama: Path, peer: P
     assert response.metadata == {"model": "tiny", "tool_choice": "gate: off"}
 
 
-async def test_no_tool_is_called_when_none_may_be(local: LocalProvider, peer: Peer) -> None:
+async def test_no_tool_is_called_when_none_may_be(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("No.")]
 
     response = await local.complete(ask(QUESTION, tools=[READ], tool_choice="none"))
 
-    assert (response.text, response.tool_calls, response.metadata) == ("No.", None, {"model": "tiny"})
+    assert (response.text, response.tool_calls, response.metadata) == (
+        "No.",
+        None,
+        {"model": "tiny"},
+    )
 
 
-@pytest.mark.parametrize("replies", [[("read_fi", "length")], [("read_file", "stop"), ('{"file_path": "no', "length")]])
+@pytest.mark.parametrize(
+    "replies",
+    [[("read_fi", "length")], [("read_file", "stop"), ('{"file_path": "no', "length")]],
+)
 async def test_a_call_that_was_cut_off_is_no_call(
     local: LocalProvider, peer: Peer, replies: list[tuple[str, str]]
 ) -> None:
     peer.replies = [written(text, reason=reason) for text, reason in replies]
 
-    response = await local.complete(ask(QUESTION, tools=[READ, ADD], tool_choice="required"))
+    response = await local.complete(
+        ask(QUESTION, tools=[READ, ADD], tool_choice="required")
+    )
 
-    assert (response.tool_calls, response.content, response.finish_reason) == (None, (), "length")
+    assert (response.tool_calls, response.content, response.finish_reason) == (
+        None,
+        (),
+        "length",
+    )
     assert response.usage is not None
     assert response.usage.input_tokens == 10 * len(replies)
 
 
-async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(local: LocalProvider, peer: Peer) -> None:
+async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("[1, 2]")]
 
     response = await local.complete(ask(QUESTION, tools=[READ], tool_choice="required"))
@@ -690,16 +983,23 @@ async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(local: Lo
     [
         pytest.param("Friday at 10", "Friday at 10", id="text"),
         pytest.param(
-            '{"file_path": "n", "content": "1\\tFriday\\n2\\tat 10\\n"}', "Friday\nat 10", id="numbered lines"
+            '{"file_path": "n", "content": "1\\tFriday\\n2\\tat 10\\n"}',
+            "Friday\nat 10",
+            id="numbered lines",
         ),
         pytest.param('{"entries": [1]}', '{"entries": [1]}', id="other JSON"),
         pytest.param("1\tFriday\nat 10", "1\tFriday\nat 10", id="a table"),
         pytest.param(
-            [TextBlock(text="Friday"), ToolResultBlock(tool_call_id="c", output={"text": "at 10"})],
+            [
+                TextBlock(text="Friday"),
+                ToolResultBlock(tool_call_id="c", output={"text": "at 10"}),
+            ],
             "Friday\n\nat 10",
             id="blocks",
         ),
-        pytest.param([ToolResultBlock(tool_call_id="c", output="at 10")], "at 10", id="a block"),
+        pytest.param(
+            [ToolResultBlock(tool_call_id="c", output="at 10")], "at 10", id="a block"
+        ),
         pytest.param(
             [TextBlock(text="a.png"), image_block("image/png", "AAAA")],
             "a.png\n\n[an image is not shown: this model cannot see]",
@@ -736,9 +1036,14 @@ async def test_a_result_is_put_before_the_question_and_answered_with_text(
     ]
 
 
-async def test_what_the_model_began_to_say_follows_the_question(local: LocalProvider, peer: Peer) -> None:
+async def test_what_the_model_began_to_say_follows_the_question(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("there was")]
-    messages = [Message(role="user", content="Go on"), Message(role="assistant", content="Once")]
+    messages = [
+        Message(role="user", content="Go on"),
+        Message(role="assistant", content="Once"),
+    ]
 
     await local.complete(ChatRequest(messages=messages))
 
@@ -748,18 +1053,27 @@ async def test_what_the_model_began_to_say_follows_the_question(local: LocalProv
     ]
 
 
-async def test_without_a_question_the_other_messages_are_sent(local: LocalProvider, peer: Peer) -> None:
+async def test_without_a_question_the_other_messages_are_sent(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("Hello")]
 
-    await local.complete(ChatRequest(messages=[Message(role="system", content="Greet.")], tools=[READ]))
+    await local.complete(
+        ChatRequest(messages=[Message(role="system", content="Greet.")], tools=[READ])
+    )
 
     assert peer.chats()[0]["messages"] == [{"role": "system", "content": "Greet."}]
 
 
-async def test_a_result_of_many_bytes_and_few_tokens_is_whole(local: LocalProvider, peer: Peer) -> None:
+async def test_a_result_of_many_bytes_and_few_tokens_is_whole(
+    local: LocalProvider, peer: Peer
+) -> None:
     peer.replies = [written("Yes.")]
     text = "word " * 1_000
-    messages = [Message(role="user", content="Well?"), Message(role="tool", tool_call_id="c", content=text)]
+    messages = [
+        Message(role="user", content="Well?"),
+        Message(role="tool", tool_call_id="c", content=text),
+    ]
 
     response = await local.complete(ChatRequest(messages=messages))
 
@@ -769,11 +1083,22 @@ async def test_a_result_of_many_bytes_and_few_tokens_is_whole(local: LocalProvid
     ]
 
 
-async def test_a_long_history_is_cut_to_the_newest_turns(fake_llama: Path, peer: Peer) -> None:
-    local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1))
+async def test_a_long_history_is_cut_to_the_newest_turns(
+    fake_llama: Path, peer: Peer
+) -> None:
+    local = LocalProvider(
+        LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1)
+    )
     peer.replies = [written("Yes.")]
-    turns = [Message(role="user" if n % 2 == 0 else "assistant", content=f"{n} " + "x" * 400) for n in range(20)]
-    messages = [Message(role="system", content="Be brief."), *turns, Message(role="user", content="Well?")]
+    turns = [
+        Message(role="user" if n % 2 == 0 else "assistant", content=f"{n} " + "x" * 400)
+        for n in range(20)
+    ]
+    messages = [
+        Message(role="system", content="Be brief."),
+        *turns,
+        Message(role="user", content="Well?"),
+    ]
 
     response = await local.complete(ChatRequest(messages=messages))
     await local.aclose()
@@ -790,11 +1115,20 @@ async def test_a_long_history_is_cut_to_the_newest_turns(fake_llama: Path, peer:
     assert response.metadata == {"model": "tiny", "messages_left_out": 20 - kept}
 
 
-@pytest.mark.parametrize("text", ["word " * 9_000, "é" * 3_000], ids=["very long", "many bytes"])
-async def test_a_long_result_is_cut_to_fit(fake_llama: Path, peer: Peer, text: str) -> None:
-    local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1))
+@pytest.mark.parametrize(
+    "text", ["word " * 9_000, "é" * 3_000], ids=["very long", "many bytes"]
+)
+async def test_a_long_result_is_cut_to_fit(
+    fake_llama: Path, peer: Peer, text: str
+) -> None:
+    local = LocalProvider(
+        LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1)
+    )
     peer.replies = [written("Yes.")]
-    messages = [Message(role="user", content="Well?"), Message(role="tool", tool_call_id="c", content=text)]
+    messages = [
+        Message(role="user", content="Well?"),
+        Message(role="tool", tool_call_id="c", content=text),
+    ]
 
     response = await local.complete(ChatRequest(messages=messages))
     await local.aclose()
@@ -805,13 +1139,20 @@ async def test_a_long_result_is_cut_to_fit(fake_llama: Path, peer: Peer, text: s
     content = str(sent[-1]["content"])
     result = content.removesuffix("\n\nUsing the text above: Well?")
     assert text.startswith(result)
-    assert 1_000 < len(result.encode()) <= 4 * 512  # the peer's tokens are four bytes long
+    # the peer's tokens are four bytes long
+    assert 1_000 < len(result.encode()) <= 4 * 512
     assert response.metadata == {"model": "tiny", "result_cut": True}
 
 
-async def test_a_question_that_is_too_long_is_not_cut(fake_llama: Path, peer: Peer) -> None:
-    local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1))
-    peer.replies = [refused(400, type="exceed_context_size_error", n_prompt_tokens=9000, n_ctx=1024)]
+async def test_a_question_that_is_too_long_is_not_cut(
+    fake_llama: Path, peer: Peer
+) -> None:
+    local = LocalProvider(
+        LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1)
+    )
+    peer.replies = [
+        refused(400, type="exceed_context_size_error", n_prompt_tokens=9000, n_ctx=1024)
+    ]
     question = "word " * 9_000
 
     with pytest.raises(ContextLengthError):
@@ -821,8 +1162,12 @@ async def test_a_question_that_is_too_long_is_not_cut(fake_llama: Path, peer: Pe
     assert peer.chats()[0]["messages"] == [{"role": "user", "content": question}]
 
 
-async def test_a_long_request_is_cut_for_a_tool_call(fake_llama: Path, peer: Peer) -> None:
-    local = LocalProvider(LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1))
+async def test_a_long_request_is_cut_for_a_tool_call(
+    fake_llama: Path, peer: Peer
+) -> None:
+    local = LocalProvider(
+        LocalConfig(model_path=str(fake_llama), n_ctx=1024, n_parallel=1)
+    )
     peer.replies = [written('{"file_path": "a"}')]
 
     await local.complete(ask("word " * 9_000, tools=[READ], tool_choice="required"))
@@ -855,7 +1200,12 @@ def test_the_provider_says_what_it_is(fake_llama: Path) -> None:
     embedded, own = (
         LocalProvider(LocalConfig()).get_info(),
         LocalProvider(
-            LocalConfig(model_path=str(fake_llama), n_ctx=4096, n_parallel=4, max_output_tokens=100)
+            LocalConfig(
+                model_path=str(fake_llama),
+                n_ctx=4096,
+                n_parallel=4,
+                max_output_tokens=100,
+            )
         ).get_info(),
     )
 
@@ -866,7 +1216,11 @@ def test_the_provider_says_what_it_is(fake_llama: Path) -> None:
     assert embedded.defaults["context_window"] == 4096
     assert embedded.defaults["max_output_tokens"] == 512
     assert "tiny" in own.display_name
-    assert (own.defaults["model"], own.defaults["context_window"], own.defaults["max_output_tokens"]) == (
+    assert (
+        own.defaults["model"],
+        own.defaults["context_window"],
+        own.defaults["max_output_tokens"],
+    ) == (
         "tiny",
         1024,
         100,

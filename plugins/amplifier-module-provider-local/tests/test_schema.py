@@ -17,15 +17,23 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 NAMES = st.sampled_from(["path", "output_dir", "query", "count", "a", "b"])
 LEAVES: st.SearchStrategy[JSONObject] = st.one_of(
-    st.sampled_from(["string", "integer", "number", "boolean", "null"]).map(lambda kind: {"type": kind}),
-    st.lists(st.sampled_from(["x", "y", 3, None]), min_size=1, unique=True).map(lambda choices: {"enum": choices}),
-    st.sampled_from([{"const": "fixed"}, {"type": ["string", "null"]}, {"$ref": "#/$defs/Word"}, {}]),
+    st.sampled_from(["string", "integer", "number", "boolean", "null"]).map(
+        lambda kind: {"type": kind}
+    ),
+    st.lists(st.sampled_from(["x", "y", 3, None]), min_size=1, unique=True).map(
+        lambda choices: {"enum": choices}
+    ),
+    st.sampled_from(
+        [{"const": "fixed"}, {"type": ["string", "null"]}, {"$ref": "#/$defs/Word"}, {}]
+    ),
 )
 
 
 def objects(values: st.SearchStrategy[JSONObject]) -> st.SearchStrategy[JSONObject]:
     return st.dictionaries(NAMES, values, max_size=3).flatmap(
-        lambda properties: st.lists(st.sampled_from(sorted(properties) or ["none"]), unique=True).map(
+        lambda properties: st.lists(
+            st.sampled_from(sorted(properties) or ["none"]), unique=True
+        ).map(
             lambda required: {
                 "type": "object",
                 "properties": properties,
@@ -45,14 +53,21 @@ VALUES = st.recursive(
     ),
     max_leaves=8,
 )
-SCHEMAS = objects(VALUES).map(lambda schema: {**schema, "$defs": {"Word": {"type": "string"}}})
+SCHEMAS = objects(VALUES).map(
+    lambda schema: {**schema, "$defs": {"Word": {"type": "string"}}}
+)
 
 
 @given(SCHEMAS)
-def test_the_examples_fit_the_tools_own_schema_and_the_one_the_model_gets(schema: JSONObject) -> None:
+def test_the_examples_fit_the_tools_own_schema_and_the_one_the_model_gets(
+    schema: JSONObject,
+) -> None:
     turns = argument_examples(ToolSpec(name="a_tool", parameters=schema))
 
-    asked, own = jsonschema_rs.validator_for(sketch(schema)), jsonschema_rs.validator_for(schema)
+    asked, own = (
+        jsonschema_rs.validator_for(sketch(schema)),
+        jsonschema_rs.validator_for(schema),
+    )
     assert [turn.role for turn in turns] == ["user", "assistant"] * 3
     for turn in turns[1::2]:
         asked.validate(json.loads(turn.text))
@@ -60,7 +75,9 @@ def test_the_examples_fit_the_tools_own_schema_and_the_one_the_model_gets(schema
 
 
 @given(SCHEMAS)
-def test_every_text_and_list_that_the_model_writes_has_a_limit(schema: JSONObject) -> None:
+def test_every_text_and_list_that_the_model_writes_has_a_limit(
+    schema: JSONObject,
+) -> None:
     def check(value: JSONValue) -> None:
         if not isinstance(value, Mapping):
             return
@@ -79,12 +96,21 @@ def test_every_text_and_list_that_the_model_writes_has_a_limit(schema: JSONObjec
 @pytest.mark.parametrize(
     ("given_", "kept"),
     [
-        ({"type": "string", "description": "d", "pattern": "x", "minLength": 1}, {"minLength": 1}),
+        (
+            {"type": "string", "description": "d", "pattern": "x", "minLength": 1},
+            {"minLength": 1},
+        ),
         ({"type": "string", "maxLength": 7}, {"maxLength": 7}),
         ({"type": "string", "maxLength": 7000}, {"maxLength": 100}),
         ({"properties": {}}, {"type": "object", "properties": {}}),
-        ({"items": {"type": "integer"}, "maxItems": 2}, {"items": {"type": "integer"}, "maxItems": 2}),
-        ({"type": "integer", "minimum": 1, "default": 3}, {"type": "integer", "minimum": 1}),
+        (
+            {"items": {"type": "integer"}, "maxItems": 2},
+            {"items": {"type": "integer"}, "maxItems": 2},
+        ),
+        (
+            {"type": "integer", "minimum": 1, "default": 3},
+            {"type": "integer", "minimum": 1},
+        ),
         ({"type": ["null"]}, {"type": "null"}),
         ({"$ref": "#/$defs/Node"}, {"type": "object"}),
         ({"$ref": "#/$defs/a~1b"}, {"type": "boolean"}),
@@ -98,16 +124,30 @@ def test_every_text_and_list_that_the_model_writes_has_a_limit(schema: JSONObjec
         ({"type": "array", "minItems": 6}, {"minItems": 6, "maxItems": 6}),
         ({"type": "string", "minLength": 200}, {"minLength": 200, "maxLength": 200}),
         ({"type": "string", "minLength": 100_000}, {"maxLength": 100}),
-        ({"type": "integer", "minimum": 1.5, "maximum": 3.5}, {"minimum": 2, "maximum": 3}),
-        ({"type": "number", "minimum": 0, "maximum": 0.5}, {"minimum": 0, "maximum": 0.5}),
-        ({"allOf": [{"$ref": "#/$defs/Node"}, {"required": ["child"]}]}, {"type": "object", "required": ["child"]}),
         (
-            {"properties": {"a": {}, "b": {"type": "null"}}, "anyOf": [{"required": ["b"]}, {"required": ["a"]}]},
+            {"type": "integer", "minimum": 1.5, "maximum": 3.5},
+            {"minimum": 2, "maximum": 3},
+        ),
+        (
+            {"type": "number", "minimum": 0, "maximum": 0.5},
+            {"minimum": 0, "maximum": 0.5},
+        ),
+        (
+            {"allOf": [{"$ref": "#/$defs/Node"}, {"required": ["child"]}]},
+            {"type": "object", "required": ["child"]},
+        ),
+        (
+            {
+                "properties": {"a": {}, "b": {"type": "null"}},
+                "anyOf": [{"required": ["b"]}, {"required": ["a"]}],
+            },
             {"type": "object", "properties": {"b": {"type": "null"}}},
         ),
     ],
 )
-def test_a_parameter_is_cut_down_to_simple_terms(given_: JSONValue, kept: JSONObject) -> None:
+def test_a_parameter_is_cut_down_to_simple_terms(
+    given_: JSONValue, kept: JSONObject
+) -> None:
     definitions: JSONObject = {
         "Node": {
             "type": "object",
@@ -118,7 +158,13 @@ def test_a_parameter_is_cut_down_to_simple_terms(given_: JSONValue, kept: JSONOb
         "loop": {"$ref": "#/$defs/loop"},
     }
 
-    cut = sketch({"properties": {"p": given_}, "required": ["p", "missing"], "$defs": definitions})
+    cut = sketch(
+        {
+            "properties": {"p": given_},
+            "required": ["p", "missing"],
+            "$defs": definitions,
+        }
+    )
 
     properties = cut["properties"]
     assert isinstance(properties, Mapping)
@@ -153,9 +199,18 @@ def test_what_the_server_has_no_grammar_for_is_left_out(given_: JSONObject) -> N
 @pytest.mark.parametrize("key", ["$ref", "anyOf", "allOf"])
 def test_the_parameters_themselves_may_be_a_reference_or_alternatives(key: str) -> None:
     reference = {"$ref": "#/$defs/Query"}
-    query: JSONObject = {"type": "object", "properties": {"q": {"type": "string"}}, "required": ["q"]}
+    query: JSONObject = {
+        "type": "object",
+        "properties": {"q": {"type": "string"}},
+        "required": ["q"],
+    }
 
-    cut = sketch({"$defs": {"Query": query}, **(reference if key == "$ref" else {key: [reference]})})
+    cut = sketch(
+        {
+            "$defs": {"Query": query},
+            **(reference if key == "$ref" else {key: [reference]}),
+        }
+    )
 
     assert cut == sketch(query)
 
@@ -163,7 +218,11 @@ def test_the_parameters_themselves_may_be_a_reference_or_alternatives(key: str) 
 def test_a_tool_may_need_one_of_its_parameters() -> None:
     schema: JSONObject = {
         "type": "object",
-        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}, "c": {"type": "null"}},
+        "properties": {
+            "a": {"type": "string"},
+            "b": {"type": "integer"},
+            "c": {"type": "null"},
+        },
         "required": ["c"],
         "anyOf": [{"required": ["b"]}, {"required": ["a"]}],
     }
@@ -172,21 +231,33 @@ def test_a_tool_may_need_one_of_its_parameters() -> None:
 
 
 def test_of_a_tool_without_required_parameters_the_first_may_be_given() -> None:
-    schema: JSONObject = {"type": "object", "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}}}
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}},
+    }
 
-    assert sketch(schema)["properties"] == {"path": {"type": "string", "maxLength": 100}}
+    assert sketch(schema)["properties"] == {
+        "path": {"type": "string", "maxLength": 100}
+    }
     assert sketch(schema)["required"] == []
 
 
 def test_a_tool_without_parameters_takes_none() -> None:
-    assert sketch({"type": "object"}) == {"type": "object", "properties": {}, "additionalProperties": False}
+    assert sketch({"type": "object"}) == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_an_example_speaks_as_the_description_begins() -> None:
     described = ToolSpec(
         name="list_directory",
         description="List what is in a directory: names,\ntypes, sizes.",
-        parameters={"type": "object", "properties": {"output_dir": {"type": "string"}, "tags": {"type": "array"}}},
+        parameters={
+            "type": "object",
+            "properties": {"output_dir": {"type": "string"}, "tags": {"type": "array"}},
+        },
     )
 
     turns = name_examples([described, ToolSpec(name="run_all", parameters={})])

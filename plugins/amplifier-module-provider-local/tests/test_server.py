@@ -39,7 +39,11 @@ def engine_of(model: Path, *, start_timeout: float = 30.0) -> Engine:
 @pytest.mark.parametrize(
     ("mode", "error", "words"),
     [
-        ("error", ConfigurationError, "does not take the model '.*tiny.gguf': Failed to init server"),
+        (
+            "error",
+            ConfigurationError,
+            "does not take the model '.*tiny.gguf': Failed to init server",
+        ),
         ("exit", ProviderUnavailableError, "ended with status 3 before it was ready"),
     ],
 )
@@ -60,18 +64,25 @@ async def test_a_start_that_fails_says_why_and_leaves_no_process(
 
 
 async def test_a_start_that_takes_too_long_is_given_up(
-    fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+    fake_llama: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "hang")
 
-    with pytest.raises(ProviderUnavailableError, match=r"not loaded within 0.5 s; raise `start_timeout`"):
+    with pytest.raises(
+        ProviderUnavailableError,
+        match=r"not loaded within 0.5 s; raise `start_timeout`",
+    ):
         await ready(engine_of(fake_llama, start_timeout=0.5))
 
     assert children(None) == []
 
 
 async def test_a_cancelled_start_leaves_no_process(
-    fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+    fake_llama: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "hang")
 
@@ -83,13 +94,20 @@ async def test_a_cancelled_start_leaves_no_process(
 
 
 async def test_a_llama_that_cannot_be_imported_is_named(fake_llama: Path) -> None:
-    (fake_llama.parent / "fake" / "xllamacpp.py").write_text("raise ImportError('no such CPU')")
+    (fake_llama.parent / "fake" / "xllamacpp.py").write_text(
+        "raise ImportError('no such CPU')"
+    )
 
-    with pytest.raises(ConfigurationError, match=r"xllamacpp .* cannot be imported by .*: no such CPU. Install"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"xllamacpp .* cannot be imported by .*: no such CPU. Install",
+    ):
         await ready(engine_of(fake_llama))
 
 
-async def test_one_server_serves_all_requests(fake_llama: Path, children: Callable[[int | None], list[int]]) -> None:
+async def test_one_server_serves_all_requests(
+    fake_llama: Path, children: Callable[[int | None], list[int]]
+) -> None:
     engine = engine_of(fake_llama)
     servers: list[ModelServer] = []
 
@@ -124,7 +142,9 @@ async def test_a_server_that_died_is_started_anew(
     assert not first.is_running
 
 
-async def test_a_closed_provider_starts_nothing(fake_llama: Path, children: Callable[[int | None], list[int]]) -> None:
+async def test_a_closed_provider_starts_nothing(
+    fake_llama: Path, children: Callable[[int | None], list[int]]
+) -> None:
     engine = engine_of(fake_llama)
     await engine.aclose()
 
@@ -179,7 +199,9 @@ async def test_the_servers_secret_is_not_in_its_arguments(fake_llama: Path) -> N
 
 
 async def test_waiting_for_the_server_gives_signs_of_life(
-    fake_llama: Path, monkeypatch: pytest.MonkeyPatch, children: Callable[[int | None], list[int]]
+    fake_llama: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "wait")
     monkeypatch.setattr("amplifier_kit.vendors.slots.SIGN_OF_LIFE", 0.05)
@@ -206,7 +228,11 @@ async def test_waiting_for_the_server_gives_signs_of_life(
 
 
 async def test_fetching_the_weights_gives_signs_of_life(
-    fake_llama: Path, release: Release, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fake_llama: Path,
+    release: Release,
+    index: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("amplifier_module_provider_local.engine.SIGN_OF_LIFE", 0.01)
     engine = Engine(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
@@ -223,13 +249,21 @@ async def test_fetching_the_weights_gives_signs_of_life(
 
 
 @pytest.fixture
-def program(fake_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], dict[str, str]]:
+def program(
+    fake_llama: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[], dict[str, str]]:
     """Run the program of the child process here, with an order and then the end of its input."""
     monkeypatch.syspath_prepend(fake_llama.parent / "fake")
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
 
     def run() -> dict[str, str]:
-        order = {"path": str(fake_llama), "n_ctx": 2048, "n_parallel": 2, "threads": 1, "secret": "s"}
+        order = {
+            "path": str(fake_llama),
+            "n_ctx": 2048,
+            "n_parallel": 2,
+            "threads": 1,
+            "secret": "s",
+        }
         report = io.BytesIO()
         serve(io.BytesIO(json.dumps(order).encode() + b"\n"), report)
         answer: dict[str, str] = json.loads(report.getvalue())
@@ -238,16 +272,22 @@ def program(fake_llama: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], d
     return run
 
 
-def test_the_program_says_the_address_and_ends_with_its_input(program: Callable[[], dict[str, str]]) -> None:
+def test_the_program_says_the_address_and_ends_with_its_input(
+    program: Callable[[], dict[str, str]],
+) -> None:
     assert program() == {"address": "http://127.0.0.1:9"}
 
 
 def test_the_program_says_what_went_wrong(
-    program: Callable[[], dict[str, str]], fake_llama: Path, monkeypatch: pytest.MonkeyPatch
+    program: Callable[[], dict[str, str]],
+    fake_llama: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_FAKE_LLAMA", "error")
     refused = program()
-    (fake_llama.parent / "fake" / "xllamacpp.py").write_text("raise ImportError('no such CPU')")
+    (fake_llama.parent / "fake" / "xllamacpp.py").write_text(
+        "raise ImportError('no such CPU')"
+    )
     monkeypatch.delitem(sys.modules, "xllamacpp")
     missing = program()
 

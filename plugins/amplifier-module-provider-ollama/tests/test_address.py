@@ -12,14 +12,28 @@ from ollama._client import _parse_host
 from amplifier_module_provider_ollama import OllamaConfig
 from amplifier_module_provider_ollama.address import server_url
 
-HOSTS: Final = ("1.2.3.4", "example.com", "localhost", "[0001:002:003:0004::1]", "[::1]", "a-b.example")
+HOSTS: Final = (
+    "1.2.3.4",
+    "example.com",
+    "localhost",
+    "[0001:002:003:0004::1]",
+    "[::1]",
+    "a-b.example",
+)
 SCHEMES: Final = ("", "http://", "https://")
 PORTS: Final = ("", ":1", ":56789", ":80")
 PATHS: Final = ("", "/", "/path", "/path/", "/a/b")
 
 
-@given(st.sampled_from(SCHEMES), st.sampled_from(HOSTS), st.sampled_from(PORTS), st.sampled_from(PATHS))
-def test_a_host_means_what_ollamas_client_takes_it_for(scheme: str, host: str, port: str, path: str) -> None:
+@given(
+    st.sampled_from(SCHEMES),
+    st.sampled_from(HOSTS),
+    st.sampled_from(PORTS),
+    st.sampled_from(PATHS),
+)
+def test_a_host_means_what_ollamas_client_takes_it_for(
+    scheme: str, host: str, port: str, path: str
+) -> None:
     text = f"{scheme}{host}{port}{path}"
 
     assert server_url(text) == _parse_host(text)
@@ -44,7 +58,15 @@ def test_odd_forms_mean_a_server_that_can_be_called(host: str, url: str) -> None
 
 
 @pytest.mark.parametrize(
-    "host", ["ftp://example.com", "a b", "example.com:port", "example.com?key=1", "http://[::1", "a..b"]
+    "host",
+    [
+        "ftp://example.com",
+        "a b",
+        "example.com:port",
+        "example.com?key=1",
+        "http://[::1",
+        "a..b",
+    ],
 )
 def test_what_is_no_host_is_refused(host: str) -> None:
     with pytest.raises(ValueError, match=r"host|Port|Invalid"):

@@ -43,10 +43,25 @@ def read(lines: list[str]) -> tuple[list[Delta], ChatResponse]:
 
 def heard_by_client(lines: list[str]) -> tuple[str, str, list[tuple[str, JSONValue]]]:
     """Return text, thinking and calls as Ollama's client hears them."""
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, text="\n".join(lines)))
-    parts = [part.message for part in ollama.Client(transport=transport).chat(model="llama3.2", stream=True)]
-    calls = [(call.function.name, dict(call.function.arguments)) for part in parts for call in part.tool_calls or ()]
-    return "".join(part.content or "" for part in parts), "".join(part.thinking or "" for part in parts), calls  # type: ignore[return-value]  # JSON
+    transport = httpx.MockTransport(
+        lambda _: httpx.Response(200, text="\n".join(lines))
+    )
+    parts = [
+        part.message
+        for part in ollama.Client(transport=transport).chat(
+            model="llama3.2", stream=True
+        )
+    ]
+    calls = [
+        (call.function.name, dict(call.function.arguments))
+        for part in parts
+        for call in part.tool_calls or ()
+    ]
+    return (
+        "".join(part.content or "" for part in parts),
+        "".join(part.thinking or "" for part in parts),
+        calls,
+    )  # type: ignore[return-value]  # JSON
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if name != "unknown-fields"])
@@ -54,15 +69,25 @@ def test_a_good_stream_is_heard_as_ollamas_client_hears_it(name: str) -> None:
     lines = lines_of(f"good/{name}")
     deltas, response = read(lines)
 
-    thinking = "".join(block.thinking for block in response.content if isinstance(block, ThinkingBlock))
+    thinking = "".join(
+        block.thinking for block in response.content if isinstance(block, ThinkingBlock)
+    )
     calls = [(call.name, call.arguments) for call in response.tool_calls or ()]
     assert (response.text, thinking, calls) == heard_by_client(lines)
     assert response.is_complete
-    assert "".join(delta.text for delta in deltas if isinstance(delta, TextDelta)) == response.text
-    assert "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta)) == thinking
-    assert [json.loads(delta.arguments) for delta in deltas if isinstance(delta, ToolCallDelta)] == [
-        call.arguments for call in response.tool_calls or ()
-    ]
+    assert (
+        "".join(delta.text for delta in deltas if isinstance(delta, TextDelta))
+        == response.text
+    )
+    assert (
+        "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta))
+        == thinking
+    )
+    assert [
+        json.loads(delta.arguments)
+        for delta in deltas
+        if isinstance(delta, ToolCallDelta)
+    ] == [call.arguments for call in response.tool_calls or ()]
 
 
 def test_blocks_stand_in_the_order_in_which_they_came() -> None:
@@ -72,7 +97,9 @@ def test_blocks_stand_in_the_order_in_which_they_came() -> None:
         ThinkingBlock(thinking="I look."),
         TextBlock(text="One moment."),
         ToolCallBlock(id="call_a", name="look_up", input={"word": "tide"}),
-        ToolCallBlock(id="call_b", name="look_up", input={"word": "ebb", "n": [1, {"é": None}]}),
+        ToolCallBlock(
+            id="call_b", name="look_up", input={"word": "ebb", "n": [1, {"é": None}]}
+        ),
     )
     assert [delta.index for delta in deltas] == [0, 1, 2, 3]
     assert response.finish_reason == "tool_calls"
@@ -94,7 +121,9 @@ def test_the_last_line_tells_usage_and_durations() -> None:
 
 def test_a_count_that_a_server_leaves_out_is_zero_and_none_at_all_is_unknown() -> None:
     _, response = read(lines_of("good/tools-of-an-older-server"))
-    _, silent = read(['{"message": {"content": "x"}, "done": true, "eval_count": true}'])
+    _, silent = read(
+        ['{"message": {"content": "x"}, "done": true, "eval_count": true}']
+    )
 
     assert response.usage == Usage(input_tokens=0, output_tokens=5, total_tokens=5)
     assert silent.usage is None
@@ -104,14 +133,18 @@ def test_calls_without_ids_get_ids_that_no_other_call_has() -> None:
     _, first = read(lines_of("good/tools-of-an-older-server"))
     _, second = read(lines_of("good/tools-of-an-older-server"))
 
-    ids = [call.id for response in (first, second) for call in response.tool_calls or ()]
+    ids = [
+        call.id for response in (first, second) for call in response.tool_calls or ()
+    ]
     assert len(set(ids)) == 4
     assert all(ids)
 
 
 def test_an_id_that_comes_twice_stays_with_its_first_call() -> None:
     call = {"id": "call_0", "function": {"name": "look_up", "arguments": {}}}
-    _, response = read([json.dumps({"message": {"tool_calls": [call, call]}, "done": True})])
+    _, response = read(
+        [json.dumps({"message": {"tool_calls": [call, call]}, "done": True})]
+    )
 
     one, two = response.tool_calls or ()
     assert one.id == "call_0"
@@ -133,7 +166,12 @@ def test_nothing_is_read_behind_the_end() -> None:
 
 
 def test_half_of_a_surrogate_pair_becomes_a_replacement_character() -> None:
-    deltas, response = read(['{"message": {"content": "a\\ud83db \\ud83d\\ude00"}}', *lines_of("good/text")[-1:]])
+    deltas, response = read(
+        [
+            '{"message": {"content": "a\\ud83db \\ud83d\\ude00"}}',
+            *lines_of("good/text")[-1:],
+        ]
+    )
 
     assert response.text == "a\N{REPLACEMENT CHARACTER}b 😀"
     assert deltas == [TextDelta(text=response.text)]
@@ -152,22 +190,45 @@ def test_half_of_a_surrogate_pair_becomes_a_replacement_character() -> None:
 def test_arguments_that_are_no_object_are_read_or_told_of(
     arguments: JSONValue, values: JSONObject, has_problem: bool
 ) -> None:
-    call: JSONObject = {"id": "c", "function": {"name": "look_up", "arguments": arguments}}
-    _, response = read([json.dumps({"message": {"tool_calls": [call]}, "done": True, "done_reason": "stop"})])
+    call: JSONObject = {
+        "id": "c",
+        "function": {"name": "look_up", "arguments": arguments},
+    }
+    _, response = read(
+        [
+            json.dumps(
+                {"message": {"tool_calls": [call]}, "done": True, "done_reason": "stop"}
+            )
+        ]
+    )
 
     [read_call] = response.tool_calls or ()
     assert (read_call.arguments, read_call.problem is not None) == (values, has_problem)
-    assert response.content == (() if has_problem else (ToolCallBlock(id="c", name="look_up", input=values),))
+    assert response.content == (
+        () if has_problem else (ToolCallBlock(id="c", name="look_up", input=values),)
+    )
 
 
 def test_the_error_of_a_long_request_has_the_figures() -> None:
-    with pytest.raises(ContextLengthError, match="has 8889 tokens and the model was loaded with 4096"):
+    with pytest.raises(
+        ContextLengthError, match="has 8889 tokens and the model was loaded with 4096"
+    ):
         read(lines_of("bad/error-of-a-long-request"))
 
 
 def damaged(line: str) -> Iterator[str]:
     """Yield a line with each of its values replaced by what it should not be."""
-    others: tuple[JSONValue, ...] = (None, 5, "x", [], {}, [None], {"a": 1}, [{"function": None}], True)
+    others: tuple[JSONValue, ...] = (
+        None,
+        5,
+        "x",
+        [],
+        {},
+        [None],
+        {"a": 1},
+        [{"function": None}],
+        True,
+    )
     whole = json.loads(line)
     for key in whole:
         for value in others:
@@ -193,7 +254,9 @@ def test_whatever_stands_in_a_field_is_an_answer_or_an_error_of_the_family() -> 
 
 @given(
     st.text(max_size=30)
-    | st.dictionaries(st.sampled_from(["message", "done", "error"]), st.text(max_size=3)).map(json.dumps)
+    | st.dictionaries(
+        st.sampled_from(["message", "done", "error"]), st.text(max_size=3)
+    ).map(json.dumps)
 )
 def test_any_line_is_read_or_refused_with_an_error_of_the_family(line: str) -> None:
     try:

@@ -13,7 +13,11 @@ from amplifier.testing.vendors import cases_by_model, without_network
 from amplifier_module_provider_ollama import OllamaProvider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-END: Final[JSONObject] = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "stop"}
+END: Final[JSONObject] = {
+    "message": {"role": "assistant", "content": ""},
+    "done": True,
+    "done_reason": "stop",
+}
 USAGE: Final[JSONObject] = {"prompt_eval_count": 7, "eval_count": 2}
 
 
@@ -22,15 +26,28 @@ def said(**message: JSONValue) -> JSONObject:
 
 
 def calling(arguments: JSONValue) -> JSONObject:
-    return said(tool_calls=[{"id": "call_1", "function": {"name": "work", "arguments": arguments}}])
+    return said(
+        tool_calls=[
+            {"id": "call_1", "function": {"name": "work", "arguments": arguments}}
+        ]
+    )
 
 
 ANSWERS: Final[dict[str, tuple[HttpPart, ...]]] = {
-    "talks": (json_lines(said(content="Hello "), said(content="there.")), json_lines({**END, **USAGE})),
+    "talks": (
+        json_lines(said(content="Hello "), said(content="there.")),
+        json_lines({**END, **USAGE}),
+    ),
     "calls": (json_lines(calling({"text": "a"}), {**END, **USAGE}),),
-    "thinks": (json_lines(said(thinking="Let me see."), said(content="Yes."), {**END, **USAGE}),),
+    "thinks": (
+        json_lines(
+            said(thinking="Let me see."), said(content="Yes."), {**END, **USAGE}
+        ),
+    ),
     "garbles": (json_lines(calling('{"text": '), {**END, **USAGE}),),
-    "is-cut": (json_lines(calling({"text": "a"}), {**END, **USAGE, "done_reason": "length"}),),
+    "is-cut": (
+        json_lines(calling({"text": "a"}), {**END, **USAGE, "done_reason": "length"}),
+    ),
     "waits": (json_lines(said(content="Hello ")), 600.0),
 }
 
@@ -40,11 +57,15 @@ def answer(request: httpx2.Request) -> HttpAnswer:
     if request.url.path == "/api/tags":
         return json_answer({"models": [{"name": "talks", "model": "talks"}]})
     if request.url.path == "/api/show":
-        return json_answer({"capabilities": ["completion", "tools"], "details": {"family": "llama"}})
+        return json_answer(
+            {"capabilities": ["completion", "tools"], "details": {"family": "llama"}}
+        )
     name = json.loads(request.content)["model"]
     if name == "refuses":
         return json_answer({"error": "model 'refuses' not found"}, status=404)
-    return HttpAnswer(headers={"content-type": "application/x-ndjson"}, parts=ANSWERS[name])
+    return HttpAnswer(
+        headers={"content-type": "application/x-ndjson"}, parts=ANSWERS[name]
+    )
 
 
 TestOllamaProvider = conformance(

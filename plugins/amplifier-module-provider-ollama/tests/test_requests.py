@@ -37,12 +37,19 @@ READ: Final = ToolSpec(
     description="Read a text file.",
     parameters={
         "type": "object",
-        "properties": {"path": {"type": "string", "description": "where it is"}, "mode": {"enum": ["a", "b"]}},
+        "properties": {
+            "path": {"type": "string", "description": "where it is"},
+            "mode": {"enum": ["a", "b"]},
+        },
         "required": ["path"],
     },
 )
 ADD: Final = ToolSpec(name="add", parameters={"type": "object", "properties": {}})
-PERSON: Final[JSONObject] = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+PERSON: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"age": {"type": "integer"}},
+    "required": ["age"],
+}
 
 
 def ask(*messages: Message, **more: object) -> ChatRequest:
@@ -56,12 +63,21 @@ def user(*content: str | ContentBlock) -> Message:
 def said(role: Role, *content: str | ContentBlock) -> Message:
     if len(content) == 1 and isinstance(content[0], str):
         return Message(role=role, content=content[0])
-    return Message(role=role, content=[TextBlock(text=c) if isinstance(c, str) else c for c in content])
+    return Message(
+        role=role,
+        content=[TextBlock(text=c) if isinstance(c, str) else c for c in content],
+    )
 
 
-def body_of(request: ChatRequest, config: OllamaConfig | None = None, abilities: Abilities | None = None) -> JSONObject:
+def body_of(
+    request: ChatRequest,
+    config: OllamaConfig | None = None,
+    abilities: Abilities | None = None,
+) -> JSONObject:
     known = abilities or Abilities()
-    return write_request(request, "llama3.2", config or OllamaConfig(num_ctx=0, max_tokens=64), known).body
+    return write_request(
+        request, "llama3.2", config or OllamaConfig(num_ctx=0, max_tokens=64), known
+    ).body
 
 
 def messages_of(body: JSONObject) -> list[JSONObject]:
@@ -76,7 +92,10 @@ def sent_by_client(call: Callable[[ollama.Client], object]) -> JSONObject:
 
     def answer(request: httpx.Request) -> httpx.Response:
         bodies.append(request.read())
-        return httpx.Response(200, text='{"message": {"role": "assistant", "content": ""}, "done": true}\n')
+        return httpx.Response(
+            200,
+            text='{"message": {"role": "assistant", "content": ""}, "done": true}\n',
+        )
 
     client = ollama.Client(transport=httpx.MockTransport(answer))
     list(call(client))  # type: ignore[call-overload]  # a stream
@@ -99,8 +118,18 @@ def test_a_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
     call = ToolCallBlock(id="c1", name="read_file", input={"path": "a.txt"})
     request = ask(
         said("system", "Be brief."),
-        user("What is in it?", ImageBlock(source={"type": "base64", "media_type": "image/png", "data": PIXEL})),
-        said("assistant", ThinkingBlock(thinking="I must look."), TextBlock(text="One moment."), call),
+        user(
+            "What is in it?",
+            ImageBlock(
+                source={"type": "base64", "media_type": "image/png", "data": PIXEL}
+            ),
+        ),
+        said(
+            "assistant",
+            ThinkingBlock(thinking="I must look."),
+            TextBlock(text="One moment."),
+            call,
+        ),
         Message(role="tool", content="a line", tool_call_id="c1", name="read_file"),
         said("assistant", "It has a line."),
         user("Thanks."),
@@ -111,7 +140,9 @@ def test_a_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
         max_output_tokens=9,
         stop=["END"],
     )
-    config = OllamaConfig(num_ctx=2048, think=True, keep_alive="10m", options={"seed": 7, "top_k": 3})
+    config = OllamaConfig(
+        num_ctx=2048, think=True, keep_alive="10m", options={"seed": 7, "top_k": 3}
+    )
 
     theirs = sent_by_client(
         lambda client: client.chat(
@@ -123,7 +154,14 @@ def test_a_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
                     "role": "assistant",
                     "content": "One moment.",
                     "thinking": "I must look.",
-                    "tool_calls": [{"function": {"name": "read_file", "arguments": {"path": "a.txt"}}}],
+                    "tool_calls": [
+                        {
+                            "function": {
+                                "name": "read_file",
+                                "arguments": {"path": "a.txt"},
+                            }
+                        }
+                    ],
                 },
                 {"role": "tool", "content": "a line", "tool_name": "read_file"},
                 {"role": "assistant", "content": "It has a line."},
@@ -138,7 +176,10 @@ def test_a_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
                         "parameters": dict(READ.parameters),
                     },
                 },
-                {"type": "function", "function": {"name": "add", "parameters": dict(ADD.parameters)}},
+                {
+                    "type": "function",
+                    "function": {"name": "add", "parameters": dict(ADD.parameters)},
+                },
             ],
             stream=True,
             format=dict(PERSON),
@@ -170,11 +211,19 @@ def test_the_least_request_is_sent_as_ollamas_client_sends_it() -> None:
         )
     )
 
-    assert comparable(body_of(ask())) == {key: value for key, value in theirs.items() if key != "tools"}
+    assert comparable(body_of(ask())) == {
+        key: value for key, value in theirs.items() if key != "tools"
+    }
 
 
 def test_a_developers_text_is_a_users_message_of_its_own_in_its_place() -> None:
-    body = body_of(ask(said("system", "S"), said("developer", "<context_file>x</context_file>"), user("Explain")))
+    body = body_of(
+        ask(
+            said("system", "S"),
+            said("developer", "<context_file>x</context_file>"),
+            user("Explain"),
+        )
+    )
 
     assert body["messages"] == [
         {"role": "system", "content": "S"},
@@ -184,17 +233,32 @@ def test_a_developers_text_is_a_users_message_of_its_own_in_its_place() -> None:
 
 
 def test_results_in_blocks_are_tool_messages_with_the_names_of_their_calls() -> None:
-    calls = [ToolCallBlock(id=f"c{n}", name=name, input={}) for n, name in enumerate(("add", "read_file"))]
+    calls = [
+        ToolCallBlock(id=f"c{n}", name=name, input={})
+        for n, name in enumerate(("add", "read_file"))
+    ]
     results = [
         ToolResultBlock(tool_call_id="c0", output={"sum": 3, "é": None}),
         ToolResultBlock(tool_call_id="c1", output="text"),
     ]
 
-    body = body_of(ask(user("Go"), said("assistant", *calls), said("tool", *results, "and a word")))
+    body = body_of(
+        ask(user("Go"), said("assistant", *calls), said("tool", *results, "and a word"))
+    )
 
     assert body["messages"][2:] == [  # type: ignore[index]  # a list
-        {"role": "tool", "content": '{"sum": 3, "é": null}', "tool_name": "add", "tool_call_id": "c0"},
-        {"role": "tool", "content": "text", "tool_name": "read_file", "tool_call_id": "c1"},
+        {
+            "role": "tool",
+            "content": '{"sum": 3, "é": null}',
+            "tool_name": "add",
+            "tool_call_id": "c0",
+        },
+        {
+            "role": "tool",
+            "content": "text",
+            "tool_name": "read_file",
+            "tool_call_id": "c1",
+        },
         {"role": "user", "content": "and a word"},
     ]
 
@@ -220,14 +284,28 @@ def test_blocks_of_other_vendors_are_left_out() -> None:
 def test_a_model_that_cannot_see_reads_of_images_and_the_answer_says_so(
     capabilities: tuple[str, ...], sees: bool
 ) -> None:
-    picture = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": PIXEL})
-    returned = Message(role="tool", tool_call_id="c1", name="look", content=[TextBlock(text="a.png"), picture])
+    picture = ImageBlock(
+        source={"type": "base64", "media_type": "image/png", "data": PIXEL}
+    )
+    returned = Message(
+        role="tool",
+        tool_call_id="c1",
+        name="look",
+        content=[TextBlock(text="a.png"), picture],
+    )
 
-    outgoing = write_request(ask(returned), "m", OllamaConfig(), Abilities(capabilities=frozenset(capabilities)))
+    outgoing = write_request(
+        ask(returned),
+        "m",
+        OllamaConfig(),
+        Abilities(capabilities=frozenset(capabilities)),
+    )
 
     (message,) = messages_of(outgoing.body)
     assert message.get("images") == ([PIXEL] if sees else None)
-    assert message["content"] == ("a.png" if sees else "a.png[an image is not shown: this model cannot see]")
+    assert message["content"] == (
+        "a.png" if sees else "a.png[an image is not shown: this model cannot see]"
+    )
     assert (outgoing.degradation is None) is sees
 
 
@@ -256,7 +334,9 @@ def test_an_image_by_address_is_left_out_and_the_answer_says_so() -> None:
 def test_a_choice_of_tools_is_kept_as_far_as_the_api_can(
     choice: ToolChoice | None, names: list[str] | None, lost: str | None
 ) -> None:
-    outgoing = write_request(ask(tools=[READ, ADD], tool_choice=choice), "m", OllamaConfig())
+    outgoing = write_request(
+        ask(tools=[READ, ADD], tool_choice=choice), "m", OllamaConfig()
+    )
 
     tools = outgoing.body.get("tools")
     given = None if tools is None else [tool["function"]["name"] for tool in tools]  # type: ignore[index,call-overload,union-attr]
@@ -288,7 +368,9 @@ def test_a_format_is_asked_for(wanted: JSONObject, sent: JSONValue) -> None:
     ids=["unknown-format", "no-schema", "unknown-choice", "absent-tool"],
 )
 def test_what_cannot_be_asked_is_refused_before_it_is_sent(more: JSONObject) -> None:
-    with pytest.raises(InvalidRequestError, match=r"response_format is|tool_choice (is|names)"):
+    with pytest.raises(
+        InvalidRequestError, match=r"response_format is|tool_choice (is|names)"
+    ):
         body_of(ask(**more))
 
 
@@ -302,7 +384,12 @@ SWITCH: Final = Abilities(levels=(False, True))
     [
         (THINKS, "high", True, True),
         (THINKS, "none", False, False),
-        (Abilities(capabilities=frozenset({"thinking"}), family="gptoss"), "high", "high", False),
+        (
+            Abilities(capabilities=frozenset({"thinking"}), family="gptoss"),
+            "high",
+            "high",
+            False,
+        ),
         (LEVELS, "low", "low", False),
         (LEVELS, "minimal", True, True),
         (LEVELS, "none", None, False),
@@ -329,21 +416,32 @@ SWITCH: Final = Abilities(levels=(False, True))
 def test_an_effort_becomes_what_the_model_knows(
     abilities: Abilities, effort: str, think: bool | str | None, is_lost: bool
 ) -> None:
-    outgoing = write_request(ask(reasoning_effort=effort), "m", OllamaConfig(think=False), abilities)
+    outgoing = write_request(
+        ask(reasoning_effort=effort), "m", OllamaConfig(think=False), abilities
+    )
 
     assert outgoing.body.get("think") == think
     assert (outgoing.degradation is not None) is is_lost
 
 
 def test_several_losses_are_told_together() -> None:
-    outgoing = write_request(ask(tools=[ADD], tool_choice="required", reasoning_effort="high"), "m", OllamaConfig())
+    outgoing = write_request(
+        ask(tools=[ADD], tool_choice="required", reasoning_effort="high"),
+        "m",
+        OllamaConfig(),
+    )
 
     assert outgoing.degradation is not None
-    assert outgoing.degradation.requested == "tool_choice: required; reasoning_effort: high"
+    assert (
+        outgoing.degradation.requested
+        == "tool_choice: required; reasoning_effort: high"
+    )
 
 
 def test_the_configuration_holds_where_the_request_says_nothing() -> None:
-    config = OllamaConfig(num_ctx=1000, max_tokens=10, truncate=True, think="low", keep_alive=0)
+    config = OllamaConfig(
+        num_ctx=1000, max_tokens=10, truncate=True, think="low", keep_alive=0
+    )
 
     body = body_of(ask(), config)
     named = body_of(ask(temperature=0.0, max_output_tokens=3), config)
@@ -354,8 +452,14 @@ def test_the_configuration_holds_where_the_request_says_nothing() -> None:
 
 
 def test_an_answer_has_at_most_half_of_the_window_unless_it_is_asked_for() -> None:
-    assert (OllamaConfig().longest_answer, OllamaConfig(num_ctx=1000).longest_answer) == (4096, 500)
-    assert (OllamaConfig(num_ctx=0).window, OllamaConfig(num_ctx=0).longest_answer) == (4096, 2048)
+    assert (
+        OllamaConfig().longest_answer,
+        OllamaConfig(num_ctx=1000).longest_answer,
+    ) == (4096, 500)
+    assert (OllamaConfig(num_ctx=0).window, OllamaConfig(num_ctx=0).longest_answer) == (
+        4096,
+        2048,
+    )
 
 
 @pytest.mark.parametrize(
@@ -376,14 +480,23 @@ def test_an_answer_has_at_most_half_of_the_window_unless_it_is_asked_for() -> No
     ids="-".join,
 )
 def test_settings_out_of_range_are_refused(config: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"num_ctx|keep_alive|setting of its own|another name|host"):
+    with pytest.raises(
+        ValueError, match=r"num_ctx|keep_alive|setting of its own|another name|host"
+    ):
         OllamaConfig(**config)  # type: ignore[arg-type]  # wrong on purpose
 
 
 def test_other_names_of_settings_mean_the_same() -> None:
-    config = OllamaConfig(host="box", model="m", max_output_tokens=7, enable_thinking=True)
+    config = OllamaConfig(
+        host="box", model="m", max_output_tokens=7, enable_thinking=True
+    )
 
-    assert (config.base_url, config.default_model, config.longest_answer, config.think) == (
+    assert (
+        config.base_url,
+        config.default_model,
+        config.longest_answer,
+        config.think,
+    ) == (
         "http://box:11434",
         "m",
         7,
@@ -396,8 +509,14 @@ BLOCKS: Final = st.one_of(
     st.builds(TextBlock, text=TEXT),
     st.builds(ThinkingBlock, thinking=TEXT),
     st.builds(ImageBlock, source=st.fixed_dictionaries({"data": TEXT})),
-    st.builds(ToolCallBlock, id=st.sampled_from("abc"), name=st.sampled_from(["t", "u"])),
-    st.builds(ToolResultBlock, tool_call_id=st.sampled_from("abcd"), output=TEXT | st.none() | st.integers()),
+    st.builds(
+        ToolCallBlock, id=st.sampled_from("abc"), name=st.sampled_from(["t", "u"])
+    ),
+    st.builds(
+        ToolResultBlock,
+        tool_call_id=st.sampled_from("abcd"),
+        output=TEXT | st.none() | st.integers(),
+    ),
     st.builds(VendorBlock, type=st.just("x")),
 )
 MESSAGES: Final = st.builds(
@@ -409,11 +528,22 @@ MESSAGES: Final = st.builds(
 
 
 @given(st.lists(MESSAGES, max_size=6))
-def test_any_history_becomes_messages_that_ollamas_client_takes(messages: Sequence[Message]) -> None:
+def test_any_history_becomes_messages_that_ollamas_client_takes(
+    messages: Sequence[Message],
+) -> None:
     written = body_of(ask(*messages) if messages else ask())["messages"]
 
     assert isinstance(written, list)
     for message in written:
         ollama.Message.model_validate({**message, "images": None})
-    said_before = "".join(block.text for m in messages for block in m.blocks if isinstance(block, TextBlock))
-    assert all(character in json.dumps(written, ensure_ascii=False) for character in said_before if character.isalnum())
+    said_before = "".join(
+        block.text
+        for m in messages
+        for block in m.blocks
+        if isinstance(block, TextBlock)
+    )
+    assert all(
+        character in json.dumps(written, ensure_ascii=False)
+        for character in said_before
+        if character.isalnum()
+    )

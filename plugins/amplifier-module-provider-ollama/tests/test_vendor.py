@@ -19,7 +19,9 @@ class TestOllamaAsAVendor(VendorBehaviorTests):
     config: ClassVar[Mapping[str, JSONValue]] = {"api_key": "key-of-a-cloud-0123456789"}
     text: ClassVar[bytes] = (STREAMS / "good" / "text.ndjson").read_bytes()
     tools: ClassVar[bytes] = (STREAMS / "good" / "tools.ndjson").read_bytes()
-    thinking: ClassVar[bytes | None] = (STREAMS / "good" / "thinking.ndjson").read_bytes()
+    thinking: ClassVar[bytes | None] = (
+        STREAMS / "good" / "thinking.ndjson"
+    ).read_bytes()
     tool: ClassVar[str] = "look_up"
     bad: ClassVar[Path] = STREAMS / "bad"
     becomes: ClassVar[Mapping[str, str]] = {

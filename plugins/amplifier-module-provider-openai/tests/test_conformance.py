@@ -19,7 +19,9 @@ PLAYED: Final = {
     "garbles": STREAMS / "bad/arguments_cut.sse",
     "is-cut": STREAMS / "bad/incomplete_call.sse",
 }
-MODELS: Final[JSONObject] = {"data": [{"id": "gpt-5-mini"}, {"id": "gpt-6.1-sol"}, {"id": "gpt-5-mini"}]}
+MODELS: Final[JSONObject] = {
+    "data": [{"id": "gpt-5-mini"}, {"id": "gpt-6.1-sol"}, {"id": "gpt-5-mini"}]
+}
 
 
 TestOpenAIProvider = conformance(

@@ -13,7 +13,12 @@ from openai import AsyncOpenAI
 from openai.types.responses.response_input_item_param import Message as InputMessage
 
 from amplifier.testing import TestCoordinator
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+)
 from amplifier_module_provider_openai import OpenAIConfig, OpenAIProvider
 from amplifier_sdk.chat import ChatRequest, ToolSpec
 from amplifier_sdk.configuration import read_config
@@ -28,9 +33,15 @@ HELLO: Final = ChatRequest(messages=[Message(role="user", content="Hello.")])
 ADD: Final[JSONObject] = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
 
-def openai(*steps: HttpStep, **options: JSONValue) -> tuple[OpenAIProvider, ScriptedTransport]:
+def openai(
+    *steps: HttpStep, **options: JSONValue
+) -> tuple[OpenAIProvider, ScriptedTransport]:
     """Make a provider with a script, and the script."""
-    config = read_config(OpenAIConfig, {"api_key": KEY, "max_retries": 0, **options}, subject="configuration")
+    config = read_config(
+        OpenAIConfig,
+        {"api_key": KEY, "max_retries": 0, **options},
+        subject="configuration",
+    )
     provider = OpenAIProvider(config, TestCoordinator())
     provider.transport = script = ScriptedTransport(*steps)
     return provider, script
@@ -44,25 +55,41 @@ async def test_a_request_is_the_one_that_the_vendors_own_library_sends() -> None
         "content": [{"type": "input_text", "text": "Hello."}],
     }
     async with httpx2.AsyncClient(transport=theirs) as http:
-        client = AsyncOpenAI(api_key=KEY, organization="org-1", project="proj-1", http_client=http)
+        client = AsyncOpenAI(
+            api_key=KEY, organization="org-1", project="proj-1", http_client=http
+        )
         stream = await client.responses.create(
             model="gpt-6.1-sol",
             instructions="Be brief.",
             input=[message],
-            tools=[{"type": "function", "name": "add", "description": "Add.", "parameters": {**ADD}, "strict": False}],
+            tools=[
+                {
+                    "type": "function",
+                    "name": "add",
+                    "description": "Add.",
+                    "parameters": {**ADD},
+                    "strict": False,
+                }
+            ],
             tool_choice={"type": "function", "name": "add"},
             parallel_tool_calls=False,
             max_output_tokens=256,
             reasoning={"effort": "low", "summary": "auto"},
             include=["reasoning.encrypted_content"],
-            text={"format": {"type": "json_schema", "name": "answer", "schema": {**ADD}}},
+            text={
+                "format": {"type": "json_schema", "name": "answer", "schema": {**ADD}}
+            },
             service_tier="flex",
             store=False,
             stream=True,
         )
         await stream.close()
     provider, ours = openai(
-        TEXT, organization="org-1", project="proj-1", parallel_tool_calls=False, service_tier="flex"
+        TEXT,
+        organization="org-1",
+        project="proj-1",
+        parallel_tool_calls=False,
+        service_tier="flex",
     )
     await provider.complete(
         ChatRequest(
@@ -77,11 +104,18 @@ async def test_a_request_is_the_one_that_the_vendors_own_library_sends() -> None
 
     assert ours.bodies == theirs.bodies
     assert ours.requests[0].url == theirs.requests[0].url
-    for name in ("authorization", "content-type", "openai-organization", "openai-project"):
+    for name in (
+        "authorization",
+        "content-type",
+        "openai-organization",
+        "openai-project",
+    ):
         assert ours.requests[0].headers[name] == theirs.requests[0].headers[name]
 
 
-async def test_who_is_billed_can_stand_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_who_is_billed_can_stand_in_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_ORG_ID", "org-2")
     monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-2")
     provider, script = openai(TEXT, project="proj-1")
@@ -89,7 +123,10 @@ async def test_who_is_billed_can_stand_in_the_environment(monkeypatch: pytest.Mo
     await provider.complete(HELLO)
 
     headers = script.requests[0].headers
-    assert (headers["openai-organization"], headers["openai-project"]) == ("org-2", "proj-1")
+    assert (headers["openai-organization"], headers["openai-project"]) == (
+        "org-2",
+        "proj-1",
+    )
 
 
 async def test_nobody_is_named_who_is_not_given() -> None:
@@ -97,11 +134,16 @@ async def test_nobody_is_named_who_is_not_given() -> None:
 
     await provider.complete(HELLO)
 
-    assert not {"openai-organization", "openai-project"} & set(script.requests[0].headers)
+    assert not {"openai-organization", "openai-project"} & set(
+        script.requests[0].headers
+    )
 
 
 async def test_an_answer_has_its_cost() -> None:
-    provider, _ = openai(TEXT, prices={"gpt-6.1-sol": {"input_per_million": "2", "output_per_million": "10"}})
+    provider, _ = openai(
+        TEXT,
+        prices={"gpt-6.1-sol": {"input_per_million": "2", "output_per_million": "10"}},
+    )
 
     usage = (await provider.complete(HELLO)).usage
 
@@ -109,7 +151,9 @@ async def test_an_answer_has_its_cost() -> None:
     assert usage.cost_usd == Decimal("0.000192")
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:8080/v1", "http://localhost:8080/v1"])
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:8080/v1", "http://localhost:8080/v1"]
+)
 async def test_a_server_on_this_machine_needs_no_key(address: str) -> None:
     provider, script = openai(TEXT, api_key=None, base_url=address)
 
@@ -128,15 +172,25 @@ def test_any_other_server_needs_a_key() -> None:
 
 
 def _models(*names: JSONValue) -> HttpAnswer:
-    return json_answer({"object": "list", "data": [{"id": name, "object": "model", "created": 1} for name in names]})
+    return json_answer(
+        {
+            "object": "list",
+            "data": [{"id": name, "object": "model", "created": 1} for name in names],
+        }
+    )
 
 
 async def test_models_for_conversations_are_listed_by_name() -> None:
-    provider, script = openai(_models("whisper-1", "gpt-5-mini", "gpt-4o-audio-preview", "gpt-4.1", None))
+    provider, script = openai(
+        _models("whisper-1", "gpt-5-mini", "gpt-4o-audio-preview", "gpt-4.1", None)
+    )
 
     models = await provider.list_models()
 
-    assert [(model.id, model.context_window) for model in models] == [("gpt-4.1", 1_047_576), ("gpt-5-mini", 400_000)]
+    assert [(model.id, model.context_window) for model in models] == [
+        ("gpt-4.1", 1_047_576),
+        ("gpt-5-mini", 400_000),
+    ]
     assert ["reasoning" in model.capabilities for model in models] == [False, True]
     assert str(script.requests[0].url) == "https://api.openai.com/v1/models"
 
@@ -151,13 +205,17 @@ async def test_models_for_conversations_are_listed_by_name() -> None:
     ],
     ids=["openai", "openai-unfiltered", "other", "other-filtered"],
 )
-async def test_other_servers_models_are_all_listed(options: JSONObject, listed: list[str]) -> None:
+async def test_other_servers_models_are_all_listed(
+    options: JSONObject, listed: list[str]
+) -> None:
     provider, _ = openai(_models("my-model", "gpt-5"), **options)
 
     assert [model.id for model in await provider.list_models()] == listed
 
 
-@pytest.mark.parametrize("answer", [[], {"data": "none"}, {}], ids=["list", "text", "empty"])
+@pytest.mark.parametrize(
+    "answer", [[], {"data": "none"}, {}], ids=["list", "text", "empty"]
+)
 async def test_what_is_no_list_of_models_is_an_error(answer: JSONValue) -> None:
     provider, _ = openai(json_answer(answer))
 
@@ -169,6 +227,14 @@ async def test_what_is_no_list_of_models_is_an_error(answer: JSONValue) -> None:
 def test_the_provider_says_what_it_is() -> None:
     info = openai()[0].get_info()
 
-    assert (info.id, info.display_name, info.credential_env_vars) == ("openai", "OpenAI", ("OPENAI_API_KEY",))
-    assert info.defaults == {"model": "gpt-6.1-sol", "context_window": 400_000, "max_output_tokens": 128_000}
+    assert (info.id, info.display_name, info.credential_env_vars) == (
+        "openai",
+        "OpenAI",
+        ("OPENAI_API_KEY",),
+    )
+    assert info.defaults == {
+        "model": "gpt-6.1-sol",
+        "context_window": 400_000,
+        "max_output_tokens": 128_000,
+    }
     assert KEY not in json.dumps([field.default for field in info.config_fields])

@@ -41,7 +41,9 @@ def scripted(*responses: JSONValue, **settings: JSONValue) -> ScriptedProvider:
     """Build the provider as a session does."""
     definition = definition_of(ScriptedProvider)
     assert definition is not None
-    provider = definition.build(ModuleCoordinator(), {"responses": responses, **settings})
+    provider = definition.build(
+        ModuleCoordinator(), {"responses": responses, **settings}
+    )
     assert isinstance(provider, ScriptedProvider)
     return provider
 
@@ -100,7 +102,10 @@ async def test_thinking_comes_before_the_text() -> None:
 
 
 async def test_calls_stream_after_the_text_at_their_blocks_index() -> None:
-    calls: JSONValue = [{"name": "add", "arguments": {"x": 1}}, {"name": "now", "id": "mine"}]
+    calls: JSONValue = [
+        {"name": "add", "arguments": {"x": 1}},
+        {"name": "now", "id": "mine"},
+    ]
     *deltas, answer = await played(scripted({"text": "Wait.", "tool_calls": calls}))
 
     assert deltas == [
@@ -125,20 +130,33 @@ async def test_the_ids_of_calls_differ_between_answers() -> None:
 
     answers = [await provider.complete(REQUEST) for _ in range(2)]
 
-    assert [call.id for answer in answers for call in answer.tool_calls or ()] == ["call_0_0", "call_1_0"]
+    assert [call.id for answer in answers for call in answer.tool_calls or ()] == [
+        "call_0_0",
+        "call_1_0",
+    ]
 
 
 async def test_arguments_may_be_text_as_a_model_writes_it() -> None:
-    *deltas, answer = await played(scripted({"tool_calls": [{"name": "add", "arguments": '{"x": 1}'}]}))
+    *deltas, answer = await played(
+        scripted({"tool_calls": [{"name": "add", "arguments": '{"x": 1}'}]})
+    )
 
     assert isinstance(answer, ChatResponse)
-    assert answer.tool_calls == (ToolCall(id="call_0_0", name="add", arguments={"x": 1}, raw_arguments='{"x": 1}'),)
+    assert answer.tool_calls == (
+        ToolCall(
+            id="call_0_0", name="add", arguments={"x": 1}, raw_arguments='{"x": 1}'
+        ),
+    )
     assert deltas == [ToolCallDelta(id="call_0_0", name="add", arguments='{"x": 1}')]
 
 
 @pytest.mark.parametrize("arguments", ["no JSON at all", [1, 2], 7])
-async def test_arguments_that_are_no_object_are_a_problem_of_the_call(arguments: JSONValue) -> None:
-    answer = await scripted({"tool_calls": [{"name": "add", "arguments": arguments}]}).complete(REQUEST)
+async def test_arguments_that_are_no_object_are_a_problem_of_the_call(
+    arguments: JSONValue,
+) -> None:
+    answer = await scripted(
+        {"tool_calls": [{"name": "add", "arguments": arguments}]}
+    ).complete(REQUEST)
 
     (call,) = answer.tool_calls or ()
     assert call.problem
@@ -147,7 +165,9 @@ async def test_arguments_that_are_no_object_are_a_problem_of_the_call(arguments:
 
 
 async def test_usage_and_finish_reason_may_be_given() -> None:
-    answer = await scripted({"text": "Hi", "usage": [10, 5], "finish_reason": "length"}).complete(REQUEST)
+    answer = await scripted(
+        {"text": "Hi", "usage": [10, 5], "finish_reason": "length"}
+    ).complete(REQUEST)
 
     assert answer.usage == Usage(input_tokens=10, output_tokens=5, total_tokens=15)
     assert answer.finish_reason == "length"
@@ -188,7 +208,9 @@ async def test_blocks_of_vendors_come_between_thinking_and_text() -> None:
         {"type": "server_tool_use", "id": "z"},
     ]
 
-    *deltas, response = await played(scripted({"thinking": "First.", "blocks": blocks, "text": "Hi"}))
+    *deltas, response = await played(
+        scripted({"thinking": "First.", "blocks": blocks, "text": "Hi"})
+    )
 
     assert isinstance(response, ChatResponse)
     assert [block_to_dict(block) for block in response.content[1:-1]] == blocks
@@ -219,7 +241,11 @@ async def test_a_script_that_ends_says_so() -> None:
 async def test_a_repeated_script_starts_again() -> None:
     provider = scripted("One", "Two", repeat=True)
 
-    assert [(await provider.complete(REQUEST)).text for _ in range(3)] == ["One", "Two", "One"]
+    assert [(await provider.complete(REQUEST)).text for _ in range(3)] == [
+        "One",
+        "Two",
+        "One",
+    ]
 
 
 async def test_an_empty_script_cannot_repeat() -> None:
@@ -236,17 +262,28 @@ async def test_an_error_may_be_a_message() -> None:
 
 
 async def test_an_error_may_be_any_of_the_family_with_its_details() -> None:
-    error: JSONValue = {"type": "RateLimitError", "message": "slow", "status_code": 429, "retry_after": 2}
+    error: JSONValue = {
+        "type": "RateLimitError",
+        "message": "slow",
+        "status_code": 429,
+        "retry_after": 2,
+    }
     with pytest.raises(RateLimitError, match="slow") as caught:
         await scripted({"error": error}, name="mine").complete(REQUEST)
 
-    assert (caught.value.status_code, caught.value.retry_after, caught.value.provider) == (429, 2.0, "mine")
+    assert (
+        caught.value.status_code,
+        caught.value.retry_after,
+        caught.value.provider,
+    ) == (429, 2.0, "mine")
     assert caught.value.retryable
 
 
 async def test_an_error_may_say_that_trying_again_is_useless() -> None:
     with pytest.raises(NetworkError, match="scripted error") as caught:
-        await scripted({"error": {"type": "NetworkError", "retryable": False}}).complete(REQUEST)
+        await scripted(
+            {"error": {"type": "NetworkError", "retryable": False}}
+        ).complete(REQUEST)
 
     assert not caught.value.retryable
 
@@ -254,7 +291,9 @@ async def test_an_error_may_say_that_trying_again_is_useless() -> None:
 async def test_an_error_may_come_after_a_part_of_the_answer() -> None:
     seen: list[object] = []
     with pytest.raises(LLMError, match="boom"):
-        async with scripted({"deltas": ["Half"], "error": "boom"}).stream(REQUEST) as items:
+        async with scripted({"deltas": ["Half"], "error": "boom"}).stream(
+            REQUEST
+        ) as items:
             async for item in items:
                 seen.append(item)  # noqa: PERF401  # what came before the error counts
 
@@ -290,13 +329,21 @@ async def test_it_says_that_it_is_no_model() -> None:
     info = scripted(name="demo", context_window=100, max_output_tokens=10).get_info()
 
     assert (info.id, info.display_name) == ("demo", "Scripted answers (no model)")
-    assert info.defaults == {"model": "scripted", "context_window": 100, "max_output_tokens": 10}
+    assert info.defaults == {
+        "model": "scripted",
+        "context_window": 100,
+        "max_output_tokens": 10,
+    }
 
 
 async def test_it_lists_its_one_model() -> None:
     (model,) = await scripted().list_models()
 
-    assert (model.id, model.context_window, model.max_output_tokens) == ("scripted", 200_000, 8_000)
+    assert (model.id, model.context_window, model.max_output_tokens) == (
+        "scripted",
+        200_000,
+        8_000,
+    )
 
 
 @pytest.mark.parametrize(
@@ -306,17 +353,37 @@ async def test_it_lists_its_one_model() -> None:
         ({"responses": [], "repeet": True}, "repeet: unknown.*'repeat'"),
         ({"responses": [], "repeat": "yes"}, "repeat: expected a boolean"),
         ({"responses": {"text": "x"}}, "responses: a list of answers; got dict"),
-        ({"responses": ["x", 7]}, r"responses\[1\]: an answer is a text or a mapping; got int"),
+        (
+            {"responses": ["x", 7]},
+            r"responses\[1\]: an answer is a text or a mapping; got int",
+        ),
         ({"responses": [{"txt": "x"}]}, r"responses\[0\]\.txt: unknown.*'text'"),
-        ({"responses": [{"tool_calls": [{}]}]}, r"responses\[0\]\.tool_calls\[0\]\.name: missing"),
-        ({"responses": [{"error": {"type": "RateLimitErr"}}]}, r"responses\[0\]\.error.*did you mean 'RateLimitError'"),
-        ({"responses": [{"usage": {"input_tokens": -1}}]}, r"responses\[0\]\.usage.*from 0; got -1"),
-        ({"responses": [{"blocks": [{"type": "thinking"}]}]}, r"responses\[0\]\.blocks\[0\]\.thinking: missing"),
+        (
+            {"responses": [{"tool_calls": [{}]}]},
+            r"responses\[0\]\.tool_calls\[0\]\.name: missing",
+        ),
+        (
+            {"responses": [{"error": {"type": "RateLimitErr"}}]},
+            r"responses\[0\]\.error.*did you mean 'RateLimitError'",
+        ),
+        (
+            {"responses": [{"usage": {"input_tokens": -1}}]},
+            r"responses\[0\]\.usage.*from 0; got -1",
+        ),
+        (
+            {"responses": [{"blocks": [{"type": "thinking"}]}]},
+            r"responses\[0\]\.blocks\[0\]\.thinking: missing",
+        ),
         ({"responses": [{"delay": -1}]}, r"responses\[0\]\.delay: .*from 0; got -1"),
-        ({"responses": "/nowhere/script.json"}, "responses: cannot read '/nowhere/script.json'"),
+        (
+            {"responses": "/nowhere/script.json"},
+            "responses: cannot read '/nowhere/script.json'",
+        ),
     ],
 )
-def test_a_configuration_that_does_not_fit_is_named(config: Mapping[str, JSONValue], problem: str) -> None:
+def test_a_configuration_that_does_not_fit_is_named(
+    config: Mapping[str, JSONValue], problem: str
+) -> None:
     definition = definition_of(ScriptedProvider)
     assert definition is not None
 

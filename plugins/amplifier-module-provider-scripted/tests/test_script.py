@@ -27,7 +27,9 @@ def test_a_json_lines_file_holds_an_answer_a_line(tmp_path: Path) -> None:
     assert read_script(str(path), subject="script") == SCRIPT
 
 
-def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_the_home_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "script.json").write_text("[]", "utf-8")
 
@@ -43,7 +45,9 @@ def test_a_tilde_is_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         ("script.json", '{"text": "One"}', "responses: a list of answers; got dict"),
     ],
 )
-def test_a_file_without_a_script_is_an_error(tmp_path: Path, name: str, text: str, problem: str) -> None:
+def test_a_file_without_a_script_is_an_error(
+    tmp_path: Path, name: str, text: str, problem: str
+) -> None:
     (tmp_path / name).write_text(text, "utf-8")
 
     with pytest.raises(ConfigError, match=problem):

@@ -74,7 +74,11 @@ def run() -> Run:
     """Run a command, and return all that its result says."""
 
     async def run(
-        shell: Bash, command: str, timeout: float | None = None, *, background: bool = False
+        shell: Bash,
+        command: str,
+        timeout: float | None = None,
+        *,
+        background: bool = False,
     ) -> Mapping[str, object]:
         shell.permission.assess(command)  # what is asked about has been allowed
         with anyio.fail_after(30):
@@ -94,7 +98,11 @@ def running() -> Callable[[str], list[str]]:
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:
-                line = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+                line = (
+                    Path(f"/proc/{pid}/cmdline")
+                    .read_text(errors="replace")
+                    .replace("\0", " ")
+                )
             except OSError:
                 continue
             if line.startswith(wanted):

@@ -14,15 +14,29 @@ from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_policy
 
 COMMANDS = Path(__file__).with_name("commands")
-EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "everyday.toml").read_text())
-ESCAPES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads((COMMANDS / "escapes.toml").read_text())
+EVERYDAY: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
+    (COMMANDS / "everyday.toml").read_text()
+)
+ESCAPES: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
+    (COMMANDS / "escapes.toml").read_text()
+)
 POLICY = make_policy()
 
 
 @pytest.fixture
 def path_policy(root: Path) -> PathPolicy:
     """A project as people have it: sources, an untracked secret, what git keeps."""
-    for folder in ("src", "tests", "data", "logs", "build", "docs", ".git/hooks", ".git/objects/info", ".ssh"):
+    for folder in (
+        "src",
+        "tests",
+        "data",
+        "logs",
+        "build",
+        "docs",
+        ".git/hooks",
+        ".git/objects/info",
+        ".ssh",
+    ):
         (root / folder).mkdir(parents=True)
     for name in (
         "src/app.py",
@@ -38,7 +52,10 @@ def path_policy(root: Path) -> PathPolicy:
         (root / name).write_text("1\n")
     (root / ".ssh/id_rsa").write_text("key\n")
     return PathPolicy(
-        directory=str(root), writable=(str(root),), protected=BashConfig().protected_paths, home="/home/person"
+        directory=str(root),
+        writable=(str(root),),
+        protected=BashConfig().protected_paths,
+        home="/home/person",
     )
 
 
@@ -48,10 +65,16 @@ def decision(text: str, path_policy: PathPolicy) -> str:
 
 def escapes(kind: str) -> list[str]:
     entry = ESCAPES[kind]
-    return [text.replace("@", each) for text in entry["texts"] for each in entry.get("each", ["@"])]
+    return [
+        text.replace("@", each)
+        for text in entry["texts"]
+        for each in entry.get("each", ["@"])
+    ]
 
 
-def test_of_150_everyday_commands_at_most_12_are_asked_about(path_policy: PathPolicy) -> None:
+def test_of_150_everyday_commands_at_most_12_are_asked_about(
+    path_policy: PathPolicy,
+) -> None:
     runs = [text for entry in EVERYDAY.values() for text in entry["runs"]]
     asks = [text for entry in EVERYDAY.values() for text in entry["asks"]]
 
@@ -63,17 +86,23 @@ def test_of_150_everyday_commands_at_most_12_are_asked_about(path_policy: PathPo
 
 @pytest.mark.parametrize("kind", ESCAPES)
 def test_nothing_that_escapes_runs_unasked(path_policy: PathPolicy, kind: str) -> None:
-    assert [text for text in escapes(kind) if decision(text, path_policy) == "allow"] == []
+    assert [
+        text for text in escapes(kind) if decision(text, path_policy) == "allow"
+    ] == []
 
 
 def test_there_are_at_least_300_escapes() -> None:
     assert len({text for kind in ESCAPES for text in escapes(kind)}) >= 300
 
 
-def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(path_policy: PathPolicy) -> None:
+def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(
+    path_policy: PathPolicy,
+) -> None:
     bare = attrs.evolve(path_policy, has_sandbox=False)
 
-    assert {decision(text, bare) for text in ("ls -la", "git status", "grep -n x README.md")} == {"allow"}
+    assert {
+        decision(text, bare) for text in ("ls -la", "git status", "grep -n x README.md")
+    } == {"allow"}
     for text in (
         "python src/app.py",
         "pytest",
@@ -85,4 +114,7 @@ def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(path_
         "bash x.sh",
         "cargo build",
     ):
-        assert (decision(text, path_policy), decision(text, bare)) == ("allow", "ask"), text
+        assert (decision(text, path_policy), decision(text, bare)) == (
+            "allow",
+            "ask",
+        ), text

@@ -35,11 +35,18 @@ async def ended(shell: Bash, job: str) -> JSONObject:
     return page
 
 
-async def test_a_job_runs_on_and_is_read_from_where_one_was(shell: Bash, run: Run) -> None:
+async def test_a_job_runs_on_and_is_read_from_where_one_was(
+    shell: Bash, run: Run
+) -> None:
     started = await run(shell, "echo one; sleep 71", background=True)
     page = await output_with(shell, str(started["job"]), "one\n")
 
-    assert (started["running"], page["running"], page["next"], page["more"]) == (True, True, 4, False)
+    assert (started["running"], page["running"], page["next"], page["more"]) == (
+        True,
+        True,
+        4,
+        False,
+    )
     assert (await shell.bash_output("job-1", since=4))["output"] == ""
     assert (await shell.bash_output("job-1", since=2))["output"] == "e\n"
 
@@ -52,7 +59,9 @@ async def test_a_job_that_ended_tells_its_exit_code(shell: Bash, run: Run) -> No
     assert (page["returncode"], page["output"]) == (5, "out\nerr\n")
 
 
-async def test_stopping_a_job_ends_all_its_processes(shell: Bash, run: Run, running: Running) -> None:
+async def test_stopping_a_job_ends_all_its_processes(
+    shell: Bash, run: Run, running: Running
+) -> None:
     await run(shell, "setsid sleep 72 & (sleep 72 &); echo up; wait", background=True)
     await output_with(shell, "job-1", "up")
 
@@ -63,10 +72,14 @@ async def test_stopping_a_job_ends_all_its_processes(shell: Bash, run: Run, runn
     assert (await shell.bash_stop("job-1"))["running"] is False
 
 
-async def test_the_end_of_the_session_ends_every_job(mount: Mount, run: Run, running: Running) -> None:
+async def test_the_end_of_the_session_ends_every_job(
+    mount: Mount, run: Run, running: Running
+) -> None:
     shell = mount()
     for _ in range(3):
-        await run(shell, "trap '' TERM; setsid sleep 73 & echo up; sleep 73", background=True)
+        await run(
+            shell, "trap '' TERM; setsid sleep 73 & echo up; sleep 73", background=True
+        )
     for job in ("job-1", "job-2", "job-3"):
         await output_with(shell, job, "up")
 
@@ -101,8 +114,15 @@ async def test_a_long_log_keeps_its_latest_part(mount: Mount, run: Run) -> None:
 
     page = await shell.bash_output("job-1")
 
-    assert (page["output_bytes"], page["start"], page["next"], page["more"]) == (5004, 4000, 4600, True)
-    assert str((await shell.bash_output("job-1", since=4600))["output"]).endswith("end\n")
+    assert (page["output_bytes"], page["start"], page["next"], page["more"]) == (
+        5004,
+        4000,
+        4600,
+        True,
+    )
+    assert str((await shell.bash_output("job-1", since=4600))["output"]).endswith(
+        "end\n"
+    )
 
 
 async def test_only_the_latest_jobs_that_ended_are_remembered(
@@ -115,22 +135,37 @@ async def test_only_the_latest_jobs_that_ended_are_remembered(
     status = await shell.bash_status()
 
     assert isinstance(status["jobs"], list)
-    assert [job["job"] for job in status["jobs"] if isinstance(job, Mapping)] == ["job-3", "job-4"]
+    assert [job["job"] for job in status["jobs"] if isinstance(job, Mapping)] == [
+        "job-3",
+        "job-4",
+    ]
 
 
-async def test_the_status_tells_directory_sandbox_and_jobs(shell: Bash, run: Run, root: Path) -> None:
+async def test_the_status_tells_directory_sandbox_and_jobs(
+    shell: Bash, run: Run, root: Path
+) -> None:
     await run(shell, "x" * 300 + "; sleep 75", background=True)
 
     status = await shell.bash_status()
 
-    assert (status["directory"], status["sandbox"], status["network"]) == (str(root), "none", True)
+    assert (status["directory"], status["sandbox"], status["network"]) == (
+        str(root),
+        "none",
+        True,
+    )
     assert isinstance(status["jobs"], list)
     (job,) = status["jobs"]
     assert isinstance(job, Mapping)
-    assert (job["job"], job["running"], len(str(job["command"]))) == ("job-1", True, 201)
+    assert (job["job"], job["running"], len(str(job["command"]))) == (
+        "job-1",
+        True,
+        201,
+    )
 
 
-async def test_a_job_that_cannot_start_says_why(shell: Bash, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_job_that_cannot_start_says_why(
+    shell: Bash, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
 
     with pytest.raises(ToolError, match="no process can be started: No such file"):

@@ -20,11 +20,19 @@ Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-an
 def test_the_module_is_four_tools_with_described_arguments(shell: Bash) -> None:
     tools = tools_of(shell)
 
-    assert [tool.name for tool in tools] == ["bash", "bash_output", "bash_stop", "bash_status"]
+    assert [tool.name for tool in tools] == [
+        "bash",
+        "bash_output",
+        "bash_stop",
+        "bash_status",
+    ]
     for tool in tools:
         properties = tool.input_schema["properties"]
         assert isinstance(properties, Mapping)
-        assert all(isinstance(entry, Mapping) and entry["description"] for entry in properties.values())
+        assert all(
+            isinstance(entry, Mapping) and entry["description"]
+            for entry in properties.values()
+        )
 
 
 def test_an_unknown_key_is_an_error_that_names_the_nearest(mount: Mount) -> None:
@@ -34,9 +42,14 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest(mount: Mount) -> None
         mount(rules=[{"decision": "maybe", "commands": ["x"]}])
 
 
-@pytest.mark.parametrize("name", ["max_output_bytes", "max_spill_bytes", "max_jobs", "timeout", "max_timeout"])
+@pytest.mark.parametrize(
+    "name",
+    ["max_output_bytes", "max_spill_bytes", "max_jobs", "timeout", "max_timeout"],
+)
 @pytest.mark.parametrize("value", [0, -1, True, "10"])
-def test_every_limit_is_a_number_above_zero(mount: Mount, name: str, value: JSONValue) -> None:
+def test_every_limit_is_a_number_above_zero(
+    mount: Mount, name: str, value: JSONValue
+) -> None:
     with pytest.raises(ConfigError, match=name):
         mount(**{name: value})
 
@@ -53,11 +66,16 @@ def test_folders_that_do_not_exist_are_all_named(mount: Mount, root: Path) -> No
     with pytest.raises(ConfigError) as caught:
         mount(working_dir="nowhere", writable_paths=["also/nowhere"])
 
-    assert [problem.path for problem in caught.value.problems] == ["working_dir", "writable_paths"]
+    assert [problem.path for problem in caught.value.problems] == [
+        "working_dir",
+        "writable_paths",
+    ]
 
 
 @pytest.mark.process
-async def test_commands_start_in_the_configured_folder(mount: Mount, run: Run, root: Path) -> None:
+async def test_commands_start_in_the_configured_folder(
+    mount: Mount, run: Run, root: Path
+) -> None:
     (root / "sub").mkdir()
 
     assert (await run(mount(working_dir="sub"), "pwd"))["stdout"] == f"{root}/sub\n"
@@ -75,12 +93,16 @@ async def test_without_a_capability_they_start_in_the_process_directory(
 
 
 @pytest.mark.process
-async def test_a_command_takes_the_configured_time_at_most(mount: Mount, run: Run) -> None:
+async def test_a_command_takes_the_configured_time_at_most(
+    mount: Mount, run: Run
+) -> None:
     assert (await run(mount(timeout=0.3), "sleep 60"))["timed_out"] is True
 
 
 @pytest.mark.process
-async def test_what_is_judged_is_the_folder_that_was_gone_to(mount: Mount, run: Run, root: Path) -> None:
+async def test_what_is_judged_is_the_folder_that_was_gone_to(
+    mount: Mount, run: Run, root: Path
+) -> None:
     shell = mount(unlisted="ask", default_rules=True, protected_paths=["guarded"])
     (root / "guarded").mkdir()
     (root / "guarded" / "a").touch()

@@ -31,7 +31,12 @@ class Person:
         self.asked: list[str] = []
 
     async def request_approval(
-        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+        self,
+        prompt: str,
+        options: Sequence[str],
+        timeout: float,
+        default: Literal["allow", "deny"],
+        /,
     ) -> str:
         self.asked.append(prompt)
         return self.answer
@@ -51,7 +56,9 @@ def commands(name: str) -> list[str]:
 def path_policy(root: Path) -> PathPolicy:
     (root / "src").mkdir()
     protected = (".git/hooks", ".git/config", ".amplifier")
-    return PathPolicy(directory=str(root), writable=(str(root),), protected=protected, home="/root")
+    return PathPolicy(
+        directory=str(root), writable=(str(root),), protected=protected, home="/root"
+    )
 
 
 @pytest.mark.parametrize("name", ["dangerous", "dangerous_unseen", "dangerous_tricks"])
@@ -68,26 +75,38 @@ def test_no_dangerous_command_runs_unasked(path_policy: PathPolicy, name: str) -
 
 
 @pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen", "ordinary_daily"])
-def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(path_policy: PathPolicy, name: str) -> None:
+def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(
+    path_policy: PathPolicy, name: str
+) -> None:
     policy, texts = make_policy(), commands(name)
 
-    asked = [text for text in texts if policy.evaluate(text, path_policy, {"HOME": "/root"}).decision != "allow"]
+    asked = [
+        text
+        for text in texts
+        if policy.evaluate(text, path_policy, {"HOME": "/root"}).decision != "allow"
+    ]
 
     assert len(asked) <= len(texts) * 0.05, asked
 
 
 @pytest.mark.process
-async def test_an_ordinary_command_runs_without_a_question(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_an_ordinary_command_runs_without_a_question(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     person = Person("Deny")
     coordinator.approval_system = person
 
-    result = await call(coordinator, mount(default_rules=True, unlisted="ask"), "echo hi")
+    result = await call(
+        coordinator, mount(default_rules=True, unlisted="ask"), "echo hi"
+    )
 
     assert (result.success, person.asked) == (True, [])
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("answer", "runs"), [("Allow once", True), ("Deny", False), ("nonsense", False)])
+@pytest.mark.parametrize(
+    ("answer", "runs"), [("Allow once", True), ("Deny", False), ("nonsense", False)]
+)
 async def test_the_person_decides_on_what_is_asked_about(
     coordinator: ModuleCoordinator, mount: Mount, root: Path, answer: str, runs: bool
 ) -> None:
@@ -95,7 +114,9 @@ async def test_the_person_decides_on_what_is_asked_about(
     coordinator.approval_system = person
     shell = mount(default_rules=True, unlisted="ask")
 
-    result = await call(coordinator, shell, 'touch a && python3 -c \'open("ran", "w")\'')
+    result = await call(
+        coordinator, shell, 'touch a && python3 -c \'open("ran", "w")\''
+    )
 
     assert (result.success, (root / "ran").exists()) == (runs, runs)
     (question,) = person.asked
@@ -103,7 +124,9 @@ async def test_the_person_decides_on_what_is_asked_about(
     assert "no rule lets 'python3' run unasked" in question
 
 
-async def test_without_anybody_to_ask_it_does_not_run(coordinator: ModuleCoordinator, mount: Mount, root: Path) -> None:
+async def test_without_anybody_to_ask_it_does_not_run(
+    coordinator: ModuleCoordinator, mount: Mount, root: Path
+) -> None:
     shell = mount(default_rules=True, unlisted="ask")
 
     result = await call(coordinator, shell, 'python3 -c \'open("ran", "w")\'')
@@ -113,7 +136,9 @@ async def test_without_anybody_to_ask_it_does_not_run(coordinator: ModuleCoordin
     assert (result.success, (root / "ran").exists()) == (False, False)
 
 
-async def test_a_denied_command_is_not_asked_about(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_a_denied_command_is_not_asked_about(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     person = Person("Allow once")
     coordinator.approval_system = person
     shell = mount(default_rules=True, unlisted="ask")
@@ -142,7 +167,9 @@ async def test_every_command_is_asked_about_where_the_plan_says_so(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("unlisted", "runs"), [("allow", True), ("ask", False), ("deny", False)])
+@pytest.mark.parametrize(
+    ("unlisted", "runs"), [("allow", True), ("ask", False), ("deny", False)]
+)
 async def test_what_no_rule_is_about_is_a_setting(
     coordinator: ModuleCoordinator, mount: Mount, unlisted: str, runs: bool
 ) -> None:
@@ -151,7 +178,14 @@ async def test_what_no_rule_is_about_is_a_setting(
 
 @pytest.mark.parametrize(
     "command",
-    ["cat .env", "cat < .env", "cp .env x", "grep -r . ~/.ssh/id_rsa", "base64 secrets/id_rsa", "K=.env; cat $K"],
+    [
+        "cat .env",
+        "cat < .env",
+        "cp .env x",
+        "grep -r . ~/.ssh/id_rsa",
+        "base64 secrets/id_rsa",
+        "K=.env; cat $K",
+    ],
 )
 async def test_what_may_be_a_secret_is_asked_about_where_unlisted_commands_run(
     coordinator: ModuleCoordinator, mount: Mount, root: Path, command: str
@@ -165,17 +199,30 @@ async def test_what_may_be_a_secret_is_asked_about_where_unlisted_commands_run(
     assert (result.success, len(person.asked)) == (False, 1)
 
 
-async def test_secrets_are_denied_where_unlisted_commands_are(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_secrets_are_denied_where_unlisted_commands_are(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     coordinator.approval_system = Person("Allow once")
 
     assert not (await call(coordinator, mount(unlisted="deny"), "cat .env")).success
 
 
 @pytest.mark.process
-async def test_rules_of_the_plan_count_besides_the_others(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_rules_of_the_plan_count_besides_the_others(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     rules = [
-        {"decision": "allow", "commands": ["no-such-program plan"], "match": ["no-such-program plan -out x"]},
-        {"decision": "deny", "commands": ["echo"], "reason": "silence", "not_match": ["printf x"]},
+        {
+            "decision": "allow",
+            "commands": ["no-such-program plan"],
+            "match": ["no-such-program plan -out x"],
+        },
+        {
+            "decision": "deny",
+            "commands": ["echo"],
+            "reason": "silence",
+            "not_match": ["printf x"],
+        },
     ]
     shell = mount(default_rules=True, unlisted="ask", rules=rules)
 
@@ -188,7 +235,12 @@ async def test_rules_of_the_plan_count_besides_the_others(coordinator: ModuleCoo
 
 def test_a_rule_whose_example_does_not_hold_is_refused_by_name(mount: Mount) -> None:
     rules = [
-        {"decision": "allow", "commands": ["git status"], "match": ["git log"], "not_match": ["git status -s", "((x"]},
+        {
+            "decision": "allow",
+            "commands": ["git status"],
+            "match": ["git log"],
+            "not_match": ["git status -s", "((x"],
+        },
     ]
 
     with pytest.raises(ConfigError) as caught:
@@ -202,11 +254,15 @@ def test_a_rule_whose_example_does_not_hold_is_refused_by_name(mount: Mount) -> 
     assert "'git log' does not fit" in str(caught.value)
 
 
-async def test_calls_of_other_tools_are_not_judged(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_calls_of_other_tools_are_not_judged(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     shell = mount(unlisted="deny")
     call = ToolCall(id="1", name="bash", arguments={})
 
-    assert (await coordinator.hooks.host.run_tool(call, {"bash": shell.bash_status})).success
+    assert (
+        await coordinator.hooks.host.run_tool(call, {"bash": shell.bash_status})
+    ).success
 
 
 async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:
@@ -226,7 +282,8 @@ async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:
         ("git push --tags", False, "command git push"),
         ("git push", True, None),  # access that was asked for is for this call
         ("git push; ls", False, None),
-        ("git push --receive-pack=x", False, None),  # a rule asks, and no answer to other pushes is one to this
+        # a rule asks, and no answer to other pushes is one to this
+        ("git push --receive-pack=x", False, None),
         ("cat .env", False, None),
         ("git status", False, None),
     ],
@@ -234,9 +291,13 @@ async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:
 def test_an_answer_may_cover_commands_that_no_rule_is_about(
     mount: Mount, command: str, network: bool, key: str | None
 ) -> None:
-    said = mount(default_rules=True, unlisted="ask").permission.assess(command, network=network)
+    said = mount(default_rules=True, unlisted="ask").permission.assess(
+        command, network=network
+    )
 
-    assert [coverage.key for coverage in said.coverages] == ([] if key is None else [key])
+    assert [coverage.key for coverage in said.coverages] == (
+        [] if key is None else [key]
+    )
 
 
 def test_what_may_be_a_secret_wants_a_persons_own_answer(mount: Mount) -> None:
@@ -283,20 +344,29 @@ def test_with_a_network_for_all_commands_none_is_granted_to_one(mount: Mount) ->
     assert permission.check("touch a")
 
 
-async def test_a_command_that_cannot_run_is_not_asked_about(coordinator: ModuleCoordinator, mount: Mount) -> None:
+async def test_a_command_that_cannot_run_is_not_asked_about(
+    coordinator: ModuleCoordinator, mount: Mount
+) -> None:
     person = Person("Allow once")
     coordinator.approval_system = person
 
-    result = await call(coordinator, mount(default_rules=True, unlisted="ask"), "curl x\0")
+    result = await call(
+        coordinator, mount(default_rules=True, unlisted="ask"), "curl x\0"
+    )
 
     assert (result.success, person.asked) == (False, [])
     assert "no NUL" in result.get_serialized_output()
 
 
 @pytest.mark.process
-async def test_a_question_says_what_confines_the_command(mount: Mount, tmp_path: Path) -> None:
+async def test_a_question_says_what_confines_the_command(
+    mount: Mount, tmp_path: Path
+) -> None:
     (tmp_path / "more").mkdir()
-    more: JSONObject = {"writable_paths": [str(tmp_path / "more")], "tool_caches": False}
+    more: JSONObject = {
+        "writable_paths": [str(tmp_path / "more")],
+        "tool_caches": False,
+    }
     confined = mount(default_rules=True, unlisted="ask", sandbox="auto", **more)
     bare = mount(default_rules=True, unlisted="ask")
     if (await confined.bash_status())["sandbox"] == "none":
@@ -304,6 +374,11 @@ async def test_a_question_says_what_confines_the_command(mount: Mount, tmp_path:
 
     said = confined.permission.assess("git reset --hard").confinement
 
-    assert said.endswith(f": it reaches no network and writes in the project, {tmp_path / 'more'} alone.")
-    assert ": it reaches the network and" in confined.permission.assess("git push").confinement
+    assert said.endswith(
+        f": it reaches no network and writes in the project, {tmp_path / 'more'} alone."
+    )
+    assert (
+        ": it reaches the network and"
+        in confined.permission.assess("git push").confinement
+    )
     assert "no sandbox" in bare.permission.assess("git push").confinement

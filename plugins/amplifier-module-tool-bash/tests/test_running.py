@@ -26,12 +26,22 @@ Run = Callable[..., Awaitable[Mapping[str, object]]]  # type: ignore[explicit-an
 Running = Callable[[str], list[str]]
 
 
-async def test_a_command_gives_its_output_errors_and_exit_code(shell: Bash, run: Run) -> None:
+async def test_a_command_gives_its_output_errors_and_exit_code(
+    shell: Bash, run: Run
+) -> None:
     result = await run(shell, "echo out; echo err >&2")
 
-    assert (result["stdout"], result["stderr"], result["returncode"]) == ("out\n", "err\n", 0)
+    assert (result["stdout"], result["stderr"], result["returncode"]) == (
+        "out\n",
+        "err\n",
+        0,
+    )
     failed = await run(shell, "echo out; exit 3")
-    assert (failed["success"], failed["returncode"], failed["stdout"]) == (False, 3, "out\n")
+    assert (failed["success"], failed["returncode"], failed["stdout"]) == (
+        False,
+        3,
+        "out\n",
+    )
     assert "exit code 3" in str(failed["message"])
 
 
@@ -39,7 +49,9 @@ async def test_a_command_that_a_signal_ends_says_so(shell: Bash, run: Run) -> No
     assert (await run(shell, "kill -9 $$"))["returncode"] == 137
 
 
-async def test_the_working_directory_stays_and_variables_do_not(shell: Bash, root: Path, run: Run) -> None:
+async def test_the_working_directory_stays_and_variables_do_not(
+    shell: Bash, root: Path, run: Run
+) -> None:
     (root / "sub").mkdir()
 
     await run(shell, "cd sub; X=1")
@@ -49,7 +61,9 @@ async def test_the_working_directory_stays_and_variables_do_not(shell: Bash, roo
     assert (await run(shell, "pwd"))["stdout"] == f"{root}\n"
 
 
-async def test_a_working_directory_that_is_gone_is_left(shell: Bash, root: Path, run: Run) -> None:
+async def test_a_working_directory_that_is_gone_is_left(
+    shell: Bash, root: Path, run: Run
+) -> None:
     await run(shell, "mkdir sub; cd sub; rmdir ../sub")
 
     assert (await run(shell, "pwd"))["stdout"] == f"{root}\n"
@@ -58,9 +72,13 @@ async def test_a_working_directory_that_is_gone_is_left(shell: Bash, root: Path,
     assert (await run(shell, "pwd"))["stdout"] == f"{root}\n"
 
 
-async def test_git_does_not_obey_a_folder_that_looks_like_a_repository(shell: Bash, root: Path, run: Run) -> None:
+async def test_git_does_not_obey_a_folder_that_looks_like_a_repository(
+    shell: Bash, root: Path, run: Run
+) -> None:
     await run(shell, "git init -q --bare b")
-    (root / "b/config").write_text(f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch {root}/ran; false\n")
+    (root / "b/config").write_text(
+        f"[core]\n\tbare = false\n\tworktree = .\n\tfsmonitor = touch {root}/ran; false\n"
+    )
 
     result = await run(shell, "cd b && git status")
 
@@ -72,19 +90,27 @@ async def test_standard_input_is_empty(shell: Bash, run: Run) -> None:
     assert (await run(shell, "cat; read x; echo $?"))["stdout"] == "1\n"
 
 
-async def test_text_that_is_no_utf8_is_replaced_and_escapes_are_kept(shell: Bash, run: Run) -> None:
+async def test_text_that_is_no_utf8_is_replaced_and_escapes_are_kept(
+    shell: Bash, run: Run
+) -> None:
     result = await run(shell, r"printf 'a\377b\033[31mred\033[0m'")
 
     assert result["stdout"] == "a�b\x1b[31mred\x1b[0m"
 
 
 async def test_a_command_that_is_no_text_is_refused(shell: Bash, run: Run) -> None:
-    for command, problem in (("echo \0", "NUL"), ("echo \ud800", "surrogate"), ("#" * 200_000, "100000 bytes")):
+    for command, problem in (
+        ("echo \0", "NUL"),
+        ("echo \ud800", "surrogate"),
+        ("#" * 200_000, "100000 bytes"),
+    ):
         with pytest.raises(ToolError, match=problem):
             await run(shell, command)
 
 
-async def test_long_output_keeps_head_tail_true_size_and_a_private_file(mount: Mount, run: Run) -> None:
+async def test_long_output_keeps_head_tail_true_size_and_a_private_file(
+    mount: Mount, run: Run
+) -> None:
     shell = mount(max_output_bytes=1000)
 
     result = await run(shell, "echo first; yes é | head -c 3000000; echo last")
@@ -96,7 +122,10 @@ async def test_long_output_keeps_head_tail_true_size_and_a_private_file(mount: M
     assert result["stdout_total_bytes"] == 3_000_011
     assert len(stdout) < 1200
     spilled = Path(str(result["stdout_file"]))
-    assert (spilled.stat().st_size, spilled.stat().st_mode & 0o777) == (3_000_011, 0o600)
+    assert (spilled.stat().st_size, spilled.stat().st_mode & 0o777) == (
+        3_000_011,
+        0o600,
+    )
     await shell.aclose()
     assert not spilled.exists()
 
@@ -120,7 +149,9 @@ anyio.run(main)
 """
 
 
-def test_a_killed_program_leaves_long_output_in_its_private_folder_alone(tmp_path: Path) -> None:
+def test_a_killed_program_leaves_long_output_in_its_private_folder_alone(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "work").mkdir()
     (tmp_path / "temporary").mkdir()
 
@@ -145,8 +176,12 @@ def test_a_killed_program_leaves_long_output_in_its_private_folder_alone(tmp_pat
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == [spilled]
 
 
-async def test_the_file_of_a_long_output_has_a_largest_size(mount: Mount, run: Run) -> None:
-    result = await run(mount(max_output_bytes=1000, max_spill_bytes=5000), "yes | head -c 100000")
+async def test_the_file_of_a_long_output_has_a_largest_size(
+    mount: Mount, run: Run
+) -> None:
+    result = await run(
+        mount(max_output_bytes=1000, max_spill_bytes=5000), "yes | head -c 100000"
+    )
 
     assert Path(str(result["stdout_file"])).stat().st_size == 5000
     assert result["stdout_total_bytes"] == 100_000
@@ -156,18 +191,28 @@ async def test_the_file_of_a_long_output_has_a_largest_size(mount: Mount, run: R
 async def test_output_is_shown_while_the_command_runs(shell: Bash) -> None:
     heard: list[ToolReport] = []
 
-    await shell.bash(r"printf 'one\303'; sleep 0.1; printf '\251'", ToolContext("id", "bash", heard.append))
+    await shell.bash(
+        r"printf 'one\303'; sleep 0.1; printf '\251'",
+        ToolContext("id", "bash", heard.append),
+    )
 
     texts = [report.text for report in heard if isinstance(report, ToolOutput)]
     assert "".join(texts) == "oneé"
     await shell.bash("yes | head -c 3000000", ToolContext("id", "bash", heard.append))
-    assert sum(len(report.text) for report in heard if isinstance(report, ToolOutput)) < 1_300_000
+    assert (
+        sum(len(report.text) for report in heard if isinstance(report, ToolOutput))
+        < 1_300_000
+    )
 
 
 async def test_a_timeout_keeps_what_was_put_out(shell: Bash, run: Run) -> None:
     result = await run(shell, "echo before; sleep 60", timeout=0.4)
 
-    assert (result["success"], result["stdout"], result["timed_out"]) == (False, "before\n", True)
+    assert (result["success"], result["stdout"], result["timed_out"]) == (
+        False,
+        "before\n",
+        True,
+    )
     assert "did not finish within 0.4 s" in str(result["message"])
 
 
@@ -177,31 +222,53 @@ async def test_a_timeout_has_limits(shell: Bash, seconds: float, run: Run) -> No
         await run(shell, "true", timeout=seconds)
 
 
-async def test_only_listed_variables_reach_a_command(mount: Mount, monkeypatch: pytest.MonkeyPatch, run: Run) -> None:
-    for name in ("ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "MY_TOKEN", "BASH_ENV", "SSH_AUTH_SOCK", "PASSED_ON"):
+async def test_only_listed_variables_reach_a_command(
+    mount: Mount, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    for name in (
+        "ANTHROPIC_API_KEY",
+        "AWS_SECRET_ACCESS_KEY",
+        "MY_TOKEN",
+        "BASH_ENV",
+        "SSH_AUTH_SOCK",
+        "PASSED_ON",
+    ):
         monkeypatch.setenv(name, "canary")
     monkeypatch.setenv("BASH_FUNC_ls%%", "() { echo canary; }")
 
-    result = await run(mount(env_allow=["PASSED_*"], env={"ADDED": "yes"}), "env; ls; cat /proc/$PPID/environ")
+    result = await run(
+        mount(env_allow=["PASSED_*"], env={"ADDED": "yes"}),
+        "env; ls; cat /proc/$PPID/environ",
+    )
 
     assert str(result["stdout"]).count("canary") == 1
     assert "PASSED_ON=canary" in str(result["stdout"])
     assert "ADDED=yes" in str(result["stdout"])
 
 
-async def test_what_a_command_leaves_running_ends_with_it(shell: Bash, root: Path, run: Run, running: Running) -> None:
+async def test_what_a_command_leaves_running_ends_with_it(
+    shell: Bash, root: Path, run: Run, running: Running
+) -> None:
     result = await run(shell, "sleep 61 & (setsid sleep 62 &) ; echo done")
 
     assert (result["stdout"], result["ended_processes"]) == ("done\n", 2)
     assert not running("sleep 6")
 
 
-@pytest.mark.parametrize("command", ["sleep 63", "setsid sleep 63", "(setsid sleep 63 &) & wait; sleep 63"])
-async def test_cancelling_a_call_ends_every_process(shell: Bash, command: str, running: Running) -> None:
+@pytest.mark.parametrize(
+    "command", ["sleep 63", "setsid sleep 63", "(setsid sleep 63 &) & wait; sleep 63"]
+)
+async def test_cancelling_a_call_ends_every_process(
+    shell: Bash, command: str, running: Running
+) -> None:
     with anyio.fail_after(10):
         async with anyio.create_task_group() as calls:
             started = anyio.Event()
-            calls.start_soon(shell.bash, f"echo up; {command}", ToolContext("", "", lambda _: started.set()))
+            calls.start_soon(
+                shell.bash,
+                f"echo up; {command}",
+                ToolContext("", "", lambda _: started.set()),
+            )
             await started.wait()
             calls.cancel_scope.cancel()
 
@@ -212,7 +279,9 @@ async def test_variables_that_the_sessions_hooks_set_are_there_behind_the_config
     mount: Mount, run: Run, coordinator: ModuleCoordinator
 ) -> None:
     shell = mount(env={"OWN": "configured"})
-    coordinator.register_capability("session.environment", {"SET": "by a hook", "OWN": "by a hook"})
+    coordinator.register_capability(
+        "session.environment", {"SET": "by a hook", "OWN": "by a hook"}
+    )
     result = await run(shell, 'echo "$SET, $OWN"')
 
     assert result["stdout"] == "by a hook, configured\n"

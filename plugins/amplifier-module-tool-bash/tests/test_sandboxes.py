@@ -78,8 +78,12 @@ def out(tmp_path: Path) -> Path:
     return out
 
 
-async def test_nothing_outside_can_be_changed(mount: Mount, run: Run, sandbox: SandboxName, out: Path) -> None:
-    probes = "\n".join(f"(mkdir {name} && cd {name}; {probe})" for name, probe in FILES.items())
+async def test_nothing_outside_can_be_changed(
+    mount: Mount, run: Run, sandbox: SandboxName, out: Path
+) -> None:
+    probes = "\n".join(
+        f"(mkdir {name} && cd {name}; {probe})" for name, probe in FILES.items()
+    )
 
     result = await run(mount(sandbox=sandbox), probes.format(out=out))
 
@@ -100,14 +104,27 @@ OWN = {
 @pytest.mark.parametrize("probe", OWN)
 @pytest.mark.parametrize("place", ["elsewhere", "inside", "around"])
 async def test_the_products_own_files_are_neither_read_nor_written(
-    mount: Mount, run: Run, root: Path, monkeypatch: pytest.MonkeyPatch, probe: str, place: str
+    mount: Mount,
+    run: Run,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe: str,
+    place: str,
 ) -> None:
     """Wherever the person's own folder is: beside the project, in a writable folder, or around the project."""
     if await find_sandbox("bubblewrap") == "none":
         pytest.skip("bubblewrap does not work on this machine")
-    home = {"elsewhere": root.parent / "own", "inside": root / "own", "around": root.parent}[place]
+    home = {
+        "elsewhere": root.parent / "own",
+        "inside": root / "own",
+        "around": root.parent,
+    }[place]
     monkeypatch.setenv("AMPLIFIER_HOME", str(home))
-    paths = (home / "settings.yaml", home / "projects/x/transcript.jsonl", root / ".amplifier/settings.local.yaml")
+    paths = (
+        home / "settings.yaml",
+        home / "projects/x/transcript.jsonl",
+        root / ".amplifier/settings.local.yaml",
+    )
     for path in paths:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("CANARY")
@@ -120,7 +137,12 @@ async def test_the_products_own_files_are_neither_read_nor_written(
 
 
 async def test_the_persons_own_folder_is_hidden_but_for_what_models_may_read(
-    mount: Mount, run: Run, sandbox: SandboxName, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mount: Mount,
+    run: Run,
+    sandbox: SandboxName,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     home = tmp_path.resolve() / "own"
     monkeypatch.setenv("AMPLIFIER_HOME", str(home))
@@ -129,15 +151,23 @@ async def test_the_persons_own_folder_is_hidden_but_for_what_models_may_read(
     (home / "settings.yaml").write_text("CANARY")
     (root / "mine.txt").write_text("mine")
 
-    result = await run(mount(sandbox=sandbox), f"sh {home}/skills/run.sh; cat mine.txt {home}/settings.yaml")
-    await run(mount(sandbox=sandbox), f"echo changed > {home}/skills/run.sh; echo changed > {home}/settings.yaml")
+    result = await run(
+        mount(sandbox=sandbox),
+        f"sh {home}/skills/run.sh; cat mine.txt {home}/settings.yaml",
+    )
+    await run(
+        mount(sandbox=sandbox),
+        f"echo changed > {home}/skills/run.sh; echo changed > {home}/settings.yaml",
+    )
 
     assert str(result["stdout"]).split() == ["a", "skill", "mine"]
     assert (home / "skills" / "run.sh").read_text() == "echo a skill"
     assert (home / "settings.yaml").read_text() == "CANARY"
 
 
-async def test_the_network_is_off(mount: Mount, run: Run, sandbox: SandboxName, tmp_path: Path) -> None:
+async def test_the_network_is_off(
+    mount: Mount, run: Run, sandbox: SandboxName, tmp_path: Path
+) -> None:
     name = f"amplifier-{tmp_path.name}-{sandbox}"
     path = str(tmp_path / "s")
     with (
@@ -154,9 +184,17 @@ async def test_the_network_is_off(mount: Mount, run: Run, sandbox: SandboxName, 
             listener.listen()
         for each in (tcp, udp, unix, abstract):
             each.settimeout(0)
-        facts = {"port": tcp.getsockname()[1], "udp": udp.getsockname()[1], "name": name, "path": path}
+        facts = {
+            "port": tcp.getsockname()[1],
+            "udp": udp.getsockname()[1],
+            "name": name,
+            "path": path,
+        }
 
-        await run(mount(sandbox=sandbox), "\n".join(f"({probe})" for probe in NETWORK.values()).format(**facts))
+        await run(
+            mount(sandbox=sandbox),
+            "\n".join(f"({probe})" for probe in NETWORK.values()).format(**facts),
+        )
 
         for listener in (tcp, unix, abstract):
             with pytest.raises(BlockingIOError):
@@ -165,14 +203,18 @@ async def test_the_network_is_off(mount: Mount, run: Run, sandbox: SandboxName, 
             udp.recv(10)
 
 
-async def test_the_network_can_be_allowed(mount: Mount, run: Run, sandbox: SandboxName) -> None:
+async def test_the_network_can_be_allowed(
+    mount: Mount, run: Run, sandbox: SandboxName
+) -> None:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
         listener.settimeout(0)
         port = listener.getsockname()[1]
 
-        await run(mount(sandbox=sandbox, network=True), f"exec 3<>/dev/tcp/127.0.0.1/{port}")
+        await run(
+            mount(sandbox=sandbox, network=True), f"exec 3<>/dev/tcp/127.0.0.1/{port}"
+        )
 
         connection, _ = listener.accept()
         connection.close()
@@ -180,7 +222,12 @@ async def test_the_network_can_be_allowed(mount: Mount, run: Run, sandbox: Sandb
 
 @pytest.mark.parametrize("probe", SIGHT)
 async def test_what_is_hidden_and_other_processes_cannot_be_read(
-    mount: Mount, run: Run, sandbox: SandboxName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe: str
+    mount: Mount,
+    run: Run,
+    sandbox: SandboxName,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    probe: str,
 ) -> None:
     secret = tmp_path.resolve() / "secret"
     secret.mkdir()
@@ -193,7 +240,9 @@ async def test_what_is_hidden_and_other_processes_cannot_be_read(
     assert result["success"] is False
 
 
-async def test_ordinary_work_goes_on(mount: Mount, run: Run, sandbox: SandboxName, root: Path, out: Path) -> None:
+async def test_ordinary_work_goes_on(
+    mount: Mount, run: Run, sandbox: SandboxName, root: Path, out: Path
+) -> None:
     shell = mount(sandbox=sandbox, writable_paths=[str(out)])
 
     result = await run(
@@ -202,14 +251,20 @@ async def test_ordinary_work_goes_on(mount: Mount, run: Run, sandbox: SandboxNam
         " && echo t > $TMPDIR/t && mktemp > /dev/null && cat $TMPDIR/t && (sleep 0 & wait)",
     )
 
-    assert (result["stdout"], result["stderr"], result["success"]) == ("hi\nt\n", "", True)
+    assert (result["stdout"], result["stderr"], result["success"]) == (
+        "hi\nt\n",
+        "",
+        True,
+    )
     assert (root / "d").read_text() == "hi\n"
     assert (out / "more").exists()
 
 
 @pytest.mark.parametrize("probe", PROTECTED)
 @pytest.mark.parametrize("exists", [True, False], ids=["existing", "missing"])
-async def test_protected_files_stay_as_they_are(mount: Mount, run: Run, root: Path, probe: str, exists: bool) -> None:
+async def test_protected_files_stay_as_they_are(
+    mount: Mount, run: Run, root: Path, probe: str, exists: bool
+) -> None:
     if await find_sandbox("bubblewrap") == "none":
         pytest.skip("bubblewrap does not work on this machine")
     if exists:
@@ -248,7 +303,9 @@ async def test_without_a_sandbox_nothing_runs_when_one_is_required(
     assert "must run in a sandbox" in str((await shell.bash_status())["problem"])
 
 
-async def test_the_ladder_ends_in_none(monkeypatch: pytest.MonkeyPatch, mount: Mount, run: Run) -> None:
+async def test_the_ladder_ends_in_none(
+    monkeypatch: pytest.MonkeyPatch, mount: Mount, run: Run
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
 
     assert await find_sandbox("bubblewrap") == "none"
@@ -258,7 +315,11 @@ async def test_the_ladder_ends_in_none(monkeypatch: pytest.MonkeyPatch, mount: M
 
 
 async def test_the_caches_of_installed_tools_can_be_written_in_a_sandbox(
-    mount: Mount, run: Run, sandbox: SandboxName, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mount: Mount,
+    run: Run,
+    sandbox: SandboxName,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     home, programs = tmp_path / "home", tmp_path / "programs"
     for folder in (home, programs, home / ".npm", home / ".cargo/git"):
@@ -268,7 +329,10 @@ async def test_the_caches_of_installed_tools_can_be_written_in_a_sandbox(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{programs}{os.pathsep}{os.environ['PATH']}")
 
-    await run(mount(sandbox=sandbox), "echo x > ~/.npm/kept; echo x > ~/out; mkdir -p ~/.yarn/berry/cache")
+    await run(
+        mount(sandbox=sandbox),
+        "echo x > ~/.npm/kept; echo x > ~/out; mkdir -p ~/.yarn/berry/cache",
+    )
     await run(mount(sandbox=sandbox, tool_caches=False), "echo x > ~/.npm/refused")
 
     assert [path.name for path in (home / ".npm").iterdir()] == ["kept"]
@@ -276,19 +340,34 @@ async def test_the_caches_of_installed_tools_can_be_written_in_a_sandbox(
     assert sorted(path.name for path in home.iterdir()) == [".cargo", ".npm"]
 
 
-async def test_no_program_makes_git_load_another_configuration(mount: Mount, run: Run, root: Path) -> None:
+async def test_no_program_makes_git_load_another_configuration(
+    mount: Mount, run: Run, root: Path
+) -> None:
     """What a script writes below `.git` does not outlive the sandbox where it would say what git runs."""
     if await find_sandbox("bubblewrap") == "none":
         pytest.skip("bubblewrap does not work on this machine")
-    names = ("commondir", "config", "config.worktree", "hooks/pre-commit", "objects/info/alternates")
+    names = (
+        "commondir",
+        "config",
+        "config.worktree",
+        "hooks/pre-commit",
+        "objects/info/alternates",
+    )
     shell = mount(sandbox="bubblewrap")
     (root / ".git/objects/info").mkdir(parents=True)
     (root / ".git/hooks").mkdir()
     (root / ".git/config").write_text("[core]\n")
 
-    probes = (f"echo elsewhere > .git/{name}; mv x .git/{name}; ln -sf x .git/{name}" for name in names)
+    probes = (
+        f"echo elsewhere > .git/{name}; mv x .git/{name}; ln -sf x .git/{name}"
+        for name in names
+    )
     await run(shell, f"touch x; {'; '.join(probes)}")
-    found = sorted(str(path.relative_to(root / ".git")) for path in (root / ".git").rglob("*") if path.is_file())
+    found = sorted(
+        str(path.relative_to(root / ".git"))
+        for path in (root / ".git").rglob("*")
+        if path.is_file()
+    )
 
     assert (found, (root / ".git/config").read_text()) == (["config"], "[core]\n")
 

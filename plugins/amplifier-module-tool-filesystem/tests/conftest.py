@@ -49,7 +49,9 @@ def events(coordinator: ModuleCoordinator) -> list[tuple[str, object, object]]:
 
 
 @pytest.fixture
-def mount(coordinator: ModuleCoordinator) -> Callable[[Mapping[str, JSONValue]], Filesystem]:
+def mount(
+    coordinator: ModuleCoordinator,
+) -> Callable[[Mapping[str, JSONValue]], Filesystem]:
     """Build the module from a configuration, as the loader does."""
 
     def mount(config: Mapping[str, JSONValue]) -> Filesystem:

@@ -112,14 +112,31 @@ def maze(root: Path, outside: Path) -> Path:
 def arguments(tool: str, path: str) -> list[JSONObject]:
     """Every way to give a tool a path."""
     given: dict[str, list[JSONObject]] = {
-        "read_file": [{"file_path": path}, {"file_path": path, "raw": True, "offset": 1, "limit": 1}],
-        "write_file": [{"file_path": path, "content": "written"}, {"file_path": f"{path}/new", "content": "written"}],
-        "edit_file": [{"file_path": path, "old_string": "top", "new_string": "written"}],
-        "move": [{"source": path, "destination": "taken"}, {"source": "mine.txt", "destination": path}],
+        "read_file": [
+            {"file_path": path},
+            {"file_path": path, "raw": True, "offset": 1, "limit": 1},
+        ],
+        "write_file": [
+            {"file_path": path, "content": "written"},
+            {"file_path": f"{path}/new", "content": "written"},
+        ],
+        "edit_file": [
+            {"file_path": path, "old_string": "top", "new_string": "written"}
+        ],
+        "move": [
+            {"source": path, "destination": "taken"},
+            {"source": "mine.txt", "destination": path},
+        ],
         "delete": [{"path": path}, {"path": path, "recursive": True}],
         "list_directory": [{"path": path, "depth": 3}],
-        "glob": [{"pattern": "**/secret", "path": path}, {"pattern": path.strip("/") or "x"}],
-        "grep": [{"pattern": "top", "path": path, "include_ignored": True}, {"pattern": "top", "glob": path}],
+        "glob": [
+            {"pattern": "**/secret", "path": path},
+            {"pattern": path.strip("/") or "x"},
+        ],
+        "grep": [
+            {"pattern": "top", "path": path, "include_ignored": True},
+            {"pattern": "top", "glob": path},
+        ],
     }
     return given[tool]
 
@@ -128,9 +145,17 @@ def arguments(tool: str, path: str) -> list[JSONObject]:
 async def test_no_request_reaches_what_is_outside_or_protected(
     mount: Mount, maze: Path, outside: Path, path: str
 ) -> None:
-    files = mount({"read_before_write": False, "denied_write_paths": [".git", ".amplifier", ".env"]})
+    files = mount(
+        {
+            "read_before_write": False,
+            "denied_write_paths": [".git", ".amplifier", ".env"],
+        }
+    )
     given = path.format(root=maze, outside=outside) if "{" in path else path
-    kept = {place: place.read_text() for place in (outside / "secret", maze / ".git" / "config", maze / ".env")}
+    kept = {
+        place: place.read_text()
+        for place in (outside / "secret", maze / ".git" / "config", maze / ".env")
+    }
 
     with anyio.fail_after(20):
         for tool in tools_of(files):
@@ -142,4 +167,9 @@ async def test_no_request_reaches_what_is_outside_or_protected(
 
     assert {place: place.read_text() for place in kept} == kept
     assert os.listdir(outside) == ["secret"]
-    assert sorted(os.listdir(outside.parent)) == ["outside", "secret.txt", "work", "work-evil"]
+    assert sorted(os.listdir(outside.parent)) == [
+        "outside",
+        "secret.txt",
+        "work",
+        "work-evil",
+    ]

@@ -63,7 +63,9 @@ def maze(root: Path, tmp_path: Path) -> Path:
     return root
 
 
-def calls(files: Filesystem, path: str) -> list[Callable[[], Coroutine[object, object, JSONObject | ToolResult]]]:
+def calls(
+    files: Filesystem, path: str
+) -> list[Callable[[], Coroutine[object, object, JSONObject | ToolResult]]]:
     return [
         lambda: files.read_file(path),
         lambda: files.write_file(path, "overwritten"),
@@ -78,8 +80,13 @@ def calls(files: Filesystem, path: str) -> list[Callable[[], Coroutine[object, o
 
 
 @pytest.mark.parametrize("path", HOSTILE)
-async def test_a_hostile_path_reaches_nothing(files: Filesystem, maze: Path, tmp_path: Path, path: str) -> None:
-    outside = {file: file.read_text() for file in (tmp_path / "secret.txt", tmp_path / "work-evil" / "secret.txt")}
+async def test_a_hostile_path_reaches_nothing(
+    files: Filesystem, maze: Path, tmp_path: Path, path: str
+) -> None:
+    outside = {
+        file: file.read_text()
+        for file in (tmp_path / "secret.txt", tmp_path / "work-evil" / "secret.txt")
+    }
     names = sorted(tmp_path.iterdir())
 
     for call in calls(files, path.format(root=maze)):

@@ -19,7 +19,9 @@ TestFilesystem = conformance(
             "move": ({"source": "notes.txt", "destination": "./notes.txt"},),
             "delete": ({"path": "nothing"},),
             "write_file": ({"file_path": "new/file.txt", "content": "content\n"},),
-            "edit_file": ({"file_path": "notes.txt", "old_string": "two", "new_string": "a two"},),
+            "edit_file": (
+                {"file_path": "notes.txt", "old_string": "two", "new_string": "a two"},
+            ),
             "list_directory": ({"depth": 2},),
             "glob": ({"pattern": "**/*.md"},),
             "grep": ({"pattern": "o", "context": 1},),
@@ -27,8 +29,13 @@ TestFilesystem = conformance(
         failing={
             "move": ({"source": "notes.txt", "destination": "docs/guide.md"},),
             "delete": ({"path": "docs"},),
-            "read_file": ({"file_path": "nowhere.txt"}, {"file_path": "../outside.txt"}),
-            "edit_file": ({"file_path": "notes.txt", "old_string": "three", "new_string": "four"},),
+            "read_file": (
+                {"file_path": "nowhere.txt"},
+                {"file_path": "../outside.txt"},
+            ),
+            "edit_file": (
+                {"file_path": "notes.txt", "old_string": "three", "new_string": "four"},
+            ),
             "grep": ({"pattern": "("},),
         },
         bad_config={"max_results": 0},

@@ -24,7 +24,9 @@ def tree(root: Path) -> Path:
     return root
 
 
-async def test_a_directory_is_listed_in_order_with_types_and_sizes(files: Filesystem, tree: Path) -> None:
+async def test_a_directory_is_listed_in_order_with_types_and_sizes(
+    files: Filesystem, tree: Path
+) -> None:
     result = await files.list_directory.execute({})
 
     assert result.output == {
@@ -40,7 +42,9 @@ async def test_a_directory_is_listed_in_order_with_types_and_sizes(files: Filesy
     }
 
 
-async def test_depth_lists_what_is_below_too_and_follows_no_links(files: Filesystem, tree: Path) -> None:
+async def test_depth_lists_what_is_below_too_and_follows_no_links(
+    files: Filesystem, tree: Path
+) -> None:
     listed = await files.list_directory("b", depth=2)
 
     assert listed["path"] == "b"
@@ -58,7 +62,9 @@ async def test_a_depth_below_one_is_refused(files: Filesystem) -> None:
         await files.list_directory(depth=0)
 
 
-async def test_a_list_has_a_largest_length_and_counts_the_rest(mount: Mount, tree: Path) -> None:
+async def test_a_list_has_a_largest_length_and_counts_the_rest(
+    mount: Mount, tree: Path
+) -> None:
     files = mount({"max_results": 2})
 
     assert (await files.list_directory())["omitted"] == 3
@@ -66,12 +72,17 @@ async def test_a_list_has_a_largest_length_and_counts_the_rest(mount: Mount, tre
     assert (await files.glob("**/*.py"))["omitted"] == 1
 
 
-async def test_a_walk_looks_at_a_bounded_number_of_entries(mount: Mount, tree: Path) -> None:
+async def test_a_walk_looks_at_a_bounded_number_of_entries(
+    mount: Mount, tree: Path
+) -> None:
     files = mount({"max_visited": 6})
 
     listed = await files.list_directory(depth=9)
 
-    assert listed["incomplete"] == "the limit of 6 directory entries was reached; narrow the path or the pattern"
+    assert (
+        listed["incomplete"]
+        == "the limit of 6 directory entries was reached; narrow the path or the pattern"
+    )
 
 
 async def test_a_walk_takes_a_bounded_time(mount: Mount, tree: Path) -> None:
@@ -79,7 +90,10 @@ async def test_a_walk_takes_a_bounded_time(mount: Mount, tree: Path) -> None:
 
     found = await files.glob("**/*.py")
 
-    assert found["incomplete"] == "the time limit of 1e-09 s was reached; narrow the path or the pattern"
+    assert (
+        found["incomplete"]
+        == "the time limit of 1e-09 s was reached; narrow the path or the pattern"
+    )
 
 
 async def test_a_walk_goes_down_a_bounded_depth(files: Filesystem, root: Path) -> None:
@@ -87,7 +101,10 @@ async def test_a_walk_goes_down_a_bounded_depth(files: Filesystem, root: Path) -
 
     listed = await files.list_directory(depth=1000)
 
-    assert listed["incomplete"] == "the limit of 64 nested directories was reached; narrow the path or the pattern"
+    assert (
+        listed["incomplete"]
+        == "the limit of 64 nested directories was reached; narrow the path or the pattern"
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,7 +129,9 @@ async def test_a_pattern_finds_files(
     assert (await files.glob(pattern, path))["matches"] == matches
 
 
-async def test_paths_outside_the_working_directory_are_absolute(mount: Mount, tree: Path, tmp_path: Path) -> None:
+async def test_paths_outside_the_working_directory_are_absolute(
+    mount: Mount, tree: Path, tmp_path: Path
+) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "m.py").touch()
     files = mount({"allowed_read_paths": [".", "../lib"]})
@@ -130,7 +149,9 @@ async def test_a_file_cannot_be_listed(files: Filesystem, tree: Path) -> None:
         await files.glob("*", "a.py")
 
 
-async def test_names_that_are_no_utf8_are_shown_with_escapes(files: Filesystem, root: Path) -> None:
+async def test_names_that_are_no_utf8_are_shown_with_escapes(
+    files: Filesystem, root: Path
+) -> None:
     with open(os.fsencode(root) + b"/caf\xe9", "wb"):
         pass
 

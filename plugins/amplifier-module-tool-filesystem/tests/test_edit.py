@@ -20,11 +20,15 @@ from amplifier_sdk.jsontypes import JSONValue
 Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
 
 
-async def test_a_text_is_replaced(files: Filesystem, root: Path, events: list[tuple[str, object, object]]) -> None:
+async def test_a_text_is_replaced(
+    files: Filesystem, root: Path, events: list[tuple[str, object, object]]
+) -> None:
     (root / "a.py").write_text("x = 1\ny = 2\n")
     (root / "a.py").chmod(0o700)
 
-    result = await files.edit_file.execute({"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 30"})
+    result = await files.edit_file.execute(
+        {"file_path": "a.py", "old_string": "y = 2", "new_string": "y = 30"}
+    )
 
     assert result.output == {
         "file_path": str(root / "a.py"),
@@ -37,7 +41,9 @@ async def test_a_text_is_replaced(files: Filesystem, root: Path, events: list[tu
     assert events == [("artifact:write", str(root / "a.py"), 13)]
 
 
-async def test_every_occurrence_is_replaced_on_demand(files: Filesystem, root: Path) -> None:
+async def test_every_occurrence_is_replaced_on_demand(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("a b a b a")
 
     result = await files.edit_file("a.txt", "a", "cc", replace_all=True)
@@ -59,7 +65,9 @@ async def test_every_occurrence_is_replaced_on_demand(files: Filesystem, root: P
         (b"one\ntwo\r\nthree\n", b"one\n2\r\n2b\r\nthree\n"),
     ],
 )
-async def test_encoding_mark_and_line_ends_are_kept(files: Filesystem, root: Path, before: bytes, after: bytes) -> None:
+async def test_encoding_mark_and_line_ends_are_kept(
+    files: Filesystem, root: Path, before: bytes, after: bytes
+) -> None:
     (root / "a.txt").write_bytes(before)
 
     await files.edit_file("a.txt", "one\ntwo\n", "one\n2\n2b\n")
@@ -97,7 +105,10 @@ async def test_an_edit_that_cannot_be_meant_says_why_and_changes_nothing(
 @pytest.mark.parametrize(
     ("text", "old"),
     [
-        ("\n".join(f"{3**number % 2**198:0198b}" for number in range(200, 3000)), f"{3**3001 % 2**198:0198b}"),
+        (
+            "\n".join(f"{3**number % 2**198:0198b}" for number in range(200, 3000)),
+            f"{3**3001 % 2**198:0198b}",
+        ),
         ("a\n" * 1_000_000, "a\n" * 2000 + "b"),
     ],
     ids=["alike", "equal"],
@@ -114,10 +125,15 @@ async def test_a_hint_costs_little_also_where_all_lines_are_alike(
     assert time.monotonic() - started < 5
 
 
-async def test_many_occurrences_are_counted_and_the_first_are_named(files: Filesystem, root: Path) -> None:
+async def test_many_occurrences_are_counted_and_the_first_are_named(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("x\n" * 40)
 
-    with pytest.raises(ToolError, match="there 40 times, at line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more"):
+    with pytest.raises(
+        ToolError,
+        match="there 40 times, at line 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and more",
+    ):
         await files.edit_file("a.txt", "x", "y")
 
 
@@ -125,7 +141,9 @@ async def test_what_is_no_text_cannot_be_edited(files: Filesystem, root: Path) -
     (root / "a.bin").write_bytes(b"old\xff")
     (root / "sub").mkdir()
 
-    with pytest.raises(ToolError, match=r"'a\.bin' \(4 bytes\): binary or unknown encoding: byte 3"):
+    with pytest.raises(
+        ToolError, match=r"'a\.bin' \(4 bytes\): binary or unknown encoding: byte 3"
+    ):
         await files.edit_file("a.bin", "old", "new")
     with pytest.raises(ToolError, match="is a directory, not a file"):
         await files.edit_file("sub", "old", "new")
@@ -145,20 +163,31 @@ async def test_an_edited_file_has_a_largest_size(mount: Mount, root: Path) -> No
     assert (root / "a.txt").read_text() == "0123456789"
 
 
-async def test_edits_of_one_file_at_the_same_time_all_take_effect(files: Filesystem, root: Path) -> None:
+async def test_edits_of_one_file_at_the_same_time_all_take_effect(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("".join(f"<{number}>\n" for number in range(12)))
 
     with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for number in range(12):
-                group.start_soon(files.edit_file, "a.txt", f"<{number}>", f"done {number}")
+                group.start_soon(
+                    files.edit_file, "a.txt", f"<{number}>", f"done {number}"
+                )
 
-    assert (root / "a.txt").read_text() == "".join(f"done {number}\n" for number in range(12))
+    assert (root / "a.txt").read_text() == "".join(
+        f"done {number}\n" for number in range(12)
+    )
 
 
-async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(mount: Mount, root: Path) -> None:
+async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(
+    mount: Mount, root: Path
+) -> None:
     (root / "a.txt").write_text("".join(f"<{number}>\n" for number in range(40)))
-    sessions = [mount({"read_before_write": False}), mount({"read_before_write": False})]
+    sessions = [
+        mount({"read_before_write": False}),
+        mount({"read_before_write": False}),
+    ]
     done: list[int] = []
 
     async def edit(files: Filesystem, number: int) -> None:
@@ -175,11 +204,15 @@ async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(
 
     text = (root / "a.txt").read_text()
     assert done
-    assert [number for number in range(40) if f"done {number}\n" in text] == sorted(done)
+    assert [number for number in range(40) if f"done {number}\n" in text] == sorted(
+        done
+    )
     assert os.listdir(root) == ["a.txt"]
 
 
-async def test_several_edits_are_made_one_after_the_other(files: Filesystem, root: Path) -> None:
+async def test_several_edits_are_made_one_after_the_other(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_bytes(b"one\r\ntwo\r\nthree\r\n")
     edits: list[JSONValue] = [
         {"old_string": "one", "new_string": "1"},
@@ -195,14 +228,23 @@ async def test_several_edits_are_made_one_after_the_other(files: Filesystem, roo
     assert (root / "a.txt").read_bytes() == b"2\r\n2\r\nthree\r\n"
 
 
-async def test_of_several_edits_all_are_made_or_none(files: Filesystem, root: Path) -> None:
+async def test_of_several_edits_all_are_made_or_none(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("one\ntwo\n")
-    edits = [Edit(old_string="one", new_string="1"), Edit(old_string="three", new_string="3")]
+    edits = [
+        Edit(old_string="one", new_string="1"),
+        Edit(old_string="three", new_string="3"),
+    ]
 
-    with pytest.raises(ToolError, match=r"edit 2 of 2: .*old_string is not there.*nothing was changed"):
+    with pytest.raises(
+        ToolError, match=r"edit 2 of 2: .*old_string is not there.*nothing was changed"
+    ):
         await files.edit_file("a.txt", edits=edits)
     with pytest.raises(ToolError, match="edit 1 of 2: old_string is empty"):
-        await files.edit_file("a.txt", edits=[Edit(old_string="", new_string="1"), *edits[:1]])
+        await files.edit_file(
+            "a.txt", edits=[Edit(old_string="", new_string="1"), *edits[:1]]
+        )
 
     assert (root / "a.txt").read_text() == "one\ntwo\n"
 
@@ -213,8 +255,14 @@ async def test_of_several_edits_all_are_made_or_none(files: Filesystem, root: Pa
         ({}, "old_string and new_string are missing"),
         ({"old_string": "one"}, "old_string and new_string are missing"),
         ({"edits": []}, "there is nothing to replace"),
-        ({"edits": [{"old_string": "one", "new_string": "1"}], "replace_all": True}, "give either edits"),
-        ({"edits": [{"old_string": "one", "new_string": "1"}], "old_string": "one"}, "give either edits"),
+        (
+            {"edits": [{"old_string": "one", "new_string": "1"}], "replace_all": True},
+            "give either edits",
+        ),
+        (
+            {"edits": [{"old_string": "one", "new_string": "1"}], "old_string": "one"},
+            "give either edits",
+        ),
     ],
 )
 async def test_an_edit_is_given_in_one_form(
@@ -239,7 +287,9 @@ async def test_a_diff_shows_where_and_has_a_size(files: Filesystem, root: Path) 
         == "@@ -4997,7 +4997,7 @@\n 4997\n 4998\n 4999\n-5000\n+five\n 5001\n 5002\n 5003"
     )
     assert await diff("five", "x" * 1000) == (
-        "@@ -4997,7 +4997,7 @@\n 4997\n 4998\n 4999\n-five\n+" + "x" * 499 + " [cut]\n 5001\n 5002\n 5003"
+        "@@ -4997,7 +4997,7 @@\n 4997\n 4998\n 4999\n-five\n+"
+        + "x" * 499
+        + " [cut]\n 5001\n 5002\n 5003"
     )
     assert (await diff("\n7\n", "\n" + "new\n" * 300)).endswith("more lines of diff]")
     assert (

@@ -42,12 +42,17 @@ async def page(files: Filesystem, path: str, *, raw: bool = False) -> JSONObject
 
 
 def notebook(*cells: JSONValue) -> str:
-    return json.dumps({"cells": [*cells], "nbformat": 4, "nbformat_minor": 5, "metadata": {}})
+    return json.dumps(
+        {"cells": [*cells], "nbformat": 4, "nbformat_minor": 5, "metadata": {}}
+    )
 
 
 @pytest.mark.parametrize("media_type", KINDS)
 async def test_an_image_is_a_block_whatever_its_name(
-    files: Filesystem, root: Path, media_type: str, events: list[tuple[str, object, object]]
+    files: Filesystem,
+    root: Path,
+    media_type: str,
+    events: list[tuple[str, object, object]],
 ) -> None:
     data = KINDS[media_type]
     (root / "picture.dat").write_bytes(data)
@@ -56,9 +61,23 @@ async def test_an_image_is_a_block_whatever_its_name(
 
     size = {"width": 640, "height": 480} if media_type == "image/png" else {}
     path = str(root / "picture.dat")
-    assert output == {"file_path": path, "media_type": media_type, "bytes": len(data), **size}
-    image = ImageBlock(source={"type": "base64", "media_type": media_type, "data": base64.b64encode(data).decode()})
-    assert blocks == (TextBlock(text=f"{path} ({media_type}, {len(data)} bytes)"), image)
+    assert output == {
+        "file_path": path,
+        "media_type": media_type,
+        "bytes": len(data),
+        **size,
+    }
+    image = ImageBlock(
+        source={
+            "type": "base64",
+            "media_type": media_type,
+            "data": base64.b64encode(data).decode(),
+        }
+    )
+    assert blocks == (
+        TextBlock(text=f"{path} ({media_type}, {len(data)} bytes)"),
+        image,
+    )
     assert block_from_dict(block_to_dict(image)) == image
     assert events == [("artifact:read", path, len(data))]
 
@@ -67,11 +86,16 @@ async def test_an_image_has_a_largest_size(mount: Mount, root: Path) -> None:
     (root / "a.png").write_bytes(PNG)
 
     await read(mount({"max_image_bytes": len(PNG)}), "a.png")
-    with pytest.raises(ToolError, match=r"'a\.png': the image \(image/png\) has 44 bytes, more than the 43"):
+    with pytest.raises(
+        ToolError,
+        match=r"'a\.png': the image \(image/png\) has 44 bytes, more than the 43",
+    ):
         await mount({"max_image_bytes": len(PNG) - 1}).read_file("a.png")
 
 
-async def test_a_cut_image_has_no_size_and_raw_reads_none(files: Filesystem, root: Path) -> None:
+async def test_a_cut_image_has_no_size_and_raw_reads_none(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.png").write_bytes(PNG[:12])
 
     output, _ = await read(files, "a.png")
@@ -81,7 +105,9 @@ async def test_a_cut_image_has_no_size_and_raw_reads_none(files: Filesystem, roo
         await files.read_file("a.png", raw=True)
 
 
-async def test_a_notebook_is_shown_as_its_cells_and_images(files: Filesystem, root: Path) -> None:
+async def test_a_notebook_is_shown_as_its_cells_and_images(
+    files: Filesystem, root: Path
+) -> None:
     picture = base64.b64encode(PNG).decode()
     text = notebook(
         {"cell_type": "markdown", "source": ["# Title\n", "text"]},
@@ -90,7 +116,10 @@ async def test_a_notebook_is_shown_as_its_cells_and_images(files: Filesystem, ro
             "source": "plot()",
             "outputs": [
                 {"output_type": "stream", "text": ["out\n"]},
-                {"output_type": "display_data", "data": {"image/png": picture + "\n", "text/plain": "<Figure>"}},
+                {
+                    "output_type": "display_data",
+                    "data": {"image/png": picture + "\n", "text/plain": "<Figure>"},
+                },
                 {"output_type": "error", "ename": "ValueError", "evalue": "no"},
                 {"output_type": "display_data", "data": {"text/html": "<b>"}},
                 "odd",
@@ -113,11 +142,17 @@ async def test_a_notebook_is_shown_as_its_cells_and_images(files: Filesystem, ro
     ]  # fmt: skip
     assert output["notebook"] is True
     assert blocks[0] == TextBlock(text=str(output["content"]))
-    assert blocks[1:] == (ImageBlock(source={"type": "base64", "media_type": "image/png", "data": picture}),)
+    assert blocks[1:] == (
+        ImageBlock(
+            source={"type": "base64", "media_type": "image/png", "data": picture}
+        ),
+    )
     assert text in str((await page(files, "a.ipynb", raw=True))["content"])
 
 
-async def test_images_beyond_what_a_result_takes_are_counted(mount: Mount, root: Path) -> None:
+async def test_images_beyond_what_a_result_takes_are_counted(
+    mount: Mount, root: Path
+) -> None:
     picture: JSONValue = {"data": {"image/png": "QUJD"}}
     outputs: JSONValue = {"cell_type": "code", "outputs": [picture] * 12}
     (root / "a.ipynb").write_text(notebook(outputs))
@@ -129,8 +164,12 @@ async def test_images_beyond_what_a_result_takes_are_counted(mount: Mount, root:
     assert none["omitted_images"] == 12
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"cells": 3}', '{"cells": [1]}', "[" * 100_000])
-async def test_what_is_no_notebook_is_shown_as_it_is(files: Filesystem, root: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["no json", "[]", '{"cells": 3}', '{"cells": [1]}', "[" * 100_000]
+)
+async def test_what_is_no_notebook_is_shown_as_it_is(
+    files: Filesystem, root: Path, text: str
+) -> None:
     (root / "a.ipynb").write_text(text)
 
     shown = await page(files, "a.ipynb")
@@ -139,8 +178,12 @@ async def test_what_is_no_notebook_is_shown_as_it_is(files: Filesystem, root: Pa
     assert "notebook" not in shown
 
 
-async def test_a_notebook_that_holds_what_no_text_can_is_readable(mount: Mount, root: Path) -> None:
-    (root / "a.ipynb").write_text(notebook({"cell_type": "code", "source": "a\0b\ud800"}))
+async def test_a_notebook_that_holds_what_no_text_can_is_readable(
+    mount: Mount, root: Path
+) -> None:
+    (root / "a.ipynb").write_text(
+        notebook({"cell_type": "code", "source": "a\0b\ud800"})
+    )
 
     assert r"a\0b\ud800" in str((await page(mount({}), "a.ipynb"))["content"])
     assert "notebook" not in await page(mount({"max_file_bytes": 10}), "a.ipynb")

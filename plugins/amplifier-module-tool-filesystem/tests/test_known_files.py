@@ -17,7 +17,10 @@ class BusyPath(type(Path())):  # type: ignore[misc]  # the class of paths is the
     known: KnownFiles
 
     def is_relative_to(self, *other: str | PurePath) -> bool:
-        self.known.note(Path(f"/read/{id(self)}"), FileVersion(device=1, inode=2, size=3, modified=4))
+        self.known.note(
+            Path(f"/read/{id(self)}"),
+            FileVersion(device=1, inode=2, size=3, modified=4),
+        )
         return bool(super().is_relative_to(*other))
 
 

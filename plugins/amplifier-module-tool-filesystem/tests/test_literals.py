@@ -34,7 +34,9 @@ from amplifier_module_tool_filesystem.literals import RequiredLiterals
         ("[abc", ()),
     ],
 )
-def test_the_longest_text_that_each_alternative_needs_is_found(pattern: str, texts: tuple[str, ...]) -> None:
+def test_the_longest_text_that_each_alternative_needs_is_found(
+    pattern: str, texts: tuple[str, ...]
+) -> None:
     assert RequiredLiterals.of(pattern, ignore_case=False).texts == texts
 
 
@@ -42,7 +44,11 @@ def test_without_case_only_letters_that_have_one_other_form_count() -> None:
     """The Kelvin sign is a `k`, and the long s an `s`."""
     wanted = RequiredLiterals.of("Mask", ignore_case=True)
 
-    assert [wanted.may_be_in(text) for text in ("a MASK", "ma\u017f\u212a", "mas")] == [True, True, False]
+    assert [wanted.may_be_in(text) for text in ("a MASK", "ma\u017f\u212a", "mas")] == [
+        True,
+        True,
+        False,
+    ]
     assert RequiredLiterals.of("\u017fix", ignore_case=True).texts == ()
 
 
@@ -51,7 +57,9 @@ def test_without_case_only_letters_that_have_one_other_form_count() -> None:
     lines=st.lists(st.text("aBkK1 |{},[]\u212a", max_size=6), min_size=1, max_size=3),
     ignore_case=st.booleans(),
 )
-def test_a_text_with_a_line_that_matches_is_never_ruled_out(pattern: str, lines: list[str], ignore_case: bool) -> None:
+def test_a_text_with_a_line_that_matches_is_never_ruled_out(
+    pattern: str, lines: list[str], ignore_case: bool
+) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of sets that may mean something else one day
         try:
@@ -60,20 +68,44 @@ def test_a_text_with_a_line_that_matches_is_never_ruled_out(pattern: str, lines:
             reject()
     matching = any(search(line) for line in lines)
 
-    assert RequiredLiterals.of(pattern, ignore_case=ignore_case).may_be_in("\n".join(lines)) or not matching
+    assert (
+        RequiredLiterals.of(pattern, ignore_case=ignore_case).may_be_in(
+            "\n".join(lines)
+        )
+        or not matching
+    )
 
 
 @given(
     pieces=st.lists(
         st.sampled_from(
-            ["a", "b", "ab", ".", "a?", "b*", "a+", "b{2}", "b{0,1}", "[ab]", "|", "(a|b)", "(?:ab)?", "^"]
+            [
+                "a",
+                "b",
+                "ab",
+                ".",
+                "a?",
+                "b*",
+                "a+",
+                "b{2}",
+                "b{0,1}",
+                "[ab]",
+                "|",
+                "(a|b)",
+                "(?:ab)?",
+                "^",
+            ]
         ),
         min_size=1,
         max_size=6,
     ),
     text=st.text("ab", max_size=8),
 )
-def test_what_matches_a_pattern_of_common_pieces_is_never_ruled_out(pieces: list[str], text: str) -> None:
+def test_what_matches_a_pattern_of_common_pieces_is_never_ruled_out(
+    pieces: list[str], text: str
+) -> None:
     pattern = "".join(pieces)
 
-    assert RequiredLiterals.of(pattern, ignore_case=False).may_be_in(text) or not re.search(pattern, text)
+    assert RequiredLiterals.of(pattern, ignore_case=False).may_be_in(
+        text
+    ) or not re.search(pattern, text)

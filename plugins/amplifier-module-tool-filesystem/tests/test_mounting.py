@@ -25,7 +25,11 @@ async def shown_path(files: Filesystem, path: str) -> JSONValue:
     return page["file_path"]
 
 
-LIMITS = [name for name in attrs.fields_dict(FilesystemConfig) if name.startswith("max_") or name == "search_timeout"]
+LIMITS = [
+    name
+    for name in attrs.fields_dict(FilesystemConfig)
+    if name.startswith("max_") or name == "search_timeout"
+]
 
 
 def test_the_module_is_eight_tools_with_described_arguments(files: Filesystem) -> None:
@@ -43,10 +47,15 @@ def test_the_module_is_eight_tools_with_described_arguments(files: Filesystem) -
     ]
     for tool in tools:
         assert isinstance(tool, ToolWithSchema)
-        assert tool.read_only is (tool.name not in {"write_file", "edit_file", "move", "delete"})
+        assert tool.read_only is (
+            tool.name not in {"write_file", "edit_file", "move", "delete"}
+        )
         properties = tool.input_schema["properties"]
         assert isinstance(properties, Mapping)
-        assert all(isinstance(entry, Mapping) and entry["description"] for entry in properties.values())
+        assert all(
+            isinstance(entry, Mapping) and entry["description"]
+            for entry in properties.values()
+        )
 
 
 def test_an_unknown_key_is_an_error_that_names_the_nearest(mount: Mount) -> None:
@@ -56,13 +65,17 @@ def test_an_unknown_key_is_an_error_that_names_the_nearest(mount: Mount) -> None
 
 @pytest.mark.parametrize("name", LIMITS)
 @pytest.mark.parametrize("value", [0, -1, True, "10"])
-def test_every_limit_is_a_number_above_zero(mount: Mount, name: str, value: JSONValue) -> None:
+def test_every_limit_is_a_number_above_zero(
+    mount: Mount, name: str, value: JSONValue
+) -> None:
     with pytest.raises(ConfigError, match=name):
         mount({name: value})
 
 
 def test_an_endless_search_cannot_be_configured() -> None:
-    with pytest.raises(ValueError, match="search_timeout is a number of seconds above 0"):
+    with pytest.raises(
+        ValueError, match="search_timeout is a number of seconds above 0"
+    ):
         FilesystemConfig(search_timeout=float("inf"))
     with pytest.raises(ValueError, match="max_results is a whole number above 0"):
         FilesystemConfig(max_results=0)
@@ -70,14 +83,24 @@ def test_an_endless_search_cannot_be_configured() -> None:
 
 def test_directories_that_do_not_exist_are_all_named(mount: Mount, root: Path) -> None:
     with pytest.raises(ConfigError) as caught:
-        mount({"allowed_read_paths": [".", "nowhere"], "allowed_write_paths": ["~nosuchuser/x"]})
-    assert [problem.path for problem in caught.value.problems] == ["allowed_read_paths[1]", "allowed_write_paths[0]"]
+        mount(
+            {
+                "allowed_read_paths": [".", "nowhere"],
+                "allowed_write_paths": ["~nosuchuser/x"],
+            }
+        )
+    assert [problem.path for problem in caught.value.problems] == [
+        "allowed_read_paths[1]",
+        "allowed_write_paths[0]",
+    ]
 
     with pytest.raises(ConfigError, match=r"working_dir: .*nowhere is no directory"):
         mount({"working_dir": "nowhere"})
 
 
-async def test_relative_paths_start_at_the_sessions_directory(files: Filesystem, root: Path) -> None:
+async def test_relative_paths_start_at_the_sessions_directory(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("here\n")
 
     assert await shown_path(files, "a.txt") == str(root / "a.txt")
@@ -94,7 +117,9 @@ async def test_without_a_capability_they_start_at_the_process_directory(
     assert await shown_path(files, "a.txt") == str(root / "a.txt")
 
 
-async def test_the_configured_directory_starts_at_the_sessions(mount: Mount, root: Path) -> None:
+async def test_the_configured_directory_starts_at_the_sessions(
+    mount: Mount, root: Path
+) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "a.txt").write_text("here\n")
     (root / "b.txt").write_text("not here\n")
@@ -118,7 +143,9 @@ async def test_what_may_be_read_and_what_may_be_written_are_set_apart(
 
     await files.read_file("~/notes/a.txt")
     await files.write_file("out/b.txt", "new")
-    with pytest.raises(ToolError, match=r"used to read; give a path inside .*/home/notes"):
+    with pytest.raises(
+        ToolError, match=r"used to read; give a path inside .*/home/notes"
+    ):
         await files.read_file("out/a.txt")
     with pytest.raises(ToolError, match=r"used to write; give a path inside .*/out"):
         await files.write_file("home/notes/b.txt", "new")

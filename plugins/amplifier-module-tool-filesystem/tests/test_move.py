@@ -29,21 +29,32 @@ def content(root: Path) -> dict[str, str | None]:
     }
 
 
-async def test_a_file_is_moved_and_directories_are_made(files: Filesystem, root: Path, events: Heard) -> None:
+async def test_a_file_is_moved_and_directories_are_made(
+    files: Filesystem, root: Path, events: Heard
+) -> None:
     (root / "a.txt").write_text("text")
     (root / "a.txt").chmod(0o640)
 
     result = await files.move("a.txt", "new/deep/b.txt")
 
     moved = root / "new/deep/b.txt"
-    assert result == {"source": str(root / "a.txt"), "destination": str(moved), "type": "file"}
+    assert result == {
+        "source": str(root / "a.txt"),
+        "destination": str(moved),
+        "type": "file",
+    }
     assert content(root) == {"new": None, "new/deep": None, "new/deep/b.txt": "text"}
     assert moved.stat().st_mode & 0o777 == 0o640
     assert moved.stat().st_nlink == 1
-    assert events == [("artifact:write", str(root / "a.txt"), 0), ("artifact:write", str(moved), 4)]
+    assert events == [
+        ("artifact:write", str(root / "a.txt"), 0),
+        ("artifact:write", str(moved), 4),
+    ]
 
 
-async def test_a_directory_is_moved_with_all_that_is_in_it(files: Filesystem, root: Path) -> None:
+async def test_a_directory_is_moved_with_all_that_is_in_it(
+    files: Filesystem, root: Path
+) -> None:
     (root / "old" / "sub").mkdir(parents=True)
     (root / "old" / "sub" / "a.txt").write_text("text")
 
@@ -52,7 +63,9 @@ async def test_a_directory_is_moved_with_all_that_is_in_it(files: Filesystem, ro
     assert content(root) == {"new": None, "new/sub": None, "new/sub/a.txt": "text"}
 
 
-async def test_a_link_is_moved_and_deleted_itself(files: Filesystem, root: Path) -> None:
+async def test_a_link_is_moved_and_deleted_itself(
+    files: Filesystem, root: Path
+) -> None:
     (root / "target").write_text("text")
     (root / "link").symlink_to("target")
 
@@ -101,7 +114,11 @@ async def test_a_file_that_appears_at_the_new_name_meanwhile_stays(
 
 @pytest.mark.parametrize(("code", "moved"), [(errno.EPERM, True), (errno.EXDEV, False)])
 async def test_a_file_system_without_hard_links_renames(
-    files: Filesystem, root: Path, monkeypatch: pytest.MonkeyPatch, code: int, moved: bool
+    files: Filesystem,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    moved: bool,
 ) -> None:
     (root / "a.txt").write_text("a")
 
@@ -119,7 +136,9 @@ async def test_a_file_system_without_hard_links_renames(
         assert content(root) == {"a.txt": "a"}
 
 
-async def test_files_and_directories_are_deleted(files: Filesystem, root: Path, events: Heard) -> None:
+async def test_files_and_directories_are_deleted(
+    files: Filesystem, root: Path, events: Heard
+) -> None:
     (root / "a.txt").write_text("a")
     (root / "empty").mkdir()
     (root / "full" / "sub").mkdir(parents=True)
@@ -137,10 +156,14 @@ async def test_files_and_directories_are_deleted(files: Filesystem, root: Path, 
     assert (await files.delete("full", recursive=True))["entries"] == 2
 
     assert content(root) == {}
-    assert [path for _, path, _ in events] == [str(root / name) for name in ("a.txt", "empty", "full")]
+    assert [path for _, path, _ in events] == [
+        str(root / name) for name in ("a.txt", "empty", "full")
+    ]
 
 
-async def test_deleting_nothing_says_so_and_names_the_nearest(files: Filesystem, root: Path, events: Heard) -> None:
+async def test_deleting_nothing_says_so_and_names_the_nearest(
+    files: Filesystem, root: Path, events: Heard
+) -> None:
     (root / "readme.md").touch()
 
     result = await files.delete("raedme.md")
@@ -152,7 +175,9 @@ async def test_deleting_nothing_says_so_and_names_the_nearest(files: Filesystem,
         await files.move("raedme.md", "x")
 
 
-async def test_deleting_does_not_follow_links_out(files: Filesystem, root: Path, tmp_path: Path) -> None:
+async def test_deleting_does_not_follow_links_out(
+    files: Filesystem, root: Path, tmp_path: Path
+) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "out").symlink_to(tmp_path / "work-evil")
 
@@ -163,11 +188,19 @@ async def test_deleting_does_not_follow_links_out(files: Filesystem, root: Path,
 
 
 @pytest.mark.parametrize("path", [".", "..", "/", "sub/..", "{root}"])
-async def test_the_directory_that_the_session_works_in_stays(files: Filesystem, root: Path, path: str) -> None:
+async def test_the_directory_that_the_session_works_in_stays(
+    files: Filesystem, root: Path, path: str
+) -> None:
     (root / "sub").mkdir()
 
-    for call in (files.delete(path.format(root=root), recursive=True), files.move(path.format(root=root), "new")):
-        with pytest.raises(ToolError, match=r"leads outside|holds a directory that the session works in"):
+    for call in (
+        files.delete(path.format(root=root), recursive=True),
+        files.move(path.format(root=root), "new"),
+    ):
+        with pytest.raises(
+            ToolError,
+            match=r"leads outside|holds a directory that the session works in",
+        ):
             await call
 
     assert content(root) == {"sub": None}
@@ -217,7 +250,9 @@ async def test_a_directory_that_holds_what_is_protected_is_not_deleted(
     assert content(root) == before
 
 
-async def test_a_directory_too_large_to_look_at_is_not_deleted(mount: Mount, root: Path) -> None:
+async def test_a_directory_too_large_to_look_at_is_not_deleted(
+    mount: Mount, root: Path
+) -> None:
     (root / "sub").mkdir()
     for number in range(5):
         (root / "sub" / str(number)).touch()
@@ -228,7 +263,9 @@ async def test_a_directory_too_large_to_look_at_is_not_deleted(mount: Mount, roo
     assert len(content(root)) == 6
 
 
-async def test_what_was_read_may_be_written_where_it_was_moved_to(careful: Filesystem, root: Path) -> None:
+async def test_what_was_read_may_be_written_where_it_was_moved_to(
+    careful: Filesystem, root: Path
+) -> None:
     (root / "sub").mkdir()
     (root / "sub" / "a.txt").write_text("one")
     await careful.read_file("sub/a.txt")

@@ -10,7 +10,9 @@ from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_sdk.errors import ToolError
 
 NAMES = st.sampled_from(["a", "b", "ab", ".a", "a.py", "b.txt"])
-PATTERN_PARTS = st.sampled_from(["a", "*", "**", "?", "a*", "*.py", ".*", "[ab]", "{a,*.py}", "{a,b}?"])
+PATTERN_PARTS = st.sampled_from(
+    ["a", "*", "**", "?", "a*", "*.py", ".*", "[ab]", "{a,*.py}", "{a,b}?"]
+)
 
 
 @pytest.mark.parametrize(
@@ -41,16 +43,26 @@ def test_a_pattern_matches_whole_paths(pattern: str, path: str, matches: bool) -
     assert GlobPattern(pattern).matches(path.split("/")) is matches
 
 
-@given(pattern=st.lists(PATTERN_PARTS, min_size=1, max_size=4), path=st.lists(NAMES, min_size=1, max_size=5))
-def test_no_directory_is_passed_by_that_holds_a_match(pattern: list[str], path: list[str]) -> None:
+@given(
+    pattern=st.lists(PATTERN_PARTS, min_size=1, max_size=4),
+    path=st.lists(NAMES, min_size=1, max_size=5),
+)
+def test_no_directory_is_passed_by_that_holds_a_match(
+    pattern: list[str], path: list[str]
+) -> None:
     glob = GlobPattern("/".join(pattern))
 
     if glob.matches(path):
         assert all(glob.may_match_below(path[:depth]) for depth in range(len(path)))
 
 
-@given(pattern=st.lists(PATTERN_PARTS, min_size=1, max_size=4), path=st.lists(NAMES, min_size=1, max_size=5))
-def test_matching_is_that_of_the_definition(pattern: list[str], path: list[str]) -> None:
+@given(
+    pattern=st.lists(PATTERN_PARTS, min_size=1, max_size=4),
+    path=st.lists(NAMES, min_size=1, max_size=5),
+)
+def test_matching_is_that_of_the_definition(
+    pattern: list[str], path: list[str]
+) -> None:
     assert GlobPattern("/".join(pattern)).matches(path) == _defined(pattern, path)
 
 
@@ -59,8 +71,14 @@ def _defined(pattern: list[str], path: list[str]) -> bool:
     if not pattern:
         return not path
     if pattern[0] == "**":
-        return _defined(pattern[1:], path) or (bool(path) and path[0][0] != "." and _defined(pattern, path[1:]))
-    return bool(path) and GlobPattern(pattern[0]).matches(path[:1]) and _defined(pattern[1:], path[1:])
+        return _defined(pattern[1:], path) or (
+            bool(path) and path[0][0] != "." and _defined(pattern, path[1:])
+        )
+    return (
+        bool(path)
+        and GlobPattern(pattern[0]).matches(path[:1])
+        and _defined(pattern[1:], path[1:])
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,27 @@ def closed() -> Iterator[Path]:
     (root / "locked").mkdir()
     (root / "fixed").mkdir()
     (root / "names").mkdir()
-    for path in ("locked/a.txt", "fixed/a.txt", "names/a.txt", "open.txt", "locked.txt", "fixed.txt"):
+    for path in (
+        "locked/a.txt",
+        "fixed/a.txt",
+        "names/a.txt",
+        "open.txt",
+        "locked.txt",
+        "fixed.txt",
+    ):
         (root / path).write_text("find\n")
     is_superuser = os.geteuid() == 0
     if is_superuser:
         for place in (root, *root.rglob("*")):
             os.chown(place, NOBODY, NOBODY)
         os.seteuid(NOBODY)
-    modes = {"locked": 0o000, "fixed": 0o555, "names": 0o444, "locked.txt": 0o000, "fixed.txt": 0o444}
+    modes = {
+        "locked": 0o000,
+        "fixed": 0o555,
+        "names": 0o444,
+        "locked.txt": 0o000,
+        "fixed.txt": 0o444,
+    }
     for path, mode in modes.items():
         (root / path).chmod(mode)
     yield root
@@ -44,25 +57,39 @@ def closed() -> Iterator[Path]:
 
 @pytest.fixture
 def files(closed: Path) -> Filesystem:
-    return Filesystem(FilesystemConfig(working_dir=str(closed), read_before_write=False), ModuleCoordinator())
+    return Filesystem(
+        FilesystemConfig(working_dir=str(closed), read_before_write=False),
+        ModuleCoordinator(),
+    )
 
 
 @pytest.mark.parametrize("path", ["locked.txt", "locked/a.txt"])
 async def test_what_may_not_be_read_is_refused(files: Filesystem, path: str) -> None:
-    with pytest.raises(ToolError, match="permission denied: this process lacks the permission"):
+    with pytest.raises(
+        ToolError, match="permission denied: this process lacks the permission"
+    ):
         await files.read_file(path)
 
 
-@pytest.mark.parametrize("path", ["fixed.txt", "fixed/a.txt", "fixed/new.txt", "locked/new.txt", "fixed/new/a.txt"])
-async def test_what_may_not_be_written_is_refused_and_stays(files: Filesystem, closed: Path, path: str) -> None:
-    with pytest.raises(ToolError, match="permission denied: this process lacks the permission"):
+@pytest.mark.parametrize(
+    "path",
+    ["fixed.txt", "fixed/a.txt", "fixed/new.txt", "locked/new.txt", "fixed/new/a.txt"],
+)
+async def test_what_may_not_be_written_is_refused_and_stays(
+    files: Filesystem, closed: Path, path: str
+) -> None:
+    with pytest.raises(
+        ToolError, match="permission denied: this process lacks the permission"
+    ):
         await files.write_file(path, "new")
 
     assert (closed / "fixed.txt").read_text() == "find\n"
     assert os.listdir(closed / "fixed") == ["a.txt"]
 
 
-async def test_a_list_counts_the_directories_it_could_not_enter(files: Filesystem) -> None:
+async def test_a_list_counts_the_directories_it_could_not_enter(
+    files: Filesystem,
+) -> None:
     listed = await files.list_directory(depth=2)
 
     assert listed["unreadable_directories"] == 1
@@ -70,18 +97,23 @@ async def test_a_list_counts_the_directories_it_could_not_enter(files: Filesyste
         await files.list_directory("locked")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="the interpreter of the superuser may be closed to others")
+@pytest.mark.skipif(
+    os.geteuid() == 0, reason="the interpreter of the superuser may be closed to others"
+)
 async def test_a_search_counts_what_it_could_not_read(files: Filesystem) -> None:
     found = await files.grep("find")
 
     assert found["matches"] == [
-        {"file": path, "line": 1, "text": "find"} for path in ("fixed/a.txt", "fixed.txt", "open.txt")
+        {"file": path, "line": 1, "text": "find"}
+        for path in ("fixed/a.txt", "fixed.txt", "open.txt")
     ]
     assert (found["skipped"], found["unreadable_directories"]) == ({"unreadable": 1}, 1)
     assert found["unreadable_entries"] == 1
 
 
-async def test_entries_that_cannot_be_looked_at_end_no_walk(files: Filesystem, closed: Path) -> None:
+async def test_entries_that_cannot_be_looked_at_end_no_walk(
+    files: Filesystem, closed: Path
+) -> None:
     """A directory may let its names be read and nothing more, and a mount that is gone says less."""
     found = await files.glob("**/*.txt")
 
@@ -91,7 +123,9 @@ async def test_entries_that_cannot_be_looked_at_end_no_walk(files: Filesystem, c
         await files.delete("names", recursive=True)
 
 
-async def test_a_move_that_is_refused_leaves_no_second_name(files: Filesystem, closed: Path) -> None:
+async def test_a_move_that_is_refused_leaves_no_second_name(
+    files: Filesystem, closed: Path
+) -> None:
     with pytest.raises(ToolError, match="permission denied"):
         await files.move("fixed/a.txt", "b.txt")
 

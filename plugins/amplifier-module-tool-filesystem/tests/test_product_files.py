@@ -37,10 +37,16 @@ CALLS: Final[Mapping[str, Callable[[Filesystem, str, str], Awaitable[object]]]] 
     "write_file": lambda files, path, _: files.write_file(path, "x"),
     "edit_file": lambda files, path, _: files.edit_file(path, "SECRET", "x"),
     "move": lambda files, path, work: files.move(path, f"{work}/moved"),
-    "move over": lambda files, path, work: files.move(f"{work}/mine.txt", f"{path}.new"),
+    "move over": lambda files, path, work: files.move(
+        f"{work}/mine.txt", f"{path}.new"
+    ),
     "delete": lambda files, path, _: files.delete(path),
-    "delete folder": lambda files, path, _: files.delete(str(Path(path).parent), recursive=True),
-    "list_directory": lambda files, path, _: files.list_directory(str(Path(path).parent)),
+    "delete folder": lambda files, path, _: files.delete(
+        str(Path(path).parent), recursive=True
+    ),
+    "list_directory": lambda files, path, _: files.list_directory(
+        str(Path(path).parent)
+    ),
     "glob": lambda files, path, _: files.glob("*", str(Path(path).parent)),
     "grep": lambda files, path, _: files.grep("SECRET", path),
 }
@@ -65,9 +71,18 @@ def places(tmp_path: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("name", OWN)
 @pytest.mark.parametrize("call", CALLS)
 async def test_no_configuration_opens_the_products_own_files(
-    places: Path, mount: Callable[[Mapping[str, JSONValue]], Filesystem], call: str, name: str
+    places: Path,
+    mount: Callable[[Mapping[str, JSONValue]], Filesystem],
+    call: str,
+    name: str,
 ) -> None:
-    files = mount({**OPEN, "allowed_read_paths": [str(places)], "allowed_write_paths": [str(places)]})
+    files = mount(
+        {
+            **OPEN,
+            "allowed_read_paths": [str(places)],
+            "allowed_write_paths": [str(places)],
+        }
+    )
 
     if (call, name) == ("delete folder", "work/link/settings.yaml"):
         pytest.skip("it is the link that would be deleted")
@@ -80,7 +95,13 @@ async def test_no_configuration_opens_the_products_own_files(
 async def test_a_search_from_above_passes_by_the_products_own_files(
     places: Path, mount: Callable[[Mapping[str, JSONValue]], Filesystem]
 ) -> None:
-    files = mount({**OPEN, "allowed_read_paths": [str(places)], "allowed_write_paths": [str(places)]})
+    files = mount(
+        {
+            **OPEN,
+            "allowed_read_paths": [str(places)],
+            "allowed_write_paths": [str(places)],
+        }
+    )
     found = str(
         [
             await files.grep("SECRET", str(places)),
@@ -102,11 +123,19 @@ async def test_a_search_from_above_passes_by_the_products_own_files(
     assert all((places / name).read_text() == "SECRET" for name in OWN)
 
 
-@pytest.mark.parametrize("name", ["home/skills/pdf/SKILL.md", "work/.amplifier/agents/a.md"])
+@pytest.mark.parametrize(
+    "name", ["home/skills/pdf/SKILL.md", "work/.amplifier/agents/a.md"]
+)
 async def test_what_people_write_for_models_is_read_and_not_written(
     places: Path, mount: Callable[[Mapping[str, JSONValue]], Filesystem], name: str
 ) -> None:
-    files = mount({**OPEN, "allowed_read_paths": [str(places)], "allowed_write_paths": [str(places)]})
+    files = mount(
+        {
+            **OPEN,
+            "allowed_read_paths": [str(places)],
+            "allowed_write_paths": [str(places)],
+        }
+    )
 
     assert "For models." in str(await files.read_file(str(places / name)))
     with pytest.raises(ToolError, match="the product's own files"):
@@ -133,7 +162,9 @@ EXECUTED: Final = (
 
 
 @pytest.mark.parametrize("name", EXECUTED)
-async def test_what_other_programs_execute_is_not_written(root: Path, files: Filesystem, name: str) -> None:
+async def test_what_other_programs_execute_is_not_written(
+    root: Path, files: Filesystem, name: str
+) -> None:
     (root / "mine.txt").write_text("mine")
 
     with pytest.raises(ToolError, match="is protected by the rule"):
@@ -143,8 +174,13 @@ async def test_what_other_programs_execute_is_not_written(root: Path, files: Fil
     assert not (root / name).exists()
 
 
-@pytest.mark.parametrize("name", ["Makefile", "package.json", "src/git.py", ".github/workflows/test.yml", "profile"])
-async def test_what_a_person_builds_and_commits_is_written(root: Path, files: Filesystem, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["Makefile", "package.json", "src/git.py", ".github/workflows/test.yml", "profile"],
+)
+async def test_what_a_person_builds_and_commits_is_written(
+    root: Path, files: Filesystem, name: str
+) -> None:
     await files.write_file(name, "x")
 
     assert (root / name).read_text() == "x"

@@ -31,7 +31,15 @@ SECRETS = [
     ".bash_history",
     "credentials.json",
 ]
-HARMLESS = [".env.example", "id_rsa.pub", "environment.py", "keys.py", "credentials.py", "monkey", "src/secrets.py"]
+HARMLESS = [
+    ".env.example",
+    "id_rsa.pub",
+    "environment.py",
+    "keys.py",
+    "credentials.py",
+    "monkey",
+    "src/secrets.py",
+]
 
 
 def put(root: Path, path: str, text: str = "TOKEN=hush\n") -> None:
@@ -41,12 +49,22 @@ def put(root: Path, path: str, text: str = "TOKEN=hush\n") -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("path", SECRETS)
-async def test_a_secret_is_neither_read_nor_edited_nor_found(files: Filesystem, root: Path, path: str) -> None:
+async def test_a_secret_is_neither_read_nor_edited_nor_found(
+    files: Filesystem, root: Path, path: str
+) -> None:
     put(root, path)
     (root / "link").symlink_to(path)
 
-    for name in (path, "link", f"./nothing/../{path}" if (root / "nothing").exists() else f"./{path}"):
-        for call in (files.read_file(name), files.edit_file(name, "T", "t"), files.grep("hush", name)):
+    for name in (
+        path,
+        "link",
+        f"./nothing/../{path}" if (root / "nothing").exists() else f"./{path}",
+    ):
+        for call in (
+            files.read_file(name),
+            files.edit_file(name, "T", "t"),
+            files.grep("hush", name),
+        ):
             with pytest.raises(ToolError, match="is protected by the rule") as caught:
                 await call
             assert "hush" not in caught.value.message
@@ -59,7 +77,9 @@ async def test_a_secret_is_neither_read_nor_edited_nor_found(files: Filesystem, 
 
 @pytest.mark.process
 @pytest.mark.parametrize("path", HARMLESS)
-async def test_what_only_looks_like_a_secret_is_read(files: Filesystem, root: Path, path: str) -> None:
+async def test_what_only_looks_like_a_secret_is_read(
+    files: Filesystem, root: Path, path: str
+) -> None:
     put(root, path)
 
     await files.read_file(path)
@@ -67,7 +87,9 @@ async def test_what_only_looks_like_a_secret_is_read(files: Filesystem, root: Pa
 
 
 @pytest.mark.process
-async def test_a_search_counts_what_it_did_not_open(files: Filesystem, root: Path) -> None:
+async def test_a_search_counts_what_it_did_not_open(
+    files: Filesystem, root: Path
+) -> None:
     put(root, "server.pem")
     put(root, "a.txt")
 
@@ -76,7 +98,9 @@ async def test_a_search_counts_what_it_did_not_open(files: Filesystem, root: Pat
     assert (found["files_searched"], found["skipped"]) == (1, {"protected": 1})
 
 
-async def test_protected_directories_are_listed_but_not_entered(files: Filesystem, root: Path) -> None:
+async def test_protected_directories_are_listed_but_not_entered(
+    files: Filesystem, root: Path
+) -> None:
     put(root, ".ssh/id_rsa")
 
     listed = await files.list_directory(depth=3)
@@ -101,9 +125,22 @@ async def test_what_is_never_read_is_configured(mount: Mount, root: Path) -> Non
     assert (await files.grep("hush", "docs"))["skipped"] == {"protected": 1}
 
 
-@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/1/cmdline", "/dev/zero", "/etc/shadow", "/sys/kernel"])
-async def test_the_systems_own_files_are_closed_even_where_everything_is_open(mount: Mount, path: str) -> None:
-    with pytest.raises(ToolError, match=r"is protected by the rule|there is no such file"):
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/proc/self/environ",
+        "/proc/1/cmdline",
+        "/dev/zero",
+        "/etc/shadow",
+        "/sys/kernel",
+    ],
+)
+async def test_the_systems_own_files_are_closed_even_where_everything_is_open(
+    mount: Mount, path: str
+) -> None:
+    with pytest.raises(
+        ToolError, match=r"is protected by the rule|there is no such file"
+    ):
         await mount({"allowed_read_paths": ["/"]}).read_file(path)
 
 
@@ -111,19 +148,30 @@ async def test_editing_is_reading(mount: Mount, root: Path) -> None:
     put(root, "out/a.txt", "secret line\n")
     files = mount({"allowed_read_paths": [], "allowed_write_paths": ["out"]})
 
-    with pytest.raises(ToolError, match="outside of what may be used to read") as caught:
+    with pytest.raises(
+        ToolError, match="outside of what may be used to read"
+    ) as caught:
         await files.edit_file("out/a.txt", "secret lime", "x")
     assert "line" not in caught.value.message.replace("secret lime", "")
 
 
 @pytest.mark.parametrize("change", ["write", "edit"])
-async def test_a_file_is_read_before_it_is_written_over(careful: Filesystem, root: Path, change: str) -> None:
+async def test_a_file_is_read_before_it_is_written_over(
+    careful: Filesystem, root: Path, change: str
+) -> None:
     (root / "a.txt").write_text("old")
 
     async def write() -> None:
-        await (careful.write_file("a.txt", "new") if change == "write" else careful.edit_file("a.txt", "old", "new"))
+        await (
+            careful.write_file("a.txt", "new")
+            if change == "write"
+            else careful.edit_file("a.txt", "old", "new")
+        )
 
-    with pytest.raises(ToolError, match=r"'a\.txt': the file was not read in this session; read it with read_file"):
+    with pytest.raises(
+        ToolError,
+        match=r"'a\.txt': the file was not read in this session; read it with read_file",
+    ):
         await write()
     assert (root / "a.txt").read_text() == "old"
     await careful.read_file("a.txt", limit=1)
@@ -142,14 +190,20 @@ async def test_a_file_that_changed_since_it_was_read_is_read_again(
     os.utime(root / "a.txt", ns=(1, 1))
 
     with pytest.raises(ToolError, match="changed since it was read; read it again"):
-        await (careful.write_file("a.txt", "new") if change == "write" else careful.edit_file("a.txt", "o", "n"))
+        await (
+            careful.write_file("a.txt", "new")
+            if change == "write"
+            else careful.edit_file("a.txt", "o", "n")
+        )
 
     assert (root / "a.txt").read_text() == others
     await careful.read_file("a.txt")
     await careful.write_file("a.txt", "new")
 
 
-async def test_what_the_session_wrote_it_has_seen(careful: Filesystem, root: Path) -> None:
+async def test_what_the_session_wrote_it_has_seen(
+    careful: Filesystem, root: Path
+) -> None:
     await careful.write_file("a.txt", "one")
     await careful.write_file("a.txt", "two")
     await careful.edit_file("a.txt", "two", "three")

@@ -39,7 +39,10 @@ def matchers() -> list[Path]:
     found: list[Path] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            command, status = (folder / "cmdline").read_bytes(), (folder / "status").read_text()
+            command, status = (
+                (folder / "cmdline").read_bytes(),
+                (folder / "status").read_text(),
+            )
         except OSError:
             continue
         if b"_match_lines.py" in command and f"PPid:\t{os.getpid()}\n" in status:
@@ -62,7 +65,9 @@ def tree(root: Path) -> Path:
     return root
 
 
-async def test_matching_lines_are_found_in_the_order_of_paths(files: Filesystem, tree: Path) -> None:
+async def test_matching_lines_are_found_in_the_order_of_paths(
+    files: Filesystem, tree: Path
+) -> None:
     result = await files.grep.execute({"pattern": r"find\b"})
 
     assert result.output == {
@@ -84,36 +89,55 @@ async def test_case_can_be_ignored(files: Filesystem, tree: Path) -> None:
     ]
 
 
-async def test_context_shows_the_lines_around_a_match(files: Filesystem, tree: Path) -> None:
+async def test_context_shows_the_lines_around_a_match(
+    files: Filesystem, tree: Path
+) -> None:
     found = await files.grep("def", context=1)
 
     assert found["matches"] == [
-        {"file": "src/b.py", "line": 3, "text": "def find():", "before": [""], "after": ["    return os.name"]}
+        {
+            "file": "src/b.py",
+            "line": 3,
+            "text": "def find():",
+            "before": [""],
+            "after": ["    return os.name"],
+        }
     ]
 
 
 @pytest.mark.parametrize(
-    ("glob", "searched"), [(None, 2), ("*.py", 1), ("*.md", 0), ("src/*", 1), (".rc", 1), ("*.{py,txt}", 2)]
+    ("glob", "searched"),
+    [(None, 2), ("*.py", 1), ("*.md", 0), ("src/*", 1), (".rc", 1), ("*.{py,txt}", 2)],
 )
-async def test_a_glob_chooses_the_files(files: Filesystem, tree: Path, glob: str | None, searched: int) -> None:
+async def test_a_glob_chooses_the_files(
+    files: Filesystem, tree: Path, glob: str | None, searched: int
+) -> None:
     assert (await files.grep("x", glob=glob))["files_searched"] == searched
 
 
-async def test_a_path_chooses_a_directory_or_a_file(files: Filesystem, tree: Path) -> None:
+async def test_a_path_chooses_a_directory_or_a_file(
+    files: Filesystem, tree: Path
+) -> None:
     assert (await files.grep("find", path="src"))["files_searched"] == 1
     assert (await files.grep("find", path="src/b.py"))["files_searched"] == 1
     with pytest.raises(ToolError, match="no such file or directory"):
         await files.grep("find", path="nowhere")
 
 
-async def test_matches_are_bounded_by_the_call_and_by_the_configuration(mount: Mount, root: Path) -> None:
+async def test_matches_are_bounded_by_the_call_and_by_the_configuration(
+    mount: Mount, root: Path
+) -> None:
     (root / "a.txt").write_text("x\n" * 10)
     files = mount({"max_results": 5})
 
-    few, most, all_of_them = [await files.grep("x", max_results=limit) for limit in (2, 50, None)]
+    few, most, all_of_them = [
+        await files.grep("x", max_results=limit) for limit in (2, 50, None)
+    ]
 
     assert [found["more"] for found in (few, most, all_of_them)] == [True, True, True]
-    assert few["matches"] == [{"file": "a.txt", "line": line, "text": "x"} for line in (1, 2)]
+    assert few["matches"] == [
+        {"file": "a.txt", "line": line, "text": "x"} for line in (1, 2)
+    ]
     assert (
         most["matches"]
         == all_of_them["matches"]
@@ -121,7 +145,9 @@ async def test_matches_are_bounded_by_the_call_and_by_the_configuration(mount: M
     )
 
 
-async def test_exactly_as_many_matches_as_asked_for_are_not_more(files: Filesystem, root: Path) -> None:
+async def test_exactly_as_many_matches_as_asked_for_are_not_more(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("x\n" * 3)
 
     assert (await files.grep("x", max_results=3))["more"] is False
@@ -141,7 +167,9 @@ async def test_long_lines_are_cut_with_their_length(mount: Mount, root: Path) ->
 
     found = await mount({"max_line_length": 5}).grep("find")
 
-    assert found["matches"] == [{"file": "a.txt", "line": 1, "text": "xxxxx [line cut: 5 of 104 characters]"}]
+    assert found["matches"] == [
+        {"file": "a.txt", "line": 1, "text": "xxxxx [line cut: 5 of 104 characters]"}
+    ]
 
 
 async def test_what_cannot_be_searched_is_counted(mount: Mount, root: Path) -> None:
@@ -162,16 +190,26 @@ async def test_what_cannot_be_searched_is_counted(mount: Mount, root: Path) -> N
     assert (alone["skipped"], alone["files_searched"]) == ({"too_large": 1}, 0)
 
 
-async def test_encodings_and_line_ends_do_not_show(files: Filesystem, root: Path) -> None:
-    (root / "a.txt").write_bytes(codecs.BOM_UTF16_LE + "grün\r\nblau\r\n".encode("utf-16-le"))
+async def test_encodings_and_line_ends_do_not_show(
+    files: Filesystem, root: Path
+) -> None:
+    (root / "a.txt").write_bytes(
+        codecs.BOM_UTF16_LE + "grün\r\nblau\r\n".encode("utf-16-le")
+    )
 
-    assert (await files.grep("^blau$"))["matches"] == [{"file": "a.txt", "line": 2, "text": "blau"}]
+    assert (await files.grep("^blau$"))["matches"] == [
+        {"file": "a.txt", "line": 2, "text": "blau"}
+    ]
 
 
-async def test_the_end_of_the_last_line_is_no_line(files: Filesystem, root: Path) -> None:
+async def test_the_end_of_the_last_line_is_no_line(
+    files: Filesystem, root: Path
+) -> None:
     (root / "a.txt").write_text("x\n\n")
 
-    assert (await files.grep("^$"))["matches"] == [{"file": "a.txt", "line": 2, "text": ""}]
+    assert (await files.grep("^$"))["matches"] == [
+        {"file": "a.txt", "line": 2, "text": ""}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +231,9 @@ async def test_a_search_that_means_nothing_says_why(
         await files.grep(pattern, context=context, max_results=max_results)
 
 
-async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(mount: Mount, endless: Path) -> None:
+async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(
+    mount: Mount, endless: Path
+) -> None:
     """In this process the pattern would hold the interpreter for longer than the universe is old."""
     files = mount({"search_timeout": 1.5})
     rounds = 0
@@ -207,7 +247,10 @@ async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(moun
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(watch)
-            with pytest.raises(ToolError, match=r"reached its time limit of 1\.5 s at a\.txt; simplify the pattern"):
+            with pytest.raises(
+                ToolError,
+                match=r"reached its time limit of 1\.5 s at a\.txt; simplify the pattern",
+            ):
                 await files.grep(ENDLESS)
             group.cancel_scope.cancel()
 
@@ -215,7 +258,9 @@ async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(moun
     assert matchers() == []
 
 
-async def test_a_cancelled_search_ends_soon_and_leaves_no_process(files: Filesystem, endless: Path) -> None:
+async def test_a_cancelled_search_ends_soon_and_leaves_no_process(
+    files: Filesystem, endless: Path
+) -> None:
     with anyio.fail_after(10), anyio.move_on_after(0.3) as scope:
         await files.grep(ENDLESS)
 
@@ -240,7 +285,9 @@ async def test_a_matching_process_sees_no_secrets_and_its_death_is_an_error(
     with anyio.fail_after(20):
         async with anyio.create_task_group() as group:
             group.start_soon(look_and_kill)
-            with pytest.raises(ToolError, match=r"the process that matches .* ended at"):
+            with pytest.raises(
+                ToolError, match=r"the process that matches .* ended at"
+            ):
                 await files.grep(ENDLESS)
 
     assert b"canary" not in b"".join(environments)
@@ -258,24 +305,31 @@ async def test_a_search_needs_a_process_and_says_when_there_is_none(
 @linux
 async def test_a_file_that_cannot_be_read_is_counted(mount: Mount) -> None:
     """The first page of a process's memory is never there."""
-    found = await mount({"allowed_read_paths": ["/proc/self"], "denied_read_paths": []}).grep(
-        "x", path="/proc/self/mem"
-    )
+    found = await mount(
+        {"allowed_read_paths": ["/proc/self"], "denied_read_paths": []}
+    ).grep("x", path="/proc/self/mem")
 
     assert (found["skipped"], found["files_searched"]) == ({"unreadable": 1}, 0)
 
 
 @linux
-async def test_a_pattern_that_takes_much_memory_ends_its_process(mount: Mount, root: Path) -> None:
+async def test_a_pattern_that_takes_much_memory_ends_its_process(
+    mount: Mount, root: Path
+) -> None:
     (root / "a.txt").write_text("a" * 4_000_000)
     files = mount({"max_file_bytes": 4_000_000})
 
-    with pytest.raises(ToolError, match=r"the process that matches .* ended at a\.txt; simplify the pattern"):
+    with pytest.raises(
+        ToolError,
+        match=r"the process that matches .* ended at a\.txt; simplify the pattern",
+    ):
         await files.grep("^(?:(.)|b)*c")
     assert (await files.grep("a+b?$", context=1))["files_searched"] == 1
 
 
-async def test_many_short_lines_have_the_memory_they_need(mount: Mount, root: Path) -> None:
+async def test_many_short_lines_have_the_memory_they_need(
+    mount: Mount, root: Path
+) -> None:
     (root / "a.txt").write_text("āb\n" * 1_000_000, encoding="utf-8")
 
     found = await mount({"max_file_bytes": 4_000_000}).grep("c")
@@ -298,7 +352,12 @@ def test_a_lower_limit_of_the_system_is_kept() -> None:
     assert (ended.stdout, ended.stderr) == (b"{}\n[1]\n", b"")
 
 
-LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=5), max_size=8)
+LINES = st.lists(
+    st.text(
+        st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=5
+    ),
+    max_size=8,
+)
 
 
 @given(
@@ -309,7 +368,9 @@ LINES = st.lists(st.text(st.characters(exclude_characters="\n", exclude_categori
 def test_the_matching_program_answers_each_text_with_its_lines(
     batches: list[list[list[str]]], limit: int, ignore_case: bool
 ) -> None:
-    requests = io.BytesIO(json.dumps({"pattern": "[a-f]", "ignore_case": ignore_case}).encode() + b"\n")
+    requests = io.BytesIO(
+        json.dumps({"pattern": "[a-f]", "ignore_case": ignore_case}).encode() + b"\n"
+    )
     requests.seek(0, io.SEEK_END)
     for texts in batches:
         data = ["\n".join(lines).encode() for lines in texts]
@@ -326,7 +387,10 @@ def test_the_matching_program_answers_each_text_with_its_lines(
         for texts in batches
         for lines in texts
     ]
-    assert [json.loads(line) for line in answers.getvalue().splitlines()] == [{}, *expected]
+    assert [json.loads(line) for line in answers.getvalue().splitlines()] == [
+        {},
+        *expected,
+    ]
 
 
 def test_the_matching_program_ends_at_a_pattern_that_is_none() -> None:

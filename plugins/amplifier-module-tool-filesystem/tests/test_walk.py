@@ -14,7 +14,9 @@ from anyio import to_thread
 from amplifier_module_tool_filesystem.walk import Budget, walk_tree
 
 
-async def walk_while(root: Path, change: Callable[[str], None]) -> tuple[list[str], Budget]:
+async def walk_while(
+    root: Path, change: Callable[[str], None]
+) -> tuple[list[str], Budget]:
     """Walk through everything, changing the tree after each entry."""
     budget = Budget(max_visited=100, seconds=10)
 
@@ -32,7 +34,9 @@ async def walk_while(root: Path, change: Callable[[str], None]) -> tuple[list[st
     return await to_thread.run_sync(walk), budget
 
 
-async def test_a_directory_that_becomes_a_link_is_not_entered(root: Path, tmp_path: Path) -> None:
+async def test_a_directory_that_becomes_a_link_is_not_entered(
+    root: Path, tmp_path: Path
+) -> None:
     (root / "sub").mkdir()
     (root / "z").touch()
 
@@ -51,7 +55,9 @@ async def test_an_entry_that_goes_away_is_passed_over(root: Path) -> None:
     for name in ("a", "b", "c"):
         (root / name).touch()
 
-    names, budget = await walk_while(root, lambda name: (root / "b").unlink(missing_ok=True))
+    names, budget = await walk_while(
+        root, lambda name: (root / "b").unlink(missing_ok=True)
+    )
 
     assert names == ["a", "c"]
     assert budget.report() == {}
@@ -68,7 +74,12 @@ async def test_a_directory_that_opens_and_cannot_be_listed_is_counted() -> None:
         def walk() -> list[str]:
             handle = os.open(f"/proc/{child.pid}", os.O_RDONLY)
             try:
-                return [entry.name for entry in walk_tree(handle, budget, lambda parts: parts == ("net",))]
+                return [
+                    entry.name
+                    for entry in walk_tree(
+                        handle, budget, lambda parts: parts == ("net",)
+                    )
+                ]
             finally:
                 os.close(handle)
 

@@ -22,14 +22,22 @@ Mount = Callable[[Mapping[str, JSONValue]], Filesystem]
 async def test_a_file_and_its_directories_are_created(
     files: Filesystem, root: Path, events: list[tuple[str, object, object]]
 ) -> None:
-    result = await files.write_file.execute({"file_path": "a/b/c.txt", "content": "grün\r\n"})
+    result = await files.write_file.execute(
+        {"file_path": "a/b/c.txt", "content": "grün\r\n"}
+    )
 
-    assert result.output == {"file_path": str(root / "a/b/c.txt"), "bytes": 7, "created": True}
+    assert result.output == {
+        "file_path": str(root / "a/b/c.txt"),
+        "bytes": 7,
+        "created": True,
+    }
     assert (root / "a/b/c.txt").read_bytes() == "grün\r\n".encode()
     assert events == [("artifact:write", str(root / "a/b/c.txt"), 7)]
 
 
-async def test_an_existing_file_is_replaced_and_keeps_its_mode(files: Filesystem, root: Path) -> None:
+async def test_an_existing_file_is_replaced_and_keeps_its_mode(
+    files: Filesystem, root: Path
+) -> None:
     (root / "run.sh").write_text("old")
     (root / "run.sh").chmod(0o750)
 
@@ -40,7 +48,9 @@ async def test_an_existing_file_is_replaced_and_keeps_its_mode(files: Filesystem
     assert stat.S_IMODE((root / "run.sh").stat().st_mode) == 0o750
 
 
-async def test_of_sessions_that_write_a_new_file_at_once_one_does(mount: Mount, root: Path) -> None:
+async def test_of_sessions_that_write_a_new_file_at_once_one_does(
+    mount: Mount, root: Path
+) -> None:
     written: list[str] = []
     refused: list[str] = []
 
@@ -61,7 +71,9 @@ async def test_of_sessions_that_write_a_new_file_at_once_one_does(mount: Mount, 
     assert os.listdir(root) == ["a.txt"]
 
 
-async def test_writing_through_a_link_writes_its_target(files: Filesystem, root: Path) -> None:
+async def test_writing_through_a_link_writes_its_target(
+    files: Filesystem, root: Path
+) -> None:
     (root / "target.txt").write_text("old")
     (root / "link.txt").symlink_to("target.txt")
 
@@ -74,7 +86,10 @@ async def test_writing_through_a_link_writes_its_target(files: Filesystem, root:
 
 @pytest.mark.parametrize("content", ["half \ud83d a pair", "a NUL \0"])
 async def test_content_that_no_file_can_hold_leaves_the_old_file(
-    files: Filesystem, root: Path, content: str, events: list[tuple[str, object, object]]
+    files: Filesystem,
+    root: Path,
+    content: str,
+    events: list[tuple[str, object, object]],
 ) -> None:
     (root / "a.txt").write_text("old")
 
@@ -87,10 +102,14 @@ async def test_content_that_no_file_can_hold_leaves_the_old_file(
 
 
 @pytest.mark.parametrize("path", [".", "sub", "sub/", "new/"])
-async def test_a_directory_is_not_written_over(files: Filesystem, root: Path, path: str) -> None:
+async def test_a_directory_is_not_written_over(
+    files: Filesystem, root: Path, path: str
+) -> None:
     (root / "sub").mkdir()
 
-    with pytest.raises(ToolError, match=r"is a directory, not a file|names a directory"):
+    with pytest.raises(
+        ToolError, match=r"is a directory, not a file|names a directory"
+    ):
         await files.write_file(path, "new")
 
     assert os.listdir(root) == ["sub"]
@@ -115,13 +134,24 @@ async def test_a_file_has_a_largest_size(mount: Mount, root: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", [".git/hooks/pre-commit", ".amplifier/settings.yaml", "sub/.git/config", ".git", "link/hooks/x"]
+    "path",
+    [
+        ".git/hooks/pre-commit",
+        ".amplifier/settings.yaml",
+        "sub/.git/config",
+        ".git",
+        "link/hooks/x",
+    ],
 )
-async def test_what_others_execute_is_protected_by_default(files: Filesystem, root: Path, path: str) -> None:
+async def test_what_others_execute_is_protected_by_default(
+    files: Filesystem, root: Path, path: str
+) -> None:
     (root / ".git").mkdir()
     (root / "link").symlink_to(".git")
 
-    with pytest.raises(ToolError, match=r"is protected by the rule '\.(git|amplifier)'"):
+    with pytest.raises(
+        ToolError, match=r"is protected by the rule '\.(git|amplifier)'"
+    ):
         await files.write_file(path, "#!/bin/sh")
     with pytest.raises(ToolError, match="is protected by the rule"):
         await files.edit_file(path, "a", "b")
@@ -149,12 +179,17 @@ anyio.run(main, backend=sys.argv[1])
 
 
 @pytest.mark.process
-def test_a_write_that_fails_half_way_leaves_the_old_file(root: Path, anyio_backend_name: str) -> None:
+def test_a_write_that_fails_half_way_leaves_the_old_file(
+    root: Path, anyio_backend_name: str
+) -> None:
     (root / "a.txt").write_text("old")
 
     done = subprocess.run(
         [sys.executable, "-c", FULL_DISK_PROGRAM, anyio_backend_name, str(root)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
+        },
         capture_output=True,
         text=True,
         timeout=50,

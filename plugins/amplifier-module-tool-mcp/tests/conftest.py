@@ -80,7 +80,11 @@ def scripted(note: Path) -> Scripted:
     """Configure a scripted server, which needs nothing but the standard library."""
 
     def scripted(mode: str = "good", **more: JSONValue) -> JSONObject:
-        return {"command": sys.executable, "args": ["-IS", SERVER, mode, str(note)], **more}
+        return {
+            "command": sys.executable,
+            "args": ["-IS", SERVER, mode, str(note)],
+            **more,
+        }
 
     return scripted
 
@@ -122,7 +126,8 @@ def states(events: EventRecorder) -> Callable[[], list[str]]:
 
 @pytest.fixture
 def until_state(
-    until: Callable[[Callable[[], object]], Awaitable[None]], states: Callable[[], list[str]]
+    until: Callable[[Callable[[], object]], Awaitable[None]],
+    states: Callable[[], list[str]],
 ) -> Callable[[str], Awaitable[None]]:
     """Wait until the last state of a server that was told of is this."""
 
@@ -162,9 +167,13 @@ def opened(tmp_path: Path, events: EventRecorder) -> Open:
 def call() -> Call:
     """Call a tool of a session as a model does."""
 
-    async def call(session: AmplifierSession, name: str, **arguments: JSONValue) -> ToolResult:
+    async def call(
+        session: AmplifierSession, name: str, **arguments: JSONValue
+    ) -> ToolResult:
         asked = ToolCall(id="call_1", name=name, arguments=arguments)
-        return await session.coordinator.host.run_tool(asked, dict(session.coordinator.tools))
+        return await session.coordinator.host.run_tool(
+            asked, dict(session.coordinator.tools)
+        )
 
     return call
 
@@ -186,7 +195,9 @@ def text(call: Call, inner: Callable[[str], str]) -> Text:
 def failure(call: Call) -> Text:
     """Call a tool that fails, and return why."""
 
-    async def failure(session: AmplifierSession, name: str, **arguments: JSONValue) -> str:
+    async def failure(
+        session: AmplifierSession, name: str, **arguments: JSONValue
+    ) -> str:
         result = await call(session, name, **arguments)
         assert not result.success, result
         return str((result.error or {})["message"])
@@ -203,7 +214,11 @@ def status() -> Callable[[AmplifierSession, str], Awaitable[JSONObject]]:
         assert isinstance(result.output, dict)
         listed = result.output["servers"]
         assert isinstance(listed, list)
-        found = [entry for entry in listed if isinstance(entry, dict) and entry["name"] == server]
+        found = [
+            entry
+            for entry in listed
+            if isinstance(entry, dict) and entry["name"] == server
+        ]
         assert len(found) == 1, listed
         return found[0]
 
@@ -222,7 +237,9 @@ class Site:
     method, in `seen`.
     """
 
-    def __init__(self, answer: Callable[[dict[str, object], dict[str, str]], Page]) -> None:
+    def __init__(
+        self, answer: Callable[[dict[str, object], dict[str, str]], Page]
+    ) -> None:
         self.seen: list[dict[str, str]] = []
         self.was_left = threading.Event()
         site = self
@@ -246,10 +263,15 @@ class Site:
                 status, told, data = answer(message, headers)
                 length = str(len(data or b""))
                 self.send_response(status)
-                for name, value in {"Content-Length": "1" if data is None else length, **told}.items():
+                for name, value in {
+                    "Content-Length": "1" if data is None else length,
+                    **told,
+                }.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.close_connection = data is None or told.get("Content-Length", length) != length
+                self.close_connection = (
+                    data is None or told.get("Content-Length", length) != length
+                )
                 if data is not None:
                     self.wfile.write(data)
                     return
@@ -267,7 +289,9 @@ class Site:
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.url = f"http://127.0.0.1:{self.server.server_port}/mcp"
-        self.thread: threading.Thread | None = threading.Thread(target=self.server.serve_forever, args=(0.01,))
+        self.thread: threading.Thread | None = threading.Thread(
+            target=self.server.serve_forever, args=(0.01,)
+        )
         self.thread.start()
 
     def close(self) -> None:
@@ -280,7 +304,9 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Iterator[Callable[[Callable[[dict[str, object], dict[str, str]], Page]], Site]]:
+def site() -> Iterator[
+    Callable[[Callable[[dict[str, object], dict[str, str]], Page]], Site]
+]:
     """Open servers at addresses."""
     made: list[Site] = []
 
@@ -297,7 +323,9 @@ def site() -> Iterator[Callable[[Callable[[dict[str, object], dict[str, str]], P
 def hello() -> Callable[..., Page]:  # type: ignore[explicit-any]  # options go by name
     """What a well-behaved server of an earlier protocol answers."""
 
-    def hello(message: Mapping[str, object], *, session: str = "abc", changes: bool = False) -> Page:
+    def hello(
+        message: Mapping[str, object], *, session: str = "abc", changes: bool = False
+    ) -> Page:
         kind = {"Content-Type": "application/json"}
         answer: dict[str, object] = {"jsonrpc": "2.0", "id": message.get("id")}
         match message.get("method"):
@@ -311,7 +339,9 @@ def hello() -> Callable[..., Page]:  # type: ignore[explicit-any]  # options go 
                     "serverInfo": {"name": "site", "version": "1"},
                 }
             case "tools/list":
-                answer["result"] = {"tools": [{"name": "go", "inputSchema": {"type": "object"}}]}
+                answer["result"] = {
+                    "tools": [{"name": "go", "inputSchema": {"type": "object"}}]
+                }
             case "tools/call":
                 answer["result"] = {"content": [{"type": "text", "text": "gone"}]}
             case "GET" | "DELETE":

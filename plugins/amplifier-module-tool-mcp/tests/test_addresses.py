@@ -31,7 +31,9 @@ Sites = Callable[..., Any]  # type: ignore[explicit-any]  # what it makes is con
 Hello = Callable[..., Page]  # type: ignore[explicit-any]  # options go by name
 
 JSON = {"Content-Type": "application/json"}
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,9 +58,12 @@ def real_server() -> Iterator[str]:
         """Answer at length."""
         return "x" * characters
 
-    config = uvicorn.Config(server.streamable_http_app(), log_level="critical", ws="none", lifespan="on")
+    config = uvicorn.Config(
+        server.streamable_http_app(), log_level="critical", ws="none", lifespan="on"
+    )
     runner = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listener:  # who comes before it runs waits here
+    # who comes before it runs waits here
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         thread = threading.Thread(target=runner.run, args=([listener],), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
@@ -66,10 +71,16 @@ def real_server() -> Iterator[str]:
         thread.join(10)
 
 
-async def test_a_real_server_answers(opened: Open, real_server: str, text: Text, failure: Text) -> None:
+async def test_a_real_server_answers(
+    opened: Open, real_server: str, text: Text, failure: Text
+) -> None:
     async with opened({"s": {"url": real_server, "type": "http"}}) as one:
-        assert {"mcp__s__add", "mcp__s__count", "mcp__s__large"} <= set(one.coordinator.tools)
-        assert json.loads((await text(one, "mcp__s__add", a=2, b=3)).split("\n")[0]) == 5
+        assert {"mcp__s__add", "mcp__s__count", "mcp__s__large"} <= set(
+            one.coordinator.tools
+        )
+        assert (
+            json.loads((await text(one, "mcp__s__add", a=2, b=3)).split("\n")[0]) == 5
+        )
         assert "counted" in await text(one, "mcp__s__count", to=3)
         assert "a: expected" in await failure(one, "mcp__s__add", a="x", b=3)
 
@@ -79,7 +90,9 @@ async def test_a_message_over_http_that_is_too_long_fails_its_call_alone(
 ) -> None:
     async with opened({"s": {"url": real_server}}, max_message_bytes=100_000) as one:
         told = await failure(one, "mcp__s__large", characters=400_000)
-        assert "gave no answer that can be used; the call may have had its effect" in told
+        assert (
+            "gave no answer that can be used; the call may have had its effect" in told
+        )
         assert "more than the 100000 bytes of max_message_bytes; ask for less" in told
         assert "counted" in await text(one, "mcp__s__count", to=1)
 
@@ -93,12 +106,20 @@ async def test_a_message_over_http_of_very_many_values_fails_its_call_alone(
     def answer(message: dict[str, object], _: dict[str, str]) -> Page:
         if message.get("method") != "tools/call" or not content:
             return hello(message)
-        data = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}).encode()
+        data = json.dumps(
+            {"jsonrpc": "2.0", "id": message["id"], "result": {"content": content}}
+        ).encode()
         content.clear()
-        return 200, {"Content-Type": kind}, data if kind == "application/json" else b"data: " + data + b"\n\n"
+        return (
+            200,
+            {"Content-Type": kind},
+            data if kind == "application/json" else b"data: " + data + b"\n\n",
+        )
 
     async with opened({"s": {"url": site(answer).url}}) as one:
-        assert "more than 100000 values; ask for less" in await failure(one, "mcp__s__go")
+        assert "more than 100000 values; ask for less" in await failure(
+            one, "mcp__s__go"
+        )
         assert await text(one, "mcp__s__go") == "gone"
 
 
@@ -122,7 +143,12 @@ async def test_nothing_is_asked_before_the_server_knows_that_the_session_begins(
 
 
 async def test_a_call_is_waited_for_as_long_as_it_may_take(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text, failure: Text
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    site: Sites,
+    hello: Hello,
+    text: Text,
+    failure: Text,
 ) -> None:
     """A request that may not take that long, sent while nothing comes of the call, tells that the time is over."""
     monkeypatch.setattr("amplifier_module_tool_mcp.http_transport._SILENT_SECONDS", 0.2)
@@ -155,13 +181,20 @@ async def test_what_a_server_asks_without_end_is_answered_up_to_a_rate(
     opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_mcp.unasked._MOST", 3)
-    asked = b"".join(b'data: {"jsonrpc": "2.0", "id": %d, "method": "ping"}\n\n' % number for number in range(100))
+    asked = b"".join(
+        b'data: {"jsonrpc": "2.0", "id": %d, "method": "ping"}\n\n' % number
+        for number in range(100)
+    )
 
     def answer(message: dict[str, object], _: dict[str, str]) -> Page:
         page = hello(message)
         if message.get("method") != "tools/call":
             return page
-        return 200, {"Content-Type": "text/event-stream"}, asked + b"data: " + page[2] + b"\n\n"
+        return (
+            200,
+            {"Content-Type": "text/event-stream"},
+            asked + b"data: " + page[2] + b"\n\n",
+        )
 
     here = site(answer)
     async with opened({"s": {"url": here.url}}) as one:
@@ -179,7 +212,9 @@ async def test_headers_and_the_servers_session_go_with_every_request(
     server = {"url": here.url, "headers": {"Authorization": "Bearer ${SITE_TOKEN}"}}
     async with opened({"s": server}) as one:
         assert await text(one, "mcp__s__go") == "gone"
-    assert {headers["authorization"] for headers in here.seen} == {"Bearer very-secret-token"}
+    assert {headers["authorization"] for headers in here.seen} == {
+        "Bearer very-secret-token"
+    }
     assert here.seen[-1]["mcp-session-id"] == "abc"
 
 
@@ -215,17 +250,29 @@ async def test_a_session_that_ended_while_resources_are_read_is_begun_again(
             return status, told, body.replace(b'"tools"', b'"resources"')
         if message.get("method") == "resources/list":
             result = {"resources": [{"uri": "note:///a", "name": "a"}]}
-            body = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}).encode()
-            return (404, {}, b"") if headers["mcp-session-id"] == "one" else (200, JSON, body)
+            body = json.dumps(
+                {"jsonrpc": "2.0", "id": message["id"], "result": result}
+            ).encode()
+            return (
+                (404, {}, b"")
+                if headers["mcp-session-id"] == "one"
+                else (200, JSON, body)
+            )
         return hello(message)
 
     async with opened({"s": {"url": site(answer).url}}) as one:
-        assert "the next call begins another" in await failure(one, "mcp_resources", server="s")
+        assert "the next call begins another" in await failure(
+            one, "mcp_resources", server="s"
+        )
         assert await text(one, "mcp_resources", server="s") == "note:///a a:"
 
 
 async def test_a_header_that_cannot_be_sent_is_named_and_not_shown(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, status: Status
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    site: Sites,
+    hello: Hello,
+    status: Status,
 ) -> None:
     monkeypatch.setenv("SITE_TOKEN", "very-secret-token\n")
     here = site(lambda message, _: hello(message))
@@ -243,7 +290,9 @@ async def test_the_id_of_a_session_is_one_that_can_be_sent_back(
 ) -> None:
     here = site(lambda message, _: hello(message, session="caf\u00e9"))
     async with opened({"s": {"url": here.url}}) as one:
-        assert "the id that it gives the session cannot be sent back" in str((await status(one, "s"))["problem"])
+        assert "the id that it gives the session cannot be sent back" in str(
+            (await status(one, "s"))["problem"]
+        )
 
 
 @ONE_BACKEND
@@ -254,16 +303,42 @@ async def test_the_id_of_a_session_is_one_that_can_be_sent_back(
         (500, {}, b"x" * 100, "it answers with status 500"),
         (200, {"Content-Type": "text/html"}, b"<html>", "it answers with 'text/html'"),
         (200, JSON, b"{", "its answer cannot be read"),
-        (200, JSON, b'"' + b"x" * 300_000 + b'"', "more than the 100000 bytes of max_message_bytes"),
-        (200, {**JSON, "Content-Encoding": "gzip"}, gzip.compress(b"x" * 10_000_000), "packed"),
+        (
+            200,
+            JSON,
+            b'"' + b"x" * 300_000 + b'"',
+            "more than the 100000 bytes of max_message_bytes",
+        ),
+        (
+            200,
+            {**JSON, "Content-Encoding": "gzip"},
+            gzip.compress(b"x" * 10_000_000),
+            "packed",
+        ),
         (302, {"Location": "http://169.254.169.254/"}, b"", "not followed"),
         (307, {"Location": "http://localhost:9/"}, b"", "not followed"),
         (307, {"Location": "http://[::1"}, b"", "not followed"),
     ],
-    ids=["401", "500", "html", "broken", "long", "packed", "found", "elsewhere", "nowhere"],
+    ids=[
+        "401",
+        "500",
+        "html",
+        "broken",
+        "long",
+        "packed",
+        "found",
+        "elsewhere",
+        "nowhere",
+    ],
 )
 async def test_an_address_that_is_no_server_says_why(
-    opened: Open, status: Status, site: Sites, code: int, headers: dict[str, str], body: bytes, why: str
+    opened: Open,
+    status: Status,
+    site: Sites,
+    code: int,
+    headers: dict[str, str],
+    body: bytes,
+    why: str,
 ) -> None:
     here = site(lambda *_: (code, headers, body))
     async with opened({"s": {"url": here.url}}, max_message_bytes=100_000) as one:
@@ -275,7 +350,9 @@ async def test_an_address_that_is_no_server_says_why(
 async def test_nobody_there_says_so(opened: Open, status: Status) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
-        async with opened({"s": {"url": f"http://127.0.0.1:{nobody.getsockname()[1]}/mcp"}}) as one:
+        async with opened(
+            {"s": {"url": f"http://127.0.0.1:{nobody.getsockname()[1]}/mcp"}}
+        ) as one:
             assert "attempts" in str((await status(one, "s"))["problem"])
 
 
@@ -290,9 +367,18 @@ async def test_nobody_there_says_so(opened: Open, status: Status) -> None:
     ids=["refused", "gateway", "broken", "redirect"],
 )
 async def test_a_call_without_an_answer_says_whether_it_may_have_run(
-    opened: Open, site: Sites, hello: Hello, failure: Text, page: Page, may_have_run: bool
+    opened: Open,
+    site: Sites,
+    hello: Hello,
+    failure: Text,
+    page: Page,
+    may_have_run: bool,
 ) -> None:
-    here = site(lambda message, _: page if message.get("method") == "tools/call" else hello(message))
+    here = site(
+        lambda message, _: (
+            page if message.get("method") == "tools/call" else hello(message)
+        )
+    )
     async with opened({"s": {"url": here.url}}) as one:
         told = await failure(one, "mcp__s__go")
     assert ("may have had its effect" in told) is may_have_run
@@ -312,7 +398,13 @@ async def test_a_server_that_is_gone_did_not_carry_the_call_out(
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "[::1]"])
 async def test_a_projects_address_is_a_public_one(
-    opened: Open, site: Sites, hello: Hello, work: Path, host: str, call: Call, status: Status
+    opened: Open,
+    site: Sites,
+    hello: Hello,
+    work: Path,
+    host: str,
+    call: Call,
+    status: Status,
 ) -> None:
     here = site(lambda message, _: hello(message))
     url = here.url.replace("127.0.0.1", host)

@@ -30,33 +30,50 @@ async def test_a_session_has_the_tools_of_its_servers(
     opened: Open, text: Text, status: Status, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted(), "t": scripted()}) as one:
-        names = [f"mcp__{server}__{name}" for server in "st" for name in ("change", "echo", "fail", "show", "wait")]
+        names = [
+            f"mcp__{server}__{name}"
+            for server in "st"
+            for name in ("change", "echo", "fail", "show", "wait")
+        ]
         assert sorted(one.coordinator.tools) == [*names, "mcp_resources", "mcp_status"]
-        assert await text(one, "mcp__s__echo", text="héllo\n  there") == "héllo\n  there"
+        assert (
+            await text(one, "mcp__s__echo", text="héllo\n  there") == "héllo\n  there"
+        )
         assert (await status(one, "t"))["state"] == "ready"
         tool = one.coordinator.tools["mcp__s__echo"]
         assert tool.description.startswith("Of the MCP server 's', in whose own words")
         assert tool.description.endswith("\nSay it again.")
 
 
-async def test_a_server_offers_the_tools_that_are_listed(opened: Open, scripted: Scripted) -> None:
+async def test_a_server_offers_the_tools_that_are_listed(
+    opened: Open, scripted: Scripted
+) -> None:
     servers = {
         "s": scripted(tools=["e*", "fail"], exclude_tools=["f*"]),
         "off": scripted(disabled=True),
     }
     async with opened(servers) as one:
-        assert sorted(one.coordinator.tools) == ["mcp__s__echo", "mcp_resources", "mcp_status"]
+        assert sorted(one.coordinator.tools) == [
+            "mcp__s__echo",
+            "mcp_resources",
+            "mcp_status",
+        ]
 
 
 async def test_a_person_is_asked_about_each_call_of_the_tools_that_want_it(
     opened: Open, text: Text, failure: Text, scripted: Scripted
 ) -> None:
     person = MockApprovalSystem("Deny", "Allow")
-    async with opened({"s": scripted(require_approval=["ec*"])}, approval=person) as one:
+    async with opened(
+        {"s": scripted(require_approval=["ec*"])}, approval=person
+    ) as one:
         assert "Denied" in await failure(one, "mcp__s__echo", text="x")
         assert await text(one, "mcp__s__echo", text="x") == "x"
         assert await text(one, "mcp__s__change", bytes=1) == "a"
-    assert ["'echo'" in question.prompt for question in person.questions] == [True, True]
+    assert ["'echo'" in question.prompt for question in person.questions] == [
+        True,
+        True,
+    ]
 
 
 async def test_arguments_are_checked_before_the_server_sees_them(
@@ -68,7 +85,11 @@ async def test_arguments_are_checked_before_the_server_sees_them(
 
 
 async def test_a_result_is_told_part_by_part(
-    opened: Open, call: Call, scripted: Scripted, inner: Callable[[str], str], note: Path
+    opened: Open,
+    call: Call,
+    scripted: Scripted,
+    inner: Callable[[str], str],
+    note: Path,
 ) -> None:
     async with opened({"s": scripted()}) as one:
         result = await call(one, "mcp__s__show")
@@ -83,19 +104,27 @@ async def test_a_result_is_told_part_by_part(
             '{"n": 1}',
         ]
         assert result.content is not None
-        assert [type(block).__name__ for block in result.content] == ["TextBlock", "ImageBlock", "ImageBlock"]
+        assert [type(block).__name__ for block in result.content] == [
+            "TextBlock",
+            "ImageBlock",
+            "ImageBlock",
+        ]
         assert isinstance(result.content[1], ImageBlock)
         assert result.content[1].source["media_type"] == "image/png"
 
 
-async def test_a_failure_that_the_server_reports_is_a_failure(opened: Open, failure: Text, scripted: Scripted) -> None:
+async def test_a_failure_that_the_server_reports_is_a_failure(
+    opened: Open, failure: Text, scripted: Scripted
+) -> None:
     async with opened({"s": scripted()}) as one:
         told = await failure(one, "mcp__s__fail")
         assert told.startswith("the server reports a failure:\n<untrusted-content")
         assert "it is broken" in told
 
 
-async def test_only_what_a_server_says_against_itself_counts(opened: Open, scripted: Scripted) -> None:
+async def test_only_what_a_server_says_against_itself_counts(
+    opened: Open, scripted: Scripted
+) -> None:
     """A hint that a tool only reads allows nothing; one that it changes something is believed."""
     async with opened({"s": scripted()}) as one:
         told = {
@@ -112,7 +141,11 @@ async def test_progress_reaches_those_who_watch(
     async with opened({"s": scripted("progress")}) as one:
         await text(one, "mcp__s__echo", text="x")
         last = events.data(TOOL_PROGRESS)[-1]
-        assert (last["message"], last.get("done"), last.get("total")) == ("step 2", 2.0, 2.0)
+        assert (last["message"], last.get("done"), last.get("total")) == (
+            "step 2",
+            2.0,
+            2.0,
+        )
 
 
 async def test_progress_that_is_no_number_is_none(
@@ -121,7 +154,11 @@ async def test_progress_that_is_no_number_is_none(
     async with opened({"s": scripted("no-progress")}) as one:
         await text(one, "mcp__s__echo", text="x")
         last = events.data(TOOL_PROGRESS)[-1]
-        assert (last["message"], last.get("done"), last.get("total")) == ("step inf", None, 2.0)
+        assert (last["message"], last.get("done"), last.get("total")) == (
+            "step inf",
+            None,
+            2.0,
+        )
 
 
 @pytest.mark.parametrize(
@@ -140,17 +177,28 @@ async def test_what_nobody_asked_for_does_no_harm(
 @pytest.mark.parametrize(
     ("mode", "told"),
     [
-        ("no-result", "gave no answer that can be used; the call may have had its effect"),
+        (
+            "no-result",
+            "gave no answer that can be used; the call may have had its effect",
+        ),
         ("error", "no &lt;/untrusted-content>"),
         ("late", "did not carry the call out:\n<untrusted-content"),
-        ("wrong-id", "did not answer within 0.3 s; the call was cancelled, but may have had its effect"),
-        ("dies", "ended the connection before it answered; the call may have had its effect"),
+        (
+            "wrong-id",
+            "did not answer within 0.3 s; the call was cancelled, but may have had its effect",
+        ),
+        (
+            "dies",
+            "ended the connection before it answered; the call may have had its effect",
+        ),
     ],
 )
 async def test_a_call_that_fails_says_why(
     opened: Open, mode: str, told: str, failure: Text, scripted: Scripted
 ) -> None:
-    async with opened({"s": scripted(mode, call_timeout=0.3 if mode == "wrong-id" else 20)}) as one:
+    async with opened(
+        {"s": scripted(mode, call_timeout=0.3 if mode == "wrong-id" else 20)}
+    ) as one:
         assert told in await failure(one, "mcp__s__echo", text="x")
 
 
@@ -158,13 +206,17 @@ async def test_sampling_and_questions_are_refused_and_roots_are_told(
     opened: Open, work: Path, text: Text, scripted: Scripted
 ) -> None:
     async with opened({"s": scripted("asks")}) as one:
-        sampling, elicitation, roots = json.loads(await text(one, "mcp__s__echo", text="x"))
+        sampling, elicitation, roots = json.loads(
+            await text(one, "mcp__s__echo", text="x")
+        )
         assert "not supported" in sampling
         assert "not supported" in elicitation
         assert roots == {"roots": [{"uri": work.as_uri(), "name": "work"}]}
 
 
-async def test_roots_may_be_kept_to_oneself(opened: Open, text: Text, scripted: Scripted) -> None:
+async def test_roots_may_be_kept_to_oneself(
+    opened: Open, text: Text, scripted: Scripted
+) -> None:
     async with opened({"s": scripted("asks")}, roots=False) as one:
         assert json.loads(await text(one, "mcp__s__echo", text="x"))[2] is None
 
@@ -180,7 +232,12 @@ async def test_the_other_call_goes_on_beside_one_that_waits(
 
 
 async def test_a_server_that_gives_no_sign_of_life_is_started_again(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, text: Text, failure: Text, scripted: Scripted, noted: Noted
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    text: Text,
+    failure: Text,
+    scripted: Scripted,
+    noted: Noted,
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_mcp.server._PING_SECONDS", 0.2)
     async with opened({"s": scripted("stuck", call_timeout=0.3)}) as one:
@@ -195,11 +252,18 @@ async def test_resources_are_listed_and_read(
     async with opened({"s": scripted()}) as one:
         listed = await text(one, "mcp_resources", server="s")
         assert listed == "note:///a a: A note.\nnote:///{name} (template) any"
-        assert await text(one, "mcp_resources", server="s", uri="note:///a") == "note:///a:\na note's text"
-        assert "there is no MCP server 'x'; known: 's'" in await failure(one, "mcp_resources", server="x")
+        assert (
+            await text(one, "mcp_resources", server="s", uri="note:///a")
+            == "note:///a:\na note's text"
+        )
+        assert "there is no MCP server 'x'; known: 's'" in await failure(
+            one, "mcp_resources", server="x"
+        )
 
 
-async def test_a_server_need_not_know_templates_of_resources(opened: Open, text: Text, scripted: Scripted) -> None:
+async def test_a_server_need_not_know_templates_of_resources(
+    opened: Open, text: Text, scripted: Scripted
+) -> None:
     async with opened({"s": scripted("no-templates")}) as one:
         assert await text(one, "mcp_resources", server="s") == "note:///a a: A note."
 

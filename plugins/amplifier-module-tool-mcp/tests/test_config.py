@@ -26,30 +26,56 @@ from amplifier_sdk.jsontypes import JSONValue
         ({"command": "x", "call_timeout": 4000}, "at most 3600"),
         ({"command": "x", "comand": "y"}, "did you mean 'command'"),
     ],
-    ids=["sse", "both", "http", "stdio", "scheme", "args", "headers", "timeout", "unknown"],
+    ids=[
+        "sse",
+        "both",
+        "http",
+        "stdio",
+        "scheme",
+        "args",
+        "headers",
+        "timeout",
+        "unknown",
+    ],
 )
-def test_a_server_that_makes_no_sense_is_refused(server: dict[str, JSONValue], why: str) -> None:
+def test_a_server_that_makes_no_sense_is_refused(
+    server: dict[str, JSONValue], why: str
+) -> None:
     with pytest.raises(ConfigError, match=why):
         read_config(McpConfig, {"servers": {"s": server}}, subject="test")
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in attrs.fields_dict(McpConfig) if name.endswith(("timeout", "_bytes"))]
+    "name",
+    [
+        name
+        for name in attrs.fields_dict(McpConfig)
+        if name.endswith(("timeout", "_bytes"))
+    ],
 )
-@pytest.mark.parametrize("value", [0, -1, "10", True], ids=["zero", "negative", "text", "boolean"])
+@pytest.mark.parametrize(
+    "value", [0, -1, "10", True], ids=["zero", "negative", "text", "boolean"]
+)
 def test_every_limit_is_a_number_above_zero(name: str, value: JSONValue) -> None:
     with pytest.raises(ConfigError, match=name):
         read_config(McpConfig, {name: value}, subject="test")
 
 
 def test_what_may_be_secret_is_not_in_the_text_of_a_configuration() -> None:
-    shown = repr(ServerConfig(url="https://u:secret@a.example", headers={"Authorization": "secret"}))
+    shown = repr(
+        ServerConfig(
+            url="https://u:secret@a.example", headers={"Authorization": "secret"}
+        )
+    )
 
     assert "secret" not in shown
 
 
 def test_a_default_stands_for_a_variable_that_is_empty_or_missing() -> None:
-    written = ServerConfig(command="x", args=("${EMPTY}", "${EMPTY:-a}", "${MISSING:-b}", "${MISSING:-}", "${FULL:-c}"))
+    written = ServerConfig(
+        command="x",
+        args=("${EMPTY}", "${EMPTY:-a}", "${MISSING:-b}", "${MISSING:-}", "${FULL:-c}"),
+    )
     expanded = expand(written, {"EMPTY": "", "FULL": "d"})
 
     assert expanded.config.args == ("", "a", "b", "", "d")
@@ -68,13 +94,17 @@ async def test_the_person_is_told_once_what_cannot_be_used() -> None:
         await session.execute("hello")
         await session.execute("again")
 
-    told = [shown.message for shown in display.messages if "MCP server" in shown.message]
+    told = [
+        shown.message for shown in display.messages if "MCP server" in shown.message
+    ]
     assert len(told) == 1
     assert told[0].startswith("MCP server 's' cannot be used: there is no program")
 
 
 async def test_without_a_task_group_the_mount_says_what_to_write() -> None:
-    session = create_test_session(tools=[mount], configs={"tool-0": {"servers": {"s": {"command": "x"}}}})
+    session = create_test_session(
+        tools=[mount], configs={"tool-0": {"servers": {"s": {"command": "x"}}}}
+    )
 
     with pytest.raises(OwnerTaskError, match="async with"):
         await mount(session.coordinator, {"servers": {"s": {"command": "x"}}})

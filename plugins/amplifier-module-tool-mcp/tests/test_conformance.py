@@ -23,7 +23,13 @@ SERVER = str(Path(__file__).with_name("scripted_server.py"))
 async def around() -> AsyncGenerator[dict[str, JSONValue], None]:
     """Have one server; the home folder is the test's own."""
     yield {
-        "servers": {"s": {"command": sys.executable, "args": ["-IS", SERVER, "conforms"], "exclude_tools": ["fail"]}}
+        "servers": {
+            "s": {
+                "command": sys.executable,
+                "args": ["-IS", SERVER, "conforms"],
+                "exclude_tools": ["fail"],
+            }
+        }
     }
 
 

@@ -56,7 +56,9 @@ async def test_a_server_that_fails_leaves_the_others_alone(
         problem = str(told["exits"]["problem"])
         assert "it ended with code 1; its last output: no database" in problem
         assert problem.startswith("<untrusted-content")
-        assert "there is no program 'no-such-program-anywhere'" in str(told["missing"]["problem"])
+        assert "there is no program 'no-such-program-anywhere'" in str(
+            told["missing"]["problem"]
+        )
         assert "nowhere does not exist" in str(told["no-folder"]["problem"])
         assert "NO_SUCH_VARIABLE_ANYWHERE is not set" in str(told["unset"]["problem"])
 
@@ -64,14 +66,18 @@ async def test_a_server_that_fails_leaves_the_others_alone(
 async def test_a_server_that_is_silent_is_waited_for_no_longer_than_configured(
     opened: Open, status: Status, scripted: Scripted, until: Until, states: States
 ) -> None:
-    async with opened({"s": scripted("hangs")}, start_timeout=0.1, connect_timeout=0.5) as one:
+    async with opened(
+        {"s": scripted("hangs")}, start_timeout=0.1, connect_timeout=0.5
+    ) as one:
         assert (await status(one, "s"))["state"] == "connecting"
         await until(states)
         problem = str((await status(one, "s"))["problem"])
         assert "it did not answer within 0.5 s (connect_timeout)" in problem
 
 
-async def test_a_slow_server_joins_later(opened: Open, text: Text, scripted: Scripted, until: Until) -> None:
+async def test_a_slow_server_joins_later(
+    opened: Open, text: Text, scripted: Scripted, until: Until
+) -> None:
     async with opened({"s": scripted()}, start_timeout=0.001) as one:
         assert sorted(one.coordinator.tools) == ["mcp_status"]
         await until(lambda: "mcp__s__echo" in one.coordinator.tools)
@@ -93,7 +99,10 @@ async def test_a_server_that_died_is_told_of_and_waited_with(
         await until(lambda: states() == ["ready", "failed"])
         told = await failure(one, "mcp__s__echo", text="x")
         assert told.startswith("the MCP server 's' cannot be used")
-        assert "<untrusted-content" in told.split("it ended with code 3; its last output:")[0]
+        assert (
+            "<untrusted-content"
+            in told.split("it ended with code 3; its last output:")[0]
+        )
         assert "sk-ant-api03" not in told
         assert "it is retried in 30 s" in told
         assert len(noted("started")) == 1
@@ -111,7 +120,9 @@ async def test_it_is_started_again_when_it_is_needed(
     monkeypatch.setattr("amplifier_module_tool_mcp.server._FIRST_WAIT", 0.0)
     async with opened({"s": scripted("dies")}) as one:
         for _ in range(2):
-            assert "ended the connection" in await failure(one, "mcp__s__echo", text="x")
+            assert "ended the connection" in await failure(
+                one, "mcp__s__echo", text="x"
+            )
             await until_state("failed")
         assert states() == ["ready", "failed"] * 2
         assert len(noted("started")) == 2
@@ -145,7 +156,9 @@ async def test_a_message_that_is_too_long_fails_its_call_alone(
         told = await failure(one, "mcp__s__change", bytes=300_000)
         assert "it sent a message of 300" in told
         assert "more than the 100000 of max_message_bytes; ask for less" in told
-        assert "gave no answer that can be used; the call may have had its effect" in told
+        assert (
+            "gave no answer that can be used; the call may have had its effect" in told
+        )
         assert await text(one, "mcp__s__change", bytes=5) == "aaaaa"
 
 
@@ -158,18 +171,31 @@ async def test_a_message_that_is_too_long_fails_its_call_alone(
     ],
 )
 async def test_a_message_of_very_many_values_fails_its_call_alone(
-    opened: Open, number: str, why: str, text: Text, failure: Text, scripted: Scripted, noted: Noted
+    opened: Open,
+    number: str,
+    why: str,
+    text: Text,
+    failure: Text,
+    scripted: Scripted,
+    noted: Noted,
 ) -> None:
     async with opened({"s": scripted("many")}) as one:
         told = await failure(one, "mcp__s__echo", text=number)
         assert why in told
         assert len(told) < 1000
-        assert (await text(one, "mcp__s__echo", text='[{,"' * 50_000)).startswith("[{,")  # one value
+        # one value
+        assert (await text(one, "mcp__s__echo", text='[{,"' * 50_000)).startswith("[{,")
         assert len(noted("started")) == 1
 
 
 async def test_a_message_that_may_be_anybodys_ends_the_connection(
-    opened: Open, failure: Text, status: Status, scripted: Scripted, until: Until, noted: Noted, until_state: UntilState
+    opened: Open,
+    failure: Text,
+    status: Status,
+    scripted: Scripted,
+    until: Until,
+    noted: Noted,
+    until_state: UntilState,
 ) -> None:
     async with opened({"s": scripted("size-hidden")}, max_message_bytes=100_000) as one:
         async with anyio.create_task_group() as calls:
@@ -179,15 +205,21 @@ async def test_a_message_that_may_be_anybodys_ends_the_connection(
 
             calls.start_soon(wait)
             await until(lambda: noted("waiting"))
-            assert "ended the connection" in await failure(one, "mcp__s__change", bytes=300_000)
+            assert "ended the connection" in await failure(
+                one, "mcp__s__change", bytes=300_000
+            )
         await until_state("failed")
         assert "it sent a message of 300" in str((await status(one, "s"))["problem"])
 
 
-async def test_a_long_text_is_cut_and_its_size_is_told(opened: Open, text: Text, scripted: Scripted) -> None:
+async def test_a_long_text_is_cut_and_its_size_is_told(
+    opened: Open, text: Text, scripted: Scripted
+) -> None:
     async with opened({"s": scripted()}, max_result_chars=1000) as one:
         told = await text(one, "mcp__s__change", bytes=5000)
-        assert told.startswith("a" * 500 + "\n[... 4000 of 5000 characters are left out here ...]\n")
+        assert told.startswith(
+            "a" * 500 + "\n[... 4000 of 5000 characters are left out here ...]\n"
+        )
         assert len(told) < 1100
 
 
@@ -199,19 +231,27 @@ async def test_a_servers_error_output_is_in_the_log_redacted_and_bounded(
         "[print('line', n, file=sys.stderr) for n in range(500)]\nsys.stderr.write('x' * 10_000_000 + '\\n')\n"
         f"sys.stderr.flush()\nsys.argv=['s', 'good']\nexec(open({SERVER!r}).read())"
     )
-    async with opened({"s": {"command": sys.executable, "args": ["-c", script]}}, max_log_lines=20) as one:
+    async with opened(
+        {"s": {"command": sys.executable, "args": ["-c", script]}}, max_log_lines=20
+    ) as one:
         assert await text(one, "mcp__s__echo", text="x") == "x"
-        await until(lambda: any(line["level"] == "notice" for line in events.data(MCP_LOG)))
+        await until(
+            lambda: any(line["level"] == "notice" for line in events.data(MCP_LOG))
+        )
         lines = [str(line["text"]) for line in events.data(MCP_LOG)]
         assert len(lines) == 21
         assert "hunter2" not in "".join(lines)
 
 
-async def test_a_server_that_lists_without_end_is_stopped(opened: Open, status: Status, scripted: Scripted) -> None:
+async def test_a_server_that_lists_without_end_is_stopped(
+    opened: Open, status: Status, scripted: Scripted
+) -> None:
     async with opened({"s": scripted("endless")}, max_tools=3) as one:
         told = await status(one, "s")
         assert told["tools"] == 3
-        assert told["held_back"] == dict.fromkeys(["show", "change"], "the server has more than 3 tools (max_tools)")
+        assert told["held_back"] == dict.fromkeys(
+            ["show", "change"], "the server has more than 3 tools (max_tools)"
+        )
 
 
 async def test_a_server_that_does_not_read_is_given_up(
@@ -229,12 +269,18 @@ async def test_a_server_that_does_not_read_is_given_up(
         async with anyio.create_task_group() as calls:
             calls.start_soon(partial(failure, one), "mcp__s__wait")
             await until(lambda: noted("waiting"))
-            assert "ended the connection" in await failure(one, "mcp__s__echo", text="x" * 500_000)
+            assert "ended the connection" in await failure(
+                one, "mcp__s__echo", text="x" * 500_000
+            )
         await until_state("failed")
-        assert "it does not read what it is sent" in str((await status(one, "s"))["problem"])
+        assert "it does not read what it is sent" in str(
+            (await status(one, "s"))["problem"]
+        )
 
 
-async def test_half_a_surrogate_pair_fails_the_call_alone(opened: Open, text: Text, scripted: Scripted) -> None:
+async def test_half_a_surrogate_pair_fails_the_call_alone(
+    opened: Open, text: Text, scripted: Scripted
+) -> None:
     async with opened({"s": scripted()}) as one:
         result = await one.coordinator.tools["mcp__s__echo"].execute({"text": "\ud800"})
         assert not result.success

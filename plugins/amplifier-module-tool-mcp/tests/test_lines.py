@@ -15,7 +15,9 @@ from amplifier_module_tool_mcp.lines import LineSplitter, TooLong, answered_id
     st.lists(st.binary(max_size=60).map(lambda line: line.replace(b"\n", b""))),
     st.lists(st.integers(1, 40), min_size=1),
 )
-def test_lines_come_out_as_they_went_in_however_they_are_cut(lines: list[bytes], sizes: list[int]) -> None:
+def test_lines_come_out_as_they_went_in_however_they_are_cut(
+    lines: list[bytes], sizes: list[int]
+) -> None:
     splitter = LineSplitter(1000)
     data = b"".join(line + b"\n" for line in lines)
     found: list[bytes | TooLong] = []
@@ -29,10 +31,16 @@ def test_lines_come_out_as_they_went_in_however_they_are_cut(lines: list[bytes],
 
 
 @given(st.integers(1025, 30_000), st.integers(1, 9000))
-def test_a_line_that_is_too_long_keeps_its_size_and_its_ends(size: int, piece: int) -> None:
+def test_a_line_that_is_too_long_keeps_its_size_and_its_ends(
+    size: int, piece: int
+) -> None:
     splitter = LineSplitter(1024)
     data = (b"a" * 8 + b"m" * (size - 16) + b"z" * 8) + b"\nnext\n"
-    found = [line for start in range(0, len(data), piece) for line in splitter.feed(data[start : start + piece])]
+    found = [
+        line
+        for start in range(0, len(data), piece)
+        for line in splitter.feed(data[start : start + piece])
+    ]
 
     long, after = found
     assert isinstance(long, TooLong)
@@ -72,7 +80,8 @@ def test_an_id_may_be_a_text() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        '{"jsonrpc":"2.0","id":7,"method":"ping","params":%s}',  # a request of the server's own
+        # a request of the server's own
+        '{"jsonrpc":"2.0","id":7,"method":"ping","params":%s}',
         '{"jsonrpc":"2.0","method":"x","params":{"y":%s},"id":7}',
         '{"result":{"x":%s,"id":7}}',  # the id of something within
         '{"x":[],"result":%s,"id":7,"y":[]}',

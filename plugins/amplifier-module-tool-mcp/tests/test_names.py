@@ -19,7 +19,9 @@ def test_vendors_take_every_name(server: str, tool: str) -> None:
 
 
 @given(NAMES, NAMES, NAMES, NAMES)
-def test_two_pairs_never_share_a_name(server: str, tool: str, other: str, another: str) -> None:
+def test_two_pairs_never_share_a_name(
+    server: str, tool: str, other: str, another: str
+) -> None:
     same = (server, tool) == (other, another)
 
     assert (tool_name(server, tool) == tool_name(other, another)) is same
@@ -31,7 +33,9 @@ def test_people_can_type_every_command(server: str, prompt: str) -> None:
 
 
 @given(NAMES, NAMES, NAMES, NAMES)
-def test_two_prompts_never_share_a_command(server: str, prompt: str, other: str, another: str) -> None:
+def test_two_prompts_never_share_a_command(
+    server: str, prompt: str, other: str, another: str
+) -> None:
     same = (server, prompt) == (other, another)
 
     assert (command_name(server, prompt) == command_name(other, another)) is same
@@ -56,5 +60,7 @@ def test_ordinary_names_are_legible() -> None:
         (("ab", "c"), ("a", "bc")),
     ],
 )
-def test_names_that_would_be_alike_are_told_apart(one: tuple[str, str], other: tuple[str, str]) -> None:
+def test_names_that_would_be_alike_are_told_apart(
+    one: tuple[str, str], other: tuple[str, str]
+) -> None:
     assert tool_name(*one) != tool_name(*other)

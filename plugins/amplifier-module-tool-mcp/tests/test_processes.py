@@ -37,7 +37,10 @@ CANARIES = (
 
 def is_alive(pid: str | int) -> bool:
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+        return (
+            Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+            not in "ZX"
+        )
     except OSError:
         return False
 
@@ -49,7 +52,9 @@ async def test_a_server_gets_what_is_listed_and_nothing_else(
         monkeypatch.setenv(name, f"canary-{name}")
     monkeypatch.setenv("LISTED_ONE", "yes")
     server = scripted(
-        "environment", env={"GIVEN": "a ${CANARY}", "OTHER": "${UNSET:-fallback}"}, env_allow=["LISTED_*"]
+        "environment",
+        env={"GIVEN": "a ${CANARY}", "OTHER": "${UNSET:-fallback}"},
+        env_allow=["LISTED_*"],
     )
     async with opened({"s": server}) as one:
         environment, _ = json.loads(await text(one, "mcp__s__echo", text="x"))
@@ -58,9 +63,31 @@ async def test_a_server_gets_what_is_listed_and_nothing_else(
         assert environment["GIVEN"] == "a canary-CANARY"
         assert environment["OTHER"] == "fallback"
         assert environment["LISTED_ONE"] == "yes"
-        known = {"PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "TERM", "NO_COLOR", "COLORTERM", "VIRTUAL_ENV"}
-        known |= {"GIVEN", "OTHER", "LISTED_ONE", "AMPLIFIER_PROCESS_TREE", "LANGUAGE", "LANG"}
-        assert {name for name in environment if name not in known and not name.startswith("LC_")} == set()
+        known = {
+            "PATH",
+            "HOME",
+            "USER",
+            "LOGNAME",
+            "SHELL",
+            "TZ",
+            "TERM",
+            "NO_COLOR",
+            "COLORTERM",
+            "VIRTUAL_ENV",
+        }
+        known |= {
+            "GIVEN",
+            "OTHER",
+            "LISTED_ONE",
+            "AMPLIFIER_PROCESS_TREE",
+            "LANGUAGE",
+            "LANG",
+        }
+        assert {
+            name
+            for name in environment
+            if name not in known and not name.startswith("LC_")
+        } == set()
 
 
 async def test_secrets_in_the_configuration_are_not_told(
@@ -68,7 +95,11 @@ async def test_secrets_in_the_configuration_are_not_told(
 ) -> None:
     monkeypatch.setenv("MY_API_TOKEN", "correct-horse-battery")
     code = "import os, sys; sys.exit('cannot log in with ' + os.environ['LOGIN'])"
-    server = {"command": sys.executable, "args": ["-c", code], "env": {"LOGIN": "${MY_API_TOKEN}"}}
+    server = {
+        "command": sys.executable,
+        "args": ["-c", code],
+        "env": {"LOGIN": "${MY_API_TOKEN}"},
+    }
     async with opened({"s": server}) as one:
         problem = str((await status(one, "s"))["problem"])
         assert "cannot log in with" in problem
@@ -96,8 +127,16 @@ async def test_a_server_of_the_persons_own_runs_nothing_of_the_project(
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     servers: JSONObject = {
         "program": {"command": "sh", "args": ["-c", "cat /dev/null; exit 1"]},
-        "module": {"command": sys.executable, "args": ["-m", "json.tool", "/nowhere"], "cwd": "."},
-        "text": {"command": sys.executable, "args": ["-c", "import json; exit(1)"], "cwd": "."},
+        "module": {
+            "command": sys.executable,
+            "args": ["-m", "json.tool", "/nowhere"],
+            "cwd": ".",
+        },
+        "text": {
+            "command": sys.executable,
+            "args": ["-c", "import json; exit(1)"],
+            "cwd": ".",
+        },
     }
     async with opened(servers) as one:
         for name in servers:
@@ -139,7 +178,11 @@ async def test_a_cancelled_call_tells_the_server_and_leaves_it_usable(
 
 
 async def test_a_server_that_is_killed_is_noticed_at_once(
-    opened: Open, status: Status, scripted: Scripted, noted: Noted, until_state: UntilState
+    opened: Open,
+    status: Status,
+    scripted: Scripted,
+    noted: Noted,
+    until_state: UntilState,
 ) -> None:
     async with opened({"s": scripted("good")}) as one:
         os.kill(int(noted("started")[0]), signal.SIGKILL)
@@ -151,7 +194,10 @@ async def test_a_session_that_is_cancelled_leaves_nothing(
     opened: Open, text: Text, scripted: Scripted, until: Until, noted: Noted
 ) -> None:
     with anyio.CancelScope() as scope:
-        async with opened({"s": scripted("grandchildren")}) as one, anyio.create_task_group() as calls:
+        async with (
+            opened({"s": scripted("grandchildren")}) as one,
+            anyio.create_task_group() as calls,
+        ):
             calls.start_soon(partial(text, one), "mcp__s__wait")
             await until(lambda: noted("waiting"))
             scope.cancel()

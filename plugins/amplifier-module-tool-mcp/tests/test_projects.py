@@ -30,7 +30,9 @@ Scripted = Callable[..., JSONObject]  # type: ignore[explicit-any]  # options go
 Status = Callable[[AmplifierSession, str], Awaitable[JSONObject]]
 Until = Callable[[Callable[[], object]], Awaitable[None]]
 Noted = Callable[[str], list[str]]
-ONE_BACKEND: Final = pytest.mark.parametrize("anyio_backend", ["asyncio"], scope="session")
+ONE_BACKEND: Final = pytest.mark.parametrize(
+    "anyio_backend", ["asyncio"], scope="session"
+)
 
 
 SERVER = str(Path(__file__).with_name("scripted_server.py"))
@@ -50,16 +52,27 @@ def script(work: Path, place: str = "tools/serve.py") -> list[str]:
 
 @pytest.mark.process
 async def test_nothing_runs_before_it_is_trusted(
-    opened: Open, text: Text, failure: Text, status: Status, scripted: Scripted, tmp_path: Path, work: Path
+    opened: Open,
+    text: Text,
+    failure: Text,
+    status: Status,
+    scripted: Scripted,
+    tmp_path: Path,
+    work: Path,
 ) -> None:
     command, file = script(work)
     noted = tmp_path / "project.txt"
-    declare(work, p={"command": command, "args": [file, "good", str(noted)]}, web={"url": "http://127.0.0.1:9/"})
+    declare(
+        work,
+        p={"command": command, "args": [file, "good", str(noted)]},
+        web={"url": "http://127.0.0.1:9/"},
+    )
     async with opened({"own": scripted()}) as one:
         told = await status(one, "p")
         assert told["state"] == "refused"
-        assert "nobody trusted the mcp of this folder yet; a person agrees to it with mcp_accept" in str(
-            told["problem"]
+        assert (
+            "nobody trusted the mcp of this folder yet; a person agrees to it with mcp_accept"
+            in str(told["problem"])
         )
         assert (await status(one, "web"))["state"] == "refused"
         assert await text(one, "mcp__own__echo", text="x") == "x"
@@ -88,7 +101,13 @@ async def test_a_person_sees_what_would_run_and_agrees(
 @pytest.mark.process
 @pytest.mark.parametrize("changed", [".mcp.json", "tools/serve.py"])
 async def test_what_changed_since_is_asked_about_again(
-    opened: Open, changed: str, call: Call, status: Status, noted: Noted, note: Path, work: Path
+    opened: Open,
+    changed: str,
+    call: Call,
+    status: Status,
+    noted: Noted,
+    note: Path,
+    work: Path,
 ) -> None:
     command, file = script(work)
     declare(work, p={"command": command, "args": [file, "good", str(note)]})
@@ -97,7 +116,9 @@ async def test_what_changed_since_is_asked_about_again(
     before = len(noted("started"))
     (work / changed).write_text((work / changed).read_text() + "\n")
     async with opened() as one:
-        assert f"it changed since it was trusted: '{changed}'" in str((await status(one, "p"))["problem"])
+        assert f"it changed since it was trusted: '{changed}'" in str(
+            (await status(one, "p"))["problem"]
+        )
     assert len(noted("started")) == before
 
 
@@ -111,15 +132,21 @@ async def test_a_script_that_changes_in_a_session_is_not_started_again(
         await call(one, "mcp_accept", server="p")
         (work / file).write_text("import os; os._exit(0)")
         assert "ended the connection" in await failure(one, "mcp__p__echo", text="x")
-        await until(lambda: one.coordinator.tools["mcp__p__echo"].server.state == "failed")  # type: ignore[attr-defined]
+        await until(
+            lambda: one.coordinator.tools["mcp__p__echo"].server.state == "failed"  # type: ignore[attr-defined]
+        )
         one.coordinator.tools["mcp__p__echo"].server.reopen()  # type: ignore[attr-defined]
-        assert "it changed since it was trusted" in await failure(one, "mcp__p__echo", text="x")
+        assert "it changed since it was trusted" in await failure(
+            one, "mcp__p__echo", text="x"
+        )
 
 
 async def test_what_runs_is_what_was_shown_and_not_what_the_files_said_before(
     opened: Open, failure: Text, status: Status, noted: Noted, note: Path, work: Path
 ) -> None:
-    declare(work, p={"command": sys.executable, "args": ["-IS", SERVER, "good", str(note)]})
+    declare(
+        work, p={"command": sys.executable, "args": ["-IS", SERVER, "good", str(note)]}
+    )
     async with opened(approval=MockApprovalSystem("Agree")) as one:
         declare(work, p={"command": "true"})
         assert "begin another one" in await failure(one, "mcp_accept", server="p")
@@ -138,8 +165,12 @@ async def test_an_agreement_is_to_what_its_own_question_showed(
         """While the person reads, the files change, and another call asks about them."""
         declare(work, p={"command": "no-such-program-either"})
         asked = ToolCall(id="call_2", name="mcp_accept", arguments={"server": "p"})
-        calls.start_soon(one.coordinator.host.run_tool, asked, dict(one.coordinator.tools))
-        while not (pending := await one.coordinator.collect_contributions("trust.pending")) or (
+        calls.start_soon(
+            one.coordinator.host.run_tool, asked, dict(one.coordinator.tools)
+        )
+        while not (
+            pending := await one.coordinator.collect_contributions("trust.pending")
+        ) or (
             pending[0][0].contents[".mcp.json"] == before  # type: ignore[index]  # it is a list of decisions
         ):
             await anyio.lowlevel.checkpoint()
@@ -149,7 +180,9 @@ async def test_an_agreement_is_to_what_its_own_question_showed(
     async with opened(approval=person) as one:
         async with anyio.create_task_group() as calls:
             await call(one, "mcp_accept", server="p")
-        assert "it changed since it was trusted: '.mcp.json'" in str((await status(one, "p"))["problem"])
+        assert "it changed since it was trusted: '.mcp.json'" in str(
+            (await status(one, "p"))["problem"]
+        )
     assert "anywhere" in person.questions[0].prompt
     assert "either" in person.questions[1].prompt
     (work / ".mcp.json").write_bytes(before)
@@ -168,15 +201,26 @@ def place_cwd(work: Path) -> dict[str, object]:
 
 
 def place_whole(work: Path) -> dict[str, object]:
-    return {"command": "uv", "args": ["run", "--directory", "${AMPLIFIER_WORKING_DIR}", "x.py"]}
+    return {
+        "command": "uv",
+        "args": ["run", "--directory", "${AMPLIFIER_WORKING_DIR}", "x.py"],
+    }
 
 
 def place_path(work: Path) -> dict[str, object]:
-    return {"command": sys.executable, "args": ["-m", "serve"], "env": {"PYTHONPATH": str(work)}}
+    return {
+        "command": sys.executable,
+        "args": ["-m", "serve"],
+        "env": {"PYTHONPATH": str(work)},
+    }
 
 
 def place_around(work: Path) -> dict[str, object]:
-    return {"command": sys.executable, "args": ["-m", f"{work.name}.serve"], "cwd": ".."}
+    return {
+        "command": sys.executable,
+        "args": ["-m", f"{work.name}.serve"],
+        "cwd": "..",
+    }
 
 
 def place_above(work: Path) -> dict[str, object]:
@@ -252,7 +296,10 @@ async def test_every_file_that_a_command_line_names_is_looked_at(
     [
         {"command": "x", "args": ["../tools"], "cwd": "safe"},
         {"command": "x", "env": {"PYTHONPATH": "../tools"}, "cwd": "safe"},
-        {"command": "x", "env": {"PYTHONPATH": "${AMPLIFIER_WORKING_DIR}/tools:/usr/lib"}},
+        {
+            "command": "x",
+            "env": {"PYTHONPATH": "${AMPLIFIER_WORKING_DIR}/tools:/usr/lib"},
+        },
         {"command": "x", "args": ["--app=${AMPLIFIER_WORKING_DIR}/tools"]},
         {"command": "~/tools/serve.py"},
         {"command": "x", "args": ["-c", "exec ~/tools/serve.py"]},
@@ -262,7 +309,11 @@ async def test_every_file_that_a_command_line_names_is_looked_at(
     ids=["folder", "relative", "blank", "option", "home", "shell", "cwd", "start"],
 )
 async def test_every_place_of_the_project_that_it_reaches_is_looked_at(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, server: dict[str, object], call: Call, tmp_path: Path
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    server: dict[str, object],
+    call: Call,
+    tmp_path: Path,
 ) -> None:
     work = tmp_path / "a project"
     script(work)
@@ -282,12 +333,17 @@ async def test_every_place_of_the_project_that_it_reaches_is_looked_at(
         {"command": "sh", "args": ["tools/start.sh"]},
         {"command": "tools/start.sh"},
         {"command": "sh", "args": ["${AMPLIFIER_WORKING_DIR}/tools/start.sh"]},
-        {"command": "sh", "args": ["-c", 'cd "$AMPLIFIER_WORKING_DIR"; tools/start.sh']},
+        {
+            "command": "sh",
+            "args": ["-c", 'cd "$AMPLIFIER_WORKING_DIR"; tools/start.sh'],
+        },
         {"command": "sh", "args": ["start.sh"], "cwd": "tools"},
     ],
     ids=["argument", "program", "variable", "text", "cwd"],
 )
-def test_what_its_script_runs_in_turn_is_trusted_with_it(work: Path, home: Path, server: dict[str, object]) -> None:
+def test_what_its_script_runs_in_turn_is_trusted_with_it(
+    work: Path, home: Path, server: dict[str, object]
+) -> None:
     """The module and `amplifier trust` look at the same, by the one closure of trust."""
     script(work, "tools/start.sh")
     (work / "tools/start.sh").write_text("exec python3 tools/lib/serve.py\n")
@@ -308,7 +364,9 @@ def test_what_its_script_runs_in_turn_is_trusted_with_it(work: Path, home: Path,
     assert found.changed == ("tools/lib/helper.py",)
 
 
-async def test_folders_that_it_runs_in_are_looked_at_whole(opened: Open, call: Call, work: Path) -> None:
+async def test_folders_that_it_runs_in_are_looked_at_whole(
+    opened: Open, call: Call, work: Path
+) -> None:
     script(work, "server/main.py")
     (work / "server" / "json.py").write_text("raise SystemExit('imported')")
     declare(work, p={"command": sys.executable, "args": ["main.py"], "cwd": "server"})
@@ -319,7 +377,9 @@ async def test_folders_that_it_runs_in_are_looked_at_whole(opened: Open, call: C
 
 
 @pytest.mark.process
-async def test_nothing_of_the_project_is_found_by_chance(opened: Open, text: Text, work: Path, home: Path) -> None:
+async def test_nothing_of_the_project_is_found_by_chance(
+    opened: Open, text: Text, work: Path, home: Path
+) -> None:
     """Not by the person's own servers either: they do not start in the working directory."""
     for name in ("json.py", "mcp.py", "sitecustomize.py", "usercustomize.py"):
         (work / name).write_text("raise SystemExit('imported from the project')")
@@ -334,15 +394,23 @@ async def test_nothing_of_the_project_is_found_by_chance(opened: Open, text: Tex
 async def test_a_project_cannot_take_the_place_of_a_persons_server(
     opened: Open, text: Text, status: Status, scripted: Scripted, work: Path, home: Path
 ) -> None:
-    declare(work, s={"command": "no-such-program-anywhere"}, h={"command": "no-such-program-anywhere"})
-    (home / "mcp.json").write_text(json.dumps({"mcpServers": {"h": scripted(), "s": {"command": "false"}}}))
+    declare(
+        work,
+        s={"command": "no-such-program-anywhere"},
+        h={"command": "no-such-program-anywhere"},
+    )
+    (home / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"h": scripted(), "s": {"command": "false"}}})
+    )
     async with opened({"s": scripted()}) as one:
         assert (await status(one, "s"))["declared_by"] == "plan"
         assert (await status(one, "h"))["declared_by"] == "home"
         assert await text(one, "mcp__h__echo", text="x") == "x"
 
 
-async def test_files_can_be_left_out(opened: Open, scripted: Scripted, work: Path, home: Path) -> None:
+async def test_files_can_be_left_out(
+    opened: Open, scripted: Scripted, work: Path, home: Path
+) -> None:
     declare(work, p={"command": "x"})
     (home / "mcp.json").write_text(json.dumps({"servers": {"h": scripted()}}))
     async with opened(home_file=False, project_file=False) as one:
@@ -361,14 +429,44 @@ async def test_files_can_be_left_out(opened: Open, scripted: Scripted, work: Pat
         ('{"mcpServers": {"p": 5}}', "p", "is no mapping"),
         ('{"mcpServers": {"p": {"comand": "x"}}}', "p", "did you mean 'command'"),
         ('{"mcpServers": {"p": {}}}', "p", "either a command or a url"),
-        ('{"mcpServers": {"p": {"command": "x", "args": ["/\\ud800"]}}}', "p", "args holds a NUL or half"),
-        ('{"mcpServers": {"p": {"command": "x", "cwd": "\\u0000"}}}', "p", "cwd holds a NUL or half"),
-        ('{"mcpServers": {"p": {"command": "x", "args": ["%s"]}}}' % ("x" * 300), "p", "nobody trusted"),
+        (
+            '{"mcpServers": {"p": {"command": "x", "args": ["/\\ud800"]}}}',
+            "p",
+            "args holds a NUL or half",
+        ),
+        (
+            '{"mcpServers": {"p": {"command": "x", "cwd": "\\u0000"}}}',
+            "p",
+            "cwd holds a NUL or half",
+        ),
+        (
+            '{"mcpServers": {"p": {"command": "x", "args": ["%s"]}}}' % ("x" * 300),
+            "p",
+            "nobody trusted",
+        ),
     ],
-    ids=["broken", "list", "servers", "key", "server", "misspelt", "empty", "surrogate", "nul", "long"],
+    ids=[
+        "broken",
+        "list",
+        "servers",
+        "key",
+        "server",
+        "misspelt",
+        "empty",
+        "surrogate",
+        "nul",
+        "long",
+    ],
 )
 async def test_a_file_that_is_wrong_says_where(
-    opened: Open, content: str, name: str, why: str, text: Text, status: Status, scripted: Scripted, work: Path
+    opened: Open,
+    content: str,
+    name: str,
+    why: str,
+    text: Text,
+    status: Status,
+    scripted: Scripted,
+    work: Path,
 ) -> None:
     (work / ".mcp.json").write_text(content)
     async with opened({"s": scripted()}) as one:
@@ -376,16 +474,27 @@ async def test_a_file_that_is_wrong_says_where(
         assert await text(one, "mcp__s__echo", text="x") == "x"
 
 
-async def test_the_persons_own_file_may_be_wrong_as_well(opened: Open, status: Status, home: Path) -> None:
+async def test_the_persons_own_file_may_be_wrong_as_well(
+    opened: Open, status: Status, home: Path
+) -> None:
     (home / "mcp.json").write_text("{")
     async with opened() as one:
         assert "mcp.json" in str((await status(one, "mcp.json"))["problem"])
 
 
-async def test_all_of_a_projects_files_count_and_the_first_wins(opened: Open, call: Call, work: Path) -> None:
+async def test_all_of_a_projects_files_count_and_the_first_wins(
+    opened: Open, call: Call, work: Path
+) -> None:
     declare(work, p={"command": "first"})
-    declare(work, name=".amplifier/mcp.json", p={"command": "second"}, q={"command": "second"})
-    (work / ".amplifier" / "mcp.yaml").write_text("servers: {r: {command: third}, s: {command: x, disabled: true}}")
+    declare(
+        work,
+        name=".amplifier/mcp.json",
+        p={"command": "second"},
+        q={"command": "second"},
+    )
+    (work / ".amplifier" / "mcp.yaml").write_text(
+        "servers: {r: {command: third}, s: {command: x, disabled: true}}"
+    )
     person = MockApprovalSystem("Deny")
     async with opened(approval=person) as one:
         result = await one.coordinator.tools["mcp_status"].execute({})
@@ -397,7 +506,11 @@ async def test_all_of_a_projects_files_count_and_the_first_wins(opened: Open, ca
 
 
 async def test_trust_within_the_project_is_none(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, failure: Text, status: Status, work: Path
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Text,
+    status: Status,
+    work: Path,
 ) -> None:
     inside = work / "hidden"
     inside.mkdir(mode=0o700)
@@ -405,16 +518,24 @@ async def test_trust_within_the_project_is_none(
     declare(work, p={"command": "x"})
     async with opened(approval=MockApprovalSystem("Agree")) as one:
         assert "lies in the project" in str((await status(one, ".mcp.json"))["problem"])
-        assert "cannot be trusted" in await failure(one, "mcp_accept", server=".mcp.json")
+        assert "cannot be trusted" in await failure(
+            one, "mcp_accept", server=".mcp.json"
+        )
 
 
 @pytest.mark.process
 async def test_a_home_folder_that_is_the_project_has_its_own_file(
-    opened: Open, monkeypatch: pytest.MonkeyPatch, status: Status, scripted: Scripted, work: Path
+    opened: Open,
+    monkeypatch: pytest.MonkeyPatch,
+    status: Status,
+    scripted: Scripted,
+    work: Path,
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_HOME", str(work / ".amplifier"))
     (work / ".amplifier").mkdir(mode=0o700)
-    (work / ".amplifier" / "mcp.json").write_text(json.dumps({"mcpServers": {"h": scripted()}}))
+    (work / ".amplifier" / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"h": scripted()}})
+    )
     async with opened() as one:
         assert (await status(one, "h"))["declared_by"] == "home"
 

@@ -34,7 +34,9 @@ def commands() -> Callable[[AmplifierSession], Awaitable[list[SessionCommand]]]:
 Commands = Callable[[AmplifierSession], Awaitable[list[SessionCommand]]]
 
 
-async def test_a_prompt_is_a_command(opened: Open, commands: Commands, scripted: Scripted) -> None:
+async def test_a_prompt_is_a_command(
+    opened: Open, commands: Commands, scripted: Scripted
+) -> None:
     async with opened({"s": scripted()}) as one:
         (command,) = await commands(one)
         assert (command.name, command.description) == ("mcp:s:review", "Look at it.")
@@ -50,13 +52,20 @@ async def test_a_prompt_is_a_command(opened: Open, commands: Commands, scripted:
         assert made.text == 'Review {"topic": "it\'s"}.'
 
 
-async def test_prompts_can_be_left_out(opened: Open, commands: Commands, scripted: Scripted) -> None:
+async def test_prompts_can_be_left_out(
+    opened: Open, commands: Commands, scripted: Scripted
+) -> None:
     async with opened({"s": scripted()}, prompts=False) as one:
         assert await commands(one) == []
 
 
 async def test_a_server_that_is_gone_offers_none_and_says_why(
-    opened: Open, commands: Commands, monkeypatch: pytest.MonkeyPatch, failure: Text, scripted: Scripted, until: Until
+    opened: Open,
+    commands: Commands,
+    monkeypatch: pytest.MonkeyPatch,
+    failure: Text,
+    scripted: Scripted,
+    until: Until,
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_mcp.server._FIRST_WAIT", 30.0)
     async with opened({"s": scripted("dies")}) as one:

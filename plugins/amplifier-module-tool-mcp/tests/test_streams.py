@@ -24,7 +24,11 @@ NOTHING: Page = (405, {}, b"")
 
 def events(*texts: str, cut: bool = False) -> Page:
     """A stream; one that is cut breaks off where it should go on."""
-    return 200, {"Content-Type": "text/event-stream", **(CUT if cut else {})}, "".join(texts).encode()
+    return (
+        200,
+        {"Content-Type": "text/event-stream", **(CUT if cut else {})},
+        "".join(texts).encode(),
+    )
 
 
 def event(message: object, id: str = "") -> str:
@@ -37,7 +41,11 @@ def progress(number: int) -> object:
 
 
 def result(text: str, id: object = 1) -> object:
-    return {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": text}]}}
+    return {
+        "jsonrpc": "2.0",
+        "id": id,
+        "result": {"content": [{"type": "text", "text": text}]},
+    }
 
 
 SOON = "retry: 1\n\n"
@@ -53,7 +61,9 @@ def calling(site: Sites, hello: Hello) -> Callable[..., Any]:  # type: ignore[ex
         def answer(message: dict[str, object], headers: dict[str, str]) -> Page:
             if message["method"] == "tools/call":
                 return first
-            if message["method"] == "GET" and any(one["method"] == "tools/call" for one in here.seen):
+            if message["method"] == "GET" and any(
+                one["method"] == "tools/call" for one in here.seen
+            ):
                 return next(left, NOTHING)
             return hello(message)
 
@@ -80,10 +90,15 @@ async def test_the_rest_of_an_answer_is_asked_for_and_the_call_is_sent_once(
 
     assert [asked["method"] for asked in here.seen].count("tools/call") == 1
     asked = [asked for asked in here.seen if "last-event-id" in asked]
-    assert [(one["last-event-id"], one["mcp-session-id"]) for one in asked] == [("e1", "abc"), ("e2", "abc")]
+    assert [(one["last-event-id"], one["mcp-session-id"]) for one in asked] == [
+        ("e1", "abc"),
+        ("e2", "abc"),
+    ]
 
 
-async def test_a_server_that_is_away_for_a_moment_is_asked_again(opened: Open, calling: Calling, text: Text) -> None:
+async def test_a_server_that_is_away_for_a_moment_is_asked_again(
+    opened: Open, calling: Calling, text: Text
+) -> None:
     here = calling(
         events(SOON, event(progress(1), "e1"), cut=True),
         (503, {}, b""),
@@ -105,7 +120,12 @@ async def test_a_server_that_is_away_for_a_moment_is_asked_again(opened: Open, c
     ids=["no id", "no id that can be sent", "gone", "away"],
 )
 async def test_an_answer_that_cannot_be_had_says_that_the_call_may_have_run(
-    opened: Open, calling: Calling, failure: Text, first: Page, rest: tuple[Page, ...], asks: int
+    opened: Open,
+    calling: Calling,
+    failure: Text,
+    first: Page,
+    rest: tuple[Page, ...],
+    asks: int,
 ) -> None:
     here = calling(first, *rest)
     async with opened({"s": {"url": here.url}}) as one:
@@ -116,22 +136,34 @@ async def test_an_answer_that_cannot_be_had_says_that_the_call_may_have_run(
     assert len([asked for asked in here.seen if "last-event-id" in asked]) == asks
 
 
-async def test_what_is_no_message_in_a_stream_is_passed_over(opened: Open, calling: Calling, text: Text) -> None:
-    here = calling(events("data: {\n\n", "event: ping\ndata: x\n\n", event([]), event(result("found"))))
+async def test_what_is_no_message_in_a_stream_is_passed_over(
+    opened: Open, calling: Calling, text: Text
+) -> None:
+    here = calling(
+        events(
+            "data: {\n\n", "event: ping\ndata: x\n\n", event([]), event(result("found"))
+        )
+    )
     async with opened({"s": {"url": here.url}}) as one:
         assert await text(one, "mcp__s__go") == "found"
 
 
-async def test_an_event_that_is_too_long_fails_its_call_alone(opened: Open, calling: Calling, failure: Text) -> None:
+async def test_an_event_that_is_too_long_fails_its_call_alone(
+    opened: Open, calling: Calling, failure: Text
+) -> None:
     here = calling(events(event(result("x" * 200_000))))
     async with opened({"s": {"url": here.url}}, max_message_bytes=100_000) as one:
-        assert "more than the 100000 bytes of max_message_bytes" in await failure(one, "mcp__s__go")
+        assert "more than the 100000 bytes of max_message_bytes" in await failure(
+            one, "mcp__s__go"
+        )
 
 
 async def test_a_server_is_heard_again_after_the_stream_for_what_it_says_unasked_broke_off(
     opened: Open, site: Sites, hello: Hello, until: Until
 ) -> None:
-    changed = event({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, "n1")
+    changed = event(
+        {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}, "n1"
+    )
     said: Iterator[Page] = iter([events(SOON, cut=True), events(changed, cut=True)])
     listed = 0
 
@@ -151,7 +183,11 @@ async def test_the_answer_to_a_call_that_took_too_long_is_left(
     opened: Open, site: Sites, hello: Hello, failure: Text, until: Until
 ) -> None:
     endless = (200, {"Content-Type": "text/event-stream"}, None)
-    here = site(lambda message, _: endless if message["method"] == "tools/call" else hello(message))
+    here = site(
+        lambda message, _: (
+            endless if message["method"] == "tools/call" else hello(message)
+        )
+    )
     async with opened({"s": {"url": here.url, "call_timeout": 0.3}}) as one:
         assert "did not answer within 0.3 s" in await failure(one, "mcp__s__go")
         await until(here.was_left.is_set)

@@ -16,7 +16,12 @@ TestSkills = conformance(
         bad_config={"pin_characters": -1},
         files={f"{PROJECT_FILES['skills'][0]}/tides/SKILL.md": SKILL},
         arguments={
-            "load_skill": ({"list": True}, {"search": "moon"}, {"info": "tides"}, {"skill_name": "tides", "offset": 5})
+            "load_skill": (
+                {"list": True},
+                {"search": "moon"},
+                {"info": "tides"},
+                {"skill_name": "tides", "offset": 5},
+            )
         },
         failing={
             "load_skill": (

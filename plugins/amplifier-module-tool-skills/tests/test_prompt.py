@@ -10,7 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amplifier import AmplifierSession
-from amplifier.testing import MockContextManager, ScriptedProvider, TestCoordinator, answer, call, create_test_session
+from amplifier.testing import (
+    MockContextManager,
+    ScriptedProvider,
+    TestCoordinator,
+    answer,
+    call,
+    create_test_session,
+)
 from amplifier_module_tool_skills import Skills
 from amplifier_module_tool_skills.catalogue import HEAD, catalogue, listing
 from amplifier_module_tool_skills.skill_folders import Skill, SkillHead
@@ -27,8 +34,12 @@ def write(home: Path, name: str, description: str = "Helps.", **fields: str) -> 
     """Write a skill of the person's own."""
     path = home / "skills" / name
     path.mkdir(parents=True, exist_ok=True)
-    more = "".join(f"{key.replace('_', '-')}: {value}\n" for key, value in fields.items())
-    (path / "SKILL.md").write_text(f"---\nname: {name}\ndescription: {description}\n{more}---\nBody.\n")
+    more = "".join(
+        f"{key.replace('_', '-')}: {value}\n" for key, value in fields.items()
+    )
+    (path / "SKILL.md").write_text(
+        f"---\nname: {name}\ndescription: {description}\n{more}---\nBody.\n"
+    )
 
 
 def build(
@@ -39,9 +50,15 @@ def build(
     session_settings: Mapping[str, object] | None = None,
 ) -> AmplifierSession:
     """Make a session with the tool `load_skill`."""
-    config: dict[str, JSONValue] = {} if visibility is None else {"visibility": visibility}
+    config: dict[str, JSONValue] = (
+        {} if visibility is None else {"visibility": visibility}
+    )
     session = create_test_session(
-        provider=provider, tools=[Skills], context=context, configs={"tool-0": config}, settings=session_settings
+        provider=provider,
+        tools=[Skills],
+        context=context,
+        configs={"tool-0": config},
+        settings=session_settings,
     )
     session.coordinator.register_capability("session.working_dir", str(project))
     return session
@@ -49,12 +66,20 @@ def build(
 
 def lists(request: ChatRequest) -> list[tuple[int, str]]:
     """Return the messages of a request that list skills, with their places."""
-    return [(index, message.role) for index, message in enumerate(request.messages) if HEAD in message.text]
+    return [
+        (index, message.role)
+        for index, message in enumerate(request.messages)
+        if HEAD in message.text
+    ]
 
 
-async def test_the_list_stands_once_before_the_first_prompt(project: Path, home: Path) -> None:
+async def test_the_list_stands_once_before_the_first_prompt(
+    project: Path, home: Path
+) -> None:
     write(home, "tides", "Tells the tides.")
-    provider = ScriptedProvider(answer(call("load_skill", {"skill_name": "tides"})), "One.", "Two.")
+    provider = ScriptedProvider(
+        answer(call("load_skill", {"skill_name": "tides"})), "One.", "Two."
+    )
 
     async with build(project, provider) as session:
         await session.execute("First.")
@@ -67,7 +92,10 @@ async def test_the_list_stands_once_before_the_first_prompt(project: Path, home:
 
 async def test_a_resumed_history_brings_its_own_list(project: Path, home: Path) -> None:
     write(home, "tides")
-    context, provider = MockContextManager(), ScriptedProvider("One.", "Two.", "Three.", "Four.")
+    context, provider = (
+        MockContextManager(),
+        ScriptedProvider("One.", "Two.", "Three.", "Four."),
+    )
 
     for name in (None, None, "maps"):
         if name is not None:
@@ -95,7 +123,9 @@ async def test_a_cleared_history_gets_the_list_again(project: Path, home: Path) 
     assert [lists(request) for request in provider.requests] == [[(0, "system")]] * 3
 
 
-async def test_where_no_history_can_be_read_the_list_is_given_each_time(project: Path, home: Path) -> None:
+async def test_where_no_history_can_be_read_the_list_is_given_each_time(
+    project: Path, home: Path
+) -> None:
     write(home, "tides")
     coordinator = TestCoordinator()
     coordinator.register_capability("session.working_dir", str(project))
@@ -104,7 +134,9 @@ async def test_where_no_history_can_be_read_the_list_is_given_each_time(project:
     definition.build(coordinator, {})
 
     for _ in range(2):
-        emission = await coordinator.hooks.emit(PROMPT_SUBMIT, PromptSubmit(prompt="Begin."))
+        emission = await coordinator.hooks.emit(
+            PROMPT_SUBMIT, PromptSubmit(prompt="Begin.")
+        )
         assert [injection.role for injection in emission.injections] == ["system"]
 
 
@@ -113,16 +145,27 @@ async def test_where_no_history_can_be_read_the_list_is_given_each_time(project:
     [
         pytest.param({"enabled": False}, [[], []], id="off"),
         pytest.param({"inject_role": "user"}, [[(0, "user")]] * 2, id="role"),
-        pytest.param({"ephemeral": True}, [[(1, "system")], [(3, "system")]], id="each-request"),
         pytest.param(
-            {"enabled": True, "inject_role": "user", "max_skills_visible": 50, "ephemeral": True, "priority": 20},
+            {"ephemeral": True}, [[(1, "system")], [(3, "system")]], id="each-request"
+        ),
+        pytest.param(
+            {
+                "enabled": True,
+                "inject_role": "user",
+                "max_skills_visible": 50,
+                "ephemeral": True,
+                "priority": 20,
+            },
             [[(1, "user")], [(3, "user")]],
             id="as-plans-of-the-original-say",
         ),
     ],
 )
 async def test_how_the_model_is_told_is_configured(
-    project: Path, home: Path, visibility: dict[str, JSONValue], expected: list[list[tuple[int, str]]]
+    project: Path,
+    home: Path,
+    visibility: dict[str, JSONValue],
+    expected: list[list[tuple[int, str]]],
 ) -> None:
     write(home, "tides")
     provider = ScriptedProvider(answer(call("load_skill", {"list": True})), "Done.")
@@ -134,13 +177,29 @@ async def test_how_the_model_is_told_is_configured(
 
 
 async def test_its_place_among_the_handlers_is_configured(project: Path) -> None:
-    for priority, expected in ((20, ["first", "tool-skills"]), (-1, ["tool-skills", "first"])):
-        async with build(project, ScriptedProvider("Done."), {"priority": priority}) as session:
-            session.coordinator.hooks.register("prompt:submit", lambda *_: None, 0, "first")
-            assert list(session.coordinator.hooks.list_handlers("prompt:submit")["prompt:submit"]) == expected
+    for priority, expected in (
+        (20, ["first", "tool-skills"]),
+        (-1, ["tool-skills", "first"]),
+    ):
+        async with build(
+            project, ScriptedProvider("Done."), {"priority": priority}
+        ) as session:
+            session.coordinator.hooks.register(
+                "prompt:submit", lambda *_: None, 0, "first"
+            )
+            assert (
+                list(
+                    session.coordinator.hooks.list_handlers("prompt:submit")[
+                        "prompt:submit"
+                    ]
+                )
+                == expected
+            )
 
 
-async def test_so_many_skills_are_told_of_as_is_configured(project: Path, home: Path) -> None:
+async def test_so_many_skills_are_told_of_as_is_configured(
+    project: Path, home: Path
+) -> None:
     for name in ("a", "b", "c"):
         write(home, name)
     write(home, "for-people", disable_model_invocation="true")
@@ -169,7 +228,9 @@ async def test_without_skills_nothing_is_said(project: Path, ephemeral: bool) ->
 async def test_what_nobody_trusted_is_not_told_of(project: Path, home: Path) -> None:
     write(project / ".amplifier", "tides")
     provider = ScriptedProvider("Done.")
-    session = create_test_session(provider=provider, tools=[Skills], configs={"tool-0": {"untrusted": "mark"}})
+    session = create_test_session(
+        provider=provider, tools=[Skills], configs={"tool-0": {"untrusted": "mark"}}
+    )
     session.coordinator.register_capability("session.working_dir", str(project))
 
     async with session:
@@ -178,7 +239,9 @@ async def test_what_nobody_trusted_is_not_told_of(project: Path, home: Path) -> 
     assert lists(provider.requests[0]) == []
 
 
-async def test_the_list_keeps_to_the_plans_limit_of_injections(project: Path, home: Path) -> None:
+async def test_the_list_keeps_to_the_plans_limit_of_injections(
+    project: Path, home: Path
+) -> None:
     for number in range(40):
         write(home, f"skill-{number}", "x" * 900)
     provider = ScriptedProvider("Done.", "Done.")
@@ -197,12 +260,16 @@ async def test_the_list_keeps_to_the_plans_limit_of_injections(project: Path, ho
 
 def skill(name: str, description: str) -> Skill:
     head = SkillHead(name=name, description=description)
-    return Skill(head=head, folder=Path("/s") / name, source="person", files=JudgedFiles({}))
+    return Skill(
+        head=head, folder=Path("/s") / name, source="person", files=JudgedFiles({})
+    )
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.integers(1, 1024), max_size=80), st.integers(400, 9000))
-def test_a_list_has_room_and_is_the_same_each_time(lengths: list[int], most: int) -> None:
+def test_a_list_has_room_and_is_the_same_each_time(
+    lengths: list[int], most: int
+) -> None:
     skills = [skill(f"s{index}", "x" * length) for index, length in enumerate(lengths)]
 
     text = catalogue(skills, most_skills=50, most=most)

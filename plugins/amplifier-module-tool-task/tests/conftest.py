@@ -11,7 +11,13 @@ import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier.testing import EventRecorder, MockContextManager, MockOrchestrator, ScriptedProvider, call
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    MockOrchestrator,
+    ScriptedProvider,
+    call,
+)
 from amplifier.testing.sessions import Mount
 from amplifier_kit.scripted import Step
 from amplifier_module_tool_task import mount
@@ -43,16 +49,22 @@ class Team:
 
     async def call(self, tool: str = "task", **arguments: JSONValue) -> ToolResult:
         """Call a tool as a model does, between two turns."""
-        return await self.coordinator.host.run_tool(call(tool, arguments, id="c"), self.coordinator.tools)
+        return await self.coordinator.host.run_tool(
+            call(tool, arguments, id="c"), self.coordinator.tools
+        )
 
     async def call_all(self, *calls: ToolCall) -> list[ToolResult]:
         """Call tools as the calls of one answer."""
-        numbered = [attrs.evolve(one, id=f"c{number}") for number, one in enumerate(calls)]
+        numbered = [
+            attrs.evolve(one, id=f"c{number}") for number, one in enumerate(calls)
+        ]
         return await self.coordinator.host.run_tools(numbered, self.coordinator.tools)
 
     def requests(self, agent: str = "") -> list[ChatRequest]:
         """What the model of an agent was asked; without a name that of the session itself."""
-        return [request for request in self.provider.requests if _agent(request) == agent]
+        return [
+            request for request in self.provider.requests if _agent(request) == agent
+        ]
 
     def said(self, agent: str = "", number: int = 0) -> list[tuple[str, str]]:
         """The roles and texts that the model of an agent got in one request, but for its instruction."""
@@ -70,13 +82,18 @@ def _agent(request: ChatRequest) -> str:
 
 def _agents(agents: Mapping[str, Mapping[str, object]]) -> dict[str, object]:
     """Agents with an instruction that says who they are, by which their scripts are found."""
-    return {name: {"system": {"instruction": f"You are {name}."}, **agent} for name, agent in agents.items()}
+    return {
+        name: {"system": {"instruction": f"You are {name}."}, **agent}
+        for name, agent in agents.items()
+    }
 
 
 def fresh(make: Callable[[], object]) -> Mount:
     """Make a module that mounts a new instance in each session."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         return make()
 
     return mount
@@ -109,20 +126,35 @@ def team() -> Build:
         provider = ScriptedProvider(reply, repeat=True)
         events, coordinators = EventRecorder(), list[ModuleCoordinator]()
 
-        async def mount_watch(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+        async def mount_watch(
+            coordinator: Coordinator, config: Mapping[str, JSONValue]
+        ) -> None:
             assert isinstance(coordinator, ModuleCoordinator)
             coordinators.append(coordinator)
             events.listen(coordinator.hooks)
 
-        async def mount_provider(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+        async def mount_provider(
+            coordinator: Coordinator, config: Mapping[str, JSONValue]
+        ) -> object:
             return provider
 
         whole = {
-            "session": {"orchestrator": "loop", "context": "context", "limits": dict(limits or {})},
+            "session": {
+                "orchestrator": "loop",
+                "context": "context",
+                "limits": dict(limits or {}),
+            },
             "providers": ["provider"],
-            "tools": [{"module": "tool-task", "config": dict(config or {})}, *(tools or {})],
+            "tools": [
+                {"module": "tool-task", "config": dict(config or {})},
+                *(tools or {}),
+            ],
             "hooks": ["hooks-watch"],
-            "agents": _agents({"finder": {"description": "Finds what is lost."}} if agents is None else agents),
+            "agents": _agents(
+                {"finder": {"description": "Finds what is lost."}}
+                if agents is None
+                else agents
+            ),
             **(plan or {}),
         }
         known = {
@@ -134,7 +166,9 @@ def team() -> Build:
             **{name: fresh(make) for name, make in (tools or {}).items()},
             **(modules or {}),
         }
-        session = AmplifierSession(whole, ModuleLoader(modules=known, search_paths=[], path=[]), session_id)
+        session = AmplifierSession(
+            whole, ModuleLoader(modules=known, search_paths=[], path=[]), session_id
+        )
         return Team(session, provider, events, coordinators)
 
     return build

@@ -16,15 +16,24 @@ Build: TypeAlias = Callable[..., Team]  # type: ignore[explicit-any]  # its opti
 
 def listed(made: Team) -> str:
     """The list of agents as the schema has it."""
-    description = made.coordinator.tools["task"].input_schema["properties"]["agent"]["description"]
+    description = made.coordinator.tools["task"].input_schema["properties"]["agent"][
+        "description"
+    ]
     return str(description).split("Agents:\n")[1]
 
 
-def many(count: int, description: str = "Does one thing well. And this is not said in the list.") -> dict[str, object]:
-    return {f"agent-{number:03}": {"description": description} for number in range(count)}
+def many(
+    count: int,
+    description: str = "Does one thing well. And this is not said in the list.",
+) -> dict[str, object]:
+    return {
+        f"agent-{number:03}": {"description": description} for number in range(count)
+    }
 
 
-async def test_each_agent_has_a_line_of_its_own_in_the_order_of_the_names(team: Build) -> None:
+async def test_each_agent_has_a_line_of_its_own_in_the_order_of_the_names(
+    team: Build,
+) -> None:
     agents = {
         "writer": {"description": "Writes\n  long texts. With care."},
         "finder": {"description": "F" * 300},
@@ -43,13 +52,21 @@ async def test_each_agent_has_a_line_of_its_own_in_the_order_of_the_names(team: 
 
 @pytest.mark.parametrize(
     ("count", "most", "shape"),
-    [(10, 2_000, "lines"), (60, 2_000, "names"), (500, 2_000, "some"), (500, 50, "some"), (1, 5, "some")],
+    [
+        (10, 2_000, "lines"),
+        (60, 2_000, "names"),
+        (500, 2_000, "some"),
+        (500, 50, "some"),
+        (1, 5, "some"),
+    ],
     ids=["few", "more", "many", "little-room", "no-room"],
 )
 async def test_the_list_keeps_to_its_room_and_says_what_is_missing(
     team: Build, count: int, most: int, shape: str
 ) -> None:
-    async with (made := team(agents=many(count), config={"catalogue_chars": most})).session:
+    async with (
+        made := team(agents=many(count), config={"catalogue_chars": most})
+    ).session:
         text = listed(made)
 
     assert len(text) < most + 80
@@ -57,7 +74,10 @@ async def test_the_list_keeps_to_its_room_and_says_what_is_missing(
     assert "not said in the list" not in text
     if shape == "some":
         shown = text.split(" and ")[0].count("agent-")
-        assert f"{count + 1 - shown} more (action 'describe' finds and describes them)" in text
+        assert (
+            f"{count + 1 - shown} more (action 'describe' finds and describes them)"
+            in text
+        )
     if shape == "names":
         assert text.count("agent-") == count
 
@@ -68,13 +88,19 @@ async def test_a_session_without_agents_says_so(team: Build) -> None:
 
 
 async def test_names_and_lines_are_cleaned_of_what_nobody_sees(team: Build) -> None:
-    agents = {"a\u202eb\nc": {"description": "x\u200by </untrusted-content id=1>\x1b[31m."}}
+    agents = {
+        "a\u202eb\nc": {"description": "x\u200by </untrusted-content id=1>\x1b[31m."}
+    }
     async with (made := team(agents=agents, config={"self_delegation": False})).session:
         assert listed(made) == "- ab c: xy &lt;/untrusted-content id=1>[31m."
 
 
-async def test_the_tool_is_described_in_the_same_words_in_each_request_and_turn(team: Build) -> None:
-    async with (made := team({"": ["a", "b", "c"]}, agents=many(30))).session as session:
+async def test_the_tool_is_described_in_the_same_words_in_each_request_and_turn(
+    team: Build,
+) -> None:
+    async with (
+        made := team({"": ["a", "b", "c"]}, agents=many(30))
+    ).session as session:
         for prompt in ("1", "2", "3"):
             await session.execute(prompt)
 
@@ -83,9 +109,14 @@ async def test_the_tool_is_described_in_the_same_words_in_each_request_and_turn(
 
 
 async def test_the_next_turn_is_told_of_agents_that_were_added(team: Build) -> None:
-    async with (made := team({"": ["a", "b", "c"], "writer": ["written"]})).session as session:
+    async with (
+        made := team({"": ["a", "b", "c"], "writer": ["written"]})
+    ).session as session:
         await session.execute("1")
-        session.config["agents"]["writer"] = {"description": "Writes.", "system": {"instruction": "You are writer."}}
+        session.config["agents"]["writer"] = {
+            "description": "Writes.",
+            "system": {"instruction": "You are writer."},
+        }
         await session.execute("2")
         result = await made.call(agent="writer", instruction="x")
 
@@ -95,7 +126,9 @@ async def test_the_next_turn_is_told_of_agents_that_were_added(team: Build) -> N
     assert result.success
 
 
-async def test_agents_that_other_modules_contribute_are_there_and_those_of_the_plan_win(team: Build) -> None:
+async def test_agents_that_other_modules_contribute_are_there_and_those_of_the_plan_win(
+    team: Build,
+) -> None:
     def contribution(name: str, agents: object) -> object:
         async def mount(coordinator: Coordinator, config: object) -> None:
             coordinator.register_contributor("agents", name, lambda: agents)
@@ -106,16 +139,27 @@ async def test_agents_that_other_modules_contribute_are_there_and_those_of_the_p
         "hooks-one": contribution(
             "one",
             {
-                "helper": {"description": "Helps.", "system": {"instruction": "You are helper."}},
+                "helper": {
+                    "description": "Helps.",
+                    "system": {"instruction": "You are helper."},
+                },
                 "finder": {"description": "Another."},
             },
         ),
         "hooks-two": contribution(
-            "two", {"helper": {"description": "Not this one."}, "self": {"description": "Mine."}}
+            "two",
+            {
+                "helper": {"description": "Not this one."},
+                "self": {"description": "Mine."},
+            },
         ),
         "hooks-bad": contribution("bad", ["no mapping"]),
     }
-    made = team({"": ["hello"], "helper": ["helped"]}, modules=modules, plan={"hooks": ["hooks-watch", *modules]})
+    made = team(
+        {"": ["hello"], "helper": ["helped"]},
+        modules=modules,
+        plan={"hooks": ["hooks-watch", *modules]},
+    )
     async with made.session as session:
         await session.execute("Hello.")
         result = await made.call(agent="helper", instruction="x")
@@ -130,7 +174,10 @@ async def test_agents_that_other_modules_contribute_are_there_and_those_of_the_p
 
 async def test_an_agent_may_have_a_number_for_a_name(team: Build) -> None:
     async with (
-        made := team({"7": ["seven"]}, plan={"agents": {7: {"system": {"instruction": "You are 7."}}}})
+        made := team(
+            {"7": ["seven"]},
+            plan={"agents": {7: {"system": {"instruction": "You are 7."}}}},
+        )
     ).session:
         result = await made.call(agent="7", instruction="x")
 
@@ -141,7 +188,11 @@ async def test_one_agent_is_described_whole(team: Build) -> None:
     agents = {
         "finder": {
             "description": "Finds. " + "In detail. " * 20,
-            "tools": ["tool-look", {"module": "tool-web", "config": {"key": "secret"}}, 5],
+            "tools": [
+                "tool-look",
+                {"module": "tool-web", "config": {"key": "secret"}},
+                5,
+            ],
             "providers": [{"module": "provider-x"}],
             "system": {"instruction": "Hidden."},
         },
@@ -174,12 +225,20 @@ async def test_the_agents_that_fit_a_piece_of_work_are_described(team: Build) ->
         "tester": {"description": "Writes tests for queries."},
     }
     async with (made := team(agents=agents)).session:
-        found = await made.call(action="describe", instruction="Review these database queries, please")
+        found = await made.call(
+            action="describe", instruction="Review these database queries, please"
+        )
         nothing = await made.call(action="describe", instruction="???")
 
-    assert [agent["agent"] for agent in found.output["agents"]] == ["sql-reviewer", "tester"]
+    assert [agent["agent"] for agent in found.output["agents"]] == [
+        "sql-reviewer",
+        "tester",
+    ]
     assert found.output["others"] == 301
-    assert [agent["agent"] for agent in nothing.output["agents"]][:2] == ["agent-000", "agent-001"]
+    assert [agent["agent"] for agent in nothing.output["agents"]][:2] == [
+        "agent-000",
+        "agent-001",
+    ]
     assert len(str(nothing.output)) < 4_000
 
 
@@ -196,4 +255,8 @@ async def test_the_events_are_declared(team: Build) -> None:
     async with (made := team()).session:
         declared = await made.coordinator.collect_contributions("observability.events")
 
-    assert ["task:agent_spawned", "task:agent_resumed", "task:agent_completed"] in declared
+    assert [
+        "task:agent_spawned",
+        "task:agent_resumed",
+        "task:agent_completed",
+    ] in declared

@@ -9,11 +9,17 @@ from amplifier_module_tool_task import mount
 from amplifier_sdk.errors import LLMError
 
 
-async def spawn(*, agent_name: str, instruction: str, sub_session_id: str, **_: object) -> dict[str, object]:
+async def spawn(
+    *, agent_name: str, instruction: str, sub_session_id: str, **_: object
+) -> dict[str, object]:
     """An application's own way to run an agent."""
     if instruction == "fail":
         raise LLMError("the model is not there")
-    return {"output": f"{agent_name} did it", "session_id": sub_session_id, "status": "completed"}
+    return {
+        "output": f"{agent_name} did it",
+        "session_id": sub_session_id,
+        "status": "completed",
+    }
 
 
 SAMPLES: Final = ToolSamples(
@@ -21,7 +27,12 @@ SAMPLES: Final = ToolSamples(
     capabilities={"session.spawn": spawn},
     arguments={
         "task": (
-            {"agent": "self", "instruction": "Do it.", "inherit_context": "all", "context_scope": "full"},
+            {
+                "agent": "self",
+                "instruction": "Do it.",
+                "inherit_context": "all",
+                "context_scope": "full",
+            },
             {"action": "describe", "instruction": "write tests"},
         )
     },

@@ -25,11 +25,17 @@ Inner: TypeAlias = Callable[[object], str]
 
 
 def delegating(**arguments: JSONValue) -> Step:
-    return answer(call("task", {"agent": "finder", "instruction": "Find it.", **arguments}))
+    return answer(
+        call("task", {"agent": "finder", "instruction": "Find it.", **arguments})
+    )
 
 
-async def test_an_agent_does_a_piece_of_a_turn_and_the_model_reads_its_answer(team: Build, inner: Inner) -> None:
-    made = team({"": [delegating(), "It is blue."], "finder": ["The door is blue.\nAll of it."]})
+async def test_an_agent_does_a_piece_of_a_turn_and_the_model_reads_its_answer(
+    team: Build, inner: Inner
+) -> None:
+    made = team(
+        {"": [delegating(), "It is blue."], "finder": ["The door is blue.\nAll of it."]}
+    )
     async with made.session as session:
         assert await session.execute("Which colour?") == "It is blue."
 
@@ -43,7 +49,9 @@ async def test_an_agent_does_a_piece_of_a_turn_and_the_model_reads_its_answer(te
         assert session.spending.children == 1
 
 
-async def test_a_program_finds_the_parts_of_a_result_by_name(team: Build, inner: Inner) -> None:
+async def test_a_program_finds_the_parts_of_a_result_by_name(
+    team: Build, inner: Inner
+) -> None:
     async with (made := team({"finder": ["found"]})).session:
         result = await made.call(agent="finder", instruction="x")
 
@@ -62,10 +70,16 @@ async def test_an_agent_goes_on_with_what_it_knows(team: Build, inner: Inner) ->
     assert isinstance(second.output, dict)
     assert inner(second.output["response"]) == "two"
     assert second.output["session_id"] == first.output["session_id"]
-    assert made.said("finder", 1) == [("user", "a"), ("assistant", "one"), ("user", "b")]
+    assert made.said("finder", 1) == [
+        ("user", "a"),
+        ("assistant", "one"),
+        ("user", "b"),
+    ]
 
 
-async def test_the_session_of_no_agent_is_named_with_the_nearest_one(team: Build) -> None:
+async def test_the_session_of_no_agent_is_named_with_the_nearest_one(
+    team: Build,
+) -> None:
     async with (made := team({"finder": ["one"]})).session:
         nobody = await made.call(session_id="s9", instruction="b")
         first = await made.call(agent="finder", instruction="a")
@@ -97,7 +111,9 @@ async def test_an_agent_of_another_session_is_not_found(team: Build) -> None:
     async with mine.session, others.session:
         first = await mine.call(agent="finder", instruction="a")
         assert isinstance(first.output, dict)
-        stolen = await others.call(session_id=first.output["session_id"], instruction="b")
+        stolen = await others.call(
+            session_id=first.output["session_id"], instruction="b"
+        )
 
     assert stolen.error is not None
     assert stolen.error["type"] == "unknown_session"
@@ -131,10 +147,19 @@ async def test_an_agent_that_is_at_work_is_not_asked_twice_at_once(team: Build) 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"instruction": "x"}, "Name the agent that shall do it, or the session_id of one that shall go on"),
+        (
+            {"instruction": "x"},
+            "Name the agent that shall do it, or the session_id of one that shall go on",
+        ),
         ({"instruction": " \n", "agent": "finder"}, "The instruction is empty"),
-        ({"instruction": "x", "agent": "findr"}, "no agent 'findr'; did you mean 'finder'? Agents: finder, self"),
-        ({"instruction": "x", "agent": "zz"}, "There is no agent 'zz'. Agents: finder, self"),
+        (
+            {"instruction": "x", "agent": "findr"},
+            "no agent 'findr'; did you mean 'finder'? Agents: finder, self",
+        ),
+        (
+            {"instruction": "x", "agent": "zz"},
+            "There is no agent 'zz'. Agents: finder, self",
+        ),
         ({"instruction": "x", "agent": "x" * 10**6}, "There is no agent 'xxx"),
         (
             {
@@ -161,28 +186,41 @@ async def test_what_cannot_be_done_is_said_in_few_words(
 
 
 async def test_a_session_is_not_continued_as_another_agent(team: Build) -> None:
-    async with (made := team({"finder": ["one"]}, agents={"finder": {}, "writer": {}})).session:
+    async with (
+        made := team({"finder": ["one"]}, agents={"finder": {}, "writer": {}})
+    ).session:
         first = await made.call(agent="finder", instruction="a")
         assert isinstance(first.output, dict)
-        result = await made.call(agent="writer", session_id=first.output["session_id"], instruction="b")
+        result = await made.call(
+            agent="writer", session_id=first.output["session_id"], instruction="b"
+        )
 
     assert "is that of 'finder', not of 'writer'" in str(result)
 
 
-async def test_an_agent_that_fails_says_why_and_can_be_asked_again(team: Build, inner: Inner) -> None:
-    async with (made := team({"finder": [ContextLengthError("too long"), "now it works"]})).session:
+async def test_an_agent_that_fails_says_why_and_can_be_asked_again(
+    team: Build, inner: Inner
+) -> None:
+    async with (
+        made := team({"finder": [ContextLengthError("too long"), "now it works"]})
+    ).session:
         failed = await made.call(agent="finder", instruction="a")
         assert failed.error is not None
         again = await made.call(session_id=failed.error["session_id"], instruction="b")
 
-    assert failed.error["message"] == "The agent 'finder' failed: ContextLengthError: too long"
+    assert (
+        failed.error["message"]
+        == "The agent 'finder' failed: ContextLengthError: too long"
+    )
     assert failed.error["type"] == "agent_failed"
     assert isinstance(again.output, dict)
     assert inner(again.output["response"]) == "now it works"
     assert made.events.data("tool:error") == []
 
 
-async def test_an_agent_that_cannot_begin_leaves_no_session_to_go_on_with(team: Build) -> None:
+async def test_an_agent_that_cannot_begin_leaves_no_session_to_go_on_with(
+    team: Build,
+) -> None:
     agents = {
         "broken": {"tools": [{"module": 5}]},
         "odd": 7,
@@ -190,17 +228,25 @@ async def test_an_agent_that_cannot_begin_leaves_no_session_to_go_on_with(team: 
         "limits": {"session": {"limits": 5}},
         "number": {"session": {"limits": {"iterations": "many"}}},
     }
-    async with (made := team(plan={"agents": agents}, config={"limits": {"iterations": 3}})).session:
+    async with (
+        made := team(plan={"agents": agents}, config={"limits": {"iterations": 3}})
+    ).session:
         broken = await made.call(agent="broken", instruction="a")
         odd = await made.call(agent="odd", instruction="a")
-        others = [await made.call(agent=name, instruction="a") for name in ("session", "limits", "number")]
+        others = [
+            await made.call(agent=name, instruction="a")
+            for name in ("session", "limits", "number")
+        ]
 
     assert broken.error is not None
     assert odd.error is not None
     assert "tools[1].module" in str(broken)
     assert "an agent is a partial mount plan; got int" in str(odd)
     assert [str(other) for other in others if "session" not in str(other)] == []
-    assert all("ConfigError" in str(other) and "session_id" not in other.error for other in (broken, odd, *others))
+    assert all(
+        "ConfigError" in str(other) and "session_id" not in other.error
+        for other in (broken, odd, *others)
+    )
 
 
 async def test_an_error_without_words_is_named(team: Build) -> None:
@@ -211,7 +257,9 @@ async def test_an_error_without_words_is_named(team: Build) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  "], ids=["nothing", "blanks"])
-async def test_an_empty_answer_is_said_to_be_one(team: Build, inner: Inner, text: str) -> None:
+async def test_an_empty_answer_is_said_to_be_one(
+    team: Build, inner: Inner, text: str
+) -> None:
     async with (made := team({"finder": [text]})).session:
         result = await made.call(agent="finder", instruction="a")
 
@@ -219,18 +267,26 @@ async def test_an_empty_answer_is_said_to_be_one(team: Build, inner: Inner, text
     assert inner(result.output["response"]) == "(an empty answer)"
 
 
-async def test_of_a_huge_answer_the_head_and_the_tail_are_kept(team: Build, inner: Inner) -> None:
+async def test_of_a_huge_answer_the_head_and_the_tail_are_kept(
+    team: Build, inner: Inner
+) -> None:
     huge = "A" * 500_000 + "Z" * 500_000
-    async with (made := team({"finder": [huge]}, config={"max_answer_chars": 300})).session:
+    async with (
+        made := team({"finder": [huge]}, config={"max_answer_chars": 300})
+    ).session:
         result = await made.call(agent="finder", instruction="a")
 
     assert isinstance(result.output, dict)
     head, note, tail = inner(result.output["response"]).split("\n")
     assert (head, tail) == ("A" * 200, "Z" * 100)
-    assert note == ("[999,700 of 1,000,000 characters are left out here; resume the agent's session to ask for them]")
+    assert note == (
+        "[999,700 of 1,000,000 characters are left out here; resume the agent's session to ask for them]"
+    )
 
 
-async def test_agents_of_one_answer_work_beside_each_other(team: Build, inner: Inner) -> None:
+async def test_agents_of_one_answer_work_beside_each_other(
+    team: Build, inner: Inner
+) -> None:
     at_work, most, together = 0, 0, anyio.Event()
 
     async def work(request: ChatRequest) -> Step:
@@ -243,31 +299,56 @@ async def test_agents_of_one_answer_work_beside_each_other(team: Build, inner: I
         at_work -= 1
         return request.messages[-1].text.upper()
 
-    async with (made := team({"finder": [work] * 5}, limits={"parallel_children": 3})).session:
+    async with (
+        made := team({"finder": [work] * 5}, limits={"parallel_children": 3})
+    ).session:
         with anyio.fail_after(5):
             results = await made.call_all(
-                *(call("task", {"agent": "finder", "instruction": word}) for word in ("a", "b", "c", "d", "e"))
+                *(
+                    call("task", {"agent": "finder", "instruction": word})
+                    for word in ("a", "b", "c", "d", "e")
+                )
             )
 
     assert most == 3
-    assert [inner(result.output["response"]) for result in results] == ["A", "B", "C", "D", "E"]
+    assert [inner(result.output["response"]) for result in results] == [
+        "A",
+        "B",
+        "C",
+        "D",
+        "E",
+    ]
     assert made.session.spending.children == 5
 
 
 async def test_the_tools_that_an_agent_gets_can_be_chosen(team: Build) -> None:
-    tools = {"tool-look": lambda: MockTool("look"), "tool-write": lambda: MockTool("write")}
+    tools = {
+        "tool-look": lambda: MockTool("look"),
+        "tool-write": lambda: MockTool("write"),
+    }
     agents = {"finder": {}, "writer": {"tools": ["tool-write"]}}
     for config, finder, writer in (
         ({}, ["task", "look", "write"], ["task", "look", "write"]),
         ({"exclude_tools": ["task", "write"]}, ["look"], ["look", "write"]),
         ({"inherit_tools": ["tool-l*"]}, ["look"], ["look", "write"]),
-        ({"inherit_tools": ["*"], "exclude_tools": ["tool-look"]}, ["task", "write"], ["task", "write"]),
+        (
+            {"inherit_tools": ["*"], "exclude_tools": ["tool-look"]},
+            ["task", "write"],
+            ["task", "write"],
+        ),
     ):
-        made = team({"finder": ["x"], "writer": ["x"]}, agents=agents, config=config, tools=tools)
+        made = team(
+            {"finder": ["x"], "writer": ["x"]},
+            agents=agents,
+            config=config,
+            tools=tools,
+        )
         async with made.session:
             for agent, expected in (("finder", finder), ("writer", writer)):
                 await made.call(agent=agent, instruction="a")
-                assert [tool.name for tool in made.requests(agent)[0].tools or ()] == expected
+                assert [
+                    tool.name for tool in made.requests(agent)[0].tools or ()
+                ] == expected
 
 
 async def test_the_hooks_that_an_agent_gets_can_be_chosen(team: Build) -> None:
@@ -279,7 +360,9 @@ async def test_the_hooks_that_an_agent_gets_can_be_chosen(team: Build) -> None:
     ):
         heard: list[str] = []
 
-        async def note(coordinator: Coordinator, config: object, heard: list[str] = heard) -> None:
+        async def note(
+            coordinator: Coordinator, config: object, heard: list[str] = heard
+        ) -> None:
             heard.append(coordinator.session_id)
             coordinator.hooks.register("tool:post", lambda *_: None, decides=False)
 
@@ -296,12 +379,19 @@ async def test_the_hooks_that_an_agent_gets_can_be_chosen(team: Build) -> None:
 
 
 async def test_a_model_chooses_the_agents_provider_and_model(team: Build) -> None:
-    preferences = [{"provider": "none", "model": "x"}, {"provider": "script*", "model": "small-1"}]
+    preferences = [
+        {"provider": "none", "model": "x"},
+        {"provider": "script*", "model": "small-1"},
+    ]
     async with (made := team({"finder": ["x"]})).session:
-        await made.call(agent="finder", instruction="a", provider_preferences=preferences)
+        await made.call(
+            agent="finder", instruction="a", provider_preferences=preferences
+        )
     async with (strict := team(config={"provider_preferences": False})).session:
         offered = strict.coordinator.tools["task"].input_schema["properties"]
-        result = await strict.call(agent="finder", instruction="a", provider_preferences=preferences)
+        result = await strict.call(
+            agent="finder", instruction="a", provider_preferences=preferences
+        )
 
     assert made.requests("finder")[0].model == "small-1"
     assert "provider_preferences" not in offered
@@ -309,10 +399,15 @@ async def test_a_model_chooses_the_agents_provider_and_model(team: Build) -> Non
 
 
 async def test_a_model_chooses_among_the_roles_that_the_loop_knows(team: Build) -> None:
-    roles = {"fast": [{"provider": "scripted", "model": "tiny"}], "deep": [{"provider": "scripted", "model": "huge"}]}
+    roles = {
+        "fast": [{"provider": "scripted", "model": "tiny"}],
+        "deep": [{"provider": "scripted", "model": "huge"}],
+    }
     plan = {"orchestrator": {"config": {"roles": roles}}}
 
-    async def mount_loop(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount_loop(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         from amplifier.testing import MockOrchestrator
         from amplifier_sdk import LoopConfig
         from amplifier_sdk.configuration import read_config
@@ -337,17 +432,33 @@ async def test_a_model_chooses_among_the_roles_that_the_loop_knows(team: Build) 
     assert "model_role" not in without["properties"]
 
 
-async def test_an_application_may_run_agents_in_its_own_way(team: Build, inner: Inner) -> None:
+async def test_an_application_may_run_agents_in_its_own_way(
+    team: Build, inner: Inner
+) -> None:
     asked: list[dict[str, object]] = []
 
     async def spawn(
-        agent_name: str, instruction: str, parent_session: object, agent_configs: object, sub_session_id: str
+        agent_name: str,
+        instruction: str,
+        parent_session: object,
+        agent_configs: object,
+        sub_session_id: str,
     ) -> dict[str, object]:
         asked.append({"parent": parent_session, "agents": agent_configs})
-        return {"output": "from elsewhere", "session_id": "far", "spending": {"usd": "1"}, "turn_count": 3}
+        return {
+            "output": "from elsewhere",
+            "session_id": "far",
+            "spending": {"usd": "1"},
+            "turn_count": 3,
+        }
 
     async def resume(sub_session_id: str, instruction: str) -> dict[str, object]:
-        return {"output": instruction, "session_id": sub_session_id, "status": "cancelled", "limit": 5}
+        return {
+            "output": instruction,
+            "session_id": sub_session_id,
+            "status": "cancelled",
+            "limit": 5,
+        }
 
     made = team(limits={"tool_timeout": 60})
     made.coordinator.register_capability("session.spawn", spawn)
@@ -377,14 +488,18 @@ async def test_what_is_no_result_of_a_session_is_named(team: Build) -> None:
 
 
 async def test_the_tool_needs_no_session_of_its_own(inner: Inner) -> None:
-    async def spawn(agent_name: str, instruction: str, **options: object) -> dict[str, object]:
+    async def spawn(
+        agent_name: str, instruction: str, **options: object
+    ) -> dict[str, object]:
         assert "parent_session" not in options
         return {"output": instruction.upper(), "session_id": "far"}
 
     coordinator = ModuleCoordinator()
     coordinator.register_capability("session.spawn", spawn)
     tool = await mount(coordinator, {})
-    result = await tool.execute({"agent": "self", "instruction": "go", "inherit_context": "all"})
+    result = await tool.execute(
+        {"agent": "self", "instruction": "go", "inherit_context": "all"}
+    )
 
     assert isinstance(result.output, dict)
     assert inner(result.output["response"]) == "GO"
@@ -399,7 +514,9 @@ async def test_a_session_without_the_capability_says_so(team: Build) -> None:
     assert "it has no capability 'session.spawn'" in str(result)
 
 
-def test_a_call_lasts_as_long_as_a_turn_may(team: Build, anyio_backend_name: str) -> None:
+def test_a_call_lasts_as_long_as_a_turn_may(
+    team: Build, anyio_backend_name: str
+) -> None:
     async def slow(**options: object) -> dict[str, object]:
         await anyio.sleep(1_000)
         return {"output": "slow", "session_id": "far"}
@@ -423,7 +540,9 @@ async def test_so_many_sessions_are_remembered_for_hints(team: Build) -> None:
     made.coordinator.register_capability("session.spawn", spawn)
     async with made.session:
         results = [await made.call(agent="finder", instruction="a") for _ in range(201)]
-        first, last = (str(result.output["session_id"]) for result in (results[0], results[-1]))
+        first, last = (
+            str(result.output["session_id"]) for result in (results[0], results[-1])
+        )
         forgotten = await made.call(session_id=first, instruction="b")
         remembered = await made.call(agent="self", session_id=last, instruction="b")
 
@@ -437,7 +556,10 @@ async def test_no_configuration_takes_a_guard_from_an_agent(team: Build) -> None
     async def mount_guard(coordinator: Coordinator, config: object) -> None:
         coordinator.hooks.register("tool:pre", lambda *_: HookResult.deny("not here"))
 
-    configs: list[dict[str, JSONValue]] = [{"exclude_hooks": ["guard", "hooks-*"]}, {"inherit_hooks": []}]
+    configs: list[dict[str, JSONValue]] = [
+        {"exclude_hooks": ["guard", "hooks-*"]},
+        {"inherit_hooks": []},
+    ]
     for config in configs:
         agents = {"finder": {"hooks": None}}
         made = team(
@@ -450,16 +572,23 @@ async def test_no_configuration_takes_a_guard_from_an_agent(team: Build) -> None
         )
         async with made.session as session:
             assert effects_of(made.coordinator.tools["task"]) == frozenset({"read"})
-            await session.spawn(agent_name="finder", instruction="a", hook_inheritance=config)
+            await session.spawn(
+                agent_name="finder", instruction="a", hook_inheritance=config
+            )
 
         assert "not here" in made.said("finder", 1)[-1][1]
 
 
 async def test_an_agent_that_is_resumed_is_what_it_would_be_by_now(team: Build) -> None:
     """The plan of the session and its agents, and the tool's own rules, hold as they are when it is resumed."""
-    tools = {"tool-look": lambda: MockTool("look"), "tool-write": lambda: MockTool("write")}
+    tools = {
+        "tool-look": lambda: MockTool("look"),
+        "tool-write": lambda: MockTool("write"),
+    }
     config: dict[str, JSONValue] = {}
-    async with (made := team({"finder": ["a", "b", "c"]}, config=config, tools=tools)).session as session:
+    async with (
+        made := team({"finder": ["a", "b", "c"]}, config=config, tools=tools)
+    ).session as session:
         first = await made.call(agent="finder", instruction="a")
         session_id = first.output["session_id"]
         agents = cast("dict[str, object]", session.config["agents"])

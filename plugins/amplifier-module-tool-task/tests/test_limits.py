@@ -43,7 +43,10 @@ async def deeper(request: ChatRequest) -> Step:
     ids=["default", "none", "one", "two", "session", "raised", "lowered", "off"],
 )
 async def test_work_is_handed_on_so_often_and_no_more(
-    team: Build, config: Mapping[str, JSONValue], limits: Mapping[str, JSONValue], generations: int
+    team: Build,
+    config: Mapping[str, JSONValue],
+    limits: Mapping[str, JSONValue],
+    generations: int,
 ) -> None:
     made = team({"": [deeper] * 20}, config=config, limits=limits)
     async with made.session as session:
@@ -55,8 +58,12 @@ async def test_work_is_handed_on_so_often_and_no_more(
     assert spawned == list(range(generations - 1, -1, -1))
 
 
-async def test_the_last_generation_is_told_that_the_tool_is_of_no_use(team: Build) -> None:
-    async with (made := team({"finder": ["x"]}, config={"max_recursion_depth": 1})).session:
+async def test_the_last_generation_is_told_that_the_tool_is_of_no_use(
+    team: Build,
+) -> None:
+    async with (
+        made := team({"finder": ["x"]}, config={"max_recursion_depth": 1})
+    ).session:
         above = made.coordinator.tools["task"].description
         await made.call(agent="finder", instruction="a")
 
@@ -68,7 +75,15 @@ async def test_the_last_generation_is_told_that_the_tool_is_of_no_use(team: Buil
 
 async def test_an_agent_may_be_kept_from_handing_work_on(team: Build) -> None:
     agents = {"finder": {"session": {"limits": {"delegation_depth": 0}}}}
-    made = team({"finder": [answer(call("task", {"agent": "finder", "instruction": "b"})), "ok"]}, agents=agents)
+    made = team(
+        {
+            "finder": [
+                answer(call("task", {"agent": "finder", "instruction": "b"})),
+                "ok",
+            ]
+        },
+        agents=agents,
+    )
     async with made.session:
         await made.call(agent="finder", instruction="a")
 
@@ -80,7 +95,10 @@ async def test_an_agent_counts_how_often_it_stands_below_itself(team: Build) -> 
     async with made.session as session:
         await session.execute("Begin.")
 
-    depths = [coordinator.get_capability("self_delegation_depth") for coordinator in made.coordinators]
+    depths = [
+        coordinator.get_capability("self_delegation_depth")
+        for coordinator in made.coordinators
+    ]
     assert depths == [None, 1, 2, 3]
 
 
@@ -92,7 +110,10 @@ async def test_a_session_may_be_kept_from_delegating_to_itself(team: Build) -> N
 
 
 CALLS = answer(
-    call("count"), usage=Usage(input_tokens=50, output_tokens=50, total_tokens=100, cost_usd=Decimal("0.01"))
+    call("count"),
+    usage=Usage(
+        input_tokens=50, output_tokens=50, total_tokens=100, cost_usd=Decimal("0.01")
+    ),
 )
 
 
@@ -109,7 +130,17 @@ CALLS = answer(
         ({"cost_usd": "0.025"}, {}, "cost_usd", 4),
         ({"cost_usd": 0.025}, {"cost_usd": "0.015"}, "cost_usd", 3),
     ],
-    ids=["iterations", "own-stricter", "own-looser", "own-none", "calls", "tokens", "own-tokens", "cost", "own-cost"],
+    ids=[
+        "iterations",
+        "own-stricter",
+        "own-looser",
+        "own-none",
+        "calls",
+        "tokens",
+        "own-tokens",
+        "cost",
+        "own-cost",
+    ],
 )
 async def test_an_agent_ends_at_the_stricter_limit_and_the_result_names_it(
     team: Build,
@@ -143,7 +174,11 @@ async def test_an_agents_limits_hold_when_it_goes_on(team: Build) -> None:
         return CALLS if request.tools else "what I know"
 
     tools = {"tool-count": lambda: MockTool("count")}
-    async with (made := team({"finder": [work] * 50}, config={"limits": {"iterations": 2}}, tools=tools)).session:
+    async with (
+        made := team(
+            {"finder": [work] * 50}, config={"limits": {"iterations": 2}}, tools=tools
+        )
+    ).session:
         first = await made.call(agent="finder", instruction="a")
         again = await made.call(session_id=first.output["session_id"], instruction="b")
 
@@ -154,17 +189,25 @@ async def test_an_agents_limits_hold_when_it_goes_on(team: Build) -> None:
 def test_an_agent_that_takes_too_long_is_stopped_and_what_it_wrote_is_kept(
     team: Build, inner: Inner, anyio_backend_name: str
 ) -> None:
-    made = team({"finder": [answer("The first half", 50.0), "all of it"]}, config={"limits": {"wall_time": 30}})
+    made = team(
+        {"finder": [answer("The first half", 50.0), "all of it"]},
+        config={"limits": {"wall_time": 30}},
+    )
 
     async def run() -> tuple[ToolResult, ToolResult]:
         async with made.session:
             late = await made.call(agent="finder", instruction="a")
-            return late, await made.call(session_id=late.error["session_id"], instruction="b")
+            return late, await made.call(
+                session_id=late.error["session_id"], instruction="b"
+            )
 
     result, again = VirtualClock().run(run, backend=anyio_backend_name)
 
     assert result.error is not None
-    assert result.error["message"] == "The agent 'finder' was stopped: the limit 'wall_time' of 30 s is reached"
+    assert (
+        result.error["message"]
+        == "The agent 'finder' was stopped: the limit 'wall_time' of 30 s is reached"
+    )
     assert (result.error["type"], result.error["limit"]) == ("limit", "wall_time")
     assert inner(result.error["response"]) == "The first half"
     assert isinstance(again.output, dict)
@@ -175,7 +218,10 @@ async def test_what_agents_spend_counts_for_the_session(team: Build) -> None:
     usage = Usage(input_tokens=50, output_tokens=50, total_tokens=100)
     made = team(
         {
-            "": [answer(*(call("task", {"agent": "finder", "instruction": "a"}),) * 2), "done"],
+            "": [
+                answer(*(call("task", {"agent": "finder", "instruction": "a"}),) * 2),
+                "done",
+            ],
             "finder": [answer("x", usage=usage)] * 2,
         },
         limits={"session_tokens": 150},
@@ -193,18 +239,47 @@ async def test_what_agents_spend_counts_for_the_session(team: Build) -> None:
 @pytest.mark.parametrize(
     ("config", "problem"),
     [
-        ({"limits": {"iterations": 0}}, "limits: iterations is a whole number above 0; got 0"),
-        ({"limits": {"tokens": -1}}, "limits: tokens is a whole number above 0; got -1"),
-        ({"limits": {"cost_usd": "much"}}, "limits: A limit of cost is a number of US dollars above 0"),
-        ({"limits": {"wall_time": 0}}, "limits: wall_time is a number of seconds above 0; got 0"),
-        ({"limits": {"speed": 1}}, "limits.speed: unknown; the known keys are cost_usd"),
-        ({"max_recursion_depth": -1}, "max_recursion_depth: is a whole number from 0; got -1"),
+        (
+            {"limits": {"iterations": 0}},
+            "limits: iterations is a whole number above 0; got 0",
+        ),
+        (
+            {"limits": {"tokens": -1}},
+            "limits: tokens is a whole number above 0; got -1",
+        ),
+        (
+            {"limits": {"cost_usd": "much"}},
+            "limits: A limit of cost is a number of US dollars above 0",
+        ),
+        (
+            {"limits": {"wall_time": 0}},
+            "limits: wall_time is a number of seconds above 0; got 0",
+        ),
+        (
+            {"limits": {"speed": 1}},
+            "limits.speed: unknown; the known keys are cost_usd",
+        ),
+        (
+            {"max_recursion_depth": -1},
+            "max_recursion_depth: is a whole number from 0; got -1",
+        ),
         ({"max_recursion_depth": True}, "max_recursion_depth: "),
         ({"exclude_tools": "task"}, "exclude_tools: "),
         ({"catalogue_chars": 0}, "catalogue_chars: is a whole number above 0; got 0"),
         ({"max_depth": 3}, "max_depth: unknown; did you mean 'max_recursion_depth'?"),
     ],
-    ids=["iterations", "tokens", "cost", "time", "unknown-limit", "depth", "bool", "text", "catalogue", "unknown"],
+    ids=[
+        "iterations",
+        "tokens",
+        "cost",
+        "time",
+        "unknown-limit",
+        "depth",
+        "bool",
+        "text",
+        "catalogue",
+        "unknown",
+    ],
 )
 async def test_a_configuration_that_does_not_fit_is_refused(
     team: Build, config: Mapping[str, JSONValue], problem: str

@@ -32,7 +32,10 @@ def delegate(agent: str, instruction: str = "Go.") -> Step:
 
 def tasks(events: EventRecorder) -> list[tuple[str, object]]:
     """The events of delegations, with their sessions."""
-    return [(name.removeprefix("task:agent_"), data["sub_session_id"]) for name, data in events.get_events("task:*")]
+    return [
+        (name.removeprefix("task:agent_"), data["sub_session_id"])
+        for name, data in events.get_events("task:*")
+    ]
 
 
 @attrs.define(eq=False)
@@ -55,25 +58,48 @@ class Blocking:
         return ToolResult(output="released")
 
 
-async def test_an_agent_is_announced_when_it_begins_and_when_it_has_ended(team: Build) -> None:
+async def test_an_agent_is_announced_when_it_begins_and_when_it_has_ended(
+    team: Build,
+) -> None:
     async with (made := team({"finder": ["one", "two"]}, session_id="s")).session:
-        first = await made.call(agent="finder", instruction="a", inherit_context="recent")
+        first = await made.call(
+            agent="finder", instruction="a", inherit_context="recent"
+        )
         child = first.output["session_id"]
         await made.call(session_id=child, instruction="b")
 
-    spawned, ended, resumed, ended_again = (data for _, data in made.events.get_events("task:*"))
-    assert tasks(made.events) == [("spawned", child), ("completed", child), ("resumed", child), ("completed", child)]
-    assert (spawned["agent"], spawned["inherit_context"], spawned["depth_left"]) == ("finder", "recent", 2)
-    assert {data["parent_session_id"] for data in (spawned, ended, resumed, ended_again)} == {"s"}
+    spawned, ended, resumed, ended_again = (
+        data for _, data in made.events.get_events("task:*")
+    )
+    assert tasks(made.events) == [
+        ("spawned", child),
+        ("completed", child),
+        ("resumed", child),
+        ("completed", child),
+    ]
+    assert (spawned["agent"], spawned["inherit_context"], spawned["depth_left"]) == (
+        "finder",
+        "recent",
+        2,
+    )
+    assert {
+        data["parent_session_id"] for data in (spawned, ended, resumed, ended_again)
+    } == {"s"}
     assert {data["session_id"] for data in (spawned, ended)} == {"s"}
-    assert (ended["success"], ended["status"], ended["turn_count"]) == (True, "completed", 1)
+    assert (ended["success"], ended["status"], ended["turn_count"]) == (
+        True,
+        "completed",
+        1,
+    )
     assert ended["spending"]["provider_calls"] == 1
     assert ended["duration"] >= 0
     assert resumed["agent"] == "finder"
     assert ended_again["turn_count"] == 2
 
 
-async def test_an_agent_that_fails_is_announced_as_failed_and_the_call_is_no_error_of_the_tool(team: Build) -> None:
+async def test_an_agent_that_fails_is_announced_as_failed_and_the_call_is_no_error_of_the_tool(
+    team: Build,
+) -> None:
     async with (made := team({"finder": [LLMError("no model")]})).session:
         await made.call(agent="finder", instruction="a")
         await made.call(session_id="nowhere", instruction="a")
@@ -108,7 +134,11 @@ async def test_a_limit_is_told_with_the_end(team: Build) -> None:
         return LOOK if request.tools else "enough"
 
     tools = {"tool-look": lambda: MockTool("look")}
-    made = team({"finder": [work] * 9}, config={"limits": {"iterations": 2, "wall_time": 30}}, tools=tools)
+    made = team(
+        {"finder": [work] * 9},
+        config={"limits": {"iterations": 2, "wall_time": 30}},
+        tools=tools,
+    )
     async with made.session:
         await made.call(agent="finder", instruction="a")
     stopped = team({"finder": [BudgetExceededError("wall_time", "3 s")]})
@@ -121,14 +151,20 @@ async def test_a_limit_is_told_with_the_end(team: Build) -> None:
 
 
 async def test_a_person_sees_what_agents_and_their_agents_do(team: Build) -> None:
-    expected = ["boss: at work", "boss: finder: at work", "boss: finder: look: half of it"]
+    expected = [
+        "boss: at work",
+        "boss: finder: at work",
+        "boss: finder: look: half of it",
+    ]
     seen = {message: anyio.Event() for message in expected}
     counts: dict[str, float | None] = {}
 
     class Reporting(MockTool):
         takes_context = True
 
-        async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+        async def execute(
+            self, input: JSONObject, /, *, context: ToolContext | None = None
+        ) -> ToolResult:
             assert context is not None
             context.progress("half\nof it")
             await seen[expected[2]].wait()
@@ -143,7 +179,11 @@ async def test_a_person_sees_what_agents_and_their_agents_do(team: Build) -> Non
         return LOOK
 
     made = team(
-        {"": [delegate("boss"), "done"], "boss": [lead, "ok"], "finder": [find, "found"]},
+        {
+            "": [delegate("boss"), "done"],
+            "boss": [lead, "ok"],
+            "finder": [find, "found"],
+        },
         agents={"boss": {}, "finder": {}},
         tools={"tool-look": lambda: Reporting("look")},
     )
@@ -160,13 +200,22 @@ async def test_a_person_sees_what_agents_and_their_agents_do(team: Build) -> Non
 
 @pytest.mark.parametrize("immediate", [False, True], ids=["graceful", "immediate"])
 @pytest.mark.parametrize("generations", [1, 2, 3])
-async def test_a_cancel_reaches_the_last_generation(team: Build, generations: int, immediate: bool) -> None:
+async def test_a_cancel_reaches_the_last_generation(
+    team: Build, generations: int, immediate: bool
+) -> None:
     names = ["one", "two", "three"][:generations]
     scripts: dict[str, list[Step]] = {"": [delegate("one"), "never"]}
     for name, below in zip(names, [*names[1:], None], strict=True):
-        scripts[name] = [answer(call("block")) if below is None else delegate(below), "never"]
+        scripts[name] = [
+            answer(call("block")) if below is None else delegate(below),
+            "never",
+        ]
     blocking = Blocking()
-    made = team(scripts, agents={name: {} for name in names}, tools={"tool-block": lambda: blocking})
+    made = team(
+        scripts,
+        agents={name: {} for name in names},
+        tools={"tool-block": lambda: blocking},
+    )
 
     async with made.session as session:
         with anyio.fail_after(5):
@@ -186,7 +235,10 @@ async def test_a_cancel_reaches_the_last_generation(team: Build, generations: in
     assert blocking.running == 0
     assert open_calls(messages) == ()
     assert len(made.provider.requests) == 1 + generations
-    spawned, completed = made.events.data("task:agent_spawned"), made.events.data("task:agent_completed")
+    spawned, completed = (
+        made.events.data("task:agent_spawned"),
+        made.events.data("task:agent_completed"),
+    )
     assert len(spawned) == len(completed) == generations
     assert {data["status"] for data in completed} == {"cancelled"}
     assert not any(data["success"] for data in completed)
@@ -194,7 +246,9 @@ async def test_a_cancel_reaches_the_last_generation(team: Build, generations: in
     assert len(ended) == 1 + generations
 
 
-async def test_an_agent_that_is_cancelled_alone_gives_what_it_had_written(team: Build) -> None:
+async def test_an_agent_that_is_cancelled_alone_gives_what_it_had_written(
+    team: Build,
+) -> None:
     begun, never = anyio.Event(), anyio.Event()
 
     async def write(request: ChatRequest) -> Step:
@@ -217,12 +271,17 @@ async def test_an_agent_that_is_cancelled_alone_gives_what_it_had_written(team: 
 
     (result,) = results
     assert result.error is not None
-    assert result.error["message"] == "The agent 'finder' was cancelled before it had finished"
+    assert (
+        result.error["message"]
+        == "The agent 'finder' was cancelled before it had finished"
+    )
     assert "The first half" in str(result.error["response"])
     assert made.events.one("task:agent_completed")["status"] == "cancelled"
 
 
-async def test_all_agents_of_one_answer_end_when_the_turn_is_cancelled(team: Build) -> None:
+async def test_all_agents_of_one_answer_end_when_the_turn_is_cancelled(
+    team: Build,
+) -> None:
     waiting = 0
     all_wait = anyio.Event()
 
@@ -265,31 +324,76 @@ async def test_all_agents_of_one_answer_end_when_the_turn_is_cancelled(team: Bui
         "\u0000" * 10,
         "\U0001d573\U0001d58a \u202e \u200b",
     ],
-    ids=["close", "close-id", "wide", "controls", "surrogate", "json", "mention", "call", "nuls", "script"],
+    ids=[
+        "close",
+        "close-id",
+        "wide",
+        "controls",
+        "surrogate",
+        "json",
+        "mention",
+        "call",
+        "nuls",
+        "script",
+    ],
 )
-async def test_what_an_agent_says_stays_inside_its_marks(team: Build, text: str) -> None:
-    async with (made := team({"": [delegate("finder"), "done"], "finder": [text]})).session as session:
+async def test_what_an_agent_says_stays_inside_its_marks(
+    team: Build, text: str
+) -> None:
+    async with (
+        made := team({"": [delegate("finder"), "done"], "finder": [text]})
+    ).session as session:
         await session.execute("Go.")
 
-    (result,) = [message for message in made.requests()[1].messages if message.role == "tool"]
+    (result,) = [
+        message for message in made.requests()[1].messages if message.role == "tool"
+    ]
     lines = result.text.split("\n")
     assert lines[0].startswith('<untrusted-content id="')
     number = lines[0].split('"')[1]
     assert result.text.count("untrusted-content id=") - result.text.count("&lt;") <= 2
     assert lines[-3] == f'</untrusted-content id="{number}">'
-    assert not any(character in result.text for character in "\x00\x1b\x07\u202e\ufeff\ud83d")
+    assert not any(
+        character in result.text for character in "\x00\x1b\x07\u202e\ufeff\ud83d"
+    )
     result.text.encode()
-    assert [message.role for message in made.requests()[1].messages] == ["user", "assistant", "tool"]
+    assert [message.role for message in made.requests()[1].messages] == [
+        "user",
+        "assistant",
+        "tool",
+    ]
 
 
 @pytest.mark.parametrize(
     "name",
-    ["../../etc", "a b\nc", "x\x00y", "\ud83d", "foundation:explorer", '"><img', "-" * 300, "名前", "con"],
-    ids=["path", "lines", "nul", "surrogate", "colon", "marks", "long", "script", "device"],
+    [
+        "../../etc",
+        "a b\nc",
+        "x\x00y",
+        "\ud83d",
+        "foundation:explorer",
+        '"><img',
+        "-" * 300,
+        "名前",
+        "con",
+    ],
+    ids=[
+        "path",
+        "lines",
+        "nul",
+        "surrogate",
+        "colon",
+        "marks",
+        "long",
+        "script",
+        "device",
+    ],
 )
 async def test_an_agent_may_be_called_anything(team: Build, name: str) -> None:
     agents = {name: {"system": {"instruction": "You are odd."}}}
-    async with (made := team({"odd": ["found"]}, agents=agents, session_id="s")).session:
+    async with (
+        made := team({"odd": ["found"]}, agents=agents, session_id="s")
+    ).session:
         listed = str(made.coordinator.tools["task"].input_schema)
         result = await made.call(agent=name, instruction="a")
         if result.success:
@@ -304,7 +408,9 @@ async def test_an_agent_may_be_called_anything(team: Build, name: str) -> None:
     listed.encode()
 
 
-async def test_a_person_sees_what_agents_and_their_agents_were_denied(team: Build) -> None:
+async def test_a_person_sees_what_agents_and_their_agents_were_denied(
+    team: Build,
+) -> None:
     async def refuse(coordinator: Coordinator, _: object) -> None:
         def decide(_: str, data: dict[str, object]) -> HookResult | None:
             return HookResult.deny("not here") if data["tool_name"] == "look" else None
@@ -318,7 +424,10 @@ async def test_a_person_sees_what_agents_and_their_agents_were_denied(team: Buil
             "finder": [LOOK, answer(call("fail")), "found"],
         },
         agents={"boss": {}, "finder": {}},
-        tools={"tool-look": lambda: MockTool("look"), "tool-fail": lambda: MockTool("fail", ToolResult.failure("no"))},
+        tools={
+            "tool-look": lambda: MockTool("look"),
+            "tool-fail": lambda: MockTool("fail", ToolResult.failure("no")),
+        },
         modules={"hooks-refuse": refuse},
         plan={"hooks": ["hooks-watch", "hooks-refuse"]},
     )

@@ -31,7 +31,11 @@ def build(
 ) -> AmplifierSession:
     """Make a session with the tool `todo`, whose plan is kept below the folder."""
     session = create_test_session(
-        *steps, tools=[Todo], hooks=hooks, configs={"tool-0": config or {}}, session_id=session_id
+        *steps,
+        tools=[Todo],
+        hooks=hooks,
+        configs={"tool-0": config or {}},
+        session_id=session_id,
     )
     if folder is not None:
         session.coordinator.register_capability("session.dir", folder)
@@ -42,12 +46,20 @@ def step(content: str, status: str = "pending", active: str = "") -> JSONObject:
     return {"content": content, "activeForm": active or f"{content}…", "status": status}
 
 
-PLAN: list[JSONValue] = [step("Read", "completed"), step("Write", "in_progress"), step("Test")]
+PLAN: list[JSONValue] = [
+    step("Read", "completed"),
+    step("Write", "in_progress"),
+    step("Test"),
+]
 COUNTS = {"pending": 1, "in_progress": 1, "completed": 1}
 
 
-async def todo(session: AmplifierSession, action: str, **arguments: JSONValue) -> ToolResult:
-    result: ToolResult = await session.coordinator.tools["todo"].execute({"action": action, **arguments})
+async def todo(
+    session: AmplifierSession, action: str, **arguments: JSONValue
+) -> ToolResult:
+    result: ToolResult = await session.coordinator.tools["todo"].execute(
+        {"action": action, **arguments}
+    )
     return result
 
 
@@ -70,20 +82,31 @@ async def test_a_plan_is_made_written_anew_and_read(folder: Path) -> None:
 
 async def test_a_turn_announces_each_change_to_whoever_shows_it(folder: Path) -> None:
     recorder = EventRecorder()
-    calls = [call("todo", {"action": action, "todos": PLAN}, id=action) for action in ("create", "update")]
+    calls = [
+        call("todo", {"action": action, "todos": PLAN}, id=action)
+        for action in ("create", "update")
+    ]
 
-    async with build(folder, answer(*calls, call("todo", {"action": "list"})), "Done.", hooks=(recorder,)) as session:
+    async with build(
+        folder,
+        answer(*calls, call("todo", {"action": "list"})),
+        "Done.",
+        hooks=(recorder,),
+    ) as session:
         await session.execute("Plan it.")
 
     heard = recorder.data(TODO_UPDATED)
-    assert [{key: data[key] for key in ("todos", "total", *COUNTS)} for data in heard] == [
-        {"todos": PLAN, "total": 3, **COUNTS}
-    ] * 2
+    assert [
+        {key: data[key] for key in ("todos", "total", *COUNTS)} for data in heard
+    ] == [{"todos": PLAN, "total": 3, **COUNTS}] * 2
     assert heard[0]["session_id"] == "s1"
 
 
 async def test_the_last_of_several_plans_in_one_answer_counts(folder: Path) -> None:
-    calls = [call("todo", {"action": "update", "todos": [step(f"Step {n}")]}, id=f"c{n}") for n in range(8)]
+    calls = [
+        call("todo", {"action": "update", "todos": [step(f"Step {n}")]}, id=f"c{n}")
+        for n in range(8)
+    ]
 
     async with build(folder, answer(*calls), "Done.") as session:
         await session.execute("Plan it.")
@@ -92,26 +115,47 @@ async def test_the_last_of_several_plans_in_one_answer_counts(folder: Path) -> N
 
 async def test_several_items_in_progress_are_taken_with_a_warning(folder: Path) -> None:
     async with build(folder) as session:
-        result = await todo(session, "update", todos=[step("a", "in_progress"), step("b", "in_progress")])
+        result = await todo(
+            session,
+            "update",
+            todos=[step("a", "in_progress"), step("b", "in_progress")],
+        )
 
     assert isinstance(result.output, dict)
-    assert result.output["warning"] == "2 items are in_progress; keep it at one, the step that you work on"
+    assert (
+        result.output["warning"]
+        == "2 items are in_progress; keep it at one, the step that you work on"
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        pytest.param({"todos": [step("a"), "b"]}, "todos[1]: an item is an object", id="no-object"),
-        pytest.param({"todos": [step(" ")]}, "todos[0]: content says nothing", id="blank"),
+        pytest.param(
+            {"todos": [step("a"), "b"]},
+            "todos[1]: an item is an object",
+            id="no-object",
+        ),
+        pytest.param(
+            {"todos": [step(" ")]}, "todos[0]: content says nothing", id="blank"
+        ),
         pytest.param({"todos": "a"}, "needs 'todos', the whole plan", id="no-list"),
         pytest.param({}, "needs 'todos', the whole plan", id="missing"),
-        pytest.param({"action": "add", "todos": []}, "action is create, update or list", id="action"),
+        pytest.param(
+            {"action": "add", "todos": []},
+            "action is create, update or list",
+            id="action",
+        ),
     ],
 )
-async def test_a_plan_that_does_not_fit_leaves_the_old_one(folder: Path, arguments: JSONObject, problem: str) -> None:
+async def test_a_plan_that_does_not_fit_leaves_the_old_one(
+    folder: Path, arguments: JSONObject, problem: str
+) -> None:
     async with build(folder) as session:
         await todo(session, "create", todos=PLAN)
-        result = await session.coordinator.tools["todo"].execute({"action": "update", **arguments})
+        result = await session.coordinator.tools["todo"].execute(
+            {"action": "update", **arguments}
+        )
 
         assert problem in str(result)
         assert await kept(session) == ["Read", "Write", "Test"]
@@ -124,7 +168,9 @@ async def test_the_configuration_says_how_many_items_there_may_be(folder: Path) 
         await session.execute("Plan it.")
 
         assert await kept(session) == []
-        assert "todos" in str((await session.coordinator.context.get_messages())[2]["content"])
+        assert "todos" in str(
+            (await session.coordinator.context.get_messages())[2]["content"]
+        )
 
 
 async def test_a_resumed_session_has_its_plan(folder: Path) -> None:
@@ -194,9 +240,13 @@ async def test_a_plan_is_read_once_however_many_ask_at_once(folder: Path) -> Non
         assert await kept(session) == []
 
 
-async def test_a_call_outside_a_turn_is_told_which_actions_there_are(folder: Path) -> None:
+async def test_a_call_outside_a_turn_is_told_which_actions_there_are(
+    folder: Path,
+) -> None:
     async with build(folder) as session:
-        assert "action is create, update or list; got 'add'" in str(await todo(session, "add"))
+        assert "action is create, update or list; got 'add'" in str(
+            await todo(session, "add")
+        )
 
 
 @pytest.mark.parametrize(
@@ -209,7 +259,9 @@ async def test_a_call_outside_a_turn_is_told_which_actions_there_are(folder: Pat
         pytest.param('{"todos": [{"content": "x"}]}', id="no-item"),
     ],
 )
-async def test_a_damaged_file_costs_the_old_plan_and_says_so(folder: Path, text: str) -> None:
+async def test_a_damaged_file_costs_the_old_plan_and_says_so(
+    folder: Path, text: str
+) -> None:
     file = folder / "sessions" / "s1" / "todos.json"
     file.parent.mkdir(parents=True, mode=0o700)
     file.write_text(text)
@@ -219,10 +271,15 @@ async def test_a_damaged_file_costs_the_old_plan_and_says_so(folder: Path, text:
         listed = await todo(session, "list")
 
     assert isinstance(listed.output, dict)
-    assert (listed.output["count"], str(file) in str(listed.output["warning"])) == (0, True)
+    assert (listed.output["count"], str(file) in str(listed.output["warning"])) == (
+        0,
+        True,
+    )
 
 
-async def test_a_plan_that_cannot_be_kept_serves_the_session_and_says_so(folder: Path) -> None:
+async def test_a_plan_that_cannot_be_kept_serves_the_session_and_says_so(
+    folder: Path,
+) -> None:
     folder.write_text("a file stands where the folder should be")
 
     async with build(folder) as session:
@@ -233,7 +290,9 @@ async def test_a_plan_that_cannot_be_kept_serves_the_session_and_says_so(folder:
     assert "is not stored for a later session" in str(created.output["warning"])
 
 
-async def test_a_link_in_the_place_of_the_file_is_not_followed(folder: Path, tmp_path: Path) -> None:
+async def test_a_link_in_the_place_of_the_file_is_not_followed(
+    folder: Path, tmp_path: Path
+) -> None:
     place = folder / "sessions" / "s1"
     place.mkdir(parents=True, mode=0o700)
     (tmp_path / "else").write_text('{"todos": []}')
@@ -247,7 +306,9 @@ async def test_a_link_in_the_place_of_the_file_is_not_followed(folder: Path, tmp
     assert (tmp_path / "else").read_text() == '{"todos": []}'
 
 
-async def test_hook_modules_of_the_original_find_the_plan_on_the_coordinator(folder: Path) -> None:
+async def test_hook_modules_of_the_original_find_the_plan_on_the_coordinator(
+    folder: Path,
+) -> None:
     async with build(folder) as session:
         await todo(session, "create", todos=PLAN)
 

@@ -48,7 +48,10 @@ class Site:
     ) -> str:
         """Put an answer at a path, and return its address."""
         data = body.encode() if isinstance(body, str) else body
-        fields = {"Content-Length": str(len(data)), **({"Content-Type": kind} if kind else {})}
+        fields = {
+            "Content-Length": str(len(data)),
+            **({"Content-Type": kind} if kind else {}),
+        }
         fields |= {name.replace("_", "-"): value for name, value in headers.items()}
         head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         self.answers[path] = f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + data
@@ -105,7 +108,9 @@ def names(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[str]]:
     """The addresses that names lead to; the system's own directory is not asked."""
     known: dict[str, list[str]] = {}
 
-    def getaddrinfo(host: object, port: object, *_: object, **__: object) -> list[tuple[object, ...]]:
+    def getaddrinfo(
+        host: object, port: object, *_: object, **__: object
+    ) -> list[tuple[object, ...]]:
         name = host.decode() if isinstance(host, bytes) else str(host)
         if name not in known:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
@@ -138,7 +143,9 @@ def mount(coordinator: ModuleCoordinator, site: Site) -> Mount:
     def mount(config: Mapping[str, JSONValue]) -> Web:
         definition = definition_of(Web)
         assert definition is not None
-        instance = definition.build(coordinator, {"allowed_addresses": [f"127.0.0.1:{site.port}"], **config})
+        instance = definition.build(
+            coordinator, {"allowed_addresses": [f"127.0.0.1:{site.port}"], **config}
+        )
         assert isinstance(instance, Web)
         return instance
 

@@ -67,9 +67,16 @@ TestWeb = conformance(
     samples=ToolSamples(
         around=around,
         capabilities={SEARCH_BACKEND: Backend()},
-        arguments={"web_fetch": ({"url": f"{URL}/page"},), "web_search": ({"query": "pages"},)},
+        arguments={
+            "web_fetch": ({"url": f"{URL}/page"},),
+            "web_search": ({"query": "pages"},),
+        },
         failing={
-            "web_fetch": ({"url": f"{URL}/nowhere"}, {"url": "http://169.254.169.254/"}, {"url": "no address"}),
+            "web_fetch": (
+                {"url": f"{URL}/nowhere"},
+                {"url": "http://169.254.169.254/"},
+                {"url": "no address"},
+            ),
             "web_search": ({"query": " "},),
         },
         slow={"web_fetch": {"url": f"{URL}/slow"}},

@@ -22,14 +22,23 @@ Mount: TypeAlias = Callable[[Mapping[str, JSONValue]], Web]
 class Site(Protocol):
     requests: list[str]
 
-    def page(self, path: str, body: bytes | str, kind: str | None = ..., status: str = ..., **headers: str) -> str: ...
+    def page(
+        self,
+        path: str,
+        body: bytes | str,
+        kind: str | None = ...,
+        status: str = ...,
+        **headers: str,
+    ) -> str: ...
 
 
 async def test_a_file_is_saved_byte_for_byte(
     site: Site, web: Web, coordinator: ModuleCoordinator, tmp_path: Path
 ) -> None:
     heard: list[object] = []
-    coordinator.hooks.register("artifact:write", lambda _, data: heard.append((data["path"], data["bytes"])))
+    coordinator.hooks.register(
+        "artifact:write", lambda _, data: heard.append((data["path"], data["bytes"]))
+    )
     data = bytes(range(256))
     url = site.page("/a", data, "application/pdf; x=1")
 
@@ -48,7 +57,16 @@ async def test_a_file_is_saved_byte_for_byte(
 
 
 @pytest.mark.parametrize(
-    "path", ["../outside.txt", "/etc/cron.d/x", "~/.ssh/authorized_keys", ".git/hooks/pre-commit", "link/x", "dir/", ""]
+    "path",
+    [
+        "../outside.txt",
+        "/etc/cron.d/x",
+        "~/.ssh/authorized_keys",
+        ".git/hooks/pre-commit",
+        "link/x",
+        "dir/",
+        "",
+    ],
 )
 async def test_nothing_is_fetched_for_a_path_that_may_not_be_written(
     site: Site, web: Web, tmp_path: Path, path: str
@@ -68,9 +86,14 @@ async def test_a_file_that_exists_is_kept(site: Site, web: Web, tmp_path: Path) 
     assert (tmp_path / "main.py").read_text() == "mine"
 
 
-async def test_of_pages_that_are_saved_under_one_name_at_once_one_is(site: Site, web: Web, tmp_path: Path) -> None:
+async def test_of_pages_that_are_saved_under_one_name_at_once_one_is(
+    site: Site, web: Web, tmp_path: Path
+) -> None:
     saved: list[object] = []
-    pages = {site.page(f"/{number}", str(number), "text/plain"): str(number) for number in range(4)}
+    pages = {
+        site.page(f"/{number}", str(number), "text/plain"): str(number)
+        for number in range(4)
+    }
 
     async def save(url: str) -> None:
         with suppress(ToolError):
@@ -101,21 +124,36 @@ async def test_a_file_that_is_there_is_told_of_without_a_deadline(
 
 
 @pytest.mark.process
-async def test_nothing_is_saved_of_a_failure_or_of_a_part(site: Site, mount: Mount, tmp_path: Path) -> None:
+async def test_nothing_is_saved_of_a_failure_or_of_a_part(
+    site: Site, mount: Mount, tmp_path: Path
+) -> None:
     web = mount({"max_bytes": 10})
     with pytest.raises(ToolError, match="status 404"):
-        await web.web_fetch(site.page("/a", "x", status="404 Not Found"), save_to_file="a")
+        await web.web_fetch(
+            site.page("/a", "x", status="404 Not Found"), save_to_file="a"
+        )
     with pytest.raises(ToolError, match="longer than 10 bytes"):
         await web.web_fetch(site.page("/a", "x" * 11), save_to_file="a")
     with pytest.raises(ToolError, match="ended too early"):
-        await web.web_fetch(site.page("/a", b"\x1f\x8b\x08\0", Content_Encoding="gzip"), save_to_file="a")
+        await web.web_fetch(
+            site.page("/a", b"\x1f\x8b\x08\0", Content_Encoding="gzip"),
+            save_to_file="a",
+        )
     assert list(tmp_path.iterdir()) == []
 
 
-async def test_where_files_are_saved_is_configured(site: Site, mount: Mount, tmp_path: Path) -> None:
+async def test_where_files_are_saved_is_configured(
+    site: Site, mount: Mount, tmp_path: Path
+) -> None:
     for name in ("work", "out"):
         (tmp_path / name).mkdir()
-    web = mount({"working_dir": "work", "allowed_write_paths": ["../out"], "denied_write_paths": ["no", "../out/b/c"]})
+    web = mount(
+        {
+            "working_dir": "work",
+            "allowed_write_paths": ["../out"],
+            "denied_write_paths": ["no", "../out/b/c"],
+        }
+    )
     url = site.page("/a", "x", "text/plain")
 
     await web.web_fetch(url, save_to_file="../out/a")
@@ -130,7 +168,10 @@ def test_directories_that_do_not_exist_are_all_named(mount: Mount) -> None:
     with pytest.raises(ConfigError) as caught:
         mount({"working_dir": "nowhere", "allowed_write_paths": ["."]})
 
-    assert [problem.path for problem in caught.value.problems] == ["working_dir", "allowed_write_paths[0]"]
+    assert [problem.path for problem in caught.value.problems] == [
+        "working_dir",
+        "allowed_write_paths[0]",
+    ]
 
 
 async def test_without_a_capability_paths_start_at_the_process_directory(

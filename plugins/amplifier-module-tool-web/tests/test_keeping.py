@@ -20,7 +20,14 @@ class Site(Protocol):
     requests: list[str]
     answers: dict[str, bytes | Callable[[str], bytes]]
 
-    def page(self, path: str, body: bytes | str, kind: str | None = ..., status: str = ..., **headers: str) -> str: ...
+    def page(
+        self,
+        path: str,
+        body: bytes | str,
+        kind: str | None = ...,
+        status: str = ...,
+        **headers: str,
+    ) -> str: ...
     def url(self, path: str, host: str = ...) -> str: ...
 
 
@@ -64,7 +71,13 @@ async def test_a_server_may_say_that_a_page_is_still_right(
     site: Site, mount: Mount, clock: list[float], inner: Inner
 ) -> None:
     web = mount({"cache_seconds": 60})
-    url = site.page("/a", "x", "text/plain", ETag='"1"', Last_Modified="Sat, 21 Nov 2026 10:00:00 GMT")
+    url = site.page(
+        "/a",
+        "x",
+        "text/plain",
+        ETag='"1"',
+        Last_Modified="Sat, 21 Nov 2026 10:00:00 GMT",
+    )
     await web.web_fetch(url)
     site.answers["/a"] = b"HTTP/1.1 304 Not Modified\r\n\r\n"
 
@@ -105,7 +118,9 @@ async def test_a_page_whose_end_is_missing_is_asked_for_again(
 ) -> None:
     web = mount({"cache_seconds": 60, "max_bytes": 4})
     packed = gzip.compress(b"abcd")
-    broken = site.page("/broken", packed[:-9], "text/plain", Content_Encoding="gzip", ETag='"1"')
+    broken = site.page(
+        "/broken", packed[:-9], "text/plain", Content_Encoding="gzip", ETag='"1"'
+    )
     long = site.page("/long", "abcdefg", "text/plain", ETag='"1"')
     for url in (broken, long):
         assert "its end is missing" in str((await web.web_fetch(url))["warning"])

@@ -18,7 +18,14 @@ class Site(Protocol):
     port: int
     requests: list[str]
 
-    def page(self, path: str, body: bytes | str, kind: str | None = ..., status: str = ..., **headers: str) -> str: ...
+    def page(
+        self,
+        path: str,
+        body: bytes | str,
+        kind: str | None = ...,
+        status: str = ...,
+        **headers: str,
+    ) -> str: ...
     def url(self, path: str, host: str = ...) -> str: ...
 
 
@@ -60,18 +67,24 @@ async def test_an_exception_is_for_its_port_alone(site: Site, mount: Mount) -> N
 
 
 async def test_a_redirect_inside_is_not_followed(site: Site, web: Web) -> None:
-    url = site.page("/a", "", status="302 Found", Location=f"http://127.0.0.2:{site.port}/b")
+    url = site.page(
+        "/a", "", status="302 Found", Location=f"http://127.0.0.2:{site.port}/b"
+    )
 
     with pytest.raises(ToolError, match="this machine"):
         await web.web_fetch(url)
     assert len(site.requests) == 1
 
 
-async def test_names_are_looked_up_and_sent_as_they_are(site: Site, web: Web, names: dict[str, list[str]]) -> None:
+async def test_names_are_looked_up_and_sent_as_they_are(
+    site: Site, web: Web, names: dict[str, list[str]]
+) -> None:
     names["site.example"] = ["127.0.0.1"]
     site.page("/a", "x", "text/plain")
 
-    assert (await web.web_fetch(site.url("/a", "Site.Example.")))["url"] == site.url("/a", "site.example")
+    assert (await web.web_fetch(site.url("/a", "Site.Example.")))["url"] == site.url(
+        "/a", "site.example"
+    )
     assert f"Host: site.example:{site.port}\r\n" in site.requests[0]
 
 
@@ -85,11 +98,20 @@ async def test_an_answer_of_the_directory_that_mixes_inside_and_outside_is_refus
     assert site.requests == []
 
 
-async def test_domains_are_allowed_and_blocked_by_label(site: Site, mount: Mount, names: dict[str, list[str]]) -> None:
-    for name in ("good.example", "a.good.example", "bad.good.example", "notgood.example"):
+async def test_domains_are_allowed_and_blocked_by_label(
+    site: Site, mount: Mount, names: dict[str, list[str]]
+) -> None:
+    for name in (
+        "good.example",
+        "a.good.example",
+        "bad.good.example",
+        "notgood.example",
+    ):
         names[name] = ["127.0.0.1"]
     site.page("/a", "x", "text/plain")
-    web = mount({"allowed_domains": ["good.example"], "blocked_domains": ["bad.good.example"]})
+    web = mount(
+        {"allowed_domains": ["good.example"], "blocked_domains": ["bad.good.example"]}
+    )
 
     for host in ("good.example", "a.good.example"):
         await web.web_fetch(site.url("/a", host))

@@ -21,7 +21,14 @@ class Site(Protocol):
     requests: list[str]
     answers: dict[str, bytes | Callable[[str], bytes]]
 
-    def page(self, path: str, body: bytes | str, kind: str | None = ..., status: str = ..., **headers: str) -> str: ...
+    def page(
+        self,
+        path: str,
+        body: bytes | str,
+        kind: str | None = ...,
+        status: str = ...,
+        **headers: str,
+    ) -> str: ...
     def url(self, path: str, host: str = ...) -> str: ...
 
 
@@ -44,7 +51,9 @@ async def test_rules_are_read_once_and_heeded(site: Site, mount: Mount) -> None:
     await web.web_fetch(site.page("/b", "x", "text/plain"))
     for save in (None, "file"):
         with pytest.raises(ToolError, match=r"robots\.txt forbids"):
-            await web.web_fetch(site.page("/private/a", "x", "text/plain"), save_to_file=save)
+            await web.web_fetch(
+                site.page("/private/a", "x", "text/plain"), save_to_file=save
+            )
     assert _asked(site) == ["/robots.txt", "/a", "/b"]
 
 
@@ -52,10 +61,14 @@ async def test_rules_are_those_for_who_asks(site: Site, mount: Mount) -> None:
     site.page("/robots.txt", RULES, "text/plain")
 
     with pytest.raises(ToolError, match=r"robots\.txt forbids"):
-        await mount({"respect_robots": True, "user_agent": "reader"}).web_fetch(site.url("/a"))
+        await mount({"respect_robots": True, "user_agent": "reader"}).web_fetch(
+            site.url("/a")
+        )
 
 
-async def test_rules_hold_for_the_target_of_a_redirect(site: Site, mount: Mount) -> None:
+async def test_rules_hold_for_the_target_of_a_redirect(
+    site: Site, mount: Mount
+) -> None:
     site.page("/robots.txt", RULES, "text/plain")
     site.page("/private/b", "secret", "text/plain")
     site.page("/a", "", status="302 Found", Location="/private/b")
@@ -103,14 +116,30 @@ User-agent: quiet
                 "/robots.txt",
                 "/~jo/u",
             ],
-            ["/p", "/p/1", "/pa", "/b/a.pdf", "/find?x=1&q=2", "/~jo/%C3%BC", "/%7ejo/%c3%bc", "/abc", "/a1b2c3c"],
+            [
+                "/p",
+                "/p/1",
+                "/pa",
+                "/b/a.pdf",
+                "/find?x=1&q=2",
+                "/~jo/%C3%BC",
+                "/%7ejo/%c3%bc",
+                "/abc",
+                "/a1b2c3c",
+            ],
         ),
-        ("Mozilla/5.0 (compatible; reader/1.0)", ["/x", "/robots.txt"], ["/", "/p/open", "/y"]),
+        (
+            "Mozilla/5.0 (compatible; reader/1.0)",
+            ["/x", "/robots.txt"],
+            ["/", "/p/open", "/y"],
+        ),
         ("quiet", ["/p", "/a.pdf"], []),
         ("read", ["/"], ["/p"]),
     ],
 )
-def test_rules_are_read_as_their_standard_says(agent: str, allowed: list[str], forbidden: list[str]) -> None:
+def test_rules_are_read_as_their_standard_says(
+    agent: str, allowed: list[str], forbidden: list[str]
+) -> None:
     rules = RobotRules.read(STATED, agent)
 
     assert [target for target in allowed if not rules.allow(target)] == []
@@ -118,7 +147,9 @@ def test_rules_are_read_as_their_standard_says(agent: str, allowed: list[str], f
 
 
 def test_hostile_rules_are_matched_in_linear_time() -> None:
-    rules = RobotRules.read("User-agent: *\n" + f"Disallow: /{'a*' * 100}b$\n" * 100, "amplifier")
+    rules = RobotRules.read(
+        "User-agent: *\n" + f"Disallow: /{'a*' * 100}b$\n" * 100, "amplifier"
+    )
     started = time.monotonic()
 
     assert rules.allow(f"/{'a' * 8000}")
@@ -127,25 +158,34 @@ def test_hostile_rules_are_matched_in_linear_time() -> None:
 
 
 async def test_a_site_without_rules_is_fetched_from(site: Site, mount: Mount) -> None:
-    await mount({"respect_robots": True}).web_fetch(site.page("/private/a", "x", "text/plain"))
+    await mount({"respect_robots": True}).web_fetch(
+        site.page("/private/a", "x", "text/plain")
+    )
 
     assert _asked(site) == ["/robots.txt", "/private/a"]
 
 
-async def test_a_site_whose_rules_cannot_be_read_is_not_fetched_from(site: Site, mount: Mount) -> None:
+async def test_a_site_whose_rules_cannot_be_read_is_not_fetched_from(
+    site: Site, mount: Mount
+) -> None:
     url = site.page("/a", "x", "text/plain")
     site.page("/robots.txt", "", status="503 Down")
     with pytest.raises(ToolError, match="status 503, so the site is not fetched from"):
         await mount({"respect_robots": True}).web_fetch(url)
 
     site.answers["/robots.txt"] = lambda _: b""
-    with pytest.raises(ToolError, match="cannot be read, so the site is not fetched from"):
+    with pytest.raises(
+        ToolError, match="cannot be read, so the site is not fetched from"
+    ):
         await mount({"respect_robots": True}).web_fetch(url)
     assert "/a" not in _asked(site)
 
 
 async def test_few_sites_are_remembered(
-    site: Site, mount: Mount, names: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+    site: Site,
+    mount: Mount,
+    names: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_web.robots._MOST_SITES", 1)
     names |= {"one.example": ["127.0.0.1"], "two.example": ["127.0.0.1"]}

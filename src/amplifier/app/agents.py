@@ -120,19 +120,33 @@ class AgentLibrary:
         """
         found: dict[str, AgentFile | InvalidFile] = {}
         for agent in self.every():
-            found.setdefault(agent.name, agent if session is None else self._checked(agent, session))
-        self.invalid = [agent for agent in found.values() if isinstance(agent, InvalidFile)]
-        return {name: agent for name, agent in sorted(found.items()) if isinstance(agent, AgentFile)}
+            found.setdefault(
+                agent.name, agent if session is None else self._checked(agent, session)
+            )
+        self.invalid = [
+            agent for agent in found.values() if isinstance(agent, InvalidFile)
+        ]
+        return {
+            name: agent
+            for name, agent in sorted(found.items())
+            if isinstance(agent, AgentFile)
+        }
 
-    def _checked(self, agent: AgentFile | InvalidFile, session: JSONObject) -> AgentFile | InvalidFile:
+    def _checked(
+        self, agent: AgentFile | InvalidFile, session: JSONObject
+    ) -> AgentFile | InvalidFile:
         """Return an agent, or why it cannot be used in a session: of a project it brings no modules along."""
         if isinstance(agent, InvalidFile) or not self._is_of_project(agent):
             return agent
         problems = list(missing_modules(agent.plan, session))
         if not problems:
             return agent
-        problem = " ".join(str(ConfigError(problems, subject=f"agent {str(agent.path)!r}")).split())
-        return InvalidFile(name=agent.name, path=agent.path, level=agent.level, problem=problem)
+        problem = " ".join(
+            str(ConfigError(problems, subject=f"agent {str(agent.path)!r}")).split()
+        )
+        return InvalidFile(
+            name=agent.name, path=agent.path, level=agent.level, problem=problem
+        )
 
     def _is_of_project(self, agent: AgentFile) -> bool:
         return agent.level != "environment" and self.project.owns(agent.path)
@@ -152,14 +166,33 @@ class AgentLibrary:
             if _is_agent(path := self.places.root / name, folder):
                 refusal = self.project.refusal("agents", path)
                 claimed = _claimed_name(data, path)
-                yield InvalidFile(name=claimed, path=path, level="project", problem=refusal, is_untrusted=True)
+                yield InvalidFile(
+                    name=claimed,
+                    path=path,
+                    level="project",
+                    problem=refusal,
+                    is_untrusted=True,
+                )
         folder = self.places.home / _FOLDER
-        yield from (_read(path, level="user") for path in sorted(folder.glob("*.md")) if _is_agent(path, folder))
+        yield from (
+            _read(path, level="user")
+            for path in sorted(folder.glob("*.md"))
+            if _is_agent(path, folder)
+        )
         for layer in self.collections.layers():
-            files = (path for path in layer.resources(_FOLDER) if _is_agent(path, path.parent))
-            yield from (_read(path, level=layer.level, is_narrow=self.project.owns(path)) for path in files)
+            files = (
+                path
+                for path in layer.resources(_FOLDER)
+                if _is_agent(path, path.parent)
+            )
+            yield from (
+                _read(path, level=layer.level, is_narrow=self.project.owns(path))
+                for path in files
+            )
 
-    def choose(self, choice: str | Sequence[str], session: JSONObject | None = None) -> JSONObject:
+    def choose(
+        self, choice: str | Sequence[str], session: JSONObject | None = None
+    ) -> JSONObject:
         """Return the `agents` of a mount plan.
 
         Args:
@@ -176,18 +209,33 @@ class AgentLibrary:
         found = self._require([choice] if isinstance(choice, str) else choice, session)
         return {name: agent.plan for name, agent in found.items()}
 
-    def _require(self, names: Sequence[str], session: JSONObject | None = None) -> dict[str, AgentFile]:
+    def _require(
+        self, names: Sequence[str], session: JSONObject | None = None
+    ) -> dict[str, AgentFile]:
         found = self.all(session)
         missing = [name for name in names if name not in found]
         if missing:
             invalid = {file.name: file.problem for file in self.invalid}
-            reasons = {name: f"no such agent{did_you_mean(name, list(found))}" for name in missing}
-            problems = [Problem(name, invalid.get(name, reason)) for name, reason in reasons.items()]
+            reasons = {
+                name: f"no such agent{did_you_mean(name, list(found))}"
+                for name in missing
+            }
+            problems = [
+                Problem(name, invalid.get(name, reason))
+                for name, reason in reasons.items()
+            ]
             raise ConfigError(problems, subject="choice of agents")
         return {name: found[name] for name in names}
 
 
-def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None, is_narrow: bool = False) -> AgentFile:
+def parse_agent(
+    data: bytes,
+    *,
+    path: Path,
+    level: str,
+    name: str | None = None,
+    is_narrow: bool = False,
+) -> AgentFile:
     """Read an agent: its fields are a partial mount plan, its body is the instruction.
 
     Args:
@@ -203,7 +251,11 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None,
     """
     subject = f"agent {str(path)!r}"
     read = decode_front_matter(data, subject=subject)
-    empty = [Problem(key, _EMPTY) for key in _LISTS if key in read.fields and not read.fields[key]]
+    empty = [
+        Problem(key, _EMPTY)
+        for key in _LISTS
+        if key in read.fields and not read.fields[key]
+    ]
     if empty:
         raise ConfigError(with_lines(empty, read.head), subject=subject)
     fields = {key: value for key, value in read.fields.items() if value is not None}
@@ -211,14 +263,19 @@ def parse_agent(data: bytes, *, path: Path, level: str, name: str | None = None,
     description = " ".join((head.meta.description or head.description or "").split())
     plan: JSONObject = {key: value for key, value in fields.items() if key not in _HEAD}
     plan["description"] = description
-    system = {**head.system, **({"instruction": read.body.strip()} if read.body.strip() else {})}
+    system = {
+        **head.system,
+        **({"instruction": read.body.strip()} if read.body.strip() else {}),
+    }
     if system:
         plan["system"] = system
     if is_narrow and (problems := list(widening(plan))):
         raise ConfigError(with_lines(problems, read.head), subject=subject)
     own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
     plan = anchor_sources(plan, path.absolute().parent)
-    return AgentFile(name=own, path=path, level=level, description=description, plan=plan)
+    return AgentFile(
+        name=own, path=path, level=level, description=description, plan=plan
+    )
 
 
 def _claimed_name(data: bytes, path: Path) -> str:
@@ -234,12 +291,24 @@ def _is_agent(path: Path, folder: Path) -> bool:
 
 
 def _read(
-    path: Path, *, level: str, name: str | None = None, data: bytes | None = None, is_narrow: bool = False
+    path: Path,
+    *,
+    level: str,
+    name: str | None = None,
+    data: bytes | None = None,
+    is_narrow: bool = False,
 ) -> AgentFile | InvalidFile:
     """Read a file, or the bytes that were trusted in its place."""
     try:
-        content = read_text(path).encode() if data is None else data
-        return parse_agent(content, path=path, level=level, name=name, is_narrow=is_narrow)
+        if data is None:
+            content = read_text(path).encode()
+        else:
+            content = data
+        return parse_agent(
+            content, path=path, level=level, name=name, is_narrow=is_narrow
+        )
     except ConfigError as error:
         problem = " ".join(str(error).split())
-        return InvalidFile(name=name or path.stem, path=path, level=level, problem=problem)
+        return InvalidFile(
+            name=name or path.stem, path=path, level=level, problem=problem
+        )

@@ -38,7 +38,12 @@ WATCHED_ORCHESTRATOR: Final = "loop-streaming"
 
 DEFAULT_CONTEXT: Final = "context-simple"
 DEFAULT_TOOLS: Final = ("tool-filesystem",)
-DEFAULT_HOOKS: Final = ("hooks-redaction", "hooks-logging", "hooks-approval", "hooks-backup")
+DEFAULT_HOOKS: Final = (
+    "hooks-redaction",
+    "hooks-logging",
+    "hooks-approval",
+    "hooks-backup",
+)
 """The tools and hooks that a session has when they are installed."""
 
 
@@ -62,7 +67,9 @@ class PlanOptions:
 
 
 def make_plan(
-    options: PlanOptions, installed: Collection[str] | None = None, base: Mapping[str, JSONValue] | None = None
+    options: PlanOptions,
+    installed: Collection[str] | None = None,
+    base: Mapping[str, JSONValue] | None = None,
 ) -> JSONObject:
     """Make a mount plan of what a person chose.
 
@@ -77,12 +84,20 @@ def make_plan(
     if installed is None:
         installed = installed_modules()
     if options.file is None and base is None:
-        provider = None if options.provider is None else full_id(options.provider, installed)
+        if options.provider is None:
+            provider = None
+        else:
+            provider = full_id(options.provider, installed)
         plan = default_plan(installed, provider or DEFAULT_PROVIDER)
     else:
-        plan = dict(base or {}) if options.file is None else read_plan(options.file)
+        if options.file is None:
+            plan = dict(base or {})
+        else:
+            plan = read_plan(options.file)
         if options.provider is not None:
-            plan["providers"] = _only(options.provider, plan.get("providers"), installed)
+            plan["providers"] = _only(
+                options.provider, plan.get("providers"), installed
+            )
     if options.model is not None:
         set_loop(plan, "model", options.model)
     if options.first_tool is not None:
@@ -90,7 +105,11 @@ def make_plan(
     return plan
 
 
-def choose_from(plan: Mapping[str, JSONValue], offered: Mapping[str, JSONValue], options: PlanOptions) -> JSONObject:
+def choose_from(
+    plan: Mapping[str, JSONValue],
+    offered: Mapping[str, JSONValue],
+    options: PlanOptions,
+) -> JSONObject:
     """Return a plan with another provider and model, where they were chosen.
 
     The provider is one of the plan's, else one of another plan's with its configuration there, else a new one. What
@@ -105,7 +124,11 @@ def choose_from(plan: Mapping[str, JSONValue], offered: Mapping[str, JSONValue],
     if options.provider is not None:
         known = _listed(plan.get("providers"))
         named = {_identity(entry) for entry in known}
-        more = [entry for entry in _listed(offered.get("providers")) if _identity(entry) not in named]
+        more = [
+            entry
+            for entry in _listed(offered.get("providers"))
+            if _identity(entry) not in named
+        ]
         only = _only(options.provider, [*known, *more], installed_modules())
         chosen["providers"] = only
         if named != {_identity(entry) for entry in only}:
@@ -123,10 +146,14 @@ def installed_modules() -> list[str]:
 
 def full_id(provider: str, known: Collection[str]) -> str:
     """Return the id of a provider that may be named without its prefix; a known one stays as it is."""
-    return provider if provider in known or provider.startswith("provider-") else f"provider-{provider}"
+    if provider in known or provider.startswith("provider-"):
+        return provider
+    return f"provider-{provider}"
 
 
-def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROVIDER) -> JSONObject:
+def default_plan(
+    installed: Collection[str], provider: str | None = DEFAULT_PROVIDER
+) -> JSONObject:
     """Return the plan of what is installed.
 
     Args:
@@ -137,10 +164,17 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
         ConfigError: a module that every session needs is not installed; names the command that installs it.
     """
     # A provider that was asked for by name is left to the loader, which names the nearest one.
-    needed = [_default_loop(installed), DEFAULT_CONTEXT, *([provider] if provider == DEFAULT_PROVIDER else [])]
+    needed = [
+        _default_loop(installed),
+        DEFAULT_CONTEXT,
+        *([provider] if provider == DEFAULT_PROVIDER else []),
+    ]
     missing = [module for module in needed if module not in installed]
     if missing:
-        raise ConfigError([Problem(", ".join(missing), _remedy(missing, installed))], subject="default mount plan")
+        raise ConfigError(
+            [Problem(", ".join(missing), _remedy(missing, installed))],
+            subject="default mount plan",
+        )
     own: JSONObject = {
         "providers": [] if provider is None else [{"module": provider}],
         "tools": [{"module": tool} for tool in DEFAULT_TOOLS if tool in installed],
@@ -148,7 +182,9 @@ def default_plan(installed: Collection[str], provider: str | None = DEFAULT_PROV
     return complete_plan(own, installed)
 
 
-def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> JSONObject:
+def complete_plan(
+    plan: Mapping[str, JSONValue], installed: Collection[str]
+) -> JSONObject:
     """Return a plan with what is installed of loop, context, provider and hooks, where it says nothing of them.
 
     Tools are not among them: what an agent can do is said by whoever wrote the plan. Changes are asked about, also
@@ -161,19 +197,35 @@ def complete_plan(plan: Mapping[str, JSONValue], installed: Collection[str]) -> 
     session = {"orchestrator": _default_loop(installed), "context": DEFAULT_CONTEXT}
     session = {key: module for key, module in session.items() if module in installed}
     return {
-        "session": {**session, "ask_before_changes": True, **_mapping(plan.get("session"))},
-        "providers": [{"module": module} for module in (DEFAULT_PROVIDER,) if module in installed],
-        **{section: value for section, value in plan.items() if section not in ("session", "hooks")},
-        "hooks": plan.get("hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]),
+        "session": {
+            **session,
+            "ask_before_changes": True,
+            **_mapping(plan.get("session")),
+        },
+        "providers": [
+            {"module": module} for module in (DEFAULT_PROVIDER,) if module in installed
+        ],
+        **{
+            section: value
+            for section, value in plan.items()
+            if section not in ("session", "hooks")
+        },
+        "hooks": plan.get(
+            "hooks", [{"module": hook} for hook in DEFAULT_HOOKS if hook in installed]
+        ),
     }
 
 
 def _default_loop(installed: Collection[str]) -> str:
-    return WATCHED_ORCHESTRATOR if WATCHED_ORCHESTRATOR in installed else DEFAULT_ORCHESTRATOR
+    if WATCHED_ORCHESTRATOR in installed:
+        return WATCHED_ORCHESTRATOR
+    return DEFAULT_ORCHESTRATOR
 
 
 def _remedy(missing: Collection[str], installed: Collection[str]) -> str:
-    command = "pip install " + " ".join(f"amplifier-module-{module}" for module in missing)
+    command = "pip install " + " ".join(
+        f"amplifier-module-{module}" for module in missing
+    )
     text = f"not installed; install with: {command}"
     others = sorted(module for module in installed if module.startswith("provider-"))
     if DEFAULT_PROVIDER in missing and others:
@@ -194,17 +246,27 @@ def read_plan(path: Path) -> JSONObject:
     return anchor_sources(plan, path.absolute().parent)
 
 
-def _only(provider: str, entries: JSONValue, installed: Collection[str]) -> list[JSONValue]:
+def _only(
+    provider: str, entries: JSONValue, installed: Collection[str]
+) -> list[JSONValue]:
     """Return the plan's entries of one provider or instance, with their configuration; else a new entry."""
     listed = _listed(entries)
     module = full_id(provider, installed)
-    named = [entry for entry in listed if isinstance(entry, Mapping) and entry.get("instance_id") == provider]
-    found: list[JSONValue] = [*named] or [entry for entry in listed if _module_of(entry) == module]
+    named = [
+        entry
+        for entry in listed
+        if isinstance(entry, Mapping) and entry.get("instance_id") == provider
+    ]
+    found: list[JSONValue] = [*named] or [
+        entry for entry in listed if _module_of(entry) == module
+    ]
     return found or [{"module": module}]
 
 
 def _module_of(entry: JSONValue) -> JSONValue:
-    return entry.get("module") if isinstance(entry, Mapping) else entry
+    if isinstance(entry, Mapping):
+        return entry.get("module")
+    return entry
 
 
 def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
@@ -214,22 +276,34 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
     """
     session = dict(_mapping(plan.get("session")))
     entry, section = session.get("orchestrator"), _mapping(plan.get("orchestrator"))
-    if isinstance(entry, Mapping) and (value is not None or key in _mapping(entry.get("config"))):
-        session["orchestrator"] = {**entry, "config": _with_key(entry.get("config"), key, value)}
+    if isinstance(entry, Mapping) and (
+        value is not None or key in _mapping(entry.get("config"))
+    ):
+        session["orchestrator"] = {
+            **entry,
+            "config": _with_key(entry.get("config"), key, value),
+        }
         plan["session"] = session
         if value is not None:
             return
     if value is not None or key in _mapping(section.get("config")):
-        plan["orchestrator"] = {**section, "config": _with_key(section.get("config"), key, value)}
+        plan["orchestrator"] = {
+            **section,
+            "config": _with_key(section.get("config"), key, value),
+        }
 
 
 def _with_key(config: JSONValue, key: str, value: str | None) -> JSONObject:
     rest = {name: item for name, item in _mapping(config).items() if name != key}
-    return rest if value is None else {**rest, key: value}
+    if value is None:
+        return rest
+    return {**rest, key: value}
 
 
 def _listed(value: JSONValue) -> list[JSONValue]:
-    return list(value) if isinstance(value, (list, tuple)) else []
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    return []
 
 
 def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
@@ -240,13 +314,25 @@ def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
 def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:
     """Return the provider and the model that a plan's loop asks first; `None` where the plan leaves it open."""
     own = _mapping(_mapping(plan.get("session")).get("orchestrator")).get("config")
-    loop = {**_mapping(_mapping(plan.get("orchestrator")).get("config")), **_mapping(own)}
+    loop = {
+        **_mapping(_mapping(plan.get("orchestrator")).get("config")),
+        **_mapping(own),
+    }
     provider, model = loop.get("default_provider"), loop.get("model")
     providers = plan.get("providers")
-    if provider is None and isinstance(providers, (list, tuple)) and len(providers) == 1:
+    if (
+        provider is None
+        and isinstance(providers, (list, tuple))
+        and len(providers) == 1
+    ):
         provider = _module_of(providers[0])
-    return (provider if isinstance(provider, str) else None, model if isinstance(model, str) else None)
+    return (
+        provider if isinstance(provider, str) else None,
+        model if isinstance(model, str) else None,
+    )
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}

@@ -43,7 +43,9 @@ class Places:
     root: Path
 
     @classmethod
-    def find(cls, working_dir: Path | None = None, environ: Mapping[str, str] = os.environ) -> Self:
+    def find(
+        cls, working_dir: Path | None = None, environ: Mapping[str, str] = os.environ
+    ) -> Self:
         """Find the places of a working directory, default the one of now."""
         working_dir = Path(os.path.realpath(working_dir or Path.cwd()))
         home = amplifier_home(environ)
@@ -53,7 +55,9 @@ class Places:
     def project(self) -> Path | None:
         """The folder of the project's own files; `None` where it would be the person's own."""
         folder = self.root / FOLDER
-        return None if _is_same(folder, self.home) else folder
+        if _is_same(folder, self.home):
+            return None
+        return folder
 
     @property
     def state(self) -> Path:
@@ -63,7 +67,9 @@ class Places:
     @property
     def slug(self) -> str:
         """The name under which the project is kept: its folder's name and a digest of its path."""
-        legible = re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:40] or "root"
+        legible = (
+            re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:40] or "root"
+        )
         return f"{legible}-{hashlib.sha256(os.fsencode(self.root)).hexdigest()[:12]}"
 
 
@@ -74,7 +80,9 @@ def _root_of(working_dir: Path, home: Path) -> Path:
         if folder == above:
             break
         marked = folder / FOLDER
-        if (folder / ".git").exists() or (marked.is_dir() and not _is_same(marked, home)):
+        if (folder / ".git").exists() or (
+            marked.is_dir() and not _is_same(marked, home)
+        ):
             return folder
     return working_dir
 

@@ -37,5 +37,7 @@ def short_number(value: float) -> str:
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size * 0.9995:
             scaled = value / size
-            return f"{scaled:.1f}{unit}" if scaled < 9.95 else f"{scaled:.0f}{unit}"
+            if scaled < 9.95:
+                return f"{scaled:.1f}{unit}"
+            return f"{scaled:.0f}{unit}"
     return f"{value:.0f}"

@@ -35,7 +35,18 @@ def require_guards(composition: Composition) -> None:
 def _kinds_of(composition: Composition) -> list[str]:
     """Return the kinds of files of a project that the session would use as guards."""
     hooks = composition.plan.get("hooks")
-    entries = hooks if isinstance(hooks, list | tuple) else ()
-    modules = [entry.get("module") if isinstance(entry, Mapping) else entry for entry in entries]
-    kinds = [] if composition.is_plan_file else ["settings"]
-    return [*kinds, "hooks", "plugins"] if _HOOKS in modules else kinds
+    if isinstance(hooks, list | tuple):
+        entries = hooks
+    else:
+        entries = ()
+    modules = [
+        entry.get("module") if isinstance(entry, Mapping) else entry
+        for entry in entries
+    ]
+    if composition.is_plan_file:
+        kinds = []
+    else:
+        kinds = ["settings"]
+    if _HOOKS in modules:
+        return [*kinds, "hooks", "plugins"]
+    return kinds

@@ -32,12 +32,18 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     if coordinator.get_capability(REDACTOR) is not None:
         kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
     if kept.interrupted is not None:
-        opened.cut_off = await to_thread.run_sync(cut_off_below, store, kept.record.session_id)
+        opened.cut_off = await to_thread.run_sync(
+            cut_off_below, store, kept.record.session_id
+        )
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
     turn = kept.interrupted
     opened.interrupted = await kept.settle()
     context = coordinator.context
-    own = [message for message in await context.get_messages() if message.get("role") != "system"]
+    own = [
+        message
+        for message in await context.get_messages()
+        if message.get("role") != "system"
+    ]
     if not own and kept.messages:
         await context.set_messages(kept.messages)
     elif turn is not None:
@@ -67,7 +73,11 @@ async def instruct(opened: OpenSession) -> None:
 
 async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:
     """Give a context that keeps its own history what the journal knows of the calls that are open there."""
-    results = {message["tool_call_id"]: message for message in turn.messages if message.get("role") == "tool"}
+    results = {
+        message["tool_call_id"]: message
+        for message in turn.messages
+        if message.get("role") == "tool"
+    }
     for call in open_calls(await context.get_messages()):
         if call.id in results:
             await context.add_message(results[call.id])

@@ -15,7 +15,13 @@ from typing import Final
 from amplifier.app.directories import FOLDER, Places
 from amplifier.kernel.modules.catalog import Catalog
 
-__all__ = ["collection_names", "module_ids", "profile_names", "provider_names", "session_names"]
+__all__ = [
+    "collection_names",
+    "module_ids",
+    "profile_names",
+    "provider_names",
+    "session_names",
+]
 
 _PROVIDER: Final = "provider-"
 _README: Final = "README"
@@ -27,7 +33,11 @@ def session_names(places: Places) -> Iterator[str]:
         with suppress(OSError, ValueError):  # a damaged record has no name to complete
             record: object = json.loads(file.read_bytes())
             if isinstance(record, dict):
-                yield from (value for key in ("session_id", "name") if isinstance(value := record.get(key), str))
+                yield from (
+                    value
+                    for key in ("session_id", "name")
+                    if isinstance(value := record.get(key), str)
+                )
 
 
 def profile_names(places: Places) -> Iterator[str]:
@@ -51,13 +61,25 @@ def module_ids(_: Places) -> Iterator[str]:
 
 def provider_names(places: Places) -> Iterator[str]:
     """Yield the provider modules, without their `provider-`."""
-    yield from (name.removeprefix(_PROVIDER) for name in module_ids(places) if name.startswith(_PROVIDER))
+    yield from (
+        name.removeprefix(_PROVIDER)
+        for name in module_ids(places)
+        if name.startswith(_PROVIDER)
+    )
 
 
 def _collections(places: Places, *, bundled: bool) -> Iterator[Path]:
-    roots = [places.root / FOLDER, places.home, *([Path(str(files("amplifier")))] if bundled else [])]
+    roots = [
+        places.root / FOLDER,
+        places.home,
+        *([Path(str(files("amplifier")))] if bundled else []),
+    ]
     for root in roots:
-        yield from (folder for folder in (root / "collections").glob("[!._]*") if folder.is_dir())
+        yield from (
+            folder
+            for folder in (root / "collections").glob("[!._]*")
+            if folder.is_dir()
+        )
 
 
 def _stems(folder: Path) -> Iterator[str]:

@@ -28,7 +28,11 @@ _ROLES: Final = {"user": "You", "assistant": "Agent"}
 
 def is_shown(block: ContentBlock, audience: Audience) -> bool:
     """Tell whether an audience sees a block: what it says of itself, else text is for users and all else is not."""
-    usual: Audience = "user" if isinstance(block, TextBlock) else "developer"
+    usual: Audience
+    if isinstance(block, TextBlock):
+        usual = "user"
+    else:
+        usual = "developer"
     return _ORDER[block.visibility or usual] <= _ORDER[audience]
 
 
@@ -39,15 +43,26 @@ def told(messages: Sequence[MessageDict], audience: Audience) -> Iterator[str]:
     """
     for data in messages:
         role = str(data.get("role"))
-        if role not in _ROLES and role not in ("tool", "function") and audience != "internal":
+        if (
+            role not in _ROLES
+            and role not in ("tool", "function")
+            and audience != "internal"
+        ):
             continue
         try:
             message = Message.from_dict(data)
         except ValueError:  # what is no message of ours is nobody's text
             continue
-        parts = [text for block in message.blocks if is_shown(block, audience) and (text := _text(block))]
+        parts = [
+            text
+            for block in message.blocks
+            if is_shown(block, audience) and (text := _text(block))
+        ]
         if role in ("tool", "function") and isinstance(message.content, str):
-            parts = [fenced(message.content)] if _ORDER[audience] else []
+            if _ORDER[audience]:
+                parts = [fenced(message.content)]
+            else:
+                parts = []
         if parts:
             yield f"## {_ROLES.get(role, role.capitalize())}\n\n" + "\n\n".join(parts)
 
@@ -59,10 +74,18 @@ def _text(block: ContentBlock) -> str:
         case ThinkingBlock(thinking=text):
             return "\n".join(f"> {line}" for line in text.strip().splitlines())
         case ToolCallBlock(name=name, input=arguments):
-            return f"Calls `{name}`:\n\n" + fenced(json.dumps(arguments, indent=1, ensure_ascii=False, default=str))
+            return f"Calls `{name}`:\n\n" + fenced(
+                json.dumps(arguments, indent=1, ensure_ascii=False, default=str)
+            )
         case ToolResultBlock(output=output):
-            return fenced(output if isinstance(output, str) else json.dumps(output, ensure_ascii=False, default=str))
+            return fenced(
+                output
+                if isinstance(output, str)
+                else json.dumps(output, ensure_ascii=False, default=str)
+            )
         case ReasoningBlock(content=content, summary=summary):
-            return "\n".join(f"> {part}" for part in (*content, *summary) if isinstance(part, str))
+            return "\n".join(
+                f"> {part}" for part in (*content, *summary) if isinstance(part, str)
+            )
         case _:
             return f"({block.type})"

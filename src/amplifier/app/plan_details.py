@@ -14,7 +14,15 @@ from amplifier_sdk.errors import Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.secret import withhold
 
-__all__ = ["Difference", "PlanValue", "compare", "estimate_tokens", "find_problems", "list_values", "profile_to_dict"]
+__all__ = [
+    "Difference",
+    "PlanValue",
+    "compare",
+    "estimate_tokens",
+    "find_problems",
+    "list_values",
+    "profile_to_dict",
+]
 
 SETTINGS = "settings"
 """The origin of what the settings, or the choices on the command line, changed."""
@@ -47,13 +55,29 @@ def list_values(composition: Composition) -> list[PlanValue]:
     own, ground = _values(composition.own), _values(composition.ground)
     origins = {} if composition.profile is None else composition.profile.origins
     # What a profile says of its model becomes the loop's configuration, and stands in no profile's plan.
-    model = Origin(profile="" if composition.profile is None else composition.profile.profile.name)
+    model = Origin(
+        profile="" if composition.profile is None else composition.profile.profile.name
+    )
     values = []
-    for path, value in flatten(withhold({key: value for key, value in composition.plan.items() if key != "agents"})):
+    for path, value in flatten(
+        withhold(
+            {key: value for key, value in composition.plan.items() if key != "agents"}
+        )
+    ):
         origin = Origin(profile=SETTINGS, replaced=ground.get(path))
         if ground.get(path) == value:
-            origin = origins.get(path, model) if path in own else Origin(profile=INSTALLED)
-        values.append(PlanValue(path=path, value=value, origin=origin.profile or INSTALLED, replaced=origin.replaced))
+            if path in own:
+                origin = origins.get(path, model)
+            else:
+                origin = Origin(profile=INSTALLED)
+        values.append(
+            PlanValue(
+                path=path,
+                value=value,
+                origin=origin.profile or INSTALLED,
+                replaced=origin.replaced,
+            )
+        )
     return values
 
 
@@ -67,7 +91,9 @@ def compare(left: CompiledProfile, right: CompiledProfile) -> list[Difference]:
     ]
 
 
-def find_problems(composition: Composition, installed: Collection[str]) -> list[Problem]:
+def find_problems(
+    composition: Composition, installed: Collection[str]
+) -> list[Problem]:
     """Return what keeps a session of a composition from starting: a plan that is not sound, and missing modules.
 
     Args:
@@ -77,9 +103,18 @@ def find_problems(composition: Composition, installed: Collection[str]) -> list[
     problems = list(MountPlanValidator().validate(composition.plan))
     for path, entry in _modules(composition.plan):
         module = entry.get("module")
-        if isinstance(module, str) and module not in installed and entry.get("source") is None:
-            hint = did_you_mean(module, list(installed)) or f"; install with: pip install amplifier-module-{module}"
-            problems.append(Problem(path, f"the module {module!r} is not installed{hint}"))
+        if (
+            isinstance(module, str)
+            and module not in installed
+            and entry.get("source") is None
+        ):
+            hint = (
+                did_you_mean(module, list(installed))
+                or f"; install with: pip install amplifier-module-{module}"
+            )
+            problems.append(
+                Problem(path, f"the module {module!r} is not installed{hint}")
+            )
     return problems
 
 
@@ -97,18 +132,31 @@ def profile_to_dict(composition: Composition, instruction: str) -> JSONObject:
         for file in (profile.chain if profile is not None else ())
     ]
     values: list[JSONValue] = [
-        {"path": value.path, "value": value.value, "origin": value.origin, "replaced": value.replaced}
+        {
+            "path": value.path,
+            "value": value.value,
+            "origin": value.origin,
+            "replaced": value.replaced,
+        }
         for value in list_values(composition)
     ]
     agents = composition.plan.get("agents")
-    shown = {key: value for key, value in withhold(composition.plan).items() if key != "agents"}
+    shown = {
+        key: value
+        for key, value in withhold(composition.plan).items()
+        if key != "agents"
+    }
     return {
         "name": None if profile is None else profile.profile.name,
         "chain": chain,
         "plan": shown,  # type: ignore[dict-item]  # a plan is JSON data, and withholding keeps it
         "values": values,
         "agents": sorted(agents) if isinstance(agents, Mapping) else [],
-        "instruction": {"text": instruction, "characters": len(instruction), "tokens": estimate_tokens(instruction)},
+        "instruction": {
+            "text": instruction,
+            "characters": len(instruction),
+            "tokens": estimate_tokens(instruction),
+        },
     }
 
 
@@ -124,15 +172,23 @@ def _values(plan: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
 
 def _all(profile: CompiledProfile) -> dict[str, JSONValue]:
     values = dict(flatten(withhold(profile.plan)))
-    values["agents"] = profile.agents if isinstance(profile.agents, str) else list(profile.agents)
+    if isinstance(profile.agents, str):
+        values["agents"] = profile.agents
+    else:
+        values["agents"] = list(profile.agents)
     values["instruction"] = profile.instruction
     return values
 
 
-def _modules(plan: Mapping[str, JSONValue]) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
+def _modules(
+    plan: Mapping[str, JSONValue],
+) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
     session = plan.get("session")
     for name in ("orchestrator", "context"):
-        entry = session.get(name) if isinstance(session, Mapping) else None
+        if isinstance(session, Mapping):
+            entry = session.get(name)
+        else:
+            entry = None
         if entry is not None:
             yield f"session.{name}", _entry(entry)
     for section in ("providers", "tools", "hooks"):
@@ -142,4 +198,6 @@ def _modules(plan: Mapping[str, JSONValue]) -> Iterator[tuple[str, Mapping[str, 
 
 
 def _entry(entry: JSONValue) -> Mapping[str, JSONValue]:
-    return entry if isinstance(entry, Mapping) else {"module": entry}
+    if isinstance(entry, Mapping):
+        return entry
+    return {"module": entry}

@@ -44,7 +44,10 @@ def use_profile(name: str, scope: str, places: Places) -> Choice:
     """
     name = _absolute(name, places)
     compose(PlanOptions(profile=name), places, fill=False)
-    chosen: list[tuple[Key, JSONValue]] = [(("bundle", "active"), None), (("profile", "active"), name)]
+    chosen: list[tuple[Key, JSONValue]] = [
+        (("bundle", "active"), None),
+        (("profile", "active"), name),
+    ]
     return _chosen(name, revise(scope, lambda _: chosen, places), name, places)
 
 
@@ -58,7 +61,12 @@ def use_bundle(name: str, scope: str, places: Places) -> Choice:
     """
     name = _absolute(name, places)
     compose(PlanOptions(profile=f"{BUNDLE}{name}"), places, fill=False)
-    return _chosen(name, change(scope, ("bundle", "active"), name, places), f"{BUNDLE}{name}", places)
+    return _chosen(
+        name,
+        change(scope, ("bundle", "active"), name, places),
+        f"{BUNDLE}{name}",
+        places,
+    )
 
 
 def _absolute(name: str, places: Places) -> str:
@@ -69,4 +77,6 @@ def _absolute(name: str, places: Places) -> str:
 
 
 def _chosen(name: str, path: Path, active: str, places: Places) -> Choice:
-    return Choice(name=name, path=path, holds=active_profile(load_settings(places)) == active)
+    return Choice(
+        name=name, path=path, holds=active_profile(load_settings(places)) == active
+    )

@@ -14,12 +14,18 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["missing_modules", "widening"]
 
-_KEYS: Final = frozenset({"agents", "description", "providers", "session", "system", "tools"})
+_KEYS: Final = frozenset(
+    {"agents", "description", "providers", "session", "system", "tools"}
+)
 _SESSION_KEYS: Final = frozenset({"limits", "metadata", "orchestrator"})
-_MODEL_KEYS: Final = frozenset({"default_model", "max_output_tokens", "max_tokens", "model", "temperature"})
+_MODEL_KEYS: Final = frozenset(
+    {"default_model", "max_output_tokens", "max_tokens", "model", "temperature"}
+)
 _MODULE_KEYS: Final = frozenset({"config", "instance_id", "module"})
 _ORCHESTRATOR_KEYS: Final = frozenset({"config"})
-_REMEDY: Final = "an agent of a project only narrows what its session may do; set it in a profile"
+_REMEDY: Final = (
+    "an agent of a project only narrows what its session may do; set it in a profile"
+)
 
 
 def widening(plan: JSONObject) -> Iterator[Problem]:
@@ -35,14 +41,21 @@ def widening(plan: JSONObject) -> Iterator[Problem]:
         if key not in _SESSION_KEYS:
             yield Problem(f"session.{key}", _REMEDY)
         elif key == "orchestrator":
-            yield from _unknown(value, f"session.{key}", _ORCHESTRATOR_KEYS, _MODEL_KEYS)
+            yield from _unknown(
+                value, f"session.{key}", _ORCHESTRATOR_KEYS, _MODEL_KEYS
+            )
     for section, settings in (("providers", _MODEL_KEYS), ("tools", frozenset[str]())):
         modules = plan.get(section)
         for index, entry in enumerate(modules) if isinstance(modules, list) else ():
             if not isinstance(entry, str):
-                yield from _unknown(entry, f"{section}[{index}]", _MODULE_KEYS, settings)
+                yield from _unknown(
+                    entry, f"{section}[{index}]", _MODULE_KEYS, settings
+                )
     if isinstance(plan.get("agents"), Mapping):
-        yield Problem("agents", "names of agents, or 'none'; an agent of a project brings no others")
+        yield Problem(
+            "agents",
+            "names of agents, or 'none'; an agent of a project brings no others",
+        )
 
 
 def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
@@ -56,20 +69,31 @@ def missing_modules(plan: JSONObject, session: JSONObject) -> Iterator[Problem]:
         known = frozenset(_instances(session.get(section)))
         for name, instance in _instances(plan.get(section)):
             if (name, instance) not in known:
-                shown = repr(name) if instance is None else f"{name!r} with the instance_id {instance!r}"
+                if instance is None:
+                    shown = repr(name)
+                else:
+                    shown = f"{name!r} with the instance_id {instance!r}"
                 yield Problem(section, f"the session has no {shown}; {_REMEDY}")
 
 
 def _instances(modules: JSONValue) -> Iterator[tuple[str, str | None]]:
     """Yield modules as plans are merged: another instance of one would not have its settings."""
     for entry in modules if isinstance(modules, list) else ():
-        name = entry.get("module") if isinstance(entry, Mapping) else entry
+        if isinstance(entry, Mapping):
+            name = entry.get("module")
+        else:
+            name = entry
         if isinstance(name, str):
-            instance = entry.get("instance_id") if isinstance(entry, Mapping) else None
+            if isinstance(entry, Mapping):
+                instance = entry.get("instance_id")
+            else:
+                instance = None
             yield name, None if instance is None else str(instance)
 
 
-def _unknown(entry: JSONValue, place: str, keys: Collection[str], settings: Collection[str]) -> Iterator[Problem]:
+def _unknown(
+    entry: JSONValue, place: str, keys: Collection[str], settings: Collection[str]
+) -> Iterator[Problem]:
     if not isinstance(entry, Mapping):
         yield Problem(place, _REMEDY)
         return
@@ -77,6 +101,10 @@ def _unknown(entry: JSONValue, place: str, keys: Collection[str], settings: Coll
     if config is not None and not isinstance(config, Mapping):
         yield Problem(f"{place}.config", _REMEDY)
     named = [*(key for key in entry if key not in keys)]
-    named += [f"config.{key}" for key in (config if isinstance(config, Mapping) else ()) if key not in settings]
+    named += [
+        f"config.{key}"
+        for key in (config if isinstance(config, Mapping) else ())
+        if key not in settings
+    ]
     for key in sorted(named):
         yield Problem(f"{place}.{key}", _REMEDY)

@@ -39,7 +39,10 @@ class Brought:
             "trusted": self.decision.trusted,
             "reason": self.decision.reason,
             "can_be_trusted": self.decision.can_be_trusted,
-            "files": [{"name": file.name, "size": file.size, "changed": file.is_changed} for file in self.files],
+            "files": [
+                {"name": file.name, "size": file.size, "changed": file.is_changed}
+                for file in self.files
+            ],
         }
 
 
@@ -56,7 +59,11 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
     if places.project is None:
         return []
     found = (judge_project(store, places.root, kind) for kind in wanted)
-    return [Brought(decision=decision, files=_files(decision)) for decision in found if _is_there(decision)]
+    return [
+        Brought(decision=decision, files=_files(decision))
+        for decision in found
+        if _is_there(decision)
+    ]
 
 
 def grant(brought: Brought) -> None:
@@ -67,7 +74,10 @@ def grant(brought: Brought) -> None:
     """
     decision = brought.decision
     if not decision.can_be_trusted:
-        raise ConfigError([Problem(decision.kind, decision.reason)], subject=f"folder {decision.folder!r}")
+        raise ConfigError(
+            [Problem(decision.kind, decision.reason)],
+            subject=f"folder {decision.folder!r}",
+        )
     TrustStore.in_home().grant(decision)
 
 
@@ -101,18 +111,26 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
     store = TrustStore.in_home()
     before = judge_project(store, places.root, kind)
     if not before.trusted:
-        raise AmplifierError(f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'")
+        raise AmplifierError(
+            f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'"
+        )
     try:
         yield
     finally:
         after = judge_project(store, places.root, kind)
         # Where nothing is left there is nothing to trust, but what was trusted is not missing.
         is_other = dict(before.items) != dict(after.items)
-        if is_other and after.can_be_trusted and not _changed_by_others(before, after, changed):
+        if (
+            is_other
+            and after.can_be_trusted
+            and not _changed_by_others(before, after, changed)
+        ):
             store.grant(after)
 
 
-def _changed_by_others(before: Decision, after: Decision, changed: Collection[str]) -> bool:
+def _changed_by_others(
+    before: Decision, after: Decision, changed: Collection[str]
+) -> bool:
     """Whether something else changed; what the person's own change names, or names no more, is part of it."""
     own = tuple(f"{path}/" for path in changed)
     usual = tuple(f"{path}/" for path in PROJECT_FILES[before.kind])
@@ -120,7 +138,10 @@ def _changed_by_others(before: Decision, after: Decision, changed: Collection[st
         name
         for name in {*before.items, *after.items}
         if not f"{name}/".startswith(own)
-        and (f"{name}/".startswith(usual) or (name in before.items and name in after.items))
+        and (
+            f"{name}/".startswith(usual)
+            or (name in before.items and name in after.items)
+        )
     )
     return any(before.items.get(name) != after.items.get(name) for name in others)
 
@@ -128,7 +149,10 @@ def _changed_by_others(before: Decision, after: Decision, changed: Collection[st
 def _checked(kinds: Collection[str]) -> list[str]:
     known = sorted(PROJECT_FILES)
     problems = [
-        Problem(kind, f"no such kind{did_you_mean(kind, known) or '; known: ' + ', '.join(known)}")
+        Problem(
+            kind,
+            f"no such kind{did_you_mean(kind, known) or '; known: ' + ', '.join(known)}",
+        )
         for kind in kinds
         if kind not in known
     ]
@@ -138,7 +162,9 @@ def _checked(kinds: Collection[str]) -> list[str]:
 
 
 def _is_there(decision: Decision) -> bool:
-    return not decision.trusted or any(digest != "absent" for digest in decision.items.values())
+    return not decision.trusted or any(
+        digest != "absent" for digest in decision.items.values()
+    )
 
 
 def _files(decision: Decision) -> tuple[BroughtFile, ...]:

@@ -40,7 +40,9 @@ class ProjectFiles:
     def contents(self, kind: str) -> Mapping[str, bytes]:
         """Return the trusted files of a kind by their paths below the project; use these bytes, not the files."""
         decision = self.judge(kind)
-        return decision.contents if decision is not None and decision.trusted else {}
+        if decision is not None and decision.trusted:
+            return decision.contents
+        return {}
 
     def untrusted(self, kind: str) -> Mapping[str, bytes]:
         """Return the files of a kind that nobody trusted, by their paths below the project.
@@ -56,12 +58,17 @@ class ProjectFiles:
     def lost(self, kind: str) -> str:
         """Say how the files of a kind are other than a person trusted; nothing where they never did."""
         decision = self.judge(kind)
-        return "" if decision is None else self.store.lost(decision)
+        if decision is None:
+            return ""
+        return self.store.lost(decision)
 
     def refusal(self, kind: str, path: Path | str) -> str:
         """Say why a name cannot be used that a file which nobody trusted claims, and what helps."""
         decision = self.judge(kind)
-        reason = "" if decision is None else f" ({decision.reason})"
+        if decision is None:
+            reason = ""
+        else:
+            reason = f" ({decision.reason})"
         place = os.path.relpath(path, self.places.root)
         return (
             f"{place} in this folder has this name, and is not trusted{reason}; look at it and run 'amplifier trust',"
@@ -75,18 +82,27 @@ class ProjectFiles:
             if top.is_file():
                 yield item
             for folder, _, names in os.walk(top):
-                yield from (os.path.relpath(os.path.join(folder, name), self.places.root) for name in names)
+                yield from (
+                    os.path.relpath(os.path.join(folder, name), self.places.root)
+                    for name in names
+                )
 
     @property
     def withheld(self) -> tuple[Decision, ...]:
         """What was looked at and is not trusted, sorted by kind."""
-        return tuple(found for _, found in sorted(self._decisions.items()) if not found.trusted)
+        return tuple(
+            found for _, found in sorted(self._decisions.items()) if not found.trusted
+        )
 
     @property
     def used(self) -> dict[str, dict[str, str]]:
         """What was looked at, is there and is trusted: digests of files by kind and name."""
         return {
-            kind: {name: digest for name, digest in sorted(found.items.items()) if digest != "absent"}
+            kind: {
+                name: digest
+                for name, digest in sorted(found.items.items())
+                if digest != "absent"
+            }
             for kind, found in sorted(self._decisions.items())
             if found.trusted and found.contents
         }
@@ -114,7 +130,9 @@ class ProjectFiles:
         if data is None:
             told = self.explain(kind)
             problem = f"it is not among what may be used of this folder{f' ({told})' if told else ''}"
-            raise ConfigError([Problem(str(path), problem)], subject="files of the project")
+            raise ConfigError(
+                [Problem(str(path), problem)], subject="files of the project"
+            )
         return data
 
     def require_own(self, path: Path, other: Path) -> None:
@@ -127,6 +145,14 @@ class ProjectFiles:
         Raises:
             ConfigError: says where it would have to stand.
         """
-        if self.owns(path) and is_below(other, self.places.root) and not self.owns(other):
-            problem = f"a file of the project must stand in its folder {FOLDER} to be trusted"
-            raise ConfigError([Problem(str(other), problem)], subject="files of the project")
+        if (
+            self.owns(path)
+            and is_below(other, self.places.root)
+            and not self.owns(other)
+        ):
+            problem = (
+                f"a file of the project must stand in its folder {FOLDER} to be trusted"
+            )
+            raise ConfigError(
+                [Problem(str(other), problem)], subject="files of the project"
+            )

@@ -33,7 +33,9 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["Reopened", "describe_composition", "reopen", "resolver_of"]
 
 _OVERRIDE: Final = "--with-current-plan"
-_REMEDY: Final = Problem(_OVERRIDE, "resumes the session with what a new one would be made of now instead")
+_REMEDY: Final = Problem(
+    _OVERRIDE, "resumes the session with what a new one would be made of now instead"
+)
 _UNRECORDED: Final = (
     "It is not recorded what this session was made of: it was imported, or stored by an earlier version. "
     "It is resumed with the profile and the settings of now."
@@ -83,8 +85,13 @@ def reopen(
     except ConfigError as error:
         raise ConfigError([*error.problems, _REMEDY], subject=error.subject) from error
     if options.provider is None:
-        options = attrs.evolve(options, provider=record.provider, model=options.model or record.model)
-    return Reopened(composition=_compose_anew(options, record, places, folder), notices=(_UNRECORDED,))
+        options = attrs.evolve(
+            options, provider=record.provider, model=options.model or record.model
+        )
+    return Reopened(
+        composition=_compose_anew(options, record, places, folder),
+        notices=(_UNRECORDED,),
+    )
 
 
 def describe_composition(composition: Composition) -> RecordedComposition:
@@ -95,8 +102,12 @@ def describe_composition(composition: Composition) -> RecordedComposition:
     """
     used = composition.project.used
     if composition.is_plan_file:
-        used = {kind: items for kind, items in used.items() if kind == "modules"}  # nothing else reaches such a plan
-    profile = None if composition.profile is None else composition.profile.profile.name
+        # nothing else reaches such a plan
+        used = {kind: items for kind, items in used.items() if kind == "modules"}
+    if composition.profile is None:
+        profile = None
+    else:
+        profile = composition.profile.profile.name
     if composition.agent_name is not None:
         profile = composition.chosen.profile
     return RecordedComposition(
@@ -114,36 +125,63 @@ def describe_composition(composition: Composition) -> RecordedComposition:
 
 def resolver_of(composition: Composition) -> LayeredResolver:
     """Return what finds the sources of a composition's modules; settings do not change a plan file's."""
-    settings = Settings() if composition.is_plan_file else composition.settings
-    return make_resolver(composition.places, composition.project, settings, composition.collections)
+    if composition.is_plan_file:
+        settings = Settings()
+    else:
+        settings = composition.settings
+    return make_resolver(
+        composition.places, composition.project, settings, composition.collections
+    )
 
 
-def _compose_anew(options: PlanOptions, record: SessionRecord, places: Places, folder: Path) -> Composition:
+def _compose_anew(
+    options: PlanOptions, record: SessionRecord, places: Places, folder: Path
+) -> Composition:
     if options.profile is None and options.file is None:
         options = attrs.evolve(options, profile=record.profile)
     return compose(options, places, session=folder)
 
 
 def _restored(
-    recorded: RecordedComposition, record: SessionRecord, options: PlanOptions, places: Places, folder: Path
+    recorded: RecordedComposition,
+    record: SessionRecord,
+    options: PlanOptions,
+    places: Places,
+    folder: Path,
 ) -> Reopened:
     subject = subject_of(record)
-    _refuse([*_other_choices(recorded, options), *_untrusted(recorded, ProjectFiles(places))], subject)
+    _refuse(
+        [
+            *_other_choices(recorded, options),
+            *_untrusted(recorded, ProjectFiles(places)),
+        ],
+        subject,
+    )
     provider = options.provider or recorded.provider
-    chosen = PlanOptions(profile=recorded.profile or "", provider=provider, model=options.model or recorded.model)
+    chosen = PlanOptions(
+        profile=recorded.profile or "",
+        provider=provider,
+        model=options.model or recorded.model,
+    )
     if recorded.plan_file is not None:
         present = bare_composition(places, session=folder)
         now: Mapping[str, JSONValue] = _plan_file_of(recorded)
     else:
         present = compose(chosen, places, session=folder)
-        now = present.plan if recorded.is_literal else present.written
+        if recorded.is_literal:
+            now = present.plan
+        else:
+            now = present.written
     plan = choose_from(recorded.plan, now, options)
     restricted = Restricted(plan=plan)
     if recorded.plan_file is None:
         restricted = restrict(plan, now, agent=recorded.agent_name)
     revealed, missing = reveal(restricted.plan, [now, present.plan])
     _refuse([*restricted.problems, *missing], subject)
-    filled = revealed if recorded.is_literal else fill_plan(revealed, present.settings)
+    if recorded.is_literal:
+        filled = revealed
+    else:
+        filled = fill_plan(revealed, present.settings)
     _refuse(_uncounted(record, filled), subject)
     composition = attrs.evolve(
         present,
@@ -172,10 +210,18 @@ def _notices(
     notices = []
     before, after = _providers(recorded.plan), _providers(restricted.plan)
     if options.provider is not None and before != after:
-        notices.append(f"The provider was {', '.join(before) or 'none'}, and is {', '.join(after)} from now on.")
+        notices.append(
+            f"The provider was {', '.join(before) or 'none'}, and is {', '.join(after)} from now on."
+        )
     if restricted.removed:
-        notices.append(f"Left out, since it was taken away meanwhile: {', '.join(restricted.removed)}.")
-    if recorded.plan_file is None and recorded.agent_name is None and _differ(restricted.plan, now):
+        notices.append(
+            f"Left out, since it was taken away meanwhile: {', '.join(restricted.removed)}."
+        )
+    if (
+        recorded.plan_file is None
+        and recorded.agent_name is None
+        and _differ(restricted.plan, now)
+    ):
         notices.append(_CHANGED)
     return notices
 
@@ -187,29 +233,50 @@ def _differ(plan: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> bool
         copy: JSONObject = {**conceal(merge_plans(each, {})), "providers": []}
         for key in ("default_provider", "model"):
             set_loop(copy, key, None)
-        alike.append({key: value for key, value in merge_plans(copy, {}).items() if value not in ([], {})})
+        alike.append(
+            {
+                key: value
+                for key, value in merge_plans(copy, {}).items()
+                if value not in ([], {})
+            }
+        )
     return alike[0] != alike[1]
 
 
 def _providers(plan: Mapping[str, JSONValue]) -> list[str]:
     entries = plan.get("providers")
-    listed = entries if isinstance(entries, list) else []
+    if isinstance(entries, list):
+        listed = entries
+    else:
+        listed = []
     return [
-        str(entry.get("instance_id") or entry.get("module")) if isinstance(entry, Mapping) else str(entry)
+        str(entry.get("instance_id") or entry.get("module"))
+        if isinstance(entry, Mapping)
+        else str(entry)
         for entry in listed
     ]
 
 
-def _other_choices(recorded: RecordedComposition, options: PlanOptions) -> list[Problem]:
+def _other_choices(
+    recorded: RecordedComposition, options: PlanOptions
+) -> list[Problem]:
     """Refuse another profile or plan than the recorded one: a session is made of one thing from its beginning."""
     problems = []
     if options.profile is not None and options.profile != recorded.profile:
-        was = "of a plan file" if recorded.plan_file is not None else f"of the profile {recorded.profile or '(none)'}"
-        problems.append(Problem(f"--profile {options.profile}", f"the session was made {was}"))
+        if recorded.plan_file is not None:
+            was = "of a plan file"
+        else:
+            was = f"of the profile {recorded.profile or '(none)'}"
+        problems.append(
+            Problem(f"--profile {options.profile}", f"the session was made {was}")
+        )
     if options.file is not None:
         known = recorded.plan_file
         if known is None or PlanFile.of(options.file).sha256 != known.sha256:
-            was = "not made of a plan file" if known is None else f"made of {known.path} as it was then"
+            if known is None:
+                was = "not made of a plan file"
+            else:
+                was = f"made of {known.path} as it was then"
             problems.append(Problem(f"--plan {options.file}", f"the session was {was}"))
     return problems
 
@@ -217,7 +284,10 @@ def _other_choices(recorded: RecordedComposition, options: PlanOptions) -> list[
 def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Problem]:
     """Refuse limits of a whole session where it is not known what the session has spent."""
     session = plan.get("session")
-    limits = session.get("limits") if isinstance(session, Mapping) else None
+    if isinstance(session, Mapping):
+        limits = session.get("limits")
+    else:
+        limits = None
     if not record.is_renewed or not isinstance(limits, Mapping):
         return []
     told = "what the session has spent is not known: its damaged record was made anew by a repair"

@@ -22,7 +22,15 @@ __all__ = ["Restricted", "restrict"]
 
 _STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
 _DECISIONS: Final = ("otherwise", "unlisted", "default_action", "on_failure")
-_DENIES: Final = ("denied_", "deny_", "disallowed_", "blocked_", "protected_", "hidden_", "exclude_")
+_DENIES: Final = (
+    "denied_",
+    "deny_",
+    "disallowed_",
+    "blocked_",
+    "protected_",
+    "hidden_",
+    "exclude_",
+)
 _ASKS: Final = "ask_before_changes"
 _SINGLES: Final = ("orchestrator", "context")
 
@@ -37,7 +45,10 @@ class Restricted:
 
 
 def restrict(
-    recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue], *, agent: str | None = None
+    recorded: Mapping[str, JSONValue],
+    present: Mapping[str, JSONValue],
+    *,
+    agent: str | None = None,
 ) -> Restricted:
     """Add to a recorded plan what the plan of now restricts more.
 
@@ -50,12 +61,17 @@ def restrict(
     now = cast("JSONObject", merge_plans(present, {}))
     work = _Work()
     agents = _mapping(now.get("agents"))
-    offered = [*_entries(now, "tools"), *_entries(_mapping(agents.get(agent or "")), "tools")]
+    offered = [
+        *_entries(now, "tools"),
+        *_entries(_mapping(agents.get(agent or "")), "tools"),
+    ]
     if "tools" in base:
         base["tools"] = work.tools(_entries(base, "tools"), offered)
     if "hooks" in base or "hooks" in now:
         base["hooks"] = work.hooks(_entries(base, "hooks"), _entries(now, "hooks"))
-    base["session"] = work.session(_mapping(base.get("session")), _mapping(now.get("session")))
+    base["session"] = work.session(
+        _mapping(base.get("session")), _mapping(now.get("session"))
+    )
     if "agents" in base:
         base["agents"] = work.agents(_mapping(base["agents"]), agents)
     removed, problems = tuple(work.removed), tuple(work.problems)
@@ -69,32 +85,48 @@ class _Work:
     removed: list[str] = attrs.field(factory=list)
     problems: list[Problem] = attrs.field(factory=list)
 
-    def tools(self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]) -> list[JSONValue]:
+    def tools(
+        self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
+    ) -> list[JSONValue]:
         known = {_key(entry): entry for entry in present}
         kept: list[JSONValue] = []
         for entry in recorded:
             if _key(entry) in known:
                 kept.append(self._module(entry, known[_key(entry)]))
             else:
-                self.removed.append(str(entry.get("instance_id") or entry.get("module")))
+                self.removed.append(
+                    str(entry.get("instance_id") or entry.get("module"))
+                )
         return kept
 
-    def hooks(self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]) -> list[JSONValue]:
+    def hooks(
+        self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
+    ) -> list[JSONValue]:
         known = {_key(entry): entry for entry in present}
         base = {_key(entry) for entry in recorded}
-        kept: list[JSONValue] = [self._module(entry, known.get(_key(entry), {})) for entry in recorded]
+        kept: list[JSONValue] = [
+            self._module(entry, known.get(_key(entry), {})) for entry in recorded
+        ]
         return [*kept, *(entry for entry in present if _key(entry) not in base)]
 
     def session(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
         session = dict(recorded)
         for name in _SINGLES:
             old, new = recorded.get(name), present.get(name)
-            if isinstance(old, Mapping) and isinstance(new, Mapping) and _key(old) == _key(new):
+            if (
+                isinstance(old, Mapping)
+                and isinstance(new, Mapping)
+                and _key(old) == _key(new)
+            ):
                 session[name] = self._module(old, new)
         if present.get(_ASKS) is True:
             session[_ASKS] = True
-        limits = _lower(_mapping(recorded.get("limits")), _mapping(present.get("limits")))
-        return {**session, "limits": limits} if limits else session
+        limits = _lower(
+            _mapping(recorded.get("limits")), _mapping(present.get("limits"))
+        )
+        if limits:
+            return {**session, "limits": limits}
+        return session
 
     def agents(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
         """An agent adds to its session's plan: a section that it lacks says nothing. One that is gone is left out."""
@@ -107,48 +139,74 @@ class _Work:
                 continue
             agent: JSONObject = dict(entry)
             if "tools" in agent:
-                agent["tools"] = self.tools(_entries(entry, "tools"), _entries(now, "tools"))
+                agent["tools"] = self.tools(
+                    _entries(entry, "tools"), _entries(now, "tools")
+                )
             if "hooks" in agent or "hooks" in now:
-                agent["hooks"] = self.hooks(_entries(entry, "hooks"), _entries(now, "hooks"))
+                agent["hooks"] = self.hooks(
+                    _entries(entry, "hooks"), _entries(now, "hooks")
+                )
             if "session" in agent or "session" in now:
-                agent["session"] = self.session(_mapping(entry.get("session")), _mapping(now.get("session")))
+                agent["session"] = self.session(
+                    _mapping(entry.get("session")), _mapping(now.get("session"))
+                )
             agents[name] = agent
         return agents
 
-    def _module(self, recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue]) -> JSONObject:
+    def _module(
+        self, recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue]
+    ) -> JSONObject:
         old, new = _mapping(recorded.get("config")), _mapping(present.get("config"))
         config = self._config(old, new, str(recorded.get("module")))
-        return {**recorded, "config": config} if config != old else dict(recorded)
+        if config != old:
+            return {**recorded, "config": config}
+        return dict(recorded)
 
-    def _config(self, recorded: JSONObject, present: JSONObject, path: str) -> JSONObject:
+    def _config(
+        self, recorded: JSONObject, present: JSONObject, path: str
+    ) -> JSONObject:
         config = dict(recorded)
         for key, value in present.items():
             old, where = recorded.get(key), f"{path}.{key}"
             if old == value:
                 continue
             if key == "rules" and isinstance(value, list):
-                known = old if isinstance(old, list) else []
-                config[key] = [*known, *(rule for rule in value if _is_strict(rule) and rule not in known)]
+                if isinstance(old, list):
+                    known = old
+                else:
+                    known = []
+                config[key] = [
+                    *known,
+                    *(rule for rule in value if _is_strict(rule) and rule not in known),
+                ]
             elif key.startswith(_DENIES) and isinstance(value, list):
                 self._deny(config, key, value, where)
             elif key.startswith("require_") and value:
                 config[key] = _required(old, value)
             elif key in _DECISIONS and _strictness(value) > _strictness(old):
                 config[key] = value
-            elif isinstance(value, Mapping) and (old is None or isinstance(old, Mapping)):
+            elif isinstance(value, Mapping) and (
+                old is None or isinstance(old, Mapping)
+            ):
                 inner = self._config(_mapping(old), dict(value), where)
                 if inner:
                     config[key] = inner
         return config
 
-    def _deny(self, config: JSONObject, key: str, value: Sequence[JSONValue], where: str) -> None:
+    def _deny(
+        self, config: JSONObject, key: str, value: Sequence[JSONValue], where: str
+    ) -> None:
         """Deny what either list does; a list that was left to its default cannot be added to."""
         old = config.get(key)
         if not isinstance(old, list):
             told = "it was given since; what it denied by default is not known, so the two cannot be combined"
             self.problems.append(Problem(where, told))
             return
-        new = [entry for entry in value if entry not in old and not str(entry).startswith("!")]
+        new = [
+            entry
+            for entry in value
+            if entry not in old and not str(entry).startswith("!")
+        ]
         config[key] = [*old, *new]
 
 
@@ -166,7 +224,9 @@ def _lower(recorded: JSONObject, present: JSONObject) -> JSONObject:
 
 def _amount(value: object) -> Decimal | None:
     try:
-        return None if value is None or isinstance(value, bool) else Decimal(str(value))
+        if value is None or isinstance(value, bool):
+            return None
+        return Decimal(str(value))
     except ArithmeticError:
         return None  # what is no amount is an error of the plan, which names it
 
@@ -191,8 +251,15 @@ def _strictness(value: JSONValue) -> int:
 
 def _entries(plan: Mapping[str, JSONValue], section: str) -> list[JSONObject]:
     entries = plan.get(section)
-    listed: Collection[JSONValue] = entries if isinstance(entries, list) else ()
-    return [{"module": entry} if isinstance(entry, str) else dict(_mapping(entry)) for entry in listed]
+    listed: Collection[JSONValue]
+    if isinstance(entries, list):
+        listed = entries
+    else:
+        listed = ()
+    return [
+        {"module": entry} if isinstance(entry, str) else dict(_mapping(entry))
+        for entry in listed
+    ]
 
 
 def _key(entry: Mapping[str, JSONValue]) -> tuple[JSONValue, JSONValue]:
@@ -200,4 +267,6 @@ def _key(entry: Mapping[str, JSONValue]) -> tuple[JSONValue, JSONValue]:
 
 
 def _mapping(value: JSONValue) -> JSONObject:
-    return dict(value) if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return dict(value)
+    return {}

@@ -85,7 +85,9 @@ class Composition:
     @property
     def instruction(self) -> str | None:
         """What the agent is told, mentions not yet followed; `None` where no profile says anything."""
-        return (self.profile.instruction or None) if self.profile is not None else None
+        if self.profile is not None:
+            return self.profile.instruction or None
+        return None
 
 
 def bare_composition(places: Places, *, session: Path | None = None) -> Composition:
@@ -136,29 +138,46 @@ def compose(
     project = project or ProjectFiles(places)
     settings = load_settings(places, session=session, project=project)
     collections = CollectionLibrary(places, project)
-    installed = installed_modules() if installed is None else installed
+    if installed is None:
+        installed = installed_modules()
     profile: CompiledProfile | None = None
     own: JSONObject = {}
     ground: JSONObject = {}
     base: JSONObject | None = None
     invalid: tuple[InvalidFile, ...] = ()
     if options.file is None:
-        options = attrs.evolve(options, provider=options.provider or settings.read().config.active)
+        options = attrs.evolve(
+            options, provider=options.provider or settings.read().config.active
+        )
         library = ProfileLibrary(places, project, collections)
-        provider = None if options.provider or settings.read().config.providers else DEFAULT_PROVIDER
+        if options.provider or settings.read().config.providers:
+            provider = None
+        else:
+            provider = DEFAULT_PROVIDER
         default = partial(default_plan, installed, provider)
         profile = choose_profile(options.profile, library, settings, default)
         own = _own(profile, options)
-        ground = default() if profile is None else _completed(own, installed, is_provider_named=provider is None)
+        if profile is None:
+            ground = default()
+        else:
+            ground = _completed(own, installed, is_provider_named=provider is None)
         known_agents = AgentLibrary(places, project, collections)
-        agents = known_agents.choose("all" if profile is None else profile.agents, apply_settings(ground, settings))
+        agents = known_agents.choose(
+            "all" if profile is None else profile.agents,
+            apply_settings(ground, settings),
+        )
         invalid = tuple(known_agents.invalid)
         if profile is not None:
             agents = {**agents, **profile.own_agents}
-        base = apply_settings({**ground, "agents": agents} if agents else ground, settings)
+        base = apply_settings(
+            {**ground, "agents": agents} if agents else ground, settings
+        )
     # Which tool comes first is said for one time: it is no part of what the session is made of.
     written = make_plan(attrs.evolve(options, first_tool=None), installed, base)
-    plan = dict(written) if base is None or not fill else fill_plan(written, settings)
+    if base is None or not fill:
+        plan = dict(written)
+    else:
+        plan = fill_plan(written, settings)
     if options.first_tool is not None:
         set_loop(plan, "first_tool", options.first_tool)
     return Composition(
@@ -182,11 +201,16 @@ def compose(
 
 def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
     """Return what a person is shown: what the settings say wins over what a profile says."""
-    own = {} if profile is None else {name: value for name, value in profile.ui.items() if value is not None}
+    if profile is None:
+        own = {}
+    else:
+        own = {name: value for name, value in profile.ui.items() if value is not None}
     shown = settings.values.get("ui")
     merged = {**own, **(shown if isinstance(shown, dict) else {})}
     return read_config(
-        DisplaySettings, {name: value for name, value in merged.items() if value is not None}, subject="settings"
+        DisplaySettings,
+        {name: value for name, value in merged.items() if value is not None},
+        subject="settings",
     )
 
 
@@ -194,15 +218,23 @@ def _own(profile: CompiledProfile | None, options: PlanOptions) -> JSONObject:
     """Return what a profile says of a plan; a section that it leaves empty on purpose is there, and empty."""
     if profile is None:
         return {}
-    empty: JSONObject = {section: [] for section in ("providers", "hooks") if profile.says(section)}
+    empty: JSONObject = {
+        section: [] for section in ("providers", "hooks") if profile.says(section)
+    }
     plan = {**empty, **profile.plan}
     _choose_model(plan, profile.model, options.provider)
     return plan
 
 
-def _completed(own: JSONObject, installed: Collection[str], *, is_provider_named: bool) -> JSONObject:
+def _completed(
+    own: JSONObject, installed: Collection[str], *, is_provider_named: bool
+) -> JSONObject:
     """Return what a profile says of a plan with what is installed, where it says nothing."""
-    named: JSONObject = {"providers": []} if is_provider_named else {}
+    named: JSONObject
+    if is_provider_named:
+        named = {"providers": []}
+    else:
+        named = {}
     plan = complete_plan({**named, **own}, installed)
     return {section: value for section, value in plan.items() if value != []}
 
@@ -230,11 +262,15 @@ def fill_plan(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObject:
     """
     agents = plan.get("agents")
     result = {
-        section: value if section == "agents" else expand(value, settings.lookup, path=section, subject="plan")
+        section: value
+        if section == "agents"
+        else expand(value, settings.lookup, path=section, subject="plan")
         for section, value in plan.items()
     }
     if isinstance(agents, Mapping):
-        result["agents"] = {name: _filled_agent(name, agent, settings) for name, agent in agents.items()}
+        result["agents"] = {
+            name: _filled_agent(name, agent, settings) for name, agent in agents.items()
+        }
     return result
 
 
@@ -242,6 +278,8 @@ def _filled_agent(name: str, agent: JSONValue, settings: Settings) -> JSONValue:
     if not isinstance(agent, Mapping):
         return agent
     return {
-        key: value if key in _TEXTS else expand(value, settings.lookup, path=f"agents.{name}.{key}", subject="plan")
+        key: value
+        if key in _TEXTS
+        else expand(value, settings.lookup, path=f"agents.{name}.{key}", subject="plan")
         for key, value in agent.items()
     }

@@ -71,7 +71,9 @@ class OpenSession:
     def spent_since(self) -> Spending:
         """What the session has spent since it was opened; `session.spending` is all that it ever spent."""
         total, before = self.session.spending.to_dict(), self._spent_before.to_dict()
-        return Spending.from_dict({name: _less(value, before.get(name)) for name, value in total.items()})
+        return Spending.from_dict(
+            {name: _less(value, before.get(name)) for name, value in total.items()}
+        )
 
     @asynccontextmanager
     async def stream(
@@ -106,7 +108,8 @@ class OpenSession:
                 has_begun = True
                 yield events
         finally:
-            if has_begun:  # one that was refused leaves the turn that runs to its own journal
+            # one that was refused leaves the turn that runs to its own journal
+            if has_begun:
                 await self._store()
 
     async def note_choice(self, provider: str | None, model: str | None) -> None:
@@ -168,7 +171,9 @@ class OpenSession:
             return
         with anyio.CancelScope(shield=True):
             messages = await self.session.coordinator.context.get_messages()
-            await self.kept.note_turn(messages, spending=self.session.spending.to_dict())
+            await self.kept.note_turn(
+                messages, spending=self.session.spending.to_dict()
+            )
 
 
 @asynccontextmanager
@@ -210,27 +215,40 @@ async def open_session(
     redact_reports_by(StrictRedactor, default=True)
     await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
-    durability: Durability = "sync" if composition.settings.read().sessions.durability == "sync" else "written"
+    durability: Durability
+    if composition.settings.read().sessions.durability == "sync":
+        durability = "sync"
+    else:
+        durability = "written"
     async with AsyncExitStack() as stack:
         kept: KeptSession | None = None
         if store is not None:
             stack.push_async_callback(_forget_unused, store, record.session_id)
-            kept = await stack.enter_async_context(store.open(record, durability=durability))
-        before = Spending() if kept is None else Spending.from_dict(kept.spending)
+            kept = await stack.enter_async_context(
+                store.open(record, durability=durability)
+            )
+        if kept is None:
+            before = Spending()
+        else:
+            before = Spending.from_dict(kept.spending)
         session = AmplifierSession(
             composition.plan,
             session_id=record.session_id,
             parent_id=record.parent_id,
             approval_system=approval,
             display_system=display,
-            is_resumed=kept is not None and (kept.record.turn_count > 0 or bool(kept.messages)),
+            is_resumed=kept is not None
+            and (kept.record.turn_count > 0 or bool(kept.messages)),
             spent=before,
         )
-        opened = OpenSession(session, composition, _mentions(composition), kept, spent_before=before)
+        opened = OpenSession(
+            session, composition, _mentions(composition), kept, spent_before=before
+        )
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
         session.coordinator.register_capability(SHOWN, shown)
-        if not session.is_resumed:  # its modules may run for long before it is open, and a kill leaves what is stored
+        # its modules may run for long before it is open, and a kill leaves what is stored
+        if not session.is_resumed:
             await opened.record_composition()
         await stack.enter_async_context(session)
         if needs_provider:
@@ -250,13 +268,16 @@ def _less(total: JSONValue, before: JSONValue) -> JSONValue:
     if isinstance(total, int) and isinstance(before, int):
         return total - before
     if isinstance(total, str) and isinstance(before, str):
-        return None if Decimal(total) == Decimal(before) else str(Decimal(total) - Decimal(before))
+        if Decimal(total) == Decimal(before):
+            return None
+        return str(Decimal(total) - Decimal(before))
     return total
 
 
 async def _forget_unused(store: SessionStore, session_id: str) -> None:
     """Keep no session that could not begin, or in which nobody said anything."""
-    with anyio.CancelScope(shield=True), suppress(OSError, ConfigError):  # it is left in the list, and no more
+    # it is left in the list, and no more
+    with anyio.CancelScope(shield=True), suppress(OSError, ConfigError):
         await to_thread.run_sync(store.forget_unused, session_id)
 
 
@@ -274,7 +295,11 @@ def new_record(composition: Composition) -> SessionRecord:
 
 
 def _mentions(composition: Composition) -> SessionMentions:
-    return SessionMentions(composition.places, composition.collections, composition.settings.read().mentions)
+    return SessionMentions(
+        composition.places,
+        composition.collections,
+        composition.settings.read().mentions,
+    )
 
 
 async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
@@ -312,8 +337,13 @@ def _require_provider(session: AmplifierSession) -> None:
 
 def _require_tool(session: AmplifierSession, name: str) -> None:
     tools = session.coordinator.get("tools")
-    names = sorted(tools) if isinstance(tools, dict) else []
+    if isinstance(tools, dict):
+        names = sorted(tools)
+    else:
+        names = []
     if name not in names:
         known = ", ".join(names) or "none"
-        problem = f"no such tool is mounted; mounted: {known}{did_you_mean(name, names)}"
+        problem = (
+            f"no such tool is mounted; mounted: {known}{did_you_mean(name, names)}"
+        )
         raise ConfigError([Problem(f"tool {name!r}", problem)], subject="session")

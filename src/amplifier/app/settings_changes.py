@@ -18,7 +18,13 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["change", "edit", "revise"]
 
 
-def change(scope: str, key: Key, value: JSONValue, places: Places | None = None, session: Path | None = None) -> Path:
+def change(
+    scope: str,
+    key: Key,
+    value: JSONValue,
+    places: Places | None = None,
+    session: Path | None = None,
+) -> Path:
     """Set a value in a scope's file, or take it away with `None`, and return the file.
 
     A project's settings that were trusted, or did not exist, are trusted as they are afterwards.
@@ -38,7 +44,12 @@ def change(scope: str, key: Key, value: JSONValue, places: Places | None = None,
     return revise(scope, lambda _: [(key, value)], places, session)
 
 
-def revise(scope: str, revision: Revision, places: Places | None = None, session: Path | None = None) -> Path:
+def revise(
+    scope: str,
+    revision: Revision,
+    places: Places | None = None,
+    session: Path | None = None,
+) -> Path:
     """Change what a scope's file holds, all of it at once, and return the file; as `change` else.
 
     Args:
@@ -59,7 +70,9 @@ def revise(scope: str, revision: Revision, places: Places | None = None, session
     return path
 
 
-def edit(scope: str, editor: Callable[[str], str | None], places: Places | None = None) -> Path | None:
+def edit(
+    scope: str, editor: Callable[[str], str | None], places: Places | None = None
+) -> Path | None:
     """Let a person edit a scope's file, keep what is sound, and return the file; `None` where nothing changed.
 
     Args:
@@ -75,14 +88,19 @@ def edit(scope: str, editor: Callable[[str], str | None], places: Places | None 
     places = places or Places.find()
     known, path = _file(scope, places, None)
     with _trusted(known, path, places):
-        before = read_text(path) if path.exists() else ""
+        if path.exists():
+            before = read_text(path)
+        else:
+            before = ""
     after = editor(before)
     if after is None or after == before:
         return None
 
     def edited(now: str) -> str:
         if now != before:
-            raise AmplifierError(f"{path} was changed while it was edited, and stays as it is now; edit it again")
+            raise AmplifierError(
+                f"{path} was changed while it was edited, and stays as it is now; edit it again"
+            )
         return after
 
     with _trusted(known, path, places):
@@ -92,13 +110,21 @@ def edit(scope: str, editor: Callable[[str], str | None], places: Places | None 
 
 def _file(scope: str, places: Places, session: Path | None) -> tuple[Scope, Path]:
     if scope not in SCOPES:
-        raise AmplifierError(f"There is no scope {scope!r}; there are {', '.join(SCOPES)}")
+        raise AmplifierError(
+            f"There is no scope {scope!r}; there are {', '.join(SCOPES)}"
+        )
     path = settings_file(scope, places, session)
     if path is None:
-        raise AmplifierError(f"There is no scope {scope!r} here; change the scope 'user'")
+        raise AmplifierError(
+            f"There is no scope {scope!r} here; change the scope 'user'"
+        )
     return scope, path
 
 
 def _trusted(scope: Scope, path: Path, places: Places) -> AbstractContextManager[None]:
     """Keep a project's settings trusted while their file is changed, where that is a project's."""
-    return trust_again(places, "settings", [f"{FOLDER}/{path.name}"] if scope in ("project", "local") else [])
+    return trust_again(
+        places,
+        "settings",
+        [f"{FOLDER}/{path.name}"] if scope in ("project", "local") else [],
+    )

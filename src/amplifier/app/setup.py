@@ -52,7 +52,9 @@ def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
         states: the providers, the one that new sessions ask first.
     """
     sound = [state for state in states if not state.problem]
-    keyed = [state for state in sound if any(key.source is not None for key in state.keys)]
+    keyed = [
+        state for state in sound if any(key.source is not None for key in state.keys)
+    ]
     free = [state for state in sound if not state.needs_key]
     embedded = [state for state in free if state.entry.module == DEFAULT_PROVIDER]
     for found in (keyed, embedded, free, sound):
@@ -61,7 +63,9 @@ def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
     return None
 
 
-async def carry_out(setup: Setup, survey: Survey, *, dry_run: bool = False) -> list[str]:
+async def carry_out(
+    setup: Setup, survey: Survey, *, dry_run: bool = False
+) -> list[str]:
     """Carry out what was decided and say what was done, a line each; the key is in none of them.
 
     What can fail is tried before anything is changed.
@@ -77,28 +81,46 @@ async def carry_out(setup: Setup, survey: Survey, *, dry_run: bool = False) -> l
         OSError: a file cannot be written.
     """
     places = survey.composition.places
-    config = {} if setup.model is None else {"default_model": setup.model}
-    state, _ = await use_provider(setup.provider, survey, config=config, scope=setup.scope, dry_run=True)
+    if setup.model is None:
+        config = {}
+    else:
+        config = {"default_model": setup.model}
+    state, _ = await use_provider(
+        setup.provider, survey, config=config, scope=setup.scope, dry_run=True
+    )
     if setup.profile is not None:
-        await to_thread.run_sync(partial(compose, PlanOptions(profile=setup.profile), places, fill=False))
+        await to_thread.run_sync(
+            partial(compose, PlanOptions(profile=setup.profile), places, fill=False)
+        )
     told = []
     if setup.key is not None and setup.variable is not None:
         where = "the keyring or secrets.json"
         if not dry_run:
-            where = await to_thread.run_sync(partial(_keep, places, setup.variable, setup.key))
+            where = await to_thread.run_sync(
+                partial(_keep, places, setup.variable, setup.key)
+            )
         told.append(f"key: {setup.variable} is stored in {where}")
     if not dry_run:
         await use_provider(setup.provider, survey, config=config, scope=setup.scope)
-    told.append(f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}")
+    told.append(
+        f"provider: {setup.provider.name}{f', model {state.model}' if state.model else ''}"
+    )
     if setup.profile is not None:
         wins = ""
         if not dry_run:
-            chosen = await to_thread.run_sync(use_profile, setup.profile, setup.scope, places)
-            wins = "" if chosen.holds else _OTHER_WINS
+            chosen = await to_thread.run_sync(
+                use_profile, setup.profile, setup.scope, places
+            )
+            if chosen.holds:
+                wins = ""
+            else:
+                wins = _OTHER_WINS
         told.append(f"profile: {setup.profile}{wins}")
     return told
 
 
 def _keep(places: Places, variable: str, key: Secret) -> str:
     where = SecretStore.of(places).set(variable, key.reveal())
-    return "the keyring" if where == "keyring" else "secrets.json of your own folder"
+    if where == "keyring":
+        return "the keyring"
+    return "secrets.json of your own folder"

@@ -16,7 +16,14 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["OneCall", "ToolShown", "read_arguments", "require_tool", "show_tools", "to_look"]
+__all__ = [
+    "OneCall",
+    "ToolShown",
+    "read_arguments",
+    "require_tool",
+    "show_tools",
+    "to_look",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -31,7 +38,9 @@ class ToolShown:
     @property
     def effects_text(self) -> str:
         """What it does as a list shows it: `read, write`, or `unknown`."""
-        return "unknown" if self.effects is None else ", ".join(self.effects)
+        if self.effects is None:
+            return "unknown"
+        return ", ".join(self.effects)
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
@@ -72,7 +81,8 @@ class OneCall:
         Raises:
             ConfigError: no such tool is mounted.
         """
-        del prompt, context, providers, hooks  # the contract's; the call needs none of them
+        # the contract's; the call needs none of them
+        del prompt, context, providers, hooks
         self.result = await require_tool(self.tool, tools).execute(self.arguments)
         return self.result.get_serialized_output()
 
@@ -94,8 +104,14 @@ def require_tool(name: str, tools: Mapping[str, Tool]) -> Tool:
         ConfigError: none is mounted; names the nearest.
     """
     if name not in tools:
-        hint = did_you_mean(name, list(tools)) or f"; mounted: {', '.join(sorted(tools)) or 'none'}"
-        raise ConfigError([Problem(name, f"no such tool is mounted{hint}")], subject="choice of a tool")
+        hint = (
+            did_you_mean(name, list(tools))
+            or f"; mounted: {', '.join(sorted(tools)) or 'none'}"
+        )
+        raise ConfigError(
+            [Problem(name, f"no such tool is mounted{hint}")],
+            subject="choice of a tool",
+        )
     return tools[name]
 
 
@@ -120,14 +136,22 @@ def read_arguments(given: Iterable[str], schema: Mapping[str, JSONValue]) -> JSO
             raise ValueError(f"an argument is written as KEY=VALUE; got {text!r}")
         if key in arguments:
             raise ValueError(f"the argument {key} stands twice")
-        wanted = properties.get(key) if isinstance(properties, Mapping) else None
-        kind = wanted.get("type") if isinstance(wanted, Mapping) else None
+        if isinstance(properties, Mapping):
+            wanted = properties.get(key)
+        else:
+            wanted = None
+        if isinstance(wanted, Mapping):
+            kind = wanted.get("type")
+        else:
+            kind = None
         arguments[key] = _value(value, is_text=kind == "string")
     return arguments
 
 
 def _without(composition: Composition, *sections: str) -> Composition:
-    plan = {key: value for key, value in composition.plan.items() if key not in sections}
+    plan = {
+        key: value for key, value in composition.plan.items() if key not in sections
+    }
     return attrs.evolve(composition, plan=plan, profile=None)
 
 
@@ -143,5 +167,10 @@ def _value(text: str, *, is_text: bool) -> JSONValue:
 
 def _shown(name: str, tool: Tool) -> ToolShown:
     effects = effects_of(tool, name=name)
-    told = None if effects is None else tuple(effect for effect in EFFECTS if effect in effects)
-    return ToolShown(name=name, description=tool.description, schema=schema_of(tool), effects=told)
+    if effects is None:
+        told = None
+    else:
+        told = tuple(effect for effect in EFFECTS if effect in effects)
+    return ToolShown(
+        name=name, description=tool.description, schema=schema_of(tool), effects=told
+    )

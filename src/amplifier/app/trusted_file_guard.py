@@ -39,22 +39,37 @@ class TrustedFiles:
 
     def register(self, coordinator: ModuleCoordinator) -> None:
         """Hear every call of a session and of those that work for it."""
-        coordinator.hooks.register(TOOL_PRE, partial(self._evaluate, coordinator), _FIRST, _NAME, decides=True)
+        coordinator.hooks.register(
+            TOOL_PRE, partial(self._evaluate, coordinator), _FIRST, _NAME, decides=True
+        )
 
-    async def _evaluate(self, coordinator: ModuleCoordinator, _: str, data: ToolPre) -> HookResult | None:
-        arguments: object = data["tool_input"]  # another handler may have put anything there
+    async def _evaluate(
+        self, coordinator: ModuleCoordinator, _: str, data: ToolPre
+    ) -> HookResult | None:
+        # another handler may have put anything there
+        arguments: object = data["tool_input"]
         if not isinstance(arguments, Mapping):
             return None
         effects = effects_of(data.get("tool_obj"), name=data["tool_name"])
         if effects is not None and (effects <= ONLY_READS or "write" not in effects):
             return None
         told = coordinator.get_capability("session.working_dir")
-        directory = Path(told) if isinstance(told, (str, Path)) else Path.cwd()
-        call = Call(tool_name=data["tool_name"], arguments=arguments, directory=directory, effects=effects)
+        if isinstance(told, (str, Path)):
+            directory = Path(told)
+        else:
+            directory = Path.cwd()
+        call = Call(
+            tool_name=data["tool_name"],
+            arguments=arguments,
+            directory=directory,
+            effects=effects,
+        )
         named = await run_blocking(partial(self._written, call), name="trust.covered")
         if named is None:
             return None
-        return HookResult.ask(f"{data['tool_name']} changes {named!a}, which you trusted: what it holds runs")
+        return HookResult.ask(
+            f"{data['tool_name']} changes {named!a}, which you trusted: what it holds runs"
+        )
 
     def _written(self, call: Call) -> str | None:
         """Return what was trusted that a call may write to."""
@@ -69,7 +84,9 @@ class TrustedFiles:
 
     def _covered(self) -> Iterator[str]:
         for folder in sorted(self.folders):
-            yield from (os.path.join(folder, name) for name in covered_paths(self.store, folder))
+            yield from (
+                os.path.join(folder, name) for name in covered_paths(self.store, folder)
+            )
 
 
 _LITERAL: Final = str.maketrans({"*": "?"})

@@ -51,6 +51,9 @@ def _modules_of(plan: Mapping[str, JSONValue]) -> Iterator[str]:
     for section in ("tools", "hooks"):
         entries = plan.get(section)
         for entry in entries if isinstance(entries, list) else ():
-            module = entry.get("module") if isinstance(entry, Mapping) else entry
+            if isinstance(entry, Mapping):
+                module = entry.get("module")
+            else:
+                module = entry
             if isinstance(module, str):
                 yield module

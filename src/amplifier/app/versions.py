@@ -25,7 +25,11 @@ class Versions:
 
 def read_versions() -> Versions:
     """Read the versions from the installed metadata."""
-    distributions = {point.dist.name: point.dist.version for point in entry_points(group=GROUP) if point.dist}
+    distributions = {
+        point.dist.name: point.dist.version
+        for point in entry_points(group=GROUP)
+        if point.dist
+    }
     try:
         own = version("amplifier")
     except PackageNotFoundError:

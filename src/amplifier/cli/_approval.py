@@ -27,7 +27,9 @@ TERMINAL: Final = "/dev/tty"
 REFUSAL: Final = "Deny"
 
 
-_FLAGS: Final = "--accept-edits allows edits of files, --yes whatever is asked, without a question"
+_FLAGS: Final = (
+    "--accept-edits allows edits of files, --yes whatever is asked, without a question"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -40,23 +42,30 @@ class Consent:
     @property
     def accepted(self) -> frozenset[str]:
         """The kinds of calls that are accepted."""
-        return frozenset({EDITS}) if self.edits else frozenset()
+        if self.edits:
+            return frozenset({EDITS})
+        return frozenset()
 
     def approval(self, otherwise: ApprovalSystem | None = None) -> ApprovalSystem:
         """Return who answers the questions that are left: nobody is asked where everything is allowed."""
-        return AllowAll() if self.everything else otherwise or TerminalApproval()
+        if self.everything:
+            return AllowAll()
+        return otherwise or TerminalApproval()
 
 
 class TerminalApproval:
     """Asks whoever sits at the terminal from which the command was started."""
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         """Return the option that the person chose; the end of their input denies.
 
         Raises:
             ApprovalUnavailableError: there is no terminal, or the command runs in its background.
         """
-        await anyio.lowlevel.checkpoint()  # what is read of the turn is written before the question
+        # what is read of the turn is written before the question
+        await anyio.lowlevel.checkpoint()
         with _open_terminal() as (descriptor, screen):
             screen.write(_question(prompt, options, timeout, default))
             screen.flush()
@@ -88,12 +97,16 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
     try:
         descriptor = os.open(TERMINAL, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
     except OSError as error:
-        raise ApprovalUnavailableError(f"there is no terminal to ask at; {_FLAGS}") from error
+        raise ApprovalUnavailableError(
+            f"there is no terminal to ask at; {_FLAGS}"
+        ) from error
     try:
         import termios  # where there is no terminal there may be no such module
 
         if os.tcgetpgrp(descriptor) != os.getpgrp():
-            raise ApprovalUnavailableError(f"the command runs in the background of its terminal; {_FLAGS}")
+            raise ApprovalUnavailableError(
+                f"the command runs in the background of its terminal; {_FLAGS}"
+            )
         termios.tcflush(descriptor, termios.TCIFLUSH)
         with open(descriptor, "w", errors="backslashreplace", closefd=False) as screen:
             yield descriptor, screen
@@ -102,8 +115,14 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
 
 
 def _question(prompt: str, options: Sequence[str], timeout: float, default: str) -> str:
-    lines = [f"  {number}  {one_line(escaped(option, kept=''))}" for number, option in enumerate(options, 1)]
-    silence = f"{default} after {timeout:g} s" if timeout < float("inf") else "no time limit"
+    lines = [
+        f"  {number}  {one_line(escaped(option, kept=''))}"
+        for number, option in enumerate(options, 1)
+    ]
+    if timeout < float("inf"):
+        silence = f"{default} after {timeout:g} s"
+    else:
+        silence = "no time limit"
     return "\n".join(("", escaped(prompt), *lines, f"Your choice ({silence}): "))
 
 
@@ -115,8 +134,14 @@ def _choice(line: str, options: Sequence[str]) -> str | None:
     names = [option.strip().casefold() for option in options]
     if text in names:
         return options[names.index(text)]
-    begun = [option for option, name in zip(options, names, strict=True) if text and name.startswith(text)]
-    return begun[0] if len(begun) == 1 else None
+    begun = [
+        option
+        for option, name in zip(options, names, strict=True)
+        if text and name.startswith(text)
+    ]
+    if len(begun) == 1:
+        return begun[0]
+    return None
 
 
 async def read_line(descriptor: int) -> str | None:
@@ -126,7 +151,9 @@ async def read_line(descriptor: int) -> str | None:
         data = os.read(descriptor, 65_536)
     except OSError:  # the terminal hung up
         return None
-    return data.decode(errors="replace") if data else None
+    if data:
+        return data.decode(errors="replace")
+    return None
 
 
 async def _until_readable(descriptor: int) -> None:

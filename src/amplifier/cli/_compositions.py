@@ -24,7 +24,10 @@ Completer: TypeAlias = Callable[[click.Context, click.Parameter, str], list[str]
 
 
 def add_looking(
-    group: click.Group, noun: str, compose: Callable[[str | None], Composition], complete: Completer | None = None
+    group: click.Group,
+    noun: str,
+    compose: Callable[[str | None], Composition],
+    complete: Completer | None = None,
 ) -> None:
     """Give a group the commands `show` and `validate`.
 
@@ -37,7 +40,12 @@ def add_looking(
 
     @group.command("show", help=_SHOW.format(noun=noun))
     @click.argument("name", required=False, shell_complete=complete)
-    @click.option("-d", "--detail", is_flag=True, help="Show the whole instruction and the values that were replaced.")
+    @click.option(
+        "-d",
+        "--detail",
+        is_flag=True,
+        help="Show the whole instruction and the values that were replaced.",
+    )
     @output_option
     @debug_option
     def _show(name: str | None, detail: bool, output: str) -> None:
@@ -82,7 +90,9 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
         say_json(profile_to_dict(composition, instruction))
         return
     if composition.profile is None:
-        notice("No profile is active: a session is made of what is installed and of the settings.")
+        notice(
+            "No profile is active: a session is made of what is installed and of the settings."
+        )
     else:
         head = composition.profile.profile.head
         say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
@@ -98,13 +108,16 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
     for line in columns(rows):
         say(line)
     if instruction:
-        say(f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens")
+        say(
+            f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens"
+        )
         say(visible(instruction) if detail else one_line(instruction, 200))
 
 
 def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
     """Tell what keeps a session from starting, and return the exit code."""
-    from amplifier.app.base_plans import installed_modules  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.base_plans import installed_modules
     from amplifier.app.plan_details import find_problems
     from amplifier_sdk.errors import ConfigError
 
@@ -114,14 +127,18 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
         problems = list(error.problems)
         notice(f"in the {error.subject}")
     if output == "json":
-        found: list[JSONValue] = [{"path": problem.path, "message": problem.message} for problem in problems]
+        found: list[JSONValue] = [
+            {"path": problem.path, "message": problem.message} for problem in problems
+        ]
         say_json({"passed": not problems, "problems": found})
     else:
         for problem in problems:
             say(visible(str(problem)))
         if not problems:
             notice("No problem was found.")
-    return 1 if problems else 0
+    if problems:
+        return 1
+    return 0
 
 
 def _instruction(composition: Composition) -> str:

@@ -65,7 +65,9 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
         raise
     except (SignalledError, KeyboardInterrupt) as error:
         notice("Cancelled.")
-        return error.exit_code if isinstance(error, SignalledError) else CANCELLED
+        if isinstance(error, SignalledError):
+            return error.exit_code
+        return CANCELLED
     except Exception as error:  # whatever a command or foreign code raised is told here
         return _report(error, debug=is_debug(ctx))
     return 0
@@ -73,14 +75,20 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
 
 def _report(error: Exception, *, debug: bool) -> int:
     from amplifier_kit.redaction import StrictRedactor
-    from amplifier_sdk.errors import TurnCancelled  # a command that fails has the runtime loaded
+
+    # a command that fails has the runtime loaded
+    from amplifier_sdk.errors import TurnCancelled
 
     if isinstance(error, TurnCancelled):
         notice("Cancelled.")
         return CANCELLED
     redactor = StrictRedactor()
     if debug:
-        complain(visible(redactor.redact_text("".join(traceback.format_exception(error)))).rstrip())
+        complain(
+            visible(
+                redactor.redact_text("".join(traceback.format_exception(error)))
+            ).rstrip()
+        )
     complain(f"Error: {visible(redactor.redact_text(describe(error)))}")
     return 1
 
@@ -93,7 +101,10 @@ def describe(error: BaseException) -> str:
         case ConfigError(problems=(problem,), subject=subject):
             return f"{subject}: {problem}"
         case LLMError(provider=str(provider)):
-            again = "; trying again may help" if error.retryable else ""
+            if error.retryable:
+                again = "; trying again may help"
+            else:
+                again = ""
             return f"provider {provider}: {_text(error)}{again}"
         case AmplifierError() | SignalledError():
             return _text(error)
@@ -128,7 +139,10 @@ def _discard_output() -> None:
 def _end_beside_threads(code: int) -> None:
     """End the process at once if a thread was abandoned: the interpreter would wait for it."""
     threads = sys.modules.get("amplifier_sdk.threads")
-    left = threads.abandoned() if threads is not None else ()
+    if threads is not None:
+        left = threads.abandoned()
+    else:
+        left = ()
     if not left:
         return
     notice("Left behind: " + ", ".join(visible(thread.name) for thread in left))

@@ -36,7 +36,9 @@ def run_interruptible(program: Callable[[Interrupts], Awaitable[T]], backend: st
         SignalledError: a signal ended it.
     """
     if find_spec(backend) is None:
-        raise click.ClickException(f"--backend {backend} needs a package: pip install 'amplifier[{backend}]'")
+        raise click.ClickException(
+            f"--backend {backend} needs a package: pip install 'amplifier[{backend}]'"
+        )
     return anyio.run(_beside_signals, program, backend=backend)
 
 
@@ -88,14 +90,22 @@ class Interrupts:
 
     async def listen(self, *, task_status: TaskStatus[None]) -> None:
         """Receive signals until cancelled."""
-        heard = [number for number in SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+        heard = [
+            number
+            for number in SIGNALS
+            if signal.getsignal(number) is not signal.SIG_IGN
+        ]
         with anyio.open_signal_receiver(*heard) as received:
             task_status.started()
             async for number in received:
                 self._handle(number)
 
     def _handle(self, number: int) -> None:
-        if number == signal.SIGINT and self._session is None and self.at_prompt is not None:
+        if (
+            number == signal.SIGINT
+            and self._session is None
+            and self.at_prompt is not None
+        ):
             self.at_prompt()
             return
         if number != signal.SIGINT or self._session is None:
@@ -106,4 +116,6 @@ class Interrupts:
         if self._presses == 1:
             notice("\nStopping after this step. Ctrl-C again stops at once.")
         # In a task of its own: handlers hear of it, and the next press must not wait for them.
-        self.group.start_soon(partial(self._session.cancel, immediate=self._presses > 1))
+        self.group.start_soon(
+            partial(self._session.cancel, immediate=self._presses > 1)
+        )

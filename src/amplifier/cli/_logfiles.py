@@ -15,7 +15,11 @@ __all__ = ["choose_logs", "tell_damage"]
 
 
 def choose_logs(
-    library: LogLibrary, names: Sequence[str], files: Sequence[Path], *, tree: bool = False
+    library: LogLibrary,
+    names: Sequence[str],
+    files: Sequence[Path],
+    *,
+    tree: bool = False,
 ) -> list[SessionLog]:
     """Return the logs that a person means; default the newest of the project.
 
@@ -34,4 +38,6 @@ def choose_logs(
 def tell_damage(count: int) -> None:
     """Tell how many lines could not be read."""
     if count:
-        notice(f"{count} damaged {'line was' if count == 1 else 'lines were'} passed over.")
+        notice(
+            f"{count} damaged {'line was' if count == 1 else 'lines were'} passed over."
+        )

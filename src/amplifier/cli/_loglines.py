@@ -12,7 +12,12 @@ import attrs
 import click
 
 from amplifier.app.figures import duration_text
-from amplifier.app.logs.statistics import HookCounts, LogStatistics, ProviderCounts, ToolCounts
+from amplifier.app.logs.statistics import (
+    HookCounts,
+    LogStatistics,
+    ProviderCounts,
+    ToolCounts,
+)
 from amplifier.app.logs.summaries import summary_of
 from amplifier.cli._tables import columns
 from amplifier_kit.terminal import cut, has_colour, one_line
@@ -20,7 +25,12 @@ from amplifier_sdk.logs import LogLevel, LogRecord
 
 __all__ = ["LogLines", "statistics_lines"]
 
-_COLOURS: Final[Mapping[LogLevel, str | None]] = {"debug": None, "info": None, "warning": "yellow", "error": "red"}
+_COLOURS: Final[Mapping[LogLevel, str | None]] = {
+    "debug": None,
+    "info": None,
+    "warning": "yellow",
+    "error": "red",
+}
 _NAME: Final = 21
 _SESSION: Final = 8
 _LONGEST: Final = 2_000
@@ -56,17 +66,25 @@ class LogLines:
 
     def line(self, record: LogRecord) -> str:
         """Write one record as one line."""
-        when = _clock(record.ts) if self.is_terminal else one_line(record.ts, 32)
+        if self.is_terminal:
+            when = _clock(record.ts)
+        else:
+            when = one_line(record.ts, 32)
         parts = [(when, None), (f"{record.level.upper():<7}", _COLOURS[record.level])]
         if self.has_sessions:
-            parts.append((f"{one_line(record.session_id, 200)[-_SESSION:]:<{_SESSION}}", None))
+            parts.append(
+                (f"{one_line(record.session_id, 200)[-_SESSION:]:<{_SESSION}}", None)
+            )
         parts.append((f"{one_line(record.event, 60):<{_NAME}}", "cyan"))
         head = "  ".join(text for text, _ in parts)
         rest = one_line(summary_of(record), max(10, self.width - len(head) - 2))
         if not self.has_colour:
             return cut(f"{head}  {rest}".rstrip(), self.width)
         dim, *others = parts
-        styled = [click.style(dim[0], dim=True), *(click.style(text, fg=colour) for text, colour in others)]
+        styled = [
+            click.style(dim[0], dim=True),
+            *(click.style(text, fg=colour) for text, colour in others),
+        ]
         return "  ".join([*styled, click.style(rest, fg=_COLOURS[record.level])])
 
 
@@ -80,14 +98,28 @@ def _clock(ts: str) -> str:
 
 def statistics_lines(found: LogStatistics) -> Iterator[str]:
     """Write statistics as tables, each below an empty line but the first."""
-    levels = ", ".join(f"{count} {level}" for level, count in found.levels.items() if level in ("warning", "error"))
-    yield f"{found.records} records of {len(found.turns)} turns in {len(found.sessions)} sessions" + (
-        f" ({levels})" if levels else ""
+    levels = ", ".join(
+        f"{count} {level}"
+        for level, count in found.levels.items()
+        if level in ("warning", "error")
+    )
+    yield (
+        f"{found.records} records of {len(found.turns)} turns in {len(found.sessions)} sessions"
+        + (f" ({levels})" if levels else "")
     )
     if found.first is not None and found.last is not None:
         yield f"from {one_line(found.first, 32)} to {one_line(found.last, 32)}"
     yield from _table(
-        ("PROVIDER", "CALLS", "ERRORS", "RETRIES", "INPUT", "OUTPUT", "COST USD", "TIME"),
+        (
+            "PROVIDER",
+            "CALLS",
+            "ERRORS",
+            "RETRIES",
+            "INPUT",
+            "OUTPUT",
+            "COST USD",
+            "TIME",
+        ),
         [(name, *_provider_cells(counts)) for name, counts in found.providers.items()],
     )
     yield from _table(
@@ -95,9 +127,13 @@ def statistics_lines(found: LogStatistics) -> Iterator[str]:
         [(name, *_tool_cells(counts)) for name, counts in found.tools.items()],
     )
     yield from _table(
-        ("HOOK", "TIME", "DECISIONS"), [(name, *_hook_cells(counts)) for name, counts in found.hooks.items()]
+        ("HOOK", "TIME", "DECISIONS"),
+        [(name, *_hook_cells(counts)) for name, counts in found.hooks.items()],
     )
-    yield from _table(("EVENT", "COUNT"), [(name, str(count)) for name, count in found.events.most_common()])
+    yield from _table(
+        ("EVENT", "COUNT"),
+        [(name, str(count)) for name, count in found.events.most_common()],
+    )
 
 
 def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
@@ -108,15 +144,30 @@ def _table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> Iterator[str]:
 
 
 def _provider_cells(counts: ProviderCounts) -> tuple[str, ...]:
-    cost = "" if counts.cost_usd is None else str(counts.cost_usd)
-    numbers = (counts.calls, counts.errors, counts.retries, counts.input_tokens, counts.output_tokens)
+    if counts.cost_usd is None:
+        cost = ""
+    else:
+        cost = str(counts.cost_usd)
+    numbers = (
+        counts.calls,
+        counts.errors,
+        counts.retries,
+        counts.input_tokens,
+        counts.output_tokens,
+    )
     return (*map(str, numbers), cost, duration_text(counts.seconds))
 
 
 def _tool_cells(counts: ToolCounts) -> tuple[str, ...]:
-    return (*map(str, (counts.calls, counts.failures, counts.errors)), duration_text(counts.seconds))
+    return (
+        *map(str, (counts.calls, counts.failures, counts.errors)),
+        duration_text(counts.seconds),
+    )
 
 
 def _hook_cells(counts: HookCounts) -> tuple[str, ...]:
-    decisions = ", ".join(f"{count} {one_line(action, 20)}" for action, count in counts.decisions.most_common())
+    decisions = ", ".join(
+        f"{count} {one_line(action, 20)}"
+        for action, count in counts.decisions.most_common()
+    )
     return (duration_text(counts.seconds), decisions)

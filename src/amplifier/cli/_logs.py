@@ -24,12 +24,19 @@ def configure_logs(*, debug: bool) -> None:
     Args:
         debug: everything with tracebacks, instead of one line for each warning.
     """
-    level = logging.DEBUG if debug else logging.WARNING
+    if debug:
+        level = logging.DEBUG
+    else:
+        level = logging.WARNING
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
-            *([structlog.processors.format_exc_info] if debug else [_without_repetition]),
+            *(
+                [structlog.processors.format_exc_info]
+                if debug
+                else [_without_repetition]
+            ),
             _line,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
@@ -38,7 +45,9 @@ def configure_logs(*, debug: bool) -> None:
     )
 
 
-def _without_repetition(_: object, __: str, event: MutableMapping[str, object]) -> MutableMapping[str, object]:
+def _without_repetition(
+    _: object, __: str, event: MutableMapping[str, object]
+) -> MutableMapping[str, object]:
     if event.get("event") in _SHOWN_ELSEWHERE:
         raise structlog.DropEvent
     error = event.pop("exc_info", None)
@@ -58,4 +67,8 @@ def _line(_: object, __: str, event: MutableMapping[str, object]) -> str:
     told = redactor.redact({key: str(value) for key, value in event.items()})
     assert isinstance(told, dict)
     fields = "".join(f" {key}={one_line(str(value))}" for key, value in told.items())
-    return head + fields + (f"\n{visible(redactor.redact_text(str(traceback)))}" if traceback else "")
+    return (
+        head
+        + fields
+        + (f"\n{visible(redactor.redact_text(str(traceback)))}" if traceback else "")
+    )

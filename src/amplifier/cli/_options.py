@@ -49,13 +49,20 @@ def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 def is_debug(ctx: click.Context) -> bool:
     """Whether tracebacks are wanted: `--debug`, or `AMPLIFIER_DEBUG` set to anything but nothing and 0."""
-    return bool(ctx.meta.get(_DEBUG)) or os.environ.get("AMPLIFIER_DEBUG", "0") not in {"", "0"}
+    return bool(ctx.meta.get(_DEBUG)) or os.environ.get("AMPLIFIER_DEBUG", "0") not in {
+        "",
+        "0",
+    }
 
 
 def debug_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--debug`, which may stand before or after the command's name."""
     return click.option(
-        "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show tracebacks and the whole log."
+        "--debug",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Show tracebacks and the whole log.",
     )(command)
 
 
@@ -72,12 +79,18 @@ def scope_option(command: Callable[P, R]) -> Callable[P, R]:
 
 def mentions_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--mentions`, which lets what is piped in mention files as what is typed does."""
-    return click.option("--mentions", is_flag=True, help="Follow @FILE in what is piped in as well.")(command)
+    return click.option(
+        "--mentions", is_flag=True, help="Follow @FILE in what is piped in as well."
+    )(command)
 
 
 def offline_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--offline`, which keeps everything from being fetched."""
-    return click.option("--offline", is_flag=True, help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.")(command)
+    return click.option(
+        "--offline",
+        is_flag=True,
+        help="Fetch nothing; AMPLIFIER_OFFLINE=1 does the same.",
+    )(command)
 
 
 class SessionChoices(NamedTuple):
@@ -98,7 +111,8 @@ class SessionChoices(NamedTuple):
     @property
     def consent(self) -> Consent:
         """What is allowed without a question."""
-        from amplifier.cli._approval import Consent  # with the runtime: help and wrong usage need none
+        # with the runtime: help and wrong usage need none
+        from amplifier.cli._approval import Consent
 
         return Consent(everything=self.yes, edits=self.accept_edits)
 
@@ -108,11 +122,18 @@ class SessionChoices(NamedTuple):
         Raises:
             click.UsageError: two of profile, bundle and plan were chosen.
         """
-        from amplifier.app.base_plans import PlanOptions  # with the runtime: help and wrong usage need none
+        # with the runtime: help and wrong usage need none
+        from amplifier.app.base_plans import PlanOptions
 
-        made_of = [f"--{name}" for name in ("profile", "bundle", "plan") if getattr(self, name) is not None]
+        made_of = [
+            f"--{name}"
+            for name in ("profile", "bundle", "plan")
+            if getattr(self, name) is not None
+        ]
         if len(made_of) > 1:
-            raise click.UsageError(f"{' and '.join(made_of)} say what the session is made of; use one of them")
+            raise click.UsageError(
+                f"{' and '.join(made_of)} say what the session is made of; use one of them"
+            )
         return PlanOptions(
             profile=self.profile if self.bundle is None else f"bundle:{self.bundle}",
             provider=self.provider,
@@ -131,16 +152,27 @@ class SessionChoices(NamedTuple):
         from amplifier.cli._session_selection import Wanted
 
         if self.keep is not None and (latest or resume is not None):
-            raise click.UsageError("--keep and --no-keep are about a new session; a resumed one is stored")
+            raise click.UsageError(
+                "--keep and --no-keep are about a new session; a resumed one is stored"
+            )
         if self.with_current_plan and not latest and resume is None:
-            raise click.UsageError("--with-current-plan is about a stored session; name one with --resume")
-        return Wanted(resume=resume, latest=latest, keep=self.keep, with_current_plan=self.with_current_plan)
+            raise click.UsageError(
+                "--with-current-plan is about a stored session; name one with --resume"
+            )
+        return Wanted(
+            resume=resume,
+            latest=latest,
+            keep=self.keep,
+            with_current_plan=self.with_current_plan,
+        )
 
 
 def session_choices(ctx: click.Context) -> SessionChoices:
     """Return what was chosen by the options of `session_options` or `made_of_options`; without any the defaults."""
     given = ctx.meta.get(_CHOICES)
-    return SessionChoices(**given) if given else SessionChoices()
+    if given:
+        return SessionChoices(**given)
+    return SessionChoices()
 
 
 def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
@@ -156,7 +188,9 @@ _MADE_OF = (
         help="The profile; default the one of the settings.",
         shell_complete=profiles,
     ),
-    _chosen("-B", "--bundle", metavar="NAME", help="The bundle, in place of a profile."),
+    _chosen(
+        "-B", "--bundle", metavar="NAME", help="The bundle, in place of a profile."
+    ),
     _chosen(
         "--plan",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -165,11 +199,24 @@ _MADE_OF = (
 )
 _ASKED = (
     _chosen(
-        "-p", "--provider", metavar="ID", help="The provider module; default the profile's.", shell_complete=providers
+        "-p",
+        "--provider",
+        metavar="ID",
+        help="The provider module; default the profile's.",
+        shell_complete=providers,
     ),
-    _chosen("-m", "--model", metavar="NAME", help="The model to ask for; default the provider's."),
+    _chosen(
+        "-m",
+        "--model",
+        metavar="NAME",
+        help="The model to ask for; default the provider's.",
+    ),
     _chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
-    _chosen("--keep/--no-keep", default=None, help="Keep a new session; default as the settings say."),
+    _chosen(
+        "--keep/--no-keep",
+        default=None,
+        help="Keep a new session; default as the settings say.",
+    ),
     _chosen(
         "--backend",
         type=click.Choice(["asyncio", "trio"]),
@@ -179,7 +226,12 @@ _ASKED = (
     ),
 )
 _CONSENT = (
-    _chosen("-y", "--yes", is_flag=True, help="Allow whatever would be asked; each is reported."),
+    _chosen(
+        "-y",
+        "--yes",
+        is_flag=True,
+        help="Allow whatever would be asked; each is reported.",
+    ),
     _chosen(
         "--accept-edits",
         is_flag=True,

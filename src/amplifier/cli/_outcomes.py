@@ -19,4 +19,6 @@ def ending_notes(event: TurnFinished) -> Iterator[str]:
     if reason is not None and reason not in COMPLETE_FINISH_REASONS:
         yield f"the answer is incomplete: the model stopped because of {one_line(reason)!r}"
     for degradation in event.degradations:
-        yield one_line(f"warning: the model does not support what was asked: {degradation}")
+        yield one_line(
+            f"warning: the model does not support what was asked: {degradation}"
+        )

@@ -12,7 +12,13 @@ import attrs
 
 from amplifier.cli._exits import describe
 from amplifier.cli._outcomes import ending_notes
-from amplifier.cli._terminal import OutputClosedError, inert_json, notice, one_line, visible
+from amplifier.cli._terminal import (
+    OutputClosedError,
+    inert_json,
+    notice,
+    one_line,
+    visible,
+)
 from amplifier_kit.terminal import arguments_text, progress_text
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.convert import to_json
@@ -61,7 +67,9 @@ class Output:
 
     def write_json(self, value: Mapping[str, JSONValue]) -> None:
         """Write a line of JSON in UTF-8 without any character that a terminal obeys."""
-        text = _SURROGATE.sub("\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False))
+        text = _SURROGATE.sub(
+            "\ufffd", json.dumps(value, ensure_ascii=False, allow_nan=False)
+        )
         self._write(f"{inert_json(text)}\n".encode())
 
     def _write(self, data: bytes) -> None:
@@ -88,7 +96,9 @@ def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
     """Make the writer of an output form: `text`, `json` or `ndjson`."""
     if form == "json":
         return Record(output, session_id)
-    return EventLines(output, session_id) if form == "ndjson" else TextAnswer(output)
+    if form == "ndjson":
+        return EventLines(output, session_id)
+    return TextAnswer(output)
 
 
 @attrs.define(eq=False)
@@ -108,7 +118,10 @@ class TextAnswer:
                 self._write_text(text)
             case ToolStarted(call=call):
                 self._end_line()
-                redact = None if self.redactor is None else self.redactor.redact
+                if self.redactor is None:
+                    redact = None
+                else:
+                    redact = self.redactor.redact
                 self._tell(call.name, arguments_text(call.arguments, redact))
             case ToolProgress(tool_name=name, message=text, done=done, total=total):
                 self._end_line()
@@ -135,7 +148,9 @@ class TextAnswer:
         notice(f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}")
 
     def _redacted(self, text: str) -> str:
-        return text if self.redactor is None else self.redactor.redact_text(text)
+        if self.redactor is None:
+            return text
+        return self.redactor.redact_text(text)
 
     def _write_text(self, text: str) -> None:
         """Write all but the line ends at the end: the next text decides whether they were the last."""
@@ -177,7 +192,13 @@ class Record:
                 self._text.append(text)
             case ToolFinished(call=call, result=result):
                 self._text.clear()
-                self._tools.append({"name": call.name, "arguments": _data(call.arguments), "success": result.success})
+                self._tools.append(
+                    {
+                        "name": call.name,
+                        "arguments": _data(call.arguments),
+                        "success": result.success,
+                    }
+                )
             case TurnFinished(text=text):
                 self._write(text, **_end(event))
             case _:
@@ -185,10 +206,15 @@ class Record:
 
     def fail(self, error: BaseException, /) -> None:
         """Write the record with the error and the text that there was."""
-        self._write("".join(self._text), error={"type": type(error).__name__, "message": describe(error)})
+        self._write(
+            "".join(self._text),
+            error={"type": type(error).__name__, "message": describe(error)},
+        )
 
     def _write(self, text: str, **rest: JSONValue) -> None:
-        self.output.write_json({"session_id": self.session_id, "text": text, **rest, "tools": self._tools})
+        self.output.write_json(
+            {"session_id": self.session_id, "text": text, **rest, "tools": self._tools}
+        )
 
 
 @attrs.define(eq=False)
@@ -204,7 +230,11 @@ class EventLines:
 
     def fail(self, error: BaseException, /) -> None:
         """Write the error as the last line."""
-        line: JSONObject = {"type": "error", "error": type(error).__name__, "message": describe(error)}
+        line: JSONObject = {
+            "type": "error",
+            "error": type(error).__name__,
+            "message": describe(error),
+        }
         if isinstance(error, TurnCancelled):
             line["text"] = error.partial_text
         self.output.write_json({**line, "session_id": self.session_id})
@@ -216,29 +246,63 @@ class EventLines:
             case ThinkingDelta(text=text, index=index):
                 return {"type": "thinking_delta", "text": text, "index": index}
             case ToolCallDelta(id=call_id, name=name, arguments=arguments, index=index):
-                return {"type": "tool_call_delta", "id": call_id, "name": name, "arguments": arguments, "index": index}
+                return {
+                    "type": "tool_call_delta",
+                    "id": call_id,
+                    "name": name,
+                    "arguments": arguments,
+                    "index": index,
+                }
             case ToolStarted(call=call):
                 return {"type": "tool_started", **_call(call)}
-            case ToolProgress(call_id=call_id, tool_name=name, message=text, done=done, total=total):
+            case ToolProgress(
+                call_id=call_id, tool_name=name, message=text, done=done, total=total
+            ):
                 place: JSONObject = {"id": call_id, "name": name}
-                return {"type": "tool_progress", **place, "message": text, "done": done, "total": total}
+                return {
+                    "type": "tool_progress",
+                    **place,
+                    "message": text,
+                    "done": done,
+                    "total": total,
+                }
             case ToolOutput(call_id=call_id, tool_name=name, text=text):
-                return {"type": "tool_output", "id": call_id, "name": name, "text": text}
+                return {
+                    "type": "tool_output",
+                    "id": call_id,
+                    "name": name,
+                    "text": text,
+                }
             case ToolFinished(call=call, result=result):
                 text = result.get_serialized_output()
-                return {"type": "tool_finished", **_call(call), "success": result.success, "output": text}
+                return {
+                    "type": "tool_finished",
+                    **_call(call),
+                    "success": result.success,
+                    "output": text,
+                }
             case _:
                 return self._turn_line(event)
 
-    def _turn_line(self, event: UsageReported | SteeringInjected | TurnFinished) -> JSONObject:
+    def _turn_line(
+        self, event: UsageReported | SteeringInjected | TurnFinished
+    ) -> JSONObject:
         """Return the line of an event that is about the turn, and not about a part of an answer or a tool."""
         match event:
             case UsageReported(provider=provider, usage=usage, total=total):
-                return {"type": "usage", "provider": provider, "usage": _usage(usage), "total": _usage(total)}
+                return {
+                    "type": "usage",
+                    "provider": provider,
+                    "usage": _usage(usage),
+                    "total": _usage(total),
+                }
             case SteeringInjected(text=text):
                 return {"type": "steering_injected", "text": text}
             case TurnFinished(text=text, unread=unread):
-                rest: JSONObject = {"unread": list(unread), "session_id": self.session_id}
+                rest: JSONObject = {
+                    "unread": list(unread),
+                    "session_id": self.session_id,
+                }
                 return {"type": "turn_finished", "text": text, **_end(event), **rest}
 
 
@@ -257,7 +321,9 @@ def _end(event: TurnFinished) -> JSONObject:
 
 
 def _usage(usage: Usage | None) -> JSONValue:
-    return None if usage is None else _data(usage)
+    if usage is None:
+        return None
+    return _data(usage)
 
 
 def _data(value: object) -> JSONValue:

@@ -14,7 +14,12 @@ from amplifier.validation.report import CheckResult, Report, Status
 
 __all__ = ["write_report"]
 
-_STYLES: Final[dict[Status, str]] = {"passed": "green", "warning": "yellow", "error": "bold red", "skipped": "dim"}
+_STYLES: Final[dict[Status, str]] = {
+    "passed": "green",
+    "warning": "yellow",
+    "error": "bold red",
+    "skipped": "dim",
+}
 _NOUNS: Final[dict[Status, tuple[str, str]]] = {
     "error": ("error", "errors"),
     "warning": ("warning", "warnings"),
@@ -48,14 +53,25 @@ def write_report(report: Report, *, verbose: bool = False) -> None:
 
 
 def _lines(report: Report, *, verbose: bool) -> Iterator[_Line]:
-    yield from _group(report.distribution or report.path, report.results, verbose=verbose)
+    yield from _group(
+        report.distribution or report.path, report.results, verbose=verbose
+    )
     for module in report.modules:
-        yield from _group(f"{module.id} ({module.type or 'type unknown'})", module.results, verbose=verbose)
+        yield from _group(
+            f"{module.id} ({module.type or 'type unknown'})",
+            module.results,
+            verbose=verbose,
+        )
     style = _STYLES["passed" if report.passed else "error"]
-    yield _Line(f"{'valid' if report.passed else 'not valid'}: {_counts(report.all_results)}", style=style)
+    yield _Line(
+        f"{'valid' if report.passed else 'not valid'}: {_counts(report.all_results)}",
+        style=style,
+    )
 
 
-def _group(title: str, results: Sequence[CheckResult], *, verbose: bool) -> Iterator[_Line]:
+def _group(
+    title: str, results: Sequence[CheckResult], *, verbose: bool
+) -> Iterator[_Line]:
     yield _Line(visible(title), style="bold")
     shown = [result for result in results if verbose or _is_news(result)]
     for result, backends in _together(shown):
@@ -66,8 +82,13 @@ def _group(title: str, results: Sequence[CheckResult], *, verbose: bool) -> Iter
 
 
 def _result(result: CheckResult, backends: Sequence[str]) -> Iterator[_Line]:
-    where = f" on {' and '.join(backends)}" if backends else ""
-    yield _Line(visible(f"{result.status}  {result.check}{where}"), 2, _STYLES[result.status])
+    if backends:
+        where = f" on {' and '.join(backends)}"
+    else:
+        where = ""
+    yield _Line(
+        visible(f"{result.status}  {result.check}{where}"), 2, _STYLES[result.status]
+    )
     yield _Line(visible(result.message), 4)
     if result.place is not None:
         yield _Line(visible(f"at {result.place}"), 4, "dim")
@@ -76,7 +97,9 @@ def _result(result: CheckResult, backends: Sequence[str]) -> Iterator[_Line]:
 
 
 def _is_news(result: CheckResult) -> bool:
-    return result.status in ("error", "warning") or (result.status == "skipped" and result.backend is None)
+    return result.status in ("error", "warning") or (
+        result.status == "skipped" and result.backend is None
+    )
 
 
 def _together(results: Iterable[CheckResult]) -> list[tuple[CheckResult, list[str]]]:
@@ -91,8 +114,14 @@ def _together(results: Iterable[CheckResult]) -> list[tuple[CheckResult, list[st
 
 def _counts(results: Sequence[CheckResult]) -> str:
     """Count the results of each status, such as `2 errors, 40 passed`."""
-    numbers = {status: sum(result.status == status for result in results) for status in _NOUNS}
-    return ", ".join(f"{number} {_NOUNS[status][number != 1]}" for status, number in numbers.items() if number)
+    numbers = {
+        status: sum(result.status == status for result in results) for status in _NOUNS
+    }
+    return ", ".join(
+        f"{number} {_NOUNS[status][number != 1]}"
+        for status, number in numbers.items()
+        if number
+    )
 
 
 def _write_rich(lines: Iterable[_Line]) -> None:
@@ -102,4 +131,8 @@ def _write_rich(lines: Iterable[_Line]) -> None:
 
     console = Console(highlight=False)
     for line in lines:
-        console.print(Padding(Text(line.text, style=line.style), (0, 0, 0, line.indent), expand=False))
+        console.print(
+            Padding(
+                Text(line.text, style=line.style), (0, 0, 0, line.indent), expand=False
+            )
+        )

@@ -60,14 +60,18 @@ class _Root(click.Group):
             return None
         place, _, name = home.partition(":")
         command = getattr(import_module(place), name or cmd_name)
-        return command if isinstance(command, click.Command) else None
+        if isinstance(command, click.Command):
+            return command
+        return None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of an argument; an unknown one is an error that names the nearest."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise click.exceptions.NoSuchCommand(args[0], possibilities=self.list_commands(ctx), ctx=ctx)
+            raise click.exceptions.NoSuchCommand(
+                args[0], possibilities=self.list_commands(ctx), ctx=ctx
+            )
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> None:
@@ -77,12 +81,17 @@ class _Root(click.Group):
 
 def _install_completion(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
-        from amplifier.cli.completion import install_for_this_shell  # most commands complete nothing
+        # most commands complete nothing
+        from amplifier.cli.completion import install_for_this_shell
 
         install_for_this_shell(ctx)
 
 
-@click.group(cls=_Root, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=_Root,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @debug_option
 @click.option(
     "--install-completion",
@@ -98,7 +107,8 @@ def main(ctx: click.Context) -> None:
 
     Without a command a chat begins, with the modules that are installed.
     """
-    os.environ["PATH"] = safe_path(os.environ.get("PATH", "")) or os.defpath  # an editor is found there too
+    # an editor is found there too
+    os.environ["PATH"] = safe_path(os.environ.get("PATH", "")) or os.defpath
     if ctx.invoked_subcommand is not None:
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

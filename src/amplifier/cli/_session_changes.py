@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import about, all_option, find, label, require_locks, stores
+from amplifier.cli._sessions import (
+    about,
+    all_option,
+    find,
+    label,
+    require_locks,
+    stores,
+)
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -28,7 +35,9 @@ def _age(ctx: click.Context, param: click.Parameter, value: str) -> float:
     """Read hours, days or weeks, such as `12h`, `30d` or `4w`, as seconds; days where no unit stands."""
     found = re.fullmatch(r"(\d{1,6})([hdw]?)", value)
     if found is None:
-        raise click.BadParameter(f"{value!r} is no age: 12h, 30d and 4w are", ctx, param)
+        raise click.BadParameter(
+            f"{value!r} is no age: 12h, 30d and 4w are", ctx, param
+        )
     return float(int(found[1]) * _SECONDS[found[2] or "d"])
 
 
@@ -41,7 +50,11 @@ def rename(session: str, name: str | None, all_projects: bool) -> None:
     """Call SESSION by NAME; without NAME it has none any more."""
     store, found = find(session, all_projects=all_projects)
     _store_changes(store, found, name=name or None)
-    notice(f"{one_line(found.record.session_id)} has no name" if not name else f"It is called {one_line(name)}")
+    notice(
+        f"{one_line(found.record.session_id)} has no name"
+        if not name
+        else f"It is called {one_line(name)}"
+    )
 
 
 @click.command()
@@ -50,10 +63,16 @@ def rename(session: str, name: str | None, all_projects: bool) -> None:
 @click.option("-r", "--remove", metavar="WORD", multiple=True, help="Take a tag away.")
 @all_option
 @debug_option
-def tag(session: str, words: tuple[str, ...], remove: tuple[str, ...], all_projects: bool) -> None:
+def tag(
+    session: str, words: tuple[str, ...], remove: tuple[str, ...], all_projects: bool
+) -> None:
     """Give SESSION tags, or take some away, and print those that it has."""
     store, found = find(session, all_projects=all_projects)
-    tags = tuple(word for word in dict.fromkeys((*found.record.tags, *words)) if word not in remove)
+    tags = tuple(
+        word
+        for word in dict.fromkeys((*found.record.tags, *words))
+        if word not in remove
+    )
     if tags != found.record.tags:
         _store_changes(store, found, tags=tags)
     for word in tags:
@@ -62,14 +81,29 @@ def tag(session: str, words: tuple[str, ...], remove: tuple[str, ...], all_proje
 
 @click.command()
 @click.argument("session", metavar="SESSION", shell_complete=sessions)
-@click.option("--turn", type=click.IntRange(min=0), metavar="N", help="Take the first N turns; default all.")
-@click.option("--message", type=click.IntRange(min=0), metavar="N", help="Take the first N messages instead.")
+@click.option(
+    "--turn",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Take the first N turns; default all.",
+)
+@click.option(
+    "--message",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Take the first N messages instead.",
+)
 @click.option("--name", metavar="NAME", help="What the new session is called.")
 @all_option
 @output_option
 @debug_option
 def fork(
-    session: str, turn: int | None, message: int | None, name: str | None, all_projects: bool, output: str
+    session: str,
+    turn: int | None,
+    message: int | None,
+    name: str | None,
+    all_projects: bool,
+    output: str,
 ) -> None:
     """Fork SESSION at one of its turns or messages; SESSION stays as it is. Print the new id."""
     import anyio  # with the runtime: help and wrong usage need none
@@ -80,7 +114,9 @@ def fork(
         raise click.UsageError("--turn or --message, not both.")
     require_locks()
     store, found = find(session, all_projects=all_projects)
-    made = anyio.run(partial(fork_session, store, found, at_turn=turn, at_message=message, name=name))
+    made = anyio.run(
+        partial(fork_session, store, found, at_turn=turn, at_message=message, name=name)
+    )
     if output == "json":
         say_json(about(made))
     else:
@@ -88,7 +124,9 @@ def fork(
 
 
 @click.command()
-@click.argument("sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=sessions)
+@click.argument(
+    "sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=sessions
+)
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
 @all_option
 @debug_option
@@ -110,13 +148,19 @@ def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
 
 
 @click.command()
-@click.option("--older-than", callback=_age, required=True, metavar="AGE", help="12h, 30d or 4w.")
+@click.option(
+    "--older-than", callback=_age, required=True, metavar="AGE", help="12h, 30d or 4w."
+)
 @click.option("-f", "--force", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing.")
+@click.option(
+    "--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing."
+)
 @all_option
 @output_option
 @debug_option
-def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str) -> None:
+def cleanup(
+    older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str
+) -> None:
     """Delete sessions in which nothing has happened for a time, with all that came of them.
 
     Sessions that have a name stay, and those that are open. What modules left of sessions that were not stored, such as
@@ -125,21 +169,38 @@ def cleanup(older_than: float, force: bool, dry_run: bool, all_projects: bool, o
     require_locks()
     before = time.time() - older_than
     places = stores(all_projects=all_projects)
-    doomed = [session.record.session_id for store in places for session in store.older(before)]
+    doomed = [
+        session.record.session_id for store in places for session in store.older(before)
+    ]
     doomed += [folder.name for store in places for folder in store.left_behind(before)]
     if dry_run or not doomed:
         _tell_cleanup(doomed, [], output, done=False)
         return
-    if not force and not click.confirm(f"Delete {len(doomed)} sessions?", default=False, err=True):
+    if not force and not click.confirm(
+        f"Delete {len(doomed)} sessions?", default=False, err=True
+    ):
         return
     results = [store.cleanup(before) for store in places]
     deleted = [session_id for result in results for session_id in result.deleted]
-    _tell_cleanup(deleted, [session_id for result in results for session_id in result.open], output, done=True)
+    _tell_cleanup(
+        deleted,
+        [session_id for result in results for session_id in result.open],
+        output,
+        done=True,
+    )
 
 
-def _tell_cleanup(sessions: list[str], stayed: list[str], output: str, *, done: bool) -> None:
+def _tell_cleanup(
+    sessions: list[str], stayed: list[str], output: str, *, done: bool
+) -> None:
     if output == "json":
-        say_json({"deleted": sessions if done else [], "would_delete": [] if done else sessions, "open": stayed})
+        say_json(
+            {
+                "deleted": sessions if done else [],
+                "would_delete": [] if done else sessions,
+                "open": stayed,
+            }
+        )
         return
     for session_id in sessions:
         say(one_line(session_id))
@@ -149,7 +210,9 @@ def _tell_cleanup(sessions: list[str], stayed: list[str], output: str, *, done: 
         notice("There is no such session.")
 
 
-def _store_changes(store: SessionStore, found: StoredSession, **changes: object) -> None:
+def _store_changes(
+    store: SessionStore, found: StoredSession, **changes: object
+) -> None:
     """Change the record of a session that nobody has open."""
     import anyio  # with the runtime: help and wrong usage need none
     import attrs

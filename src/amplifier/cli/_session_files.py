@@ -27,19 +27,30 @@ __all__ = ["export", "import_"]
     type=click.Choice(["json", "markdown", "html"]),
     help="JSON can be imported; Markdown and HTML are for people. Default by the file's name, else json.",
 )
-@click.option("-o", "--file", type=click.Path(dir_okay=False, path_type=Path), help="Write it there.")
+@click.option(
+    "-o",
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write it there.",
+)
 @click.option("--as-is", is_flag=True, help="Leave secrets in.")
 @all_option
 @debug_option
-def export(session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool) -> None:
+def export(
+    session: str, form: str | None, file: Path | None, as_is: bool, all_projects: bool
+) -> None:
     """Write SESSION to standard output or to a file, without the secrets in it."""
-    from amplifier.app.store.export import export as export_session  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.store.export import export as export_session
     from amplifier.app.store.reader import read_history
     from amplifier_kit.files.atomic import write_private
 
     _, found = find(session, all_projects=all_projects)
     chosen = cast("Form", form or _form_of(file))
-    clean = None if as_is else cleaner()
+    if as_is:
+        clean = None
+    else:
+        clean = cleaner()
     text = export_session(found.record, read_history(found.folder), chosen, clean=clean)
     if file is None:
         say(text.removesuffix("\n"))
@@ -69,7 +80,9 @@ def import_(file: Path, output: str) -> None:
     places = Places.find()
     SecretStore.of(places).enter()  # the person's own are looked for as well
     working_dir = str(places.working_dir)
-    made = anyio.run(partial(import_session, SessionStore.of(places), file, working_dir=working_dir))
+    made = anyio.run(
+        partial(import_session, SessionStore.of(places), file, working_dir=working_dir)
+    )
     if output == "json":
         say_json(about(made))
     else:
@@ -77,5 +90,13 @@ def import_(file: Path, output: str) -> None:
 
 
 def _form_of(file: Path | None) -> str:
-    suffix = "" if file is None else file.suffix.lower()
-    return {".md": "markdown", ".markdown": "markdown", ".html": "html", ".htm": "html"}.get(suffix, "json")
+    if file is None:
+        suffix = ""
+    else:
+        suffix = file.suffix.lower()
+    return {
+        ".md": "markdown",
+        ".markdown": "markdown",
+        ".html": "html",
+        ".htm": "html",
+    }.get(suffix, "json")

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import all_option, calls_of, find_broken, require_locks, shown_text, stores
+from amplifier.cli._sessions import (
+    all_option,
+    calls_of,
+    find_broken,
+    require_locks,
+    shown_text,
+    stores,
+)
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -26,14 +33,20 @@ __all__ = ["diagnose", "repair"]
 @output_option
 @debug_option
 @click.pass_context
-def diagnose(ctx: click.Context, name: str | None, all_projects: bool, output: str) -> None:
+def diagnose(
+    ctx: click.Context, name: str | None, all_projects: bool, output: str
+) -> None:
     """Say what is wrong with SESSION, or with all of them; exit with 1 when something is."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.store.repair import diagnose as diagnose_session
     from amplifier.app.store.repair import diagnose_all
 
     if name is None:
-        found = [each for store in stores(all_projects=all_projects) for each in diagnose_all(store)]
+        found = [
+            each
+            for store in stores(all_projects=all_projects)
+            for each in diagnose_all(store)
+        ]
     else:
         found = [diagnose_session(*find_broken(name, all_projects=all_projects))]
     unsound = [each for each in found if not each.is_sound]

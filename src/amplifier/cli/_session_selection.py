@@ -61,7 +61,9 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     store = SessionStore.of(places)
     stored = _stored(store, wanted)
     if stored is not None:
-        reopened = reopen(store, stored, options, places, with_current_plan=wanted.with_current_plan)
+        reopened = reopen(
+            store, stored, options, places, with_current_plan=wanted.with_current_plan
+        )
         _report_withheld(reopened.composition)
         for told in reopened.notices:
             notice(one_line(told, 1000))
@@ -70,7 +72,9 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
     _report_withheld(composition)
     _report_unread(composition)
     return Chosen(
-        composition=composition, record=new_record(composition), store=store if _keeps(composition, wanted) else None
+        composition=composition,
+        record=new_record(composition),
+        store=store if _keeps(composition, wanted) else None,
     )
 
 
@@ -81,13 +85,19 @@ def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
         opened: the session.
         needs_provider: whether it matters that a provider is missing.
     """
-    left_out = frozenset() if needs_provider else frozenset(s.module for s in opened.session.plan.modules["provider"])
+    left_out = (
+        frozenset()
+        if needs_provider
+        else frozenset(s.module for s in opened.session.plan.modules["provider"])
+    )
     for failure in opened.session.failures:
         if failure.module_id not in left_out:
             notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
     for module in opened.session.skipped:
         if module not in left_out:
-            notice(f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing")
+            notice(
+                f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing"
+            )
     for damage in opened.kept.damage if opened.kept is not None else ():
         notice(f"warning: the session is damaged. {one_line(str(damage), 300)}")
     turn = opened.interrupted
@@ -98,7 +108,9 @@ def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
         notice(line)
     for cut in opened.cut_off:
         record = cut.session.record
-        notice(f"{one_line(record.agent_name or 'A session')} was at work, in session {one_line(record.session_id)}")
+        notice(
+            f"{one_line(record.agent_name or 'A session')} was at work, in session {one_line(record.session_id)}"
+        )
         for line in calls_of(cut.turn):
             notice(line)
 
@@ -111,17 +123,26 @@ def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
         return store.find(wanted.resume).record
     every = [session for session in store.all() if session.record.command is None]
     if not every:
-        raise ConfigError([Problem("", "there is none in this project yet")], subject="choice of a session")
+        raise ConfigError(
+            [Problem("", "there is none in this project yet")],
+            subject="choice of a session",
+        )
     return every[0].record
 
 
 def _keeps(composition: Composition, wanted: Wanted) -> bool:
-    if not (composition.settings.read().sessions.keep if wanted.keep is None else wanted.keep):
+    if not (
+        composition.settings.read().sessions.keep
+        if wanted.keep is None
+        else wanted.keep
+    ):
         return False
     if wanted.keep:
         require_locks()
     elif not has_locks():
-        notice("This session is not stored; to store sessions: pip install 'amplifier[cli]'")
+        notice(
+            "This session is not stored; to store sessions: pip install 'amplifier[cli]'"
+        )
         return False
     return True
 
@@ -130,16 +151,24 @@ def _report_unread(composition: Composition) -> None:
     """Report, once a session, which files of the project have no effect because no module reads them."""
     unread = find_unread_files(composition.places.root, composition.plan)
     if unread:
-        listed = ", ".join(f"{one_line(file.path)} (needs {file.module})" for file in unread)
-        notice(f"Not read in this session: {listed}. A module is added to the settings, a profile or a plan.")
+        listed = ", ".join(
+            f"{one_line(file.path)} (needs {file.module})" for file in unread
+        )
+        notice(
+            f"Not read in this session: {listed}. A module is added to the settings, a profile or a plan."
+        )
 
 
 def _report_withheld(composition: Composition) -> None:
     """Report what the session has not: invalid files of agents, and what a project brings and nobody trusted."""
     for file in composition.invalid:
-        notice(f"warning: the agent {one_line(file.name, 100)!r} cannot be used. {one_line(file.problem, 500)}")
+        notice(
+            f"warning: the agent {one_line(file.name, 100)!r} cannot be used. {one_line(file.problem, 500)}"
+        )
     withheld = composition.project.withheld
     for decision in withheld:
-        notice(f"warning: going on without the {decision.kind} of this folder. {one_line(decision.reason, 300)}")
+        notice(
+            f"warning: going on without the {decision.kind} of this folder. {one_line(decision.reason, 300)}"
+        )
     if withheld:
         notice("'amplifier trust' shows what they are and asks.")

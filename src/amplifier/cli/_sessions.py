@@ -34,7 +34,14 @@ __all__ = [
     "when",
 ]
 
-_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_renewed", "further")
+_LEFT_OUT: Final = (
+    "plan",
+    "provider_preferences",
+    "request",
+    "has_composition",
+    "is_renewed",
+    "further",
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,16 +49,21 @@ R = TypeVar("R")
 
 def all_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--all-projects`."""
-    return click.option("--all-projects", is_flag=True, help="Look at the sessions of every project.")(command)
+    return click.option(
+        "--all-projects", is_flag=True, help="Look at the sessions of every project."
+    )(command)
 
 
 def stores(*, all_projects: bool) -> list[SessionStore]:
     """Return the store of this project, or those of all."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.store.store import SessionStore
 
     places = Places.find()
-    return SessionStore.every(places) if all_projects else [SessionStore.of(places)]
+    if all_projects:
+        return SessionStore.every(places)
+    return [SessionStore.of(places)]
 
 
 def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]:
@@ -65,8 +77,14 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
 
     places = stores(all_projects=all_projects)
     exact = [session for store in places if (session := store.session(name))]
-    if len(exact) != 1:  # a name, the beginning of an id, or what is in several projects
-        exact = [pick((session for store in places for session in store.all(children=True)), name)]
+    # a name, the beginning of an id, or what is in several projects
+    if len(exact) != 1:
+        exact = [
+            pick(
+                (session for store in places for session in store.all(children=True)),
+                name,
+            )
+        ]
     return SessionStore(exact[0].folder.parent.parent), exact[0]
 
 
@@ -102,7 +120,9 @@ def require_locks() -> None:
     from amplifier_sdk.errors import AmplifierError
 
     if not has_locks():
-        raise AmplifierError("To keep, continue or change sessions, filelock is needed: pip install 'amplifier[cli]'")
+        raise AmplifierError(
+            "To keep, continue or change sessions, filelock is needed: pip install 'amplifier[cli]'"
+        )
 
 
 def about(session: StoredSession) -> JSONObject:
@@ -113,9 +133,16 @@ def about(session: StoredSession) -> JSONObject:
 
     written = session.record.to_dict()
     names = [field.name for field in attrs.fields(type(session.record))]
-    data: JSONObject = {name: written.get(name) for name in names if name not in _LEFT_OUT}
+    data: JSONObject = {
+        name: written.get(name) for name in names if name not in _LEFT_OUT
+    }
     state = state_of(session.folder)
-    return {**data, "prompt": shown_text(session.record.prompt), "state": state, "folder": str(session.folder)}
+    return {
+        **data,
+        "prompt": shown_text(session.record.prompt),
+        "state": state,
+        "folder": str(session.folder),
+    }
 
 
 def label(session: StoredSession, width: int = 60) -> str:

@@ -17,7 +17,8 @@ __all__ = ["collections", "modules", "profiles", "providers", "sessions"]
 
 def sessions(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
     """Return the sessions of this project whose id or name goes on like that."""
-    from amplifier.app.known_names import session_names  # read when Tab is pressed, and not for every command
+    # read when Tab is pressed, and not for every command
+    from amplifier.app.known_names import session_names
 
     return _offered(session_names, begun)
 
@@ -60,4 +61,8 @@ def _offered(names: Callable[[Places], Iterable[str]], begun: str) -> list[str]:
         found = {name for name in names(Places.find()) if name.startswith(begun)}
     except OSError:  # a folder that cannot be read has no names
         return []
-    return sorted(name for name in found if visible(name) == name and not any(map(str.isspace, name)))
+    return sorted(
+        name
+        for name in found
+        if visible(name) == name and not any(map(str.isspace, name))
+    )

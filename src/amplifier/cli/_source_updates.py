@@ -22,8 +22,12 @@ R = TypeVar("R")
 
 def update_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--check-only` and `--yes`."""
-    command = click.option("-y", "--yes", is_flag=True, help="Pin what changed without asking.")(command)
-    return click.option("--check-only", is_flag=True, help="Only say what would change.")(command)
+    command = click.option(
+        "-y", "--yes", is_flag=True, help="Pin what changed without asking."
+    )(command)
+    return click.option(
+        "--check-only", is_flag=True, help="Only say what would change."
+    )(command)
 
 
 def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) -> None:
@@ -40,14 +44,20 @@ def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) 
             _describe(change)
         return yes or click.confirm("Pin it as it is now?", default=False, err=True)
 
-    changes = refresh.changes if check_only else refresh.pin(agree)
+    if check_only:
+        changes = refresh.changes
+    else:
+        changes = refresh.pin(agree)
     if output == "json":
         say_json([_to_json(change) for change in changes])
         return
     if not changes:
         notice("No source is pinned.")
     for change in changes:
-        verb = ("would change" if check_only else "updated") if change.is_changed else "unchanged"
+        if change.is_changed:
+            verb = "would change" if check_only else "updated"
+        else:
+            verb = "unchanged"
         say(f"{verb} {one_line(change.source, 300)}")
         if check_only and change.is_changed:
             _describe(change)
@@ -55,7 +65,10 @@ def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) 
 
 def _describe(change: SourceChange) -> None:
     notice(one_line(change.source, 300))
-    before = "not pinned" if change.before is None else f"{_version(change.before)} {change.before.hash}"
+    if change.before is None:
+        before = "not pinned"
+    else:
+        before = f"{_version(change.before)} {change.before.hash}"
     notice(f"  {before}")
     notice(f"  -> {_version(change.after)} {change.after.hash}")
 

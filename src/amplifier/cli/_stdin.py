@@ -39,15 +39,22 @@ def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
     Raises:
         click.UsageError: there is no prompt.
     """
-    piped = _read() if argument is None or _is_pipe_or_file() else ""
+    if argument is None or _is_pipe_or_file():
+        piped = _read()
+    else:
+        piped = ""
     parts = [part for part in (argument or "", piped.rstrip("\n")) if part.strip()]
     if not parts:
-        raise click.UsageError("there is no prompt; give one as argument or on standard input")
+        raise click.UsageError(
+            "there is no prompt; give one as argument or on standard input"
+        )
     text = _sound("\n\n".join(parts))
     if mentions:
         return GivenPrompt(text, text)
     if _mentions_files(piped):
-        notice("Mentions in what is piped in are not followed; --mentions follows them.")
+        notice(
+            "Mentions in what is piped in are not followed; --mentions follows them."
+        )
     return GivenPrompt(text, _sound(argument or ""))
 
 
@@ -57,7 +64,8 @@ def _sound(text: str) -> str:
 
 
 def _mentions_files(text: str) -> bool:
-    from amplifier.app.mentions.scanner import has_mentions  # most prompts have nothing piped in
+    # most prompts have nothing piped in
+    from amplifier.app.mentions.scanner import has_mentions
 
     return "@" in text[:_LOOKED_AT] and has_mentions(text[:_LOOKED_AT])
 
@@ -66,8 +74,10 @@ def _read() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         return ""
     pieces = []
-    stream = cast("BufferedReader", sys.stdin.buffer)  # typeshed says no more than that it is binary
-    while piece := stream.read1(_PIECE):  # one long read would not hear a Ctrl-C between two system calls
+    # typeshed says no more than that it is binary
+    stream = cast("BufferedReader", sys.stdin.buffer)
+    # one long read would not hear a Ctrl-C between two system calls
+    while piece := stream.read1(_PIECE):
         pieces.append(piece)
     return b"".join(pieces).decode("utf-8-sig", "replace")
 

@@ -18,7 +18,9 @@ R = TypeVar("R")
 
 def output_option(command: Callable[P, R]) -> Callable[P, R]:
     """Add `--output text|json`, and `--json`, which is short for the latter."""
-    command = click.option("--json", "output", flag_value="json", help="Short for --output json.")(command)
+    command = click.option(
+        "--json", "output", flag_value="json", help="Short for --output json."
+    )(command)
     return click.option(
         "--output",
         type=click.Choice(["text", "json"]),
@@ -41,5 +43,7 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Return rows of equal length as lines, each column as wide as its widest cell but for the last."""
     widths = [max(len(row[index]) for row in rows) for index in range(len(rows[0]))]
     for row in rows:
-        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        cells = [
+            cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)
+        ]
         yield "  ".join([*cells, row[-1]]).rstrip()

@@ -13,7 +13,12 @@ from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
-from amplifier.cli._session_selection import Chosen, Wanted, choose_session, tell_opening
+from amplifier.cli._session_selection import (
+    Chosen,
+    Wanted,
+    choose_session,
+    tell_opening,
+)
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 
@@ -47,8 +52,16 @@ def answer(
         with redirect_stdout(sys.stderr):
             chosen = choose_session(options, wanted)
             writer = make_writer(form, output, chosen.record.session_id)
-            shown = TURNS if form == "text" else frozenset[str]()
-            run_interruptible(partial(_answer, prompt, chosen, options.first_tool, writer, consent, shown), backend)
+            if form == "text":
+                shown = TURNS
+            else:
+                shown = frozenset[str]()
+            run_interruptible(
+                partial(
+                    _answer, prompt, chosen, options.first_tool, writer, consent, shown
+                ),
+                backend,
+            )
     except OutputClosedError:
         raise
     except Exception as error:
@@ -78,13 +91,16 @@ async def _answer(
     async with opening as opened:
         tell_opening(opened)
         if isinstance(writer, TextAnswer):
-            from amplifier_kit.redaction import redactor_of  # what its rules cost, only text needs
+            # what its rules cost, only text needs
+            from amplifier_kit.redaction import redactor_of
 
             writer.redactor = redactor_of(opened.session.coordinator)
         await play_turn(opened, prompt, writer, interrupts)
 
 
-async def play_turn(opened: OpenSession, prompt: GivenPrompt, writer: TurnWriter, interrupts: Interrupts) -> None:
+async def play_turn(
+    opened: OpenSession, prompt: GivenPrompt, writer: TurnWriter, interrupts: Interrupts
+) -> None:
     """Run one turn and write its events as they come; Ctrl-C stops it.
 
     Raises:

@@ -21,7 +21,8 @@ def agents() -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the agents that can be used."""
-    from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.agents import AgentLibrary
 
     library = AgentLibrary.of()
     found = library.all().values()
@@ -30,7 +31,12 @@ def _list(output: str) -> None:
     if output == "json":
         say_json(
             [
-                {"name": agent.name, "level": agent.level, "path": str(agent.path), "description": agent.description}
+                {
+                    "name": agent.name,
+                    "level": agent.level,
+                    "path": str(agent.path),
+                    "description": agent.description,
+                }
                 for agent in found
             ]
         )
@@ -39,7 +45,15 @@ def _list(output: str) -> None:
         notice("There is no agent.")
         return
     rows = [("NAME", "LEVEL", "DESCRIPTION")]
-    for line in columns([*rows, *((agent.name, agent.level, one_line(agent.description, 70)) for agent in found)]):
+    for line in columns(
+        [
+            *rows,
+            *(
+                (agent.name, agent.level, one_line(agent.description, 70))
+                for agent in found
+            ),
+        ]
+    ):
         say(line)
 
 
@@ -51,13 +65,21 @@ def _show(name: str, output: str) -> None:
     """Show the agent NAME: its file, its partial mount plan, its instruction."""
     import json
 
-    from amplifier.app.agents import AgentLibrary  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.agents import AgentLibrary
     from amplifier_sdk.secret import withhold
 
     agent = AgentLibrary.of().require(name)
     plan = withhold(agent.plan)
     if output == "json":
-        say_json({"name": agent.name, "level": agent.level, "path": str(agent.path), "plan": plan})
+        say_json(
+            {
+                "name": agent.name,
+                "level": agent.level,
+                "path": str(agent.path),
+                "plan": plan,
+            }
+        )
         return
     system = plan.pop("system", None)
     say(f"{agent.name} ({agent.level}, {one_line(str(agent.path))})")

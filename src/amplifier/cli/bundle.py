@@ -31,12 +31,16 @@ def bundle() -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
-    from amplifier.app.bundles.library import BundleLibrary  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.bundles.library import BundleLibrary
     from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import active_bundle
 
     library = BundleLibrary.of(Places.find())
-    chosen, everywhere = active_bundle(library.settings), library.settings.read().bundle.app
+    chosen, everywhere = (
+        active_bundle(library.settings),
+        library.settings.read().bundle.app,
+    )
     found = library.all()
     if output == "json":
         say_json(
@@ -59,9 +63,22 @@ def _list(output: str) -> None:
         return
     rows = [("", "NAME", "LEVEL", "WHERE")]
     for each in found:
-        mark = "*" if each.name == chosen else "+" if each.name in everywhere else ""
-        level = each.level if each.refusal is None else f"{each.level}, not trusted"
-        rows.append((mark, one_line(each.name), level, one_line(each.source or str(each.path), 200)))
+        if each.name == chosen:
+            mark = "*"
+        else:
+            mark = "+" if each.name in everywhere else ""
+        if each.refusal is None:
+            level = each.level
+        else:
+            level = f"{each.level}, not trusted"
+        rows.append(
+            (
+                mark,
+                one_line(each.name),
+                level,
+                one_line(each.source or str(each.path), 200),
+            )
+        )
     for line in columns(rows):
         say(line)
 
@@ -72,7 +89,8 @@ def _list(output: str) -> None:
 @debug_option
 def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.profile_activation import use_bundle
 
     tell_choice("bundle", use_bundle(name, scope, Places.find()))
@@ -83,7 +101,8 @@ def _use(name: str, scope: str) -> None:
 @debug_option
 def _clear(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
-    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import change
 
     notice(f"No bundle is active by {change(scope, ('bundle', 'active'), None)}")
 
@@ -92,7 +111,8 @@ def _clear(scope: str) -> None:
 @debug_option
 def _current() -> None:
     """Print the name of the active bundle."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import active_bundle
     from amplifier.app.settings.settings import load_settings
 
@@ -105,8 +125,14 @@ def _current() -> None:
 
 @bundle.command("add")
 @click.argument("address")
-@click.option("--name", metavar="NAME", help="The name to add it under; default its own.")
-@click.option("--app", is_flag=True, help="Let every session have it, below its profile or bundle.")
+@click.option(
+    "--name", metavar="NAME", help="The name to add it under; default its own."
+)
+@click.option(
+    "--app",
+    is_flag=True,
+    help="Let every session have it, below its profile or bundle.",
+)
 @scope_option
 @debug_option
 def _add(address: str, name: str | None, app: bool, scope: str) -> None:
@@ -114,10 +140,13 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
 
     What has to be fetched, for it and for what it includes, is fetched now, and its commits are pinned.
     """
-    from amplifier.app.bundles.registry import add_bundle  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.bundles.registry import add_bundle
     from amplifier.app.directories import Places
 
-    added, path = add_bundle(Places.find(), address, name=name, every_session=app, scope=scope)
+    added, path = add_bundle(
+        Places.find(), address, name=name, every_session=app, scope=scope
+    )
     say(added)
     notice(f"added {'to every session ' if app else ''}by {path}")
 
@@ -133,10 +162,16 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
     Without a NAME those that were added, the active one, and those of every session. All are fetched and read first;
     what changed is shown with its commits and hashes, and pinned once you agreed.
     """
-    from amplifier.app.bundles.registry import refresh_bundles  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.bundles.registry import refresh_bundles
     from amplifier.app.directories import Places
 
-    tell_refresh(refresh_bundles(Places.find(), names), check_only=check_only, yes=yes, output=output)
+    tell_refresh(
+        refresh_bundles(Places.find(), names),
+        check_only=check_only,
+        yes=yes,
+        output=output,
+    )
 
 
 @bundle.command("remove")
@@ -146,7 +181,8 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
 @click.pass_context
 def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""
-    from amplifier.app.bundles.registry import remove_bundle  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.bundles.registry import remove_bundle
     from amplifier.app.directories import Places
 
     path = remove_bundle(Places.find(), name, scope=scope)
@@ -160,14 +196,19 @@ def _composed(name: str | None) -> Composition:
     from amplifier.app.base_plans import PlanOptions
     from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import BUNDLE, active_bundle
-    from amplifier.app.session_plan import compose  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.session_plan import compose
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.errors import ConfigError, Problem
 
     places = Places.find()
     name = name or active_bundle(load_settings(places))
     if name is None:
-        problem = Problem("", "no bundle is active; name one, or choose it with 'amplifier bundle use NAME'")
+        problem = Problem(
+            "",
+            "no bundle is active; name one, or choose it with 'amplifier bundle use NAME'",
+        )
         raise ConfigError([problem], subject="choice of bundles")
     return compose(PlanOptions(profile=f"{BUNDLE}{name}"), places, fill=False)
 

@@ -7,7 +7,12 @@ from importlib.util import find_spec
 
 import click
 
-from amplifier.cli._options import debug_option, is_debug, session_choices, session_options
+from amplifier.cli._options import (
+    debug_option,
+    is_debug,
+    session_choices,
+    session_options,
+)
 
 __all__ = ["chat", "require_chat"]
 
@@ -23,10 +28,17 @@ def chat(ctx: click.Context) -> None:
     Ctrl-D ends the chat.
     """
     require_chat()
-    from amplifier.cli._chat.chat_session import converse  # help and wrong usage need no runtime
+    # help and wrong usage need no runtime
+    from amplifier.cli._chat.chat_session import converse
 
     choices = session_choices(ctx)
-    converse(choices.plan_options(), choices.wanted(), choices.consent, backend=choices.backend, debug=is_debug(ctx))
+    converse(
+        choices.plan_options(),
+        choices.wanted(),
+        choices.consent,
+        backend=choices.backend,
+        debug=is_debug(ctx),
+    )
 
 
 def require_chat() -> None:
@@ -40,4 +52,6 @@ def require_chat() -> None:
             "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'; 'amplifier run PROMPT' needs none"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise click.UsageError("a chat needs a terminal; 'amplifier run' reads its prompt from standard input")
+        raise click.UsageError(
+            "a chat needs a terminal; 'amplifier run' reads its prompt from standard input"
+        )

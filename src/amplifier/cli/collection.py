@@ -23,7 +23,9 @@ R = TypeVar("R")
 
 
 def _local_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option("--local", is_flag=True, help="The project's collections instead of your own.")(command)
+    return click.option(
+        "--local", is_flag=True, help="The project's collections instead of your own."
+    )(command)
 
 
 @click.group()
@@ -45,7 +47,9 @@ def _install(source: str, local: bool, offline: bool, force: bool, output: str) 
     git+https://HOST/PATH[@REF][#subdirectory=FOLDER].
     """
     from amplifier.app.collections.installation import CollectionInstaller
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
 
     installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
     changes = installer.install(source, force=force)
@@ -54,7 +58,9 @@ def _install(source: str, local: bool, offline: bool, force: bool, output: str) 
         return
     for change in changes:
         say(f"installed {change.name} {change.version}".rstrip())
-        notice(f"  from {one_line(change.source, 300)} at {change.after}, in {change.path}")
+        notice(
+            f"  from {one_line(change.source, 300)} at {change.after}, in {change.path}"
+        )
 
 
 collection.add_command(_install, "install")
@@ -74,7 +80,13 @@ def _list(output: str) -> None:
         return
     rows = [("NAME", "VERSION", "LEVEL", "STATE", "SOURCE")]
     rows += [
-        (found.name, one_line(found.version, 40), found.level, found.state, one_line(found.source or "", 200))
+        (
+            found.name,
+            one_line(found.version, 40),
+            found.level,
+            found.state,
+            one_line(found.source or "", 200),
+        )
         for found in shown
     ]
     for line in columns(rows):
@@ -103,7 +115,9 @@ def _show(name: str, output: str) -> None:
 @click.option("--check-only", is_flag=True, help="Only say what would change.")
 @output_option
 @debug_option
-def _update(names: tuple[str, ...], local: bool, offline: bool, check_only: bool, output: str) -> None:
+def _update(
+    names: tuple[str, ...], local: bool, offline: bool, check_only: bool, output: str
+) -> None:
     """Bring collections to what their sources are now; all that are installed where none is named."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.directories import Places
@@ -135,8 +149,13 @@ def _accept(name: str, local: bool) -> None:
     before = CollectionInstaller.of(Places.find(), local=local).accept(name)
     notice(f"{before.name} is your own now, as it is.")
     source = one_line(before.source, 300)
-    option = " --local" if local else ""
-    notice(f"It came from {source}; 'amplifier collection install {source}{option} --force' brings that back.")
+    if local:
+        option = " --local"
+    else:
+        option = ""
+    notice(
+        f"It came from {source}; 'amplifier collection install {source}{option} --force' brings that back."
+    )
 
 
 @collection.command("remove")
@@ -159,7 +178,9 @@ def _remove(name: str, local: bool, force: bool) -> None:
 @output_option
 @debug_option
 @click.pass_context
-def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str) -> None:
+def _verify(
+    ctx: click.Context, names: tuple[str, ...], local: bool, output: str
+) -> None:
     """Compare collections with what was installed; the exit code is 1 if one differs."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.collections.verification import verify
@@ -168,13 +189,26 @@ def _verify(ctx: click.Context, names: tuple[str, ...], local: bool, output: str
     verdicts = verify(CollectionInstaller.of(Places.find(), local=local).lock, names)
     if output == "json":
         say_json(
-            [{"name": v.name, "state": v.state, "path": str(v.path), "reason": v.reason or None} for v in verdicts]
+            [
+                {
+                    "name": v.name,
+                    "state": v.state,
+                    "path": str(v.path),
+                    "reason": v.reason or None,
+                }
+                for v in verdicts
+            ]
         )
     elif not verdicts:
         notice("No collection is installed.")
     for verdict in verdicts if output == "text" else ():
-        say(f"{verdict.state}: {verdict.name}" + (f" ({one_line(verdict.reason, 1000)})" if verdict.reason else ""))
-    ctx.exit(1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0)
+        say(
+            f"{verdict.state}: {verdict.name}"
+            + (f" ({one_line(verdict.reason, 1000)})" if verdict.reason else "")
+        )
+    ctx.exit(
+        1 if any(verdict.state in ("changed", "missing") for verdict in verdicts) else 0
+    )
 
 
 def _updated(change: Change, *, check_only: bool) -> str:
@@ -182,7 +216,9 @@ def _updated(change: Change, *, check_only: bool) -> str:
         return "unchanged"
     if check_only:
         return "would change"
-    return "updated" if change.before != change.after else "restored"
+    if change.before != change.after:
+        return "updated"
+    return "restored"
 
 
 def _change(change: Change) -> dict[str, object]:
@@ -207,7 +243,9 @@ def _describe(found: ShownCollection) -> None:
         "source": found.source or "",
         "commit": found.commit or "",
         "hash": found.hash or "",
-        "requires": ", ".join(f"{name} {versions}".rstrip() for name, versions in found.requires.items()),
+        "requires": ", ".join(
+            f"{name} {versions}".rstrip() for name, versions in found.requires.items()
+        ),
     }
     for label, text in lines.items():
         if text:

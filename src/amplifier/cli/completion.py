@@ -21,7 +21,11 @@ _VARIABLE: Final = "_AMPLIFIER_COMPLETE"
 
 @click.command()
 @click.argument("shell", type=click.Choice(SHELLS))
-@click.option("--install", is_flag=True, help="Write it where the shell looks for it, instead of printing it.")
+@click.option(
+    "--install",
+    is_flag=True,
+    help="Write it where the shell looks for it, instead of printing it.",
+)
 @debug_option
 @click.pass_context
 def completion(ctx: click.Context, shell: str, install: bool) -> None:
@@ -66,15 +70,32 @@ def _install(script: str, shell: str) -> None:
 def _place(shell: str) -> Path:
     """Return where a shell looks for the script, or, of zsh, where it can be configured to look."""
     if shell == "bash":
-        return _folder("XDG_DATA_HOME", ".local/share") / "bash-completion" / "completions" / _PROGRAM
+        return (
+            _folder("XDG_DATA_HOME", ".local/share")
+            / "bash-completion"
+            / "completions"
+            / _PROGRAM
+        )
     if shell == "fish":
-        return _folder("XDG_CONFIG_HOME", ".config") / "fish" / "completions" / f"{_PROGRAM}.fish"
-    return _folder("XDG_DATA_HOME", ".local/share") / "zsh" / "site-functions" / f"_{_PROGRAM}"
+        return (
+            _folder("XDG_CONFIG_HOME", ".config")
+            / "fish"
+            / "completions"
+            / f"{_PROGRAM}.fish"
+        )
+    return (
+        _folder("XDG_DATA_HOME", ".local/share")
+        / "zsh"
+        / "site-functions"
+        / f"_{_PROGRAM}"
+    )
 
 
 def _folder(variable: str, default: str) -> Path:
     named = os.environ.get(variable, "")
-    return Path(named) if named.startswith("/") else Path.home() / default
+    if named.startswith("/"):
+        return Path(named)
+    return Path.home() / default
 
 
 _NEXT: Final = {

@@ -39,7 +39,8 @@ config.add_command(secret)
 @click.pass_context
 def _get(ctx: click.Context, key: str, output: str) -> None:
     """Print the value of KEY that holds; exit with 1 where nothing is set and there is no default."""
-    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.settings import load_settings
 
     place = _key(key)
     origins = load_settings(_places()).explain(place)
@@ -60,7 +61,8 @@ def _get(ctx: click.Context, key: str, output: str) -> None:
 @click.pass_context
 def _explain(ctx: click.Context, key: str, output: str) -> None:
     """Show every place that sets KEY; the first one holds."""
-    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.settings import load_settings
 
     place, settings = _key(key), load_settings(_places())
     origins = settings.explain(place)
@@ -79,12 +81,23 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
     elif origins:
         rows = [("SCOPE", "VALUE", "WHERE")]
         for origin in origins:
-            where = "" if origin.path is None else f"{origin.path}:{origin.line or 1}"
-            rows.append((origin.scope, one_line(json.dumps(_shown(place, origin.value)), 60), one_line(where, 300)))
+            if origin.path is None:
+                where = ""
+            else:
+                where = f"{origin.path}:{origin.line or 1}"
+            rows.append(
+                (
+                    origin.scope,
+                    one_line(json.dumps(_shown(place, origin.value)), 60),
+                    one_line(where, 300),
+                )
+            )
         for line in columns(rows):
             say(line)
     if settings.withheld is not None:
-        notice(f"The settings of this folder do not count: {one_line(settings.withheld.reason, 300)}")
+        notice(
+            f"The settings of this folder do not count: {one_line(settings.withheld.reason, 300)}"
+        )
     if not origins:
         notice(f"{key} is not set.")
         ctx.exit(1)
@@ -95,7 +108,8 @@ def _explain(ctx: click.Context, key: str, output: str) -> None:
 @debug_option
 def _list(output: str) -> None:
     """Show all settings that are set, merged."""
-    from amplifier.app.profiles.chains import flatten  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.profiles.chains import flatten
     from amplifier.app.settings.settings import load_settings
     from amplifier_sdk.secret import withhold
 
@@ -105,7 +119,9 @@ def _list(output: str) -> None:
         return
     for path, value in flatten(values):
         if path:
-            say(f"{one_line(path)} = {one_line(json.dumps(value, ensure_ascii=False), 200)}")
+            say(
+                f"{one_line(path)} = {one_line(json.dumps(value, ensure_ascii=False), 200)}"
+            )
 
 
 @config.command("set")
@@ -115,13 +131,16 @@ def _list(output: str) -> None:
 @debug_option
 def _set(key: str, value: str, scope: str) -> None:
     """Set KEY to VALUE, which is read as YAML: 5 is a number, [a, b] a list, null takes the key away."""
-    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import change
     from amplifier_kit.files.documents import DocumentError, parse_yaml
 
     try:
         parsed = parse_yaml(value)
     except DocumentError as error:
-        raise click.UsageError(f"VALUE cannot be read as YAML: {error.message}") from error
+        raise click.UsageError(
+            f"VALUE cannot be read as YAML: {error.message}"
+        ) from error
     notice(f"{key} is set in {change(scope, _key(key), parsed)}")
 
 
@@ -131,7 +150,8 @@ def _set(key: str, value: str, scope: str) -> None:
 @debug_option
 def _unset(key: str, scope: str) -> None:
     """Take KEY out of a file."""
-    from amplifier.app.settings_changes import change  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import change
 
     notice(f"{key} is not set any more in {change(scope, _key(key), None)}")
 
@@ -145,7 +165,9 @@ def _path(ctx: click.Context, scope: str) -> None:
     from typing import cast
 
     from amplifier.app.settings.layers import Scope
-    from amplifier.app.settings.settings import settings_file  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.settings import settings_file
 
     path = settings_file(cast("Scope", scope), _places())
     if path is None:
@@ -159,7 +181,8 @@ def _path(ctx: click.Context, scope: str) -> None:
 @debug_option
 def _edit(scope: str) -> None:
     """Open a scope's file in $EDITOR; it is saved when it is valid."""
-    from amplifier.app.settings_changes import edit  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings_changes import edit
 
     path = edit(scope, lambda text: click.edit(text, extension=".yaml"))
     notice("Nothing was changed." if path is None else f"changed: {path}")
@@ -169,14 +192,17 @@ def _edit(scope: str) -> None:
 @debug_option
 def _validate() -> None:
     """Check all settings files; what is wrong is reported with file and line."""
-    from amplifier.app.settings.settings import load_settings  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.settings.settings import load_settings
 
     settings = load_settings(_places())
     settings.read()
     for layer in settings.layers:
         notice(f"sound: {layer.path}")
     if settings.withheld is not None:
-        notice(f"not checked: the settings of this folder. {one_line(settings.withheld.reason, 300)}")
+        notice(
+            f"not checked: the settings of this folder. {one_line(settings.withheld.reason, 300)}"
+        )
 
 
 def _places() -> Places:
@@ -198,5 +224,7 @@ def _shown(key: Key, value: JSONValue) -> object:
     """Return a value without what stands under names of secrets."""
     from amplifier_sdk.secret import is_secret_name, withhold
 
-    name = next((part for part in key if isinstance(part, str) and is_secret_name(part)), "")
+    name = next(
+        (part for part in key if isinstance(part, str) and is_secret_name(part)), ""
+    )
     return withhold({name: value})[name]

@@ -21,14 +21,19 @@ def secret() -> None:
 
 @secret.command("set")
 @click.argument("name")
-@click.option("--from-env", metavar="VARIABLE", help="Take the value from an environment variable.")
+@click.option(
+    "--from-env",
+    metavar="VARIABLE",
+    help="Take the value from an environment variable.",
+)
 @debug_option
 def _set(name: str, from_env: str | None) -> None:
     """Keep a secret under NAME, as the environment variable is called that it stands in for.
 
     It is asked for without being shown; from a pipe the first line is taken.
     """
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.settings.secrets import SecretStore
 
     if from_env is not None:
@@ -41,7 +46,9 @@ def _set(name: str, from_env: str | None) -> None:
         where = SecretStore.of(Places.find()).set(name, value)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    notice(f"{name} is stored in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}.")
+    notice(
+        f"{name} is stored in the {'keyring' if where == 'keyring' else 'file secrets.json of your own folder'}."
+    )
 
 
 @secret.command("list")
@@ -49,7 +56,8 @@ def _set(name: str, from_env: str | None) -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the names of stored secrets; values are never shown."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.settings.secrets import SecretStore
 
     names = SecretStore.of(Places.find()).names()
@@ -69,7 +77,8 @@ def _list(output: str) -> None:
 @click.pass_context
 def _remove(ctx: click.Context, name: str) -> None:
     """Forget the secret NAME."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.settings.secrets import SecretStore
 
     if not SecretStore.of(Places.find()).remove(name):

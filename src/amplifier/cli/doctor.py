@@ -46,7 +46,9 @@ def doctor(ctx: click.Context, timeout: float, output: str) -> None:
     their own; nothing is asked of a vendor.
     """
     from amplifier.app.directories import Places
-    from amplifier.app.doctor.examination import examine  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.doctor.examination import examine
 
     found = run_quietly(ctx, partial(examine, Places.find(), timeout=timeout))
     ctx.exit(_write(found, output))
@@ -56,17 +58,29 @@ def _write(found: Sequence[Finding], output: str) -> int:
     """Write what was found and return the exit code."""
     broken = [finding for finding in found if finding.status == "broken"]
     if output == "json":
-        say_json({"passed": not broken, "checks": [finding.to_dict() for finding in found]})
+        say_json(
+            {"passed": not broken, "checks": [finding.to_dict() for finding in found]}
+        )
     else:
         for finding in found:
             say(_line(finding))
         warned = sum(finding.status == "warning" for finding in found)
-        notice(f"{len(broken)} broken, {warned} with warnings, {len(found) - len(broken) - warned} in order")
-    return 1 if broken else 0
+        notice(
+            f"{len(broken)} broken, {warned} with warnings, {len(found) - len(broken) - warned} in order"
+        )
+    if broken:
+        return 1
+    return 0
 
 
 def _line(finding: Finding) -> str:
     mark, colour = _MARKS[finding.status]
-    shown = click.style(f"{mark:<6}", fg=colour) if has_colour(sys.stdout) else f"{mark:<6}"
-    remedy = f" -> {one_line(finding.remedy, 300)}" if finding.remedy else ""
+    if has_colour(sys.stdout):
+        shown = click.style(f"{mark:<6}", fg=colour)
+    else:
+        shown = f"{mark:<6}"
+    if finding.remedy:
+        remedy = f" -> {one_line(finding.remedy, 300)}"
+    else:
+        remedy = ""
     return f"{shown}  {finding.area:<9}  {one_line(finding.message, 400)}{remedy}"

@@ -28,15 +28,51 @@ PATIENCE = 10.0
 
 
 @click.command()
-@click.option("--provider", "id", metavar="ID", help="The provider module.", shell_complete=providers)
-@click.option("--model", metavar="NAME", help="The model of requests that name none; default the provider's.")
-@click.option("--key-from-env", metavar="NAME", help="Keep the key that stands in this environment variable.")
-@click.option("--key-stdin", is_flag=True, help="Keep the key that is the first line of standard input.")
-@click.option("--profile", metavar="NAME", help="The profile of new sessions.", shell_complete=profiles)
+@click.option(
+    "--provider",
+    "id",
+    metavar="ID",
+    help="The provider module.",
+    shell_complete=providers,
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The model of requests that name none; default the provider's.",
+)
+@click.option(
+    "--key-from-env",
+    metavar="NAME",
+    help="Keep the key that stands in this environment variable.",
+)
+@click.option(
+    "--key-stdin",
+    is_flag=True,
+    help="Keep the key that is the first line of standard input.",
+)
+@click.option(
+    "--profile",
+    metavar="NAME",
+    help="The profile of new sessions.",
+    shell_complete=profiles,
+)
 @scope_option
-@click.option("-y", "--yes", is_flag=True, help="Ask nothing: what is not given is what would be suggested.")
-@click.option("--dry-run", is_flag=True, help="Try it and say what would be done, but change nothing.")
-@click.option("--test", is_flag=True, help="Send one tiny request at the end; it may cost something.")
+@click.option(
+    "-y",
+    "--yes",
+    is_flag=True,
+    help="Ask nothing: what is not given is what would be suggested.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Try it and say what would be done, but change nothing.",
+)
+@click.option(
+    "--test",
+    is_flag=True,
+    help="Send one tiny request at the end; it may cost something.",
+)
 @debug_option
 @click.pass_context
 def init(
@@ -58,29 +94,48 @@ def init(
     you read.
     """
     if key_stdin and key_from_env is not None:
-        raise click.UsageError("--key-stdin and --key-from-env both give the key; use one of them")
+        raise click.UsageError(
+            "--key-stdin and --key-from-env both give the key; use one of them"
+        )
     if dry_run and test:
-        raise click.UsageError("--test asks what was set up, and --dry-run sets nothing up; use one of them")
+        raise click.UsageError(
+            "--test asks what was set up, and --dry-run sets nothing up; use one of them"
+        )
     asks = not yes and not key_stdin and sys.stdin.isatty()
     if not asks and not yes and id is None:
-        raise click.UsageError("without a terminal nothing can be asked: give --provider ID, or --yes")
+        raise click.UsageError(
+            "without a terminal nothing can be asked: give --provider ID, or --yes"
+        )
     key = _given_key(key_from_env, key_stdin)
 
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
     from amplifier.app.setup import Setup, carry_out
 
     survey = survey_providers(Places.find())
     state = _choose_provider(ctx, survey, id, asks=asks)
-    variable = state.keys[0].variable if state.keys else None
+    if state.keys:
+        variable = state.keys[0].variable
+    else:
+        variable = None
     if key is not None and variable is None:
-        raise click.UsageError(f"{state.entry.name} reads no key from a variable, so none can be stored for it")
+        raise click.UsageError(
+            f"{state.entry.name} reads no key from a variable, so none can be stored for it"
+        )
     if key is None and variable is not None and asks:
         key = _asked_key(state, variable)
     if asks:
         model = model or _asked_model(state)
         profile = profile or _asked_profile(survey)
-    setup = Setup(provider=state.entry, model=model, variable=variable, key=key, profile=profile, scope=scope)
+    setup = Setup(
+        provider=state.entry,
+        model=model,
+        variable=variable,
+        key=key,
+        profile=profile,
+        scope=scope,
+    )
     for line in run_quietly(ctx, partial(carry_out, setup, survey, dry_run=dry_run)):
         say(one_line(f"{'would set ' if dry_run else ''}{line}", 300))
     _finish(ctx, state, has_key=key is not None, dry_run=dry_run, test=test, asks=asks)
@@ -91,19 +146,32 @@ def _given_key(variable: str | None, from_stdin: bool) -> Secret | None:
 
     if variable is None and not from_stdin:
         return None
-    value = sys.stdin.readline().strip() if variable is None else os.environ.get(variable, "")
+    if variable is None:
+        value = sys.stdin.readline().strip()
+    else:
+        value = os.environ.get(variable, "")
     if not value:
-        place = "the first line of standard input" if variable is None else f"the environment variable {variable}"
+        if variable is None:
+            place = "the first line of standard input"
+        else:
+            place = f"the environment variable {variable}"
         raise click.UsageError(f"there is no key: {place} is empty")
     return Secret(value)
 
 
-def _choose_provider(ctx: click.Context, survey: Survey, id: str | None, *, asks: bool) -> ProviderState:
+def _choose_provider(
+    ctx: click.Context, survey: Survey, id: str | None, *, asks: bool
+) -> ProviderState:
     from amplifier.app.providers.details import inspect_providers
     from amplifier.app.providers.entries import find_entry
 
-    entries = survey.entries if id is None else (find_entry(survey.entries, id),)
-    look = partial(inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE)
+    if id is None:
+        entries = survey.entries
+    else:
+        entries = (find_entry(survey.entries, id),)
+    look = partial(
+        inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE
+    )
     states = run_quietly(ctx, look)
     return _picked(states, asks=asks and id is None)
 
@@ -114,7 +182,10 @@ def _picked(states: Sequence[ProviderState], *, asks: bool) -> ProviderState:
 
     best = suggest(states)
     if best is None:
-        problem = f": {one_line(states[0].problem, 300)}" if states else "; pip install 'amplifier[local]'"
+        if states:
+            problem = f": {one_line(states[0].problem, 300)}"
+        else:
+            problem = "; pip install 'amplifier[local]'"
         raise click.ClickException(f"there is no provider that could be used{problem}")
     if not asks:
         return best
@@ -128,15 +199,31 @@ def _asked_key(state: ProviderState, variable: str) -> Secret | None:
     from amplifier_sdk.secret import Secret
 
     found = not state.needs_key
-    left = "Enter keeps the one that is there" if found else "Enter leaves it for later"
-    value = click.prompt(f"Key ({variable}; {left})", default="", hide_input=True, show_default=False, err=True)
-    return Secret(value.strip()) if value.strip() else None
+    if found:
+        left = "Enter keeps the one that is there"
+    else:
+        left = "Enter leaves it for later"
+    value = click.prompt(
+        f"Key ({variable}; {left})",
+        default="",
+        hide_input=True,
+        show_default=False,
+        err=True,
+    )
+    if value.strip():
+        return Secret(value.strip())
+    return None
 
 
 def _asked_model(state: ProviderState) -> str | None:
     """Ask for the model; an empty answer leaves it to the provider."""
     shown = one_line(state.model or "none")
-    value = click.prompt(f"Model (Enter for the provider's: {shown})", default="", show_default=False, err=True)
+    value = click.prompt(
+        f"Model (Enter for the provider's: {shown})",
+        default="",
+        show_default=False,
+        err=True,
+    )
     return value.strip() or None
 
 
@@ -145,31 +232,52 @@ def _asked_profile(survey: Survey) -> str | None:
     from amplifier.app.profiles.library import ProfileLibrary
 
     composition = survey.composition
-    names = ProfileLibrary(composition.places, composition.project, composition.collections).names()
+    names = ProfileLibrary(
+        composition.places, composition.project, composition.collections
+    ).names()
     if not names:
         return None
     chosen = _pick("Profile", ["leave it as it is", *map(one_line, names)], 0)
-    return None if chosen == 0 else names[chosen - 1]
+    if chosen == 0:
+        return None
+    return names[chosen - 1]
 
 
 def _pick(what: str, choices: Sequence[str], default: int) -> int:
     for number, choice in enumerate(choices, 1):
         click.echo(f"  {number}  {visible(choice)}", err=True)
-    number = click.prompt(what, type=click.IntRange(1, len(choices)), default=default + 1, err=True)
+    number = click.prompt(
+        what, type=click.IntRange(1, len(choices)), default=default + 1, err=True
+    )
     return int(number) - 1
 
 
-def _finish(ctx: click.Context, state: ProviderState, *, has_key: bool, dry_run: bool, test: bool, asks: bool) -> None:
+def _finish(
+    ctx: click.Context,
+    state: ProviderState,
+    *,
+    has_key: bool,
+    dry_run: bool,
+    test: bool,
+    asks: bool,
+) -> None:
     """Test what was set up where that is wanted, and say what comes next."""
     if dry_run:
         notice("Nothing was changed.")
         return
     if state.needs_key and not has_key:
-        notice(f"Its key is not there yet: amplifier config secret set {state.keys[0].variable}")
+        notice(
+            f"Its key is not there yet: amplifier config secret set {state.keys[0].variable}"
+        )
         return
-    if test or (asks and click.confirm("Send one tiny request to try it?", default=False, err=True)):
+    if test or (
+        asks
+        and click.confirm("Send one tiny request to try it?", default=False, err=True)
+    ):
         _test(ctx)
-    notice("Next: amplifier run 'Hello', or amplifier for a chat. 'amplifier doctor' says what is amiss.")
+    notice(
+        "Next: amplifier run 'Hello', or amplifier for a chat. 'amplifier doctor' says what is amiss."
+    )
 
 
 def _test(ctx: click.Context) -> None:
@@ -178,7 +286,11 @@ def _test(ctx: click.Context) -> None:
     from amplifier.app.providers.probes import ask_provider
 
     survey = survey_providers(Places.find())  # as it is by now
-    answered = run_quietly(ctx, partial(ask_provider, find_entry(survey.entries), survey.composition))
+    answered = run_quietly(
+        ctx, partial(ask_provider, find_entry(survey.entries), survey.composition)
+    )
     cost = answered.spent["cost_usd"]
-    notice(f"It answered within {answered.seconds:.1f} s: {one_line(answered.text, 200)}")
+    notice(
+        f"It answered within {answered.seconds:.1f} s: {one_line(answered.text, 200)}"
+    )
     notice("Its cost is not known." if cost is None else f"It cost {cost} USD.")

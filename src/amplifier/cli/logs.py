@@ -36,18 +36,53 @@ _FOLLOWED = 10
     shell_complete=sessions,
 )
 @click.option(
-    "--file", "files", multiple=True, type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands."
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A log, wherever it stands.",
 )
 @click.option("--tree", is_flag=True, help="The sessions that these made as well.")
 @click.option("-f", "--follow", is_flag=True, help="Show new records until Ctrl-C.")
-@click.option("-e", "--event", "events", multiple=True, metavar="GLOB", help="Only these events, such as 'tool:*'.")
-@click.option("--level", type=click.Choice(["debug", "info", "warning", "error"]), default="debug", help="The least.")
-@click.option("--filter", "terms", multiple=True, metavar="TERM", help="Only lines with this text, or key=value.")
-@click.option("--since", metavar="TIME", help="From 10m ago on, or from 2026-01-31T08:00 on.")
-@click.option("-n", "--tail", type=click.IntRange(min=0), metavar="N", help="Only the last N; 10 with --follow.")
-@click.option("--stats", is_flag=True, help="Counts, tokens, cost and time instead of lines.")
 @click.option(
-    "--output", type=click.Choice(["text", "json"]), default="text", help="For people, or a JSON value a line."
+    "-e",
+    "--event",
+    "events",
+    multiple=True,
+    metavar="GLOB",
+    help="Only these events, such as 'tool:*'.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["debug", "info", "warning", "error"]),
+    default="debug",
+    help="The least.",
+)
+@click.option(
+    "--filter",
+    "terms",
+    multiple=True,
+    metavar="TERM",
+    help="Only lines with this text, or key=value.",
+)
+@click.option(
+    "--since", metavar="TIME", help="From 10m ago on, or from 2026-01-31T08:00 on."
+)
+@click.option(
+    "-n",
+    "--tail",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only the last N; 10 with --follow.",
+)
+@click.option(
+    "--stats", is_flag=True, help="Counts, tokens, cost and time instead of lines."
+)
+@click.option(
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="For people, or a JSON value a line.",
 )
 @click.option("--json", "output", flag_value="json", help="Short for --output json.")
 @debug_option
@@ -69,12 +104,16 @@ def logs(
     ID is a session's id, the beginning of it, or its name.
     """
     from amplifier.app.directories import Places
-    from amplifier.app.logs.library import LogLibrary  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.logs.library import LogLibrary
     from amplifier.app.logs.merge import Logs
     from amplifier.app.logs.selection import Selection, parse_since
 
     if follow and stats:
-        raise click.UsageError("--follow goes on for ever, so that --stats would never come.")
+        raise click.UsageError(
+            "--follow goes on for ever, so that --stats would never come."
+        )
     selection = Selection(
         events=events,
         level=level,  # type: ignore[arg-type]  # click checked that it is a level
@@ -87,7 +126,9 @@ def logs(
         if stats:
             _show_statistics(taken, selection, tail, as_json=output == "json")
         else:
-            writer = _Writer(has_sessions=len(chosen) > 1 or tree, as_json=output == "json")
+            writer = _Writer(
+                has_sessions=len(chosen) > 1 or tree, as_json=output == "json"
+            )
             if follow and tail is None and since is None:
                 tail = _FOLLOWED
             for record in taken.select(selection, tail):
@@ -106,7 +147,10 @@ class _Writer:
     def __init__(self, *, has_sessions: bool, as_json: bool) -> None:
         from amplifier.cli._loglines import LogLines
 
-        self._lines = None if as_json else LogLines.standard(has_sessions=has_sessions)
+        if as_json:
+            self._lines = None
+        else:
+            self._lines = LogLines.standard(has_sessions=has_sessions)
 
     def write(self, record: LogRecord) -> None:
         if self._lines is not None:
@@ -118,7 +162,11 @@ class _Writer:
 
 
 def _follow(
-    taken: Logs, selection: Selection, writer: _Writer, library: LogLibrary | None, chosen: Sequence[SessionLog]
+    taken: Logs,
+    selection: Selection,
+    writer: _Writer,
+    library: LogLibrary | None,
+    chosen: Sequence[SessionLog],
 ) -> None:
     """Write what comes until somebody interrupts; with a library also of the sessions that are made meanwhile."""
     import anyio
@@ -128,7 +176,9 @@ def _follow(
     begun = taken.followed()
 
     def find() -> list[SessionLog]:
-        return [member for log in chosen for member in library.family(log)] if library is not None else []
+        if library is not None:
+            return [member for log in chosen for member in library.family(log)]
+        return []
 
     async def write() -> None:
         async with aclosing(follow(find, begun=begun)) as looks:
@@ -146,7 +196,9 @@ def _follow(
             log.close()
 
 
-def _show_statistics(taken: Logs, selection: Selection, tail: int | None, *, as_json: bool) -> None:
+def _show_statistics(
+    taken: Logs, selection: Selection, tail: int | None, *, as_json: bool
+) -> None:
     import json
 
     from amplifier.app.logs.statistics import LogStatistics

@@ -26,7 +26,9 @@ for _command in (add, remove, show, update, why):
 
 
 @module.command("list")
-@click.option("--type", "kind", type=click.Choice(TYPES), help="Only modules of this type.")
+@click.option(
+    "--type", "kind", type=click.Choice(TYPES), help="Only modules of this type."
+)
 @output_option
 @debug_option
 def _list(kind: str | None, output: str) -> None:
@@ -40,11 +42,18 @@ def _list(kind: str | None, output: str) -> None:
         say_json([attrs.asdict(found) for found in modules])
         return
     if not modules:
-        notice("No module is installed." if kind is None else f"No {kind} is installed.")
+        notice(
+            "No module is installed." if kind is None else f"No {kind} is installed."
+        )
         return
     rows = [("ID", "TYPE", "DISTRIBUTION", "LOCATION")]
     rows += [
-        (found.id, found.type, f"{found.distribution} {found.version or ''}".rstrip(), found.location)
+        (
+            found.id,
+            found.type,
+            f"{found.distribution} {found.version or ''}".rstrip(),
+            found.location,
+        )
         for found in modules
     ]
     for line in columns(rows):
@@ -65,15 +74,27 @@ def _types(output: str) -> None:
         say_json([attrs.asdict(kind) for kind in types])
         return
     rows = [("TYPE", "PLAN", "IDS")]
-    rows += [(kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes)) for kind in types]
+    rows += [
+        (kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes))
+        for kind in types
+    ]
     for line in columns(rows):
         say(line)
 
 
 @module.command("validate")
 @click.argument("target", nargs=-1, required=True, metavar="[TYPE] PATH")
-@click.option("--type", "kind", type=click.Choice(TYPES), help="Check it as this type; default what it declares.")
-@click.option("--behavioral", is_flag=True, help="Try every behaviour of the type as well, on each event loop.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(TYPES),
+    help="Check it as this type; default what it declares.",
+)
+@click.option(
+    "--behavioral",
+    is_flag=True,
+    help="Try every behaviour of the type as well, on each event loop.",
+)
 @click.option(
     "--config",
     "config_file",
@@ -87,7 +108,9 @@ def _types(output: str) -> None:
     show_default=True,
     help="Seconds that one step may take.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Show the checks that passed as well.")
+@click.option(
+    "-v", "--verbose", is_flag=True, help="Show the checks that passed as well."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @debug_option
 @click.pass_context
@@ -109,12 +132,19 @@ def _validate(
     path, kind = _target(target, kind)
     from amplifier.cli._report import write_report
     from amplifier.validation import validate
-    from amplifier_kit.files.documents import read_mapping  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier_kit.files.documents import read_mapping
     from amplifier_sdk.errors import ModuleError
 
-    config = None if config_file is None else read_mapping(config_file)
+    if config_file is None:
+        config = None
+    else:
+        config = read_mapping(config_file)
     try:
-        report = validate(path, type=kind, config=config, behavioral=behavioral, timeout=timeout)
+        report = validate(
+            path, type=kind, config=config, behavioral=behavioral, timeout=timeout
+        )
     except ModuleError as error:
         raise click.UsageError(str(error), ctx) from error
     if as_json:
@@ -126,7 +156,12 @@ def _validate(
 
 @module.command("new")
 @click.argument("name")
-@click.option("--type", "kind", type=click.Choice(TYPES), help="Its type; default the one with which NAME begins.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(TYPES),
+    help="Its type; default the one with which NAME begins.",
+)
 @click.option(
     "--path",
     "parent",
@@ -140,7 +175,8 @@ def _new(name: str, kind: str | None, parent: Path) -> None:
 
     Its folder is called amplifier-module-ID; nothing that exists is touched.
     """
-    from amplifier.app.scaffold import make_module  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.scaffold import make_module
 
     made = make_module(name, kind, parent=parent)
     say(str(made.folder))
@@ -156,6 +192,10 @@ def _target(target: Sequence[str], kind: str | None) -> tuple[str, str | None]:
         case (first, path) if first in TYPES and kind in (None, first):
             return path, first
         case (first, _) if first in TYPES:
-            raise click.UsageError(f"The type is given twice: {first} and --type {kind}.")
+            raise click.UsageError(
+                f"The type is given twice: {first} and --type {kind}."
+            )
         case _:
-            raise click.UsageError(f"Give one PATH, with a TYPE before it if at all: {', '.join(TYPES)}.")
+            raise click.UsageError(
+                f"Give one PATH, with a TYPE before it if at all: {', '.join(TYPES)}."
+            )

@@ -27,32 +27,55 @@ TYPES: Final = ("context", "hook", "orchestrator", "provider", "tool")
 
 
 def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
-    return click.option("-P", "--profile", metavar="NAME", help="The profile; default the one of the settings.")(
-        command
-    )
+    return click.option(
+        "-P",
+        "--profile",
+        metavar="NAME",
+        help="The profile; default the one of the settings.",
+    )(command)
 
 
 @click.command("add")
 @click.argument("module", metavar="ID", shell_complete=modules)
-@click.option("-s", "--source", help="A folder, git+https://HOST/PATH[@REF][#subdirectory=FOLDER], or a package.")
-@click.option("--type", "kind", type=click.Choice(TYPES), help="Its type; default the one that ID suggests.")
+@click.option(
+    "-s",
+    "--source",
+    help="A folder, git+https://HOST/PATH[@REF][#subdirectory=FOLDER], or a package.",
+)
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(TYPES),
+    help="Its type; default the one that ID suggests.",
+)
 @scope_option
 @click.option("-y", "--yes", is_flag=True, help="Install a package without asking.")
 @offline_option
 @output_option
 @debug_option
-def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool, offline: bool, output: str) -> None:
+def add(
+    module: str,
+    source: str | None,
+    kind: str | None,
+    scope: str,
+    yes: bool,
+    offline: bool,
+    output: str,
+) -> None:
     """Give a module to every session: fetch it, pin it, and name it in the settings.
 
     A package that is not installed is installed with uv or pip, once you agreed. No code of the module runs.
     """
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.sources.cache import SourceCache
     from amplifier.app.sources.entries import add_module
     from amplifier.app.sources.git import Git
 
     def agree(installer: Installer, package: PackageLocation) -> bool:
-        notice(f"{package} is not installed. This installs it, with what it requires, and can run its build:")
+        notice(
+            f"{package} is not installed. This installs it, with what it requires, and can run its build:"
+        )
         notice("  " + " ".join(installer.command(package)))
         return yes or click.confirm("Install it?", default=False, err=True)
 
@@ -83,7 +106,9 @@ def add(module: str, source: str | None, kind: str | None, scope: str, yes: bool
     if added.commit:
         notice(f"  pinned at {added.commit}")
     if added.lacks:
-        notice(f"  It requires what is not installed: {one_line(', '.join(added.lacks), 400)}")
+        notice(
+            f"  It requires what is not installed: {one_line(', '.join(added.lacks), 400)}"
+        )
 
 
 @click.command("remove")
@@ -133,7 +158,12 @@ def why(module: str, profile: str | None, output: str) -> None:
         return
     rows = [("", "LAYER", "PLACE", "RESULT")]
     rows += [
-        ("*" if tried is traced.used else "", tried.layer, one_line(tried.place, 80), one_line(tried.result, 400))
+        (
+            "*" if tried is traced.used else "",
+            tried.layer,
+            one_line(tried.place, 80),
+            one_line(tried.result, 400),
+        )
         for tried in traced.layers
     ]
     for line in columns(rows):
@@ -147,7 +177,9 @@ def why(module: str, profile: str | None, output: str) -> None:
 @offline_option
 @output_option
 @debug_option
-def update(modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool, output: str) -> None:
+def update(
+    modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool, output: str
+) -> None:
     """Bring module sources to what they mean now; all that were pinned where none is named.
 
     All are fetched first. What changed is shown with its commits or versions and hashes, and pinned once you agreed.
@@ -161,5 +193,9 @@ def update(modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool,
 
 def _require_found(traced: TracedModule) -> None:
     if traced.used is None:
-        refused = next((tried.result for tried in traced.layers if tried.is_refused), None)
-        raise click.ClickException(f"{traced.module} cannot be used: {refused or 'no layer has it'}")
+        refused = next(
+            (tried.result for tried in traced.layers if tried.is_refused), None
+        )
+        raise click.ClickException(
+            f"{traced.module} cannot be used: {refused or 'no layer has it'}"
+        )

@@ -55,9 +55,14 @@ def _revoke(ids: tuple[str, ...], everything: bool) -> None:
     import anyio  # with the runtime: help and wrong usage need none
 
     if everything is bool(ids):
-        raise click.UsageError("name IDs that 'amplifier permissions list' shows, or give --all")
+        raise click.UsageError(
+            "name IDs that 'amplifier permissions list' shows, or give --all"
+        )
     held = _held()
-    chosen = held if everything else [_find(held, id) for id in ids]
+    if everything:
+        chosen = held
+    else:
+        chosen = [_find(held, id) for id in ids]
     for permission in chosen:
         anyio.run(_store().revoke, permission.id)
         notice(f"taken back: {one_line(permission.action)}")
@@ -81,11 +86,25 @@ def _find(held: Sequence[Permission], id: str) -> Permission:
     found = [permission for permission in held if permission.id.startswith(id)]
     if len(found) == 1:
         return found[0]
-    problem = f"{len(found)} IDs begin with" if found else "nothing is allowed under"
-    raise click.ClickException(f"{problem} {id!r}; 'amplifier permissions list' shows the IDs")
+    if found:
+        problem = f"{len(found)} IDs begin with"
+    else:
+        problem = "nothing is allowed under"
+    raise click.ClickException(
+        f"{problem} {id!r}; 'amplifier permissions list' shows the IDs"
+    )
 
 
 def _row(permission: Permission) -> tuple[str, ...]:
-    until = "" if permission.expires is None else time.strftime("%Y-%m-%d", time.localtime(permission.expires))
+    if permission.expires is None:
+        until = ""
+    else:
+        until = time.strftime("%Y-%m-%d", time.localtime(permission.expires))
     where = one_line(permission.folder) or "everywhere"
-    return permission.id[:_SHOWN], until, where, one_line(permission.tool_name), one_line(permission.action, 100)
+    return (
+        permission.id[:_SHOWN],
+        until,
+        where,
+        one_line(permission.tool_name),
+        one_line(permission.action, 100),
+    )

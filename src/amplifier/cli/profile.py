@@ -32,7 +32,9 @@ def profile() -> None:
 def _list(output: str) -> None:
     """List the profiles that can be used, the active one marked."""
     from amplifier.app.directories import Places
-    from amplifier.app.invalid_files import InvalidFile  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.invalid_files import InvalidFile
     from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_profile
     from amplifier.app.settings.settings import load_settings
@@ -49,10 +51,20 @@ def _list(output: str) -> None:
     rows = [("", "NAME", "LEVEL", "DESCRIPTION")]
     for file in found:
         if isinstance(file, InvalidFile):
-            text = "not trusted, see below" if file.is_untrusted else "invalid, see below"
+            if file.is_untrusted:
+                text = "not trusted, see below"
+            else:
+                text = "invalid, see below"
         else:
             text = file.head.description
-        rows.append(("*" if file.name == chosen else "", file.name, file.level, one_line(text, 60)))
+        rows.append(
+            (
+                "*" if file.name == chosen else "",
+                file.name,
+                file.level,
+                one_line(text, 60),
+            )
+        )
     for line in columns(rows):
         say(line)
     for file in found:
@@ -64,7 +76,11 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
     """Write a profile as JSON data; an invalid one has a problem in place of what its file says."""
     from amplifier.app.invalid_files import InvalidFile
 
-    fields: JSONObject = {"name": file.name, "level": file.level, "path": str(file.path)}
+    fields: JSONObject = {
+        "name": file.name,
+        "level": file.level,
+        "path": str(file.path),
+    }
     if isinstance(file, InvalidFile):
         return {**fields, "problem": file.problem, "trusted": not file.is_untrusted}
     return {
@@ -82,7 +98,8 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
 @debug_option
 def _diff(left: str, right: str, output: str) -> None:
     """Show where the profiles LEFT and RIGHT differ."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.plan_details import compare
     from amplifier.app.profiles.chains import compile_chain, follow_chain
     from amplifier.app.profiles.library import ProfileLibrary
@@ -91,7 +108,12 @@ def _diff(left: str, right: str, output: str) -> None:
     one, other = (compile_chain(follow_chain(library, name)) for name in (left, right))
     found = compare(one, other)
     if output == "json":
-        say_json([{"path": change.path, "left": change.left, "right": change.right} for change in found])
+        say_json(
+            [
+                {"path": change.path, "left": change.left, "right": change.right}
+                for change in found
+            ]
+        )
         return
     for change in found:
         say(one_line(change.path))
@@ -105,7 +127,8 @@ def _diff(left: str, right: str, output: str) -> None:
 @debug_option
 def _current() -> None:
     """Print the name of the active profile."""
-    from amplifier.app.directories import Places  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
     from amplifier.app.profiles.selection import BUNDLE, active_profile
     from amplifier.app.settings.settings import load_settings
 
@@ -113,7 +136,9 @@ def _current() -> None:
     if name is None:
         notice("No profile is active.")
     elif name.startswith(BUNDLE):
-        notice(f"No profile is active, but the bundle {one_line(name.removeprefix(BUNDLE))}.")
+        notice(
+            f"No profile is active, but the bundle {one_line(name.removeprefix(BUNDLE))}."
+        )
     else:
         say(one_line(name, 300))
 
@@ -143,7 +168,9 @@ def _reset(scope: str) -> None:
 def _composed(name: str | None) -> Composition:
     from amplifier.app.base_plans import PlanOptions
     from amplifier.app.directories import Places
-    from amplifier.app.session_plan import compose  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.session_plan import compose
 
     return compose(PlanOptions(profile=name), Places.find(), fill=False)
 

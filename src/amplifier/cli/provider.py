@@ -52,10 +52,20 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 
     Each is mounted for a moment; nothing is asked of a vendor, and no key is shown.
     """
-    from amplifier.app.providers.details import inspect_providers  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.details import inspect_providers
 
     look = _look()
-    states = run_quietly(ctx, partial(inspect_providers, look.entries, look.composition, look.keys, timeout=timeout))
+    states = run_quietly(
+        ctx,
+        partial(
+            inspect_providers,
+            look.entries,
+            look.composition,
+            look.keys,
+            timeout=timeout,
+        ),
+    )
     _write_states(states, output)
 
 
@@ -64,7 +74,8 @@ def _list(ctx: click.Context, timeout: float, output: str) -> None:
 @debug_option
 def _current(output: str) -> None:
     """Print the provider that new sessions ask first; exit with 1 where they have none."""
-    from amplifier.app.providers.entries import find_entry  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.entries import find_entry
 
     found = find_entry(_look(strict=True).entries)
     if output == "json":
@@ -81,33 +92,45 @@ def _current(output: str) -> None:
 def _models(ctx: click.Context, id: str | None, output: str) -> None:
     """Ask the provider ID, or the one that new sessions ask, for its models."""
     from amplifier.app.providers.entries import find_entry
-    from amplifier.app.providers.probes import list_models  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.probes import list_models
 
     look = _look(strict=id is None)
-    found = run_quietly(ctx, partial(list_models, find_entry(look.entries, id), look.composition))
+    found = run_quietly(
+        ctx, partial(list_models, find_entry(look.entries, id), look.composition)
+    )
     _write_models(found, output)
 
 
 @provider.command("test")
 @click.argument("id", required=False, shell_complete=providers)
-@click.option("-m", "--model", metavar="NAME", help="The model to ask; default the provider's.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="The model to ask; default the provider's."
+)
 @output_option
 @debug_option
 @click.pass_context
 def _test(ctx: click.Context, id: str | None, model: str | None, output: str) -> None:
     """Send one tiny request to the provider ID, or to the one that new sessions ask, and say what it cost."""
     from amplifier.app.providers.entries import find_entry
-    from amplifier.app.providers.probes import ask_provider  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.probes import ask_provider
 
     look = _look(strict=id is None)
     found = find_entry(look.entries, id)
-    answered = run_quietly(ctx, partial(ask_provider, found, look.composition, model=model))
+    answered = run_quietly(
+        ctx, partial(ask_provider, found, look.composition, model=model)
+    )
     _write_answer(found, answered, output)
 
 
 @provider.command("use")
 @click.argument("id", shell_complete=providers)
-@click.option("-m", "--model", metavar="NAME", help="The model of requests that name none.")
+@click.option(
+    "-m", "--model", metavar="NAME", help="The model of requests that name none."
+)
 @click.option(
     "--config",
     "options",
@@ -118,17 +141,23 @@ def _test(ctx: click.Context, id: str | None, model: str | None, output: str) ->
 @scope_option
 @debug_option
 @click.pass_context
-def _use(ctx: click.Context, id: str, model: str | None, options: Sequence[str], scope: str) -> None:
+def _use(
+    ctx: click.Context, id: str, model: str | None, options: Sequence[str], scope: str
+) -> None:
     """Use the provider ID for new sessions, instead of any other; it must mount."""
     from amplifier.app.providers.entries import find_entry
-    from amplifier.app.providers.selection import use_provider  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.providers.selection import use_provider
 
     look = _look()
     found = find_entry(look.entries, id)
     config: dict[str, JSONValue] = dict(map(_option, options))
     if model is not None:
         config["default_model"] = model
-    state, path = run_quietly(ctx, partial(use_provider, found, look, config=config, scope=scope))
+    state, path = run_quietly(
+        ctx, partial(use_provider, found, look, config=config, scope=scope)
+    )
     _tell_choice(state, path)
 
 
@@ -136,10 +165,16 @@ def key_text(state: ProviderState) -> str:
     """Say in a word or two whether a provider's key is there, never which it is."""
     found = next((key.source for key in state.keys if key.source is not None), None)
     if found is not None:
-        return {"environment": "environment", "keyring": "keyring", "file": "secrets.json"}[found]
+        return {
+            "environment": "environment",
+            "keyring": "keyring",
+            "file": "secrets.json",
+        }[found]
     if state.needs_key:
         return "missing"
-    return "" if state.problem else "not needed"
+    if state.problem:
+        return ""
+    return "not needed"
 
 
 def _write_states(states: Sequence[ProviderState], output: str) -> None:
@@ -147,7 +182,9 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
         say_json([state.to_dict() for state in states])
         return
     if not states:
-        notice("No provider is installed; one that needs no key: pip install 'amplifier[local]'")
+        notice(
+            "No provider is installed; one that needs no key: pip install 'amplifier[local]'"
+        )
         return
     rows = [("", "PROVIDER", "KEY", "MODEL", "")]
     rows += [
@@ -173,16 +210,29 @@ def _write_models(found: Sequence[ModelInfo], output: str) -> None:
     if not found:
         notice("The provider lists no model.")
         return
-    for line in columns([("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES"), *map(_row, found)]):
+    for line in columns(
+        [
+            ("MODEL", "WINDOW", "ANSWER", "USD PER MILLION", "CAPABILITIES"),
+            *map(_row, found),
+        ]
+    ):
         say(line)
 
 
 def _write_answer(found: ProviderEntry, answered: Answered, output: str) -> None:
     if output == "json":
         spent: dict[str, JSONValue] = {
-            name: answered.spent[name] for name in ("input_tokens", "output_tokens", "cost_usd")
+            name: answered.spent[name]
+            for name in ("input_tokens", "output_tokens", "cost_usd")
         }
-        say_json({"name": found.name, "text": answered.text, "seconds": round(answered.seconds, 3), **spent})
+        say_json(
+            {
+                "name": found.name,
+                "text": answered.text,
+                "seconds": round(answered.seconds, 3),
+                **spent,
+            }
+        )
         return
     cost = answered.spent["cost_usd"]
     say(visible(answered.text))
@@ -193,7 +243,9 @@ def _write_answer(found: ProviderEntry, answered: Answered, output: str) -> None
 
 
 def _tell_choice(state: ProviderState, path: Path | None) -> None:
-    notice(f"New sessions ask {state.entry.name}{f' for {state.model}' if state.model else ''}, by {path}")
+    notice(
+        f"New sessions ask {state.entry.name}{f' for {state.model}' if state.model else ''}, by {path}"
+    )
     if state.needs_key:
         name = state.keys[0].variable
         notice(f"Its key is not there yet: amplifier config secret set {name}")
@@ -221,11 +273,22 @@ def _option(text: str) -> tuple[str, JSONValue]:
     try:
         return name, parse_yaml(value)
     except DocumentError as error:
-        raise click.UsageError(f"the value of {name} cannot be read as YAML: {error.message}") from error
+        raise click.UsageError(
+            f"the value of {name} cannot be read as YAML: {error.message}"
+        ) from error
 
 
 def _row(model: ModelInfo) -> tuple[str, ...]:
     price = model.pricing
-    shown = "" if price is None else f"{price.input_per_million} in, {price.output_per_million} out"
+    if price is None:
+        shown = ""
+    else:
+        shown = f"{price.input_per_million} in, {price.output_per_million} out"
     capabilities = ", ".join(map(one_line, model.capabilities))
-    return one_line(model.id), str(model.context_window), str(model.max_output_tokens), shown, capabilities
+    return (
+        one_line(model.id),
+        str(model.context_window),
+        str(model.max_output_tokens),
+        shown,
+        capabilities,
+    )

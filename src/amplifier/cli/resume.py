@@ -27,7 +27,9 @@ __all__ = ["continue_", "resume"]
 @current_plan_option
 @debug_option
 @click.pass_context
-def resume(ctx: click.Context, session: str, prompt: str | None, mentions: bool) -> None:
+def resume(
+    ctx: click.Context, session: str, prompt: str | None, mentions: bool
+) -> None:
     """Resume SESSION: its id, the beginning of it, or its name.
 
     With PROMPT, or one that is piped in, one turn runs; else a chat begins.
@@ -50,16 +52,25 @@ def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:
     _go_on(ctx, None, prompt, mentions=mentions)
 
 
-def _go_on(ctx: click.Context, session: str | None, prompt: str | None, *, mentions: bool) -> None:
+def _go_on(
+    ctx: click.Context, session: str | None, prompt: str | None, *, mentions: bool
+) -> None:
     """Resume a session, `None` for the latest: with a turn, or a chat."""
     choices = session_choices(ctx)
     wanted = choices.wanted(resume=session, latest=session is None)
     if prompt is None and sys.stdin.isatty():
-        from amplifier.cli._chat.chat_session import converse  # help and wrong usage need no runtime
+        # help and wrong usage need no runtime
+        from amplifier.cli._chat.chat_session import converse
         from amplifier.cli.chat import require_chat
 
         require_chat()
-        converse(choices.plan_options(), wanted, choices.consent, backend=choices.backend, debug=is_debug(ctx))
+        converse(
+            choices.plan_options(),
+            wanted,
+            choices.consent,
+            backend=choices.backend,
+            debug=is_debug(ctx),
+        )
         return
     from amplifier.cli._stdin import read_prompt
     from amplifier.cli._turns import answer

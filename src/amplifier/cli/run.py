@@ -51,7 +51,8 @@ def run(
     carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a terminal it is
     denied. Ctrl-C stops after the running step, a second one at once.
     """
-    from amplifier.cli._stdin import read_prompt  # with the runtime: help and wrong usage need neither
+    # with the runtime: help and wrong usage need neither
+    from amplifier.cli._stdin import read_prompt
 
     given = read_prompt(prompt, mentions=mentions)
     from amplifier.cli._turns import answer

@@ -11,7 +11,16 @@ from amplifier.cli._options import debug_option
 from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
 from amplifier.cli._session_files import export, import_
 from amplifier.cli._session_repair import diagnose, repair
-from amplifier.cli._sessions import about, all_option, cleaner, find, label, shown_text, stores, when
+from amplifier.cli._sessions import (
+    about,
+    all_option,
+    cleaner,
+    find,
+    label,
+    shown_text,
+    stores,
+    when,
+)
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
@@ -24,7 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 _LIMIT = click.option(
-    "--limit", type=click.IntRange(min=1), default=20, show_default=True, help="How many sessions at most."
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="How many sessions at most.",
 )
 _TIMES = ("created", "updated")
 
@@ -43,16 +56,22 @@ for _command in (cleanup, delete, diagnose, export, fork, import_, rename, repai
 
 @session.command("list")
 @_LIMIT
-@click.option("--children", is_flag=True, help="List those that other sessions made as well.")
+@click.option(
+    "--children", is_flag=True, help="List those that other sessions made as well."
+)
 @click.option("--tag", metavar="WORD", help="Only sessions with this tag.")
 @all_option
 @output_option
 @debug_option
-def _list(limit: int, children: bool, tag: str | None, all_projects: bool, output: str) -> None:
+def _list(
+    limit: int, children: bool, tag: str | None, all_projects: bool, output: str
+) -> None:
     """List the sessions, the latest first."""
     listings = [store.listing() for store in stores(all_projects=all_projects)]
     found = [session for listing in listings for session in listing.sessions]
-    found = [session for session in found if children or session.record.parent_id is None]
+    found = [
+        session for session in found if children or session.record.parent_id is None
+    ]
     found = [session for session in found if tag is None or tag in session.record.tags]
     found.sort(key=lambda session: session.record.latest, reverse=True)
     if output == "json":
@@ -63,14 +82,26 @@ def _list(limit: int, children: bool, tag: str | None, all_projects: bool, outpu
         notice("There is no session.")
     if len(found) > limit:
         notice(f"{len(found) - limit} more; --limit {len(found)} shows them.")
-    for folder, problem in (damaged for listing in listings for damaged in listing.damaged):
-        notice(f"warning: {one_line(str(folder), 300)} is damaged. {one_line(problem, 300)}")
+    for folder, problem in (
+        damaged for listing in listings for damaged in listing.damaged
+    ):
+        notice(
+            f"warning: {one_line(str(folder), 300)} is damaged. {one_line(problem, 300)}"
+        )
 
 
 @session.command("show")
 @click.argument("name", metavar="SESSION", shell_complete=sessions)
-@click.option("--last", type=click.IntRange(min=0), default=10, show_default=True, help="How many messages, in text.")
-@click.option("--full", is_flag=True, help="Show what modules put into the history as well.")
+@click.option(
+    "--last",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    help="How many messages, in text.",
+)
+@click.option(
+    "--full", is_flag=True, help="Show what modules put into the history as well."
+)
 @all_option
 @output_option
 @debug_option
@@ -84,21 +115,39 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
     if output == "json":
         lines = [line for line in history.lines if full or conversation([line.message])]
         said = [{"turn": line.turn, "message": clean(line.message)} for line in lines]
-        say_json({**about(found), "interrupted": history.interrupted is not None, "messages": said})
+        say_json(
+            {
+                **about(found),
+                "interrupted": history.interrupted is not None,
+                "messages": said,
+            }
+        )
         return
     known = about(found)
     for field, value in known.items():
         if value:
-            text = when(value) if field in _TIMES and isinstance(value, float) else one_line(str(value), 300)
+            if field in _TIMES and isinstance(value, float):
+                text = when(value)
+            else:
+                text = one_line(str(value), 300)
             say(f"{field}: {text}")
-    messages = history.messages if full else conversation(history.messages)
+    if full:
+        messages = history.messages
+    else:
+        messages = conversation(history.messages)
     for message in messages[len(messages) - min(last, len(messages)) :]:
         say("")
-        who = " ".join(filter(None, (str(message.get("role")), str(message.get("name") or ""))))
+        who = " ".join(
+            filter(None, (str(message.get("role")), str(message.get("name") or "")))
+        )
         say(f"{one_line(who)}:")
         say(visible(words_of(clean(message))))
     if history.interrupted is not None:
-        notice("Its last turn runs." if known["state"] == "open" else "Its last turn was interrupted.")
+        notice(
+            "Its last turn runs."
+            if known["state"] == "open"
+            else "Its last turn was interrupted."
+        )
 
 
 @session.command("search")
@@ -114,7 +163,11 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
     """
     from amplifier.app.store.search import search_sessions
 
-    sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
+    sessions = [
+        session
+        for store in stores(all_projects=all_projects)
+        for session in store.all(children=True)
+    ]
     sessions.sort(key=lambda session: session.record.latest, reverse=True)
     found = search_sessions(sessions, text, limit=limit)
     if output == "json":
@@ -144,7 +197,9 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
         for line in columns(rows):
             say(line)
     if found.unread:
-        notice(f"Not searched, since too large or damaged: {one_line(', '.join(found.unread), 300)}")
+        notice(
+            f"Not searched, since too large or damaged: {one_line(', '.join(found.unread), 300)}"
+        )
     if not found.hits:
         notice("Nothing was found.")
         raise click.exceptions.Exit(1)
@@ -160,7 +215,11 @@ def _tree(name: str | None, limit: int, all_projects: bool, output: str) -> None
     """Show SESSION, or the latest ones, with the sessions that they made."""
     from amplifier.app.store.families import family_of, grow
 
-    sessions = [session for store in stores(all_projects=all_projects) for session in store.all(children=True)]
+    sessions = [
+        session
+        for store in stores(all_projects=all_projects)
+        for session in store.all(children=True)
+    ]
     if name is not None:
         _, chosen = find(name, all_projects=all_projects)
         sessions = family_of(chosen.record.session_id, sessions)
@@ -179,11 +238,21 @@ def _tree(name: str | None, limit: int, all_projects: bool, output: str) -> None
 
 def _say_table(sessions: Sequence[StoredSession], *, with_project: bool) -> None:
     project = ("PROJECT",) if with_project else ()
-    rows: list[tuple[str, ...]] = [("ID", "UPDATED", "TURNS", *project, "NAME OR PROMPT")]
+    rows: list[tuple[str, ...]] = [
+        ("ID", "UPDATED", "TURNS", *project, "NAME OR PROMPT")
+    ]
     for session in sessions:
         record = session.record
         where = (one_line(record.working_dir, 40),) if with_project else ()
-        rows.append((one_line(record.session_id), when(record.latest), str(record.turn_count), *where, _known(session)))
+        rows.append(
+            (
+                one_line(record.session_id),
+                when(record.latest),
+                str(record.turn_count),
+                *where,
+                _known(session),
+            )
+        )
     for line in columns(rows):
         say(line)
 
@@ -193,11 +262,16 @@ def _known(session: StoredSession) -> str:
     from amplifier.app.store.states import state_of
 
     state = state_of(session.folder)
-    return label(session) if state == "idle" else f"({state}) {label(session)}"
+    if state == "idle":
+        return label(session)
+    return f"({state}) {label(session)}"
 
 
 def _branch_to_dict(tree: Branch) -> JSONObject:
-    return {**about(tree.session), "children": [_branch_to_dict(branch) for branch in tree.branches]}
+    return {
+        **about(tree.session),
+        "children": [_branch_to_dict(branch) for branch in tree.branches],
+    }
 
 
 def _draw(tree: Branch) -> Iterator[str]:
@@ -206,12 +280,22 @@ def _draw(tree: Branch) -> Iterator[str]:
     while waiting:
         branch, first, rest = waiting.pop()
         record = branch.session.record
-        who = f" [{one_line(record.agent_name)}]" if record.agent_name else ""
+        if record.agent_name:
+            who = f" [{one_line(record.agent_name)}]"
+        else:
+            who = ""
         origin = record.forked_from
-        forked = f" (from {one_line(str(origin.get('session_id')))})" if origin is not None else ""
+        if origin is not None:
+            forked = f" (from {one_line(str(origin.get('session_id')))})"
+        else:
+            forked = ""
         yield f"{first}{one_line(record.session_id)}{who}{forked}  {_known(branch.session)}".rstrip()
         last = len(branch.branches) - 1
         waiting += [
-            (child, rest + ("└─ " if at == last else "├─ "), rest + ("   " if at == last else "│  "))
+            (
+                child,
+                rest + ("└─ " if at == last else "├─ "),
+                rest + ("   " if at == last else "│  "),
+            )
             for at, child in reversed(list(enumerate(branch.branches)))
         ]

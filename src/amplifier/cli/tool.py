@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from amplifier.cli._options import consent_options, debug_option, is_debug, made_of_options, session_choices
+from amplifier.cli._options import (
+    consent_options,
+    debug_option,
+    is_debug,
+    made_of_options,
+    session_choices,
+)
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
@@ -74,16 +80,24 @@ def _invoke(
     deny or change it, and what they ask is asked at the terminal. The session is stored as others are, with what was
     backed up for it.
     """
-    from amplifier.cli._interrupts import run_interruptible  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.cli._interrupts import run_interruptible
 
     with redirect_stdout(sys.stderr):
         chosen = _chosen(ctx, keep=None)
-        result = run_interruptible(partial(_call, chosen, name, arguments, session_choices(ctx).consent), "asyncio")
+        result = run_interruptible(
+            partial(_call, chosen, name, arguments, session_choices(ctx).consent),
+            "asyncio",
+        )
     ctx.exit(_write_result(name, result, output))
 
 
 async def _call(
-    chosen: Chosen, name: str, given: Sequence[str], consent: Consent, interrupts: Interrupts
+    chosen: Chosen,
+    name: str,
+    given: Sequence[str],
+    consent: Consent,
+    interrupts: Interrupts,
 ) -> ToolResult:
     import attrs  # with the runtime: help and wrong usage need neither
 
@@ -131,7 +145,10 @@ def _write_tools(found: Sequence[ToolShown], output: str) -> None:
         notice("A session has no tool.")
         return
     rows = [("NAME", "EFFECTS", "DESCRIPTION")]
-    rows += [(one_line(tool.name), tool.effects_text, one_line(tool.description, 80)) for tool in found]
+    rows += [
+        (one_line(tool.name), tool.effects_text, one_line(tool.description, 80))
+        for tool in found
+    ]
     for line in columns(rows):
         say(line)
 
@@ -149,18 +166,32 @@ def _write_tool(found: ToolShown, output: str) -> None:
 def _write_result(name: str, result: ToolResult, output: str) -> int:
     """Write what came of a call and return the exit code."""
     if output == "json":
-        failed: JSONValue = None if result.error is None else dict(result.error)
-        say_json({"tool": name, "success": result.success, "output": result.output, "error": failed})
+        failed: JSONValue
+        if result.error is None:
+            failed = None
+        else:
+            failed = dict(result.error)
+        say_json(
+            {
+                "tool": name,
+                "success": result.success,
+                "output": result.output,
+                "error": failed,
+            }
+        )
     elif result.success:
         say(visible(_text(result)))
     else:
         notice(f"The tool failed. {visible(result.get_serialized_output())}")
-    return 0 if result.success else 1
+    if result.success:
+        return 0
+    return 1
 
 
 def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
     """Return the tools of a session, or the one of a name."""
-    from amplifier.app.sessions import open_session  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.sessions import open_session
     from amplifier.app.tool_calls import require_tool, show_tools, to_look
     from amplifier.cli._interrupts import run_interruptible
     from amplifier.cli._session_selection import tell_opening
@@ -169,7 +200,9 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
         async with open_session(to_look(chosen.composition)) as opened:
             tell_opening(opened)
             tools = opened.session.coordinator.tools
-            return show_tools(tools if name is None else {name: require_tool(name, tools)})
+            return show_tools(
+                tools if name is None else {name: require_tool(name, tools)}
+            )
 
     with redirect_stdout(sys.stderr):
         chosen = _chosen(ctx)
@@ -189,11 +222,29 @@ def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:
     properties, required = tool.schema.get("properties"), tool.schema.get("required")
     rows = []
     for name, said in (properties if isinstance(properties, Mapping) else {}).items():
-        schema = said if isinstance(said, Mapping) else {}
-        needed = "required" if isinstance(required, list) and name in required else ""
-        kind = schema.get("type") or " or ".join(key for key in ("anyOf", "oneOf", "enum", "$ref") if key in schema)
-        shown = kind if isinstance(kind, str) else json.dumps(kind)
-        rows.append((one_line(name), shown, needed, one_line(str(schema.get("description") or ""), 100)))
+        if isinstance(said, Mapping):
+            schema = said
+        else:
+            schema = {}
+        if isinstance(required, list) and name in required:
+            needed = "required"
+        else:
+            needed = ""
+        kind = schema.get("type") or " or ".join(
+            key for key in ("anyOf", "oneOf", "enum", "$ref") if key in schema
+        )
+        if isinstance(kind, str):
+            shown = kind
+        else:
+            shown = json.dumps(kind)
+        rows.append(
+            (
+                one_line(name),
+                shown,
+                needed,
+                one_line(str(schema.get("description") or ""), 100),
+            )
+        )
     return rows
 
 

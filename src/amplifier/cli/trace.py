@@ -16,7 +16,11 @@ __all__ = ["trace"]
 
 @click.command()
 @click.argument("session", required=False, metavar="[ID]", shell_complete=sessions)
-@click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="A log, wherever it stands.")
+@click.option(
+    "--file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A log, wherever it stands.",
+)
 @click.option(
     "-o",
     "--out",
@@ -25,14 +29,18 @@ __all__ = ["trace"]
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @debug_option
-def trace(session: str | None, file: Path | None, out: Path | None, opens: bool) -> None:
+def trace(
+    session: str | None, file: Path | None, out: Path | None, opens: bool
+) -> None:
     """Write a page that shows a session, with those it made; default the latest of this project.
 
     ID is its id, the beginning of it, or its name. The page is one file and asks no host for anything. Its path goes
     to standard output.
     """
     from amplifier.app.directories import Places
-    from amplifier.app.logs.library import LogLibrary  # with the runtime: help and wrong usage need none
+
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.logs.library import LogLibrary
     from amplifier.app.traces.page import render_page
     from amplifier.app.traces.writer import PAGE_FILE, read_trace, write_page
 
@@ -41,7 +49,10 @@ def trace(session: str | None, file: Path | None, out: Path | None, opens: bool)
         raise click.UsageError("Name a session or --file, not both.")
     if opens and to_stdout:
         raise click.UsageError("--open needs a file, and --out - writes none.")
-    names, files = [session] if session is not None else [], [file] if file is not None else []
+    names, files = (
+        [session] if session is not None else [],
+        [file] if file is not None else [],
+    )
     logs = choose_logs(LogLibrary(Places.find()), names, files, tree=True)
     found = read_trace(logs)
     tell_damage(found.damaged)

@@ -35,7 +35,8 @@ def trust(ctx: click.Context, yes: bool) -> None:
 @debug_option
 def _show(output: str) -> None:
     """Show what this folder brings along, by kind."""
-    from amplifier.app.project_trust import look  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.project_trust import look
 
     found = look()
     if output == "json":
@@ -52,13 +53,19 @@ def _show(output: str) -> None:
 @debug_option
 def _list(output: str) -> None:
     """List the folders that are trusted."""
-    from amplifier_kit.trust import TrustStore  # with the runtime: help and wrong usage need none
+    # with the runtime: help and wrong usage need none
+    from amplifier_kit.trust import TrustStore
 
     grants = TrustStore.in_home().list()
     if output == "json":
         say_json(
             [
-                {"folder": grant.folder, "kind": grant.kind, "granted": grant.granted, "items": dict(grant.items)}
+                {
+                    "folder": grant.folder,
+                    "kind": grant.kind,
+                    "granted": grant.granted,
+                    "items": dict(grant.items),
+                }
                 for grant in grants
             ]
         )
@@ -67,7 +74,15 @@ def _list(output: str) -> None:
         notice("Nothing is trusted.")
         return
     rows = [("KIND", "FILES", "FOLDER")]
-    for line in columns([*rows, *((grant.kind, str(len(grant.items)), one_line(grant.folder)) for grant in grants)]):
+    for line in columns(
+        [
+            *rows,
+            *(
+                (grant.kind, str(len(grant.items)), one_line(grant.folder))
+                for grant in grants
+            ),
+        ]
+    ):
         say(line)
 
 
@@ -100,20 +115,37 @@ def _ask(*, yes: bool) -> None:
 
     found = [brought for brought in look() if not brought.decision.trusted]
     if not found:
-        notice("There is nothing to decide: this folder brings nothing along that is not trusted.")
+        notice(
+            "There is nothing to decide: this folder brings nothing along that is not trusted."
+        )
     for brought in found:
         _describe(brought)
         if not brought.decision.can_be_trusted:
             notice("  It cannot be trusted as it is.")
-        elif yes or click.confirm(f"Trust the {brought.decision.kind} of this folder?", default=False, err=True):
+        elif yes or click.confirm(
+            f"Trust the {brought.decision.kind} of this folder?",
+            default=False,
+            err=True,
+        ):
             grant(brought)
             notice(f"trusted: {brought.decision.kind}")
 
 
 def _describe(brought: Brought) -> None:
     decision = brought.decision
-    state = "trusted" if decision.trusted else f"not trusted: {one_line(decision.reason, 300)}"
+    if decision.trusted:
+        state = "trusted"
+    else:
+        state = f"not trusted: {one_line(decision.reason, 300)}"
     say(f"{decision.kind}: {state}")
     for file in brought.files:
-        mark = "changed" if file.is_changed else ""
-        say("  " + "  ".join(filter(None, (one_line(file.name, 200), f"{file.size} bytes", mark))))
+        if file.is_changed:
+            mark = "changed"
+        else:
+            mark = ""
+        say(
+            "  "
+            + "  ".join(
+                filter(None, (one_line(file.name, 200), f"{file.size} bytes", mark))
+            )
+        )

@@ -148,7 +148,9 @@ class CancellationToken:
         if child in self._children:
             self._children.remove(child)
 
-    def on_cancel(self, callback: Callable[[], Awaitable[object] | object]) -> Callable[[], None]:
+    def on_cancel(
+        self, callback: Callable[[], Awaitable[object] | object]
+    ) -> Callable[[], None]:
         """Call `callback`, sync or async, when the turn is asked to stop; return what takes that back."""
         self._callbacks.append(callback)
         return partial(self._forget, callback)
@@ -165,4 +167,6 @@ class CancellationToken:
                 if isawaitable(answer):
                     await answer
             except Exception as error:  # foreign code
-                report("cancellation.callback_failed", error, callback=name_of(callback))
+                report(
+                    "cancellation.callback_failed", error, callback=name_of(callback)
+                )

@@ -75,8 +75,17 @@ class Capabilities:
 
     def _redactor(self) -> object:
         """Return what hides all that any redactor of the session or above it hides."""
-        given = (self._own.get(REDACTOR), self.inheritable.get(REDACTOR), *self._from_above(REDACTOR))
-        redactors = list({id(each): each for each in given if each is not None}.values())
+        given = (
+            self._own.get(REDACTOR),
+            self.inheritable.get(REDACTOR),
+            *self._from_above(REDACTOR),
+        )
+        redactors = list(
+            {id(each): each for each in given if each is not None}.values()
+        )
         if len(redactors) < 2:
-            return redactors[0] if redactors else None
-        return RedactorChain(cast("list[Redactor]", redactors))  # what is none fails, and that withholds
+            if redactors:
+                return redactors[0]
+            return None
+        # what is none fails, and that withholds
+        return RedactorChain(cast("list[Redactor]", redactors))

@@ -39,10 +39,14 @@ class Channels:
             TypeError: the callback cannot be called.
         """
         if not callable(callback):
-            raise TypeError(f"The contributor {name!r} of the channel {channel!r} must be callable; got {callback!r}")
+            raise TypeError(
+                f"The contributor {name!r} of the channel {channel!r} must be callable; got {callback!r}"
+            )
         self.table.setdefault(channel, []).append(Contributor(name, callback))
 
-    async def collect(self, channel: str, besides: Iterable[Contributor] = (), *, timeout: float) -> list[object]:
+    async def collect(
+        self, channel: str, besides: Iterable[Contributor] = (), *, timeout: float
+    ) -> list[object]:
         """Ask each contributor, then those `besides`; `None` is dropped.
 
         One that fails, or does not answer within `timeout` seconds, is reported and skipped.
@@ -56,10 +60,20 @@ class Channels:
                     if isawaitable(value):
                         value = await value
                 except (Exception, SystemExit) as error:  # foreign code
-                    report("channel.contributor_failed", error, channel=channel, contributor=contributor.name)
+                    report(
+                        "channel.contributor_failed",
+                        error,
+                        channel=channel,
+                        contributor=contributor.name,
+                    )
                     continue
             if scope.cancelled_caught:
-                report("channel.contributor_late", channel=channel, contributor=contributor.name, seconds=timeout)
+                report(
+                    "channel.contributor_late",
+                    channel=channel,
+                    contributor=contributor.name,
+                    seconds=timeout,
+                )
             elif value is not None:
                 found.append(value)
         return found

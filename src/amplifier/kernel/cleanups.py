@@ -36,7 +36,8 @@ class Cleanups:
         while self._waiting:
             try:
                 failures += await self._run(self._waiting.pop())
-            except BaseException as error:  # raised below: what is left must be released first
+            except BaseException as error:
+                # raised below: what is left must be released first
                 leaked = leaked or error
         if leaked is not None:
             raise leaked

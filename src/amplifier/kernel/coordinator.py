@@ -79,7 +79,9 @@ class ModuleCoordinator:
         kinds: Sequence[ModuleKind] = KINDS,
     ) -> None:
         self.session: AmplifierSession | None = session
-        self.loader: ModuleLoader | None = session.loader if session is not None else None
+        self.loader: ModuleLoader | None = (
+            session.loader if session is not None else None
+        )
         self.session_id: str = session_id
         self.parent_id: str | None = parent_id
         self.config: Mapping[str, object] = {} if config is None else config
@@ -87,27 +89,41 @@ class ModuleCoordinator:
         self.session_state: dict[str, object] = {}
         self.cancellation: CancellationToken = CancellationToken()
         self._hooks = HookRegistry(
-            hook_timeout=self.settings.limits.hook_timeout, hook_warning=self.settings.limits.hook_warning
+            hook_timeout=self.settings.limits.hook_timeout,
+            hook_warning=self.settings.limits.hook_warning,
         )
         self._hooks.set_default_fields(session_id=session_id, parent_id=parent_id)
-        self.plugins: Plugins = Plugins(kinds, self._unmounted, self._hooks.forget_module)
+        self.plugins: Plugins = Plugins(
+            kinds, self._unmounted, self._hooks.forget_module
+        )
         self._hooks.module_of = self.plugins.manager.get_name
         self._hooks.is_module = self._is_module
         self.owners: Owners = Owners()
         self._mounts = MountPoints(kinds)
         self._channels = Channels()
         self.capabilities: Capabilities = Capabilities(self._is_module)
-        self.capabilities.register("approval.register_provider", self._register_approval_provider)
+        self.capabilities.register(
+            "approval.register_provider", self._register_approval_provider
+        )
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: tuple[ModuleSpec, object] | None = None
         self._placed: list[Mounted] = []
         self.cancellation.notify = self._reserve_cancel
         self.decisions: DecisionProcessor = DecisionProcessor(
-            self._hooks, self.settings, lambda: self.context, approval_system, display_system, self.cancellation
+            self._hooks,
+            self.settings,
+            lambda: self.context,
+            approval_system,
+            display_system,
+            self.cancellation,
         )
         self.decisions.accepted = partial(self.get_capability, ACCEPTED)
         self.services: SessionServices = SessionServices(
-            self._hooks, session_id, self.settings.limits, self.cancellation, self.decisions
+            self._hooks,
+            session_id,
+            self.settings.limits,
+            self.cancellation,
+            self.decisions,
         )
         self._hooks.host = RunningTurn(self.services)
 
@@ -148,7 +164,9 @@ class ModuleCoordinator:
         """The mounted tools by name, live."""
         return cast("dict[str, Tool]", self._mounts.table["tools"])
 
-    def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
+    def mount(
+        self, mount_point: str, module: object, name: str | None = None
+    ) -> Awaitable[None]:
         """Mount an instance; it is there when the call returns, and awaiting the result is optional.
 
         `mount("session", x, name="context")` and `name="orchestrator"` are the contracts' spelling of the
@@ -165,10 +183,16 @@ class ModuleCoordinator:
     def _place(self, mount_point: str, module: object, name: str | None = None) -> None:
         mount_point, name = self._mounts.resolve(mount_point, name)
         spec, own = self._spec, None
-        if spec is not None and spec.instance_id is not None and isinstance(self._mounts.table.get(mount_point), dict):
+        if (
+            spec is not None
+            and spec.instance_id is not None
+            and isinstance(self._mounts.table.get(mount_point), dict)
+        ):
             own = name or getattr(module, "name", None)
             name = self._instance_name(spec, mount_point, module, own)
-        mounted = self._mounts.add(mount_point, module, name, spec.module if spec else "application", own)
+        mounted = self._mounts.add(
+            mount_point, module, name, spec.module if spec else "application", own
+        )
         self.plugins.register_mounted(mounted)
         if spec is not None:
             self._placed.append(mounted)
@@ -177,20 +201,30 @@ class ModuleCoordinator:
     def _spec(self) -> ModuleSpec | None:
         """The entry of the plan whose module calls while it is mounted; a task that another module keeps is not it."""
         spec, plugin = self._mounting or (None, None)
-        return spec if current_module.get() is plugin else None
+        if current_module.get() is plugin:
+            return spec
+        return None
 
-    def _instance_name(self, spec: ModuleSpec, mount_point: str, module: object, own: str | None) -> str | None:
+    def _instance_name(
+        self, spec: ModuleSpec, mount_point: str, module: object, own: str | None
+    ) -> str | None:
         """Name what an entry with an `instance_id` mounts: by that id, or, of several, by it and their own names."""
-        earlier = [mounted for mounted in self._placed if mounted.mount_point == mount_point]
+        earlier = [
+            mounted for mounted in self._placed if mounted.mount_point == mount_point
+        ]
         if any(mounted.instance is module for mounted in earlier):
-            return next(mounted.name for mounted in earlier if mounted.instance is module)
+            return next(
+                mounted.name for mounted in earlier if mounted.instance is module
+            )
         if not earlier:
             return spec.instance_id
         first = earlier[0]
         if len(earlier) == 1:
             self.plugins.forget_mounted(mount_point, first.name)
             name = f"{spec.instance_id}_{first.own_name}"
-            renamed = self._mounts.add(mount_point, first.instance, name, spec.module, first.own_name)
+            renamed = self._mounts.add(
+                mount_point, first.instance, name, spec.module, first.own_name
+            )
             self.plugins.register_mounted(renamed)
             self._placed[self._placed.index(first)] = renamed
         return f"{spec.instance_id}_{own}"
@@ -199,12 +233,15 @@ class ModuleCoordinator:
         """Take an instance away; one that is not mounted is ignored."""
         mount_point, name = self._mounts.resolve(mount_point, name)
         self.plugins.forget_mounted(mount_point, name)
-        self._mounts.remove(mount_point, name)  # a module may have written into the table itself
+        # a module may have written into the table itself
+        self._mounts.remove(mount_point, name)
 
     def get(self, mount_point: str, name: str | None = None) -> object:
         """Return what is mounted: the instance of a single point, the live dict of another, or one of its instances."""
         mount_point, name = self._mounts.resolve(mount_point, name)
-        return self.hooks if mount_point == "hooks" else self._mounts.get(mount_point, name)
+        if mount_point == "hooks":
+            return self.hooks
+        return self._mounts.get(mount_point, name)
 
     def _unmounted(self, mounted: Mounted) -> None:
         """Empty a place whose instance was unregistered from pluggy, unless another stands there by now."""
@@ -213,7 +250,9 @@ class ModuleCoordinator:
 
     # -- what modules return
 
-    async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> bool:
+    async def mount_module(
+        self, spec: ModuleSpec, kind: ModuleKind, plugin: object
+    ) -> bool:
         """Call a module's implementation and take what it returns; return whether it mounted anything.
 
         What a failing module had mounted and the handlers it had registered are taken away again. Unregistering
@@ -225,7 +264,9 @@ class ModuleCoordinator:
         self._placed.clear()
         token = current_module.set(plugin)
         try:
-            for result in await kind.spec.call(self.plugins.manager, plugin, self, dict(spec.config)):
+            for result in await kind.spec.call(
+                self.plugins.manager, plugin, self, dict(spec.config)
+            ):
                 self._take(kind, result)
         except BaseException:
             for mounted in self._placed:
@@ -254,18 +295,23 @@ class ModuleCoordinator:
         ):
             if not any(result is mounted.instance for mounted in self._placed):
                 self._place(kind.mount_point, result)
-        elif isroutine(result) or isinstance(result, partial):  # an instance may be callable and is no cleanup
+        elif isroutine(result) or isinstance(result, partial):
+            # an instance may be callable and is no cleanup
             self.register_cleanup(result)
         elif kind.mount_point != "hooks" and (listed or not self._placed):
             self._place(kind.mount_point, result)
 
     def _instances(self, kind: ModuleKind) -> list[object]:
         slot = self._mounts.table.get(kind.mount_point)
-        return list(slot.values()) if isinstance(slot, dict) else [slot]
+        if isinstance(slot, dict):
+            return list(slot.values())
+        return [slot]
 
     # -- capabilities and channels
 
-    def register_capability(self, name: str, value: object, *, inherited: bool = True) -> None:
+    def register_capability(
+        self, name: str, value: object, *, inherited: bool = True
+    ) -> None:
         """Offer a value to modules; a later one of the same name replaces it, except that redactors add up.
 
         Args:
@@ -279,7 +325,9 @@ class ModuleCoordinator:
         """
         if name == "session.journal":
             if value is not None and not isinstance(value, Journal):
-                raise TypeError(f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}")
+                raise TypeError(
+                    f"The capability {name!r} is a Journal, with an async 'append'; got {value!r:.200}"
+                )
             self.decisions.journal = value
         self.capabilities.register(name, value, inherited=inherited)
 
@@ -294,9 +342,13 @@ class ModuleCoordinator:
 
     def _is_module(self, owner: object) -> bool:
         """Whether what is registered is a module's of this session, or of the code that its turn calls."""
-        return owner is self or (owner is not None and self.plugins.manager.is_registered(owner))
+        return owner is self or (
+            owner is not None and self.plugins.manager.is_registered(owner)
+        )
 
-    def register_contributor(self, channel: str, name: str, callback: Callable[[], object]) -> None:
+    def register_contributor(
+        self, channel: str, name: str, callback: Callable[[], object]
+    ) -> None:
         """Contribute to a channel."""
         self._channels.register(channel, name, callback)
 
@@ -306,13 +358,18 @@ class ModuleCoordinator:
         `None` is dropped. One that fails or takes longer than `hook_timeout` is reported and skipped.
         """
         plugins = self.plugins.contributors(self, channel)
-        return await self._channels.collect(channel, plugins, timeout=self.settings.limits.hook_timeout)
+        return await self._channels.collect(
+            channel, plugins, timeout=self.settings.limits.hook_timeout
+        )
 
     @property
     def channels(self) -> dict[str, list[dict[str, object]]]:
         """Who contributes to which channel: a list of names and callbacks by channel; changing it changes nothing."""
         return {
-            channel: [{"name": contributor.name, "callback": contributor.callback} for contributor in contributors]
+            channel: [
+                {"name": contributor.name, "callback": contributor.callback}
+                for contributor in contributors
+            ]
             for channel, contributors in self._channels.table.items()
         }
 
@@ -327,7 +384,8 @@ class ModuleCoordinator:
             "has_context": self._mounts.table.get("context") is not None,
             "capabilities": self.capabilities.names,
             "channels": list(self._channels.table),
-            "has_approval_provider": self.approval_system is not None or self.decisions.asked_provider is not None,
+            "has_approval_provider": self.approval_system is not None
+            or self.decisions.asked_provider is not None,
             "has_display_service": self.display_system is not None,
         }
 
@@ -342,7 +400,10 @@ class ModuleCoordinator:
     async def request_cancel(self, immediate: bool = False) -> None:
         """Ask the turn to stop: emit `cancel:requested` and call the callbacks, once for each state."""
         token = self.cancellation
-        news = token.request_immediate() if immediate else token.request_graceful()
+        if immediate:
+            news = token.request_immediate()
+        else:
+            news = token.request_graceful()
         if news:
             await self.announce_cancel()
 
@@ -354,7 +415,10 @@ class ModuleCoordinator:
         if self.cancellation.take_news():
             payload = CancelRequested(state=str(self.cancellation.state))
             # Whoever asks may be a step of the turn, which is cancelled by now.
-            with anyio.CancelScope(shield=True), anyio.move_on_after(self.settings.limits.cleanup_timeout):
+            with (
+                anyio.CancelScope(shield=True),
+                anyio.move_on_after(self.settings.limits.cleanup_timeout),
+            ):
                 await self.hooks.emit_reserved(CANCEL_REQUESTED, payload)
                 await self.cancellation.trigger_callbacks()
 
@@ -394,10 +458,13 @@ class ModuleCoordinator:
             TypeError: it has no `request_approval`.
         """
         if not callable(getattr(provider, "request_approval", None)):
-            raise TypeError(f"An approval provider has an async 'request_approval'; got {provider!r:.200}")
+            raise TypeError(
+                f"An approval provider has an async 'request_approval'; got {provider!r:.200}"
+            )
         earlier = self.decisions.provider
         if earlier is not None:
-            from amplifier.kernel.hooks.approval_providers import ApprovalProviders  # few sessions have several
+            # few sessions have several
+            from amplifier.kernel.hooks.approval_providers import ApprovalProviders
 
             provider = ApprovalProviders.of(earlier, provider)
         self.decisions.provider = provider
@@ -417,7 +484,9 @@ class ModuleCoordinator:
         """Run `cleanup` when the session ends, last registered first; what cannot be called is ignored."""
         self._cleanups.add(cleanup)
 
-    async def own(self, resource: AbstractAsyncContextManager[T], *, name: str = "resource") -> T:
+    async def own(
+        self, resource: AbstractAsyncContextManager[T], *, name: str = "resource"
+    ) -> T:
         """Open a resource in a task of its own; see `Coordinator.own`."""
         value, owner = await self.owners.open(resource, name)
         self.register_cleanup(owner.aclose)

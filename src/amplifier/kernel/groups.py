@@ -30,7 +30,10 @@ def ungrouped() -> Iterator[None]:
     try:
         yield
     except BaseExceptionGroup as failures:
-        cause = failures.exceptions[0] if len(failures.exceptions) == 1 else failures
+        if len(failures.exceptions) == 1:
+            cause = failures.exceptions[0]
+        else:
+            cause = failures
         context = cause.__context__
         raise cause  # noqa: B904  # what it came of is its own
     finally:

@@ -25,7 +25,9 @@ WITHHELD: Final = "(the details are withheld: {})"
 _make_redactor: Callable[[], Redactor] | None = None
 
 
-def redact_reports_by(make: Callable[[], Redactor] | None, *, default: bool = False) -> None:
+def redact_reports_by(
+    make: Callable[[], Redactor] | None, *, default: bool = False
+) -> None:
     """Say what makes the redactor of the reports; with `None` nothing but the events' names is reported.
 
     Args:
@@ -45,8 +47,13 @@ def report(event: str, error: BaseException | None = None, /, **fields: object) 
         logger = structlog.get_logger("amplifier")
     else:
         # Rich's tracebacks hold the event loop for a tenth of a second, and show local variables, secrets among them.
-        renderer = structlog.dev.ConsoleRenderer(exception_formatter=structlog.dev.plain_traceback)
-        processors = [*structlog.get_config()["processors"][:-1], partial(_render, renderer, event)]
+        renderer = structlog.dev.ConsoleRenderer(
+            exception_formatter=structlog.dev.plain_traceback
+        )
+        processors = [
+            *structlog.get_config()["processors"][:-1],
+            partial(_render, renderer, event),
+        ]
         logger = structlog.wrap_logger(structlog.PrintLogger(sys.stderr), processors)
     logger.warning(event, exc_info=error, **fields)
 
@@ -71,4 +78,6 @@ def _render(
     try:
         return _make_redactor().redact_text(renderer(logger, name, fields))
     except Exception as error:  # a redactor that fails withholds
-        return f"{event} {WITHHELD.format(f'the redactor failed, {type(error).__name__}')}"
+        return (
+            f"{event} {WITHHELD.format(f'the redactor failed, {type(error).__name__}')}"
+        )

@@ -29,7 +29,9 @@ class Owners:
     task_group: TaskGroup | None = None
     shielded: bool = False
 
-    async def open(self, resource: AbstractAsyncContextManager[T], name: str) -> tuple[T, Owner[T]]:
+    async def open(
+        self, resource: AbstractAsyncContextManager[T], name: str
+    ) -> tuple[T, Owner[T]]:
         """Open a resource in a task of its own; return its value and the task, which closes it on `aclose`.
 
         Raises:

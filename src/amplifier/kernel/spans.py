@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from anyio import CancelScope
 
-__all__ = ["Span", "current_module", "current_span", "current_turn_id", "is_of_cancelled_turn"]
+__all__ = [
+    "Span",
+    "current_module",
+    "current_span",
+    "current_turn_id",
+    "is_of_cancelled_turn",
+]
 
 _NO_FIELDS: Final[dict[str, object]] = {}
 
@@ -41,7 +47,9 @@ class Span:
         "was_cancelled",
     )
 
-    def __init__(self, session_id: str, parent: Span | None = None, iteration: int | None = None) -> None:
+    def __init__(
+        self, session_id: str, parent: Span | None = None, iteration: int | None = None
+    ) -> None:
         self.session_id: str = session_id
         self.parent: Span | None = parent
         self.turn: Span | None = None
@@ -75,7 +83,10 @@ class Span:
     def turn_id(self) -> str:
         """The id of the turn the step belongs to: 32 hexadecimal digits."""
         if self._turn_id is None:
-            self._turn_id = f"{getrandbits(128):032x}" if self.turn is None else self.turn.turn_id
+            if self.turn is None:
+                self._turn_id = f"{getrandbits(128):032x}"
+            else:
+                self._turn_id = self.turn.turn_id
         return self._turn_id
 
     def fields(self, base: dict[str, object]) -> dict[str, object]:
@@ -89,14 +100,24 @@ class Span:
             if base.get("session_id", self.session_id) != self.session_id:
                 self._fields = base
                 return base
-            above = None if self.parent is None else self.parent.span_id
-            self._fields = {**base, "turn_id": self.turn_id, "span_id": self.span_id, "parent_span_id": above}
+            if self.parent is None:
+                above = None
+            else:
+                above = self.parent.span_id
+            self._fields = {
+                **base,
+                "turn_id": self.turn_id,
+                "span_id": self.span_id,
+                "parent_span_id": above,
+            }
             if self.iteration is not None:
                 self._fields["iteration"] = self.iteration
         return self._fields
 
 
-current_span: Final[ContextVar[Span | None]] = ContextVar("amplifier_span", default=None)
+current_span: Final[ContextVar[Span | None]] = ContextVar(
+    "amplifier_span", default=None
+)
 """The span of the running step; a child session's turn has the parent's tool call as its parent."""
 
 current_module: Final[ContextVar[object]] = ContextVar("amplifier_module", default=None)
@@ -107,7 +128,9 @@ handler is called; the coordinator where a turn calls its modules. Tasks inherit
 def current_turn_id() -> str:
     """Return the id of the running turn; empty outside one."""
     span = current_span.get()
-    return span.turn_id if span is not None else ""
+    if span is not None:
+        return span.turn_id
+    return ""
 
 
 def is_of_cancelled_turn() -> bool:

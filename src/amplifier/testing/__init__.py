@@ -20,10 +20,14 @@ if TYPE_CHECKING:
     from amplifier.testing.contexts import MockContextManager as MockContextManager
     from amplifier.testing.coordinators import MockCoordinator as MockCoordinator
     from amplifier.testing.coordinators import TestCoordinator as TestCoordinator
-    from amplifier.testing.coordinators import create_test_coordinator as create_test_coordinator
+    from amplifier.testing.coordinators import (
+        create_test_coordinator as create_test_coordinator,
+    )
     from amplifier.testing.journals import MemoryJournal as MemoryJournal
     from amplifier.testing.orchestrators import MockOrchestrator as MockOrchestrator
-    from amplifier.testing.orchestrators import ScriptedOrchestrator as ScriptedOrchestrator
+    from amplifier.testing.orchestrators import (
+        ScriptedOrchestrator as ScriptedOrchestrator,
+    )
     from amplifier.testing.people import MockApprovalSystem as MockApprovalSystem
     from amplifier.testing.people import MockDisplaySystem as MockDisplaySystem
     from amplifier.testing.recorder import EventRecorder as EventRecorder
@@ -75,7 +79,8 @@ _HOME = {
     "wait_for": "conditions",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

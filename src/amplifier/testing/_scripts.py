@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
-from amplifier_kit.scripted import Part, ScriptedAnswer, ScriptedProvider, Step, answer, call
+from amplifier_kit.scripted import (
+    Part,
+    ScriptedAnswer,
+    ScriptedProvider,
+    Step,
+    answer,
+    call,
+)
 
 __all__ = ["Part", "ScriptedAnswer", "ScriptedProvider", "Step", "answer", "call"]

@@ -48,7 +48,12 @@ class VirtualClock:
     def __init__(self, *, threshold: float = 0.0) -> None:
         self.threshold: float = threshold
 
-    def run(self, function: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts, backend: str = "asyncio") -> T:
+    def run(
+        self,
+        function: Callable[[Unpack[Ts]], Awaitable[T]],
+        *args: *Ts,
+        backend: str = "asyncio",
+    ) -> T:
         """Run an async function in an event loop with virtual time, and return what it returns."""
         name, options = self.backend(backend)
         return anyio.run(function, *args, backend=name, backend_options=options)
@@ -68,8 +73,13 @@ class VirtualClock:
             from trio.testing import MockClock  # noqa: TID251  # trio need not be installed
 
             clock = MockClock(autojump_threshold=self.threshold)
-            return name, {"clock": clock, "instruments": [_ThreadWatch(clock, self.threshold)]}
-        raise ValueError(f"No virtual clock for the backend {name!r}; there is one for 'asyncio' and 'trio'")
+            return name, {
+                "clock": clock,
+                "instruments": [_ThreadWatch(clock, self.threshold)],
+            }
+        raise ValueError(
+            f"No virtual clock for the backend {name!r}; there is one for 'asyncio' and 'trio'"
+        )
 
     @staticmethod
     def is_running() -> bool:
@@ -103,7 +113,8 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
         *args: *Ts,
         context: Context | None = None,
     ) -> asyncio.TimerHandle:
-        if when == inf:  # asyncio would wake up for it once a day, and days are short here
+        # asyncio would wake up for it once a day, and days are short here
+        if when == inf:
             return asyncio.TimerHandle(when, callback, args, self, context)
         return super().call_at(when, callback, *args, context=context)
 
@@ -146,5 +157,11 @@ class _ThreadWatch:
         is_busy = current_default_thread_limiter().borrowed_tokens > 0
         if is_busy is not self._is_busy:
             self._is_busy = is_busy
-            self._clock.rate = 1.0 if is_busy else 0.0
-            self._clock.autojump_threshold = inf if is_busy else self._threshold
+            if is_busy:
+                self._clock.rate = 1.0
+            else:
+                self._clock.rate = 0.0
+            if is_busy:
+                self._clock.autojump_threshold = inf
+            else:
+                self._clock.autojump_threshold = self._threshold

@@ -10,7 +10,9 @@ import anyio
 __all__ = ["wait_for"]
 
 
-async def wait_for(condition: Awaitable[object] | Callable[[], object], timeout: float = 1.0) -> bool:
+async def wait_for(
+    condition: Awaitable[object] | Callable[[], object], timeout: float = 1.0
+) -> bool:
     """Wait until a condition holds; return whether it did within `timeout` seconds.
 
     An awaitable, such as `event.wait()`, is awaited: nothing polls. A function is called again and again, at

@@ -51,4 +51,8 @@ class MockContextManager:
     @property
     def results(self) -> dict[JSONValue, JSONValue]:
         """The contents of the tool results, by the ids of their calls."""
-        return {message["tool_call_id"]: message["content"] for message in self.messages if message["role"] == "tool"}
+        return {
+            message["tool_call_id"]: message["content"]
+            for message in self.messages
+            if message["role"] == "tool"
+        }

@@ -15,7 +15,13 @@ from amplifier.testing.tools import MockTool
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["MockCoordinator", "Mounted", "TestCoordinator", "Unmounted", "create_test_coordinator"]
+__all__ = [
+    "MockCoordinator",
+    "Mounted",
+    "TestCoordinator",
+    "Unmounted",
+    "create_test_coordinator",
+]
 
 
 class Mounted(TypedDict):
@@ -60,7 +66,9 @@ class TestCoordinator(ModuleCoordinator):
         session_id: str = "test-session",
         parent_id: str | None = None,
     ) -> None:
-        plan = {"session": {"orchestrator": "test-orchestrator", "context": "test-context"}}
+        plan = {
+            "session": {"orchestrator": "test-orchestrator", "context": "test-context"}
+        }
         super().__init__(
             None,
             MockApprovalSystem() if approval_system is None else approval_system,
@@ -73,10 +81,14 @@ class TestCoordinator(ModuleCoordinator):
         self.unmount_history: list[Unmounted] = []
         self._opened: AbstractAsyncContextManager[None] | None = None
 
-    def mount(self, mount_point: str, module: object, name: str | None = None) -> Awaitable[None]:
+    def mount(
+        self, mount_point: str, module: object, name: str | None = None
+    ) -> Awaitable[None]:
         """Mount an instance as a session does, and note it."""
         done = super().mount(mount_point, module, name)
-        self.mount_history.append(Mounted(mount_point=mount_point, module=module, name=name))
+        self.mount_history.append(
+            Mounted(mount_point=mount_point, module=module, name=name)
+        )
         return done
 
     async def unmount(self, mount_point: str, name: str | None = None) -> None:
@@ -93,11 +105,17 @@ class TestCoordinator(ModuleCoordinator):
             ValueError: there is no such mount point.
         """
         if mount_point == "hooks":
-            return {event: names for event, names in self.hooks.list_handlers().items() if names}
+            return {
+                event: names
+                for event, names in self.hooks.list_handlers().items()
+                if names
+            }
         mounted = self.get(mount_point)
         if isinstance(mounted, dict):
             return dict(mounted)
-        return {} if mounted is None else {mount_point: mounted}
+        if mounted is None:
+            return {}
+        return {mount_point: mounted}
 
     async def __aenter__(self) -> Self:
         self._opened = self._open()
@@ -105,10 +123,15 @@ class TestCoordinator(ModuleCoordinator):
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool | None:
         opened, self._opened = self._opened, None
-        return await opened.__aexit__(kind, error, traceback) if opened is not None else None
+        if opened is not None:
+            return await opened.__aexit__(kind, error, traceback)
+        return None
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[None]:
@@ -127,7 +150,9 @@ MockCoordinator = TestCoordinator
 """The test coordinator under its other name."""
 
 
-def create_test_coordinator(config: Mapping[str, object] | None = None) -> TestCoordinator:
+def create_test_coordinator(
+    config: Mapping[str, object] | None = None,
+) -> TestCoordinator:
     """Make a coordinator on which a `MockContextManager` and the tools `echo` and `fail` are mounted.
 
     Args:

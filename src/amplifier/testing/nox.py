@@ -33,7 +33,9 @@ EDITABLE: Final = ("-e", ".[dev]")
 """What a session installs: the package as it is edited, with what its extra `dev` names."""
 
 
-def lint(*, paths: Sequence[str] = (".",), requirements: Sequence[str] = EDITABLE) -> None:
+def lint(
+    *, paths: Sequence[str] = (".",), requirements: Sequence[str] = EDITABLE
+) -> None:
     """Register `lint`: ruff's rules and its format.
 
     Args:
@@ -49,7 +51,9 @@ def lint(*, paths: Sequence[str] = (".",), requirements: Sequence[str] = EDITABL
         session.run("python", "-m", "ruff", "format", "--check", *paths)
 
 
-def typing(*, paths: Sequence[str] = ("src", "tests"), requirements: Sequence[str] = EDITABLE) -> None:
+def typing(
+    *, paths: Sequence[str] = ("src", "tests"), requirements: Sequence[str] = EDITABLE
+) -> None:
     """Register `typing`: mypy, strict.
 
     Args:
@@ -83,7 +87,9 @@ def tests(
         session.run("python", "-m", "pytest", *session.posargs)
 
 
-def validate(*, path: str = ".", behavioral: bool = True, requirements: Sequence[str] = EDITABLE) -> None:
+def validate(
+    *, path: str = ".", behavioral: bool = True, requirements: Sequence[str] = EDITABLE
+) -> None:
     """Register `validate`: `amplifier module validate`.
 
     Args:
@@ -119,7 +125,9 @@ def build(*, folder: str = "dist") -> None:
         (wheel,) = made.glob("*.whl")
         modules, untyped = _read_wheel(wheel)
         if not modules:
-            session.error(f"{wheel.name} has no entry point in the group amplifier.modules")
+            session.error(
+                f"{wheel.name} has no entry point in the group amplifier.modules"
+            )
         if untyped:
             session.error(f"{wheel.name} has no py.typed in {', '.join(untyped)}")
         if session.venv_backend != "none":
@@ -139,7 +147,10 @@ def _install(session: nox.Session, requirements: Sequence[str]) -> None:
 
 
 def _validate(session: nox.Session, path: str, *, behavioral: bool) -> None:
-    options = ["--behavioral"] if behavioral else []
+    if behavioral:
+        options = ["--behavioral"]
+    else:
+        options = []
     session.run("python", "-m", "amplifier", "module", "validate", path, *options)
 
 
@@ -147,8 +158,14 @@ def _read_wheel(wheel: Path) -> tuple[list[str], list[str]]:
     """Return the ids of a wheel's modules, and its packages without `py.typed`."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
-        points = next((name for name in names if name.endswith(".dist-info/entry_points.txt")), None)
-        lines = [] if points is None else archive.read(points).decode().splitlines()
+        points = next(
+            (name for name in names if name.endswith(".dist-info/entry_points.txt")),
+            None,
+        )
+        if points is None:
+            lines = []
+        else:
+            lines = archive.read(points).decode().splitlines()
     section, modules = "", []
     for line in map(str.strip, lines):
         if line.startswith("["):
@@ -156,6 +173,12 @@ def _read_wheel(wheel: Path) -> tuple[list[str], list[str]]:
         elif section == "[amplifier.modules]" and "=" in line:
             modules.append(line.partition("=")[0].strip())
     packages = sorted(
-        {name.partition("/")[0] for name in names if name.count("/") == 1 and name.endswith("/__init__.py")}
+        {
+            name.partition("/")[0]
+            for name in names
+            if name.count("/") == 1 and name.endswith("/__init__.py")
+        }
     )
-    return modules, [package for package in packages if f"{package}/py.typed" not in names]
+    return modules, [
+        package for package in packages if f"{package}/py.typed" not in names
+    ]

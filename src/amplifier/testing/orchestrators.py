@@ -48,13 +48,18 @@ class ScriptedOrchestrator(Loop):
 
     def provider_name(self, providers: Mapping[str, Provider]) -> str:
         """Choose a provider if there is one."""
-        return choose_provider(providers) if providers else ""
+        if providers:
+            return choose_provider(providers)
+        return ""
 
     async def run(self, turn: Turn) -> str:
         """Give the next answer."""
         number = len(self.prompts)
         self.prompts.append(turn.prompt)
-        response = self.responses[number] if number < len(self.responses) else "DONE"
+        if number < len(self.responses):
+            response = self.responses[number]
+        else:
+            response = "DONE"
         if isinstance(response, BaseException):
             raise response
         await turn.context.add_message({"role": "assistant", "content": response})

@@ -7,7 +7,13 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-__all__ = ["Answer", "MockApprovalSystem", "MockDisplaySystem", "Question", "ShownMessage"]
+__all__ = [
+    "Answer",
+    "MockApprovalSystem",
+    "MockDisplaySystem",
+    "Question",
+    "ShownMessage",
+]
 
 
 @attrs.frozen
@@ -36,7 +42,12 @@ class MockApprovalSystem:
         self.questions: list[Question] = []
 
     async def request_approval(
-        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+        self,
+        prompt: str,
+        options: Sequence[str],
+        timeout: float,
+        default: Literal["allow", "deny"],
+        /,
     ) -> str:
         """Note the question and answer it."""
         question = Question(prompt, tuple(options), timeout, default)
@@ -44,7 +55,9 @@ class MockApprovalSystem:
         answer = self.answers[min(len(self.questions), len(self.answers)) - 1]
         if isinstance(answer, BaseException):
             raise answer
-        return answer if isinstance(answer, str) else await answer(question)
+        if isinstance(answer, str):
+            return answer
+        return await answer(question)
 
 
 @attrs.frozen

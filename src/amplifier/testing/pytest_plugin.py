@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from amplifier.testing.coordinators import TestCoordinator
     from amplifier.testing.recorder import EventRecorder
     from amplifier.testing.subjects import ModuleUnderTest
-    from amplifier_sdk.contracts import Cleanup, ContextManager, Orchestrator, Provider, Tool
+    from amplifier_sdk.contracts import (
+        Cleanup,
+        ContextManager,
+        Orchestrator,
+        Provider,
+        Tool,
+    )
     from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -56,7 +62,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Make the marker `module_validation` known."""
-    config.addinivalue_line("markers", "module_validation: the test validates an Amplifier module")
+    config.addinivalue_line(
+        "markers", "module_validation: the test validates an Amplifier module"
+    )
 
 
 # -- the module under test
@@ -72,20 +80,26 @@ def module_under_test(request: pytest.FixtureRequest) -> ModuleUnderTest | None:
         return find_module(request.path.parent)
     module = find_module(Path(given))
     if module is None:
-        raise pytest.UsageError(f"--module-path {given}: no module there; name its project's folder or its package's")
+        raise pytest.UsageError(
+            f"--module-path {given}: no module there; name its project's folder or its package's"
+        )
     return module
 
 
 @pytest.fixture
 def module_path(module_under_test: ModuleUnderTest | None) -> Path | None:
     """The folder of the package under test; `None` outside a module's project."""
-    return None if module_under_test is None else module_under_test.path
+    if module_under_test is None:
+        return None
+    return module_under_test.path
 
 
 @pytest.fixture
 def module_type(module_under_test: ModuleUnderTest | None) -> str | None:
     """The type of the module under test, such as `tool`; `None` when nothing says it."""
-    return None if module_under_test is None else module_under_test.type
+    if module_under_test is None:
+        return None
+    return module_under_test.type
 
 
 @pytest.fixture
@@ -112,13 +126,25 @@ def coordinator() -> TestCoordinator:
 
 
 @pytest.fixture
-def mock_deps() -> tuple[MockContextManager, dict[str, Provider], dict[str, Tool], EventRecorder]:
+def mock_deps() -> tuple[
+    MockContextManager, dict[str, Provider], dict[str, Tool], EventRecorder
+]:
     """What an orchestrator is called with: context, providers, tools and hooks."""
-    from amplifier.testing import EventRecorder, MockContextManager, MockTool, ScriptedProvider
+    from amplifier.testing import (
+        EventRecorder,
+        MockContextManager,
+        MockTool,
+        ScriptedProvider,
+    )
 
     provider = ScriptedProvider("Mock response", name="mock", repeat=True)
     tool = MockTool("test_tool", "test result")
-    return MockContextManager(), {"default": provider}, {tool.name: tool}, EventRecorder()
+    return (
+        MockContextManager(),
+        {"default": provider},
+        {tool.name: tool},
+        EventRecorder(),
+    )
 
 
 @pytest.fixture
@@ -136,7 +162,9 @@ def virtual_clock(anyio_backend: object) -> Iterator[VirtualClock]:
     virtual = clock.backend(name)[1]
     with get_runner(name, options | virtual) as runner:
         if not runner.run_fixture(_is_virtual, {}):
-            raise pytest.UsageError("virtual_clock: an async fixture came first; ask for virtual_clock before it")
+            raise pytest.UsageError(
+                "virtual_clock: an async fixture came first; ask for virtual_clock before it"
+            )
         yield clock
 
 
@@ -180,22 +208,32 @@ def hook_cleanup(mounted_coordinator: TestCoordinator) -> Cleanup:
 @pytest.fixture
 def orchestrator_module(mounted_coordinator: TestCoordinator) -> Orchestrator:
     """The orchestrator that the module under test mounts."""
-    return _first(mounted_coordinator, {"": mounted_coordinator.orchestrator}, "orchestrator")
+    return _first(
+        mounted_coordinator, {"": mounted_coordinator.orchestrator}, "orchestrator"
+    )
 
 
 @pytest.fixture
 def context_module(mounted_coordinator: TestCoordinator) -> ContextManager:
     """The context manager that the module under test mounts."""
-    return _first(mounted_coordinator, {"": mounted_coordinator.context}, "context manager")
+    return _first(
+        mounted_coordinator, {"": mounted_coordinator.context}, "context manager"
+    )
 
 
-def _first(coordinator: TestCoordinator, mounted: Mapping[str, T | None], kind: str) -> T:
+def _first(
+    coordinator: TestCoordinator, mounted: Mapping[str, T | None], kind: str
+) -> T:
     """Return what is mounted; a module that mounted none of its kind fails the test."""
     for instance in mounted.values():
         if instance is not None:
             return instance
-    points = {point for point in coordinator.mount_points if coordinator.get_mounted(point)}
-    pytest.fail(f"the module mounted no {kind}; it mounted at: {', '.join(sorted(points)) or 'nothing'}")
+    points = {
+        point for point in coordinator.mount_points if coordinator.get_mounted(point)
+    }
+    pytest.fail(
+        f"the module mounted no {kind}; it mounted at: {', '.join(sorted(points)) or 'nothing'}"
+    )
 
 
 async def _is_virtual() -> bool:

@@ -44,15 +44,21 @@ class EventRecorder(HookRegistry):
         """Hear the events of a registry that match a pattern; return what ends that."""
         return hooks.register(pattern, self, FIRST, "event-recorder", decides=False)
 
-    async def mount(self, coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Unregister:
+    async def mount(
+        self, coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> Unregister:
         """Hear every event of a session: a recorder is a hook module."""
         return self.listen(coordinator.hooks)
 
-    async def __call__(self, event: str, data: Mapping[str, object] | None) -> HookResult:
+    async def __call__(
+        self, event: str, data: Mapping[str, object] | None
+    ) -> HookResult:
         """Record one event and let it continue."""
         return await self.record(event, data)
 
-    async def record(self, event: str, data: Mapping[str, object] | None = None) -> HookResult:
+    async def record(
+        self, event: str, data: Mapping[str, object] | None = None
+    ) -> HookResult:
         """Record one event; its data are copied, their values stay as they are."""
         self.events.append((str(event), dict(data or {})))
         if self._heard is not None:
@@ -67,9 +73,15 @@ class EventRecorder(HookRegistry):
         """The names of the events, in order."""
         return [name for name, _ in self.events]
 
-    def get_events(self, event_type: str | None = None) -> list[tuple[str, dict[str, object]]]:
+    def get_events(
+        self, event_type: str | None = None
+    ) -> list[tuple[str, dict[str, object]]]:
         """Return the events, or those whose name is `event_type` or matches it as a pattern."""
-        return [entry for entry in self.events if event_type is None or fnmatchcase(entry[0], event_type)]
+        return [
+            entry
+            for entry in self.events
+            if event_type is None or fnmatchcase(entry[0], event_type)
+        ]
 
     def data(self, event: str) -> list[dict[str, object]]:
         """Return what each event of a name or pattern carried."""
@@ -83,14 +95,18 @@ class EventRecorder(HookRegistry):
         """
         found = self.data(event)
         if len(found) != 1:
-            raise LookupError(f"{len(found)} events match {event!r}; heard: {', '.join(self.names) or 'nothing'}")
+            raise LookupError(
+                f"{len(found)} events match {event!r}; heard: {', '.join(self.names) or 'nothing'}"
+            )
         return found[0]
 
     def clear(self) -> None:
         """Forget what was heard."""
         self.events.clear()
 
-    async def wait_for(self, event: str, *, count: int = 1, timeout: float = 5.0) -> dict[str, object]:
+    async def wait_for(
+        self, event: str, *, count: int = 1, timeout: float = 5.0
+    ) -> dict[str, object]:
         """Wait until `count` events of a name or pattern were heard; return what the last of them carried.
 
         Raises:
@@ -102,4 +118,6 @@ class EventRecorder(HookRegistry):
                 await self._heard.wait()
             return found[count - 1]
         heard = ", ".join(self.names) or "nothing"
-        raise TimeoutError(f"{len(self.data(event))} of {count} {event!r} within {timeout:g} s; heard: {heard}")
+        raise TimeoutError(
+            f"{len(self.data(event))} of {count} {event!r} within {timeout:g} s; heard: {heard}"
+        )

@@ -74,16 +74,27 @@ def create_test_session(
         **tool_modules,
         **hook_modules,
     }
-    entries = {name: {"module": name, "config": dict((configs or {}).get(name, {}))} for name in modules}
+    entries = {
+        name: {"module": name, "config": dict((configs or {}).get(name, {}))}
+        for name in modules
+    }
     plan = {
-        "session": {"orchestrator": entries["orchestrator"], "context": entries["context"], **(settings or {})},
+        "session": {
+            "orchestrator": entries["orchestrator"],
+            "context": entries["context"],
+            **(settings or {}),
+        },
         "providers": [entries["provider"]],
         "tools": [entries[name] for name in tool_modules],
         "hooks": [entries[name] for name in hook_modules],
     }
     session = AmplifierSession(
         plan,
-        ModuleLoader(modules={name: _module(target) for name, target in modules.items()}, search_paths=[], path=[]),
+        ModuleLoader(
+            modules={name: _module(target) for name, target in modules.items()},
+            search_paths=[],
+            path=[],
+        ),
         session_id,
         parent_id,
         approval_system,
@@ -98,7 +109,9 @@ def create_test_session(
 def mounting(instance: object) -> Mount:
     """Make a `mount` function that returns an instance, or raises it when it is an exception."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         if isinstance(instance, BaseException):
             raise instance
         return instance
@@ -108,6 +121,15 @@ def mounting(instance: object) -> Mount:
 
 def _module(target: object) -> object:
     """Return what the loader takes: a module as it is, an instance behind a `mount` function."""
-    implements = any(hasattr(target, name) for name in ("mount", *(kind.spec.name for kind in KINDS)))
-    is_module = implements or isclass(target) or isroutine(target) or definition_of(target) is not None
-    return target if is_module else mounting(target)
+    implements = any(
+        hasattr(target, name) for name in ("mount", *(kind.spec.name for kind in KINDS))
+    )
+    is_module = (
+        implements
+        or isclass(target)
+        or isroutine(target)
+        or definition_of(target) is not None
+    )
+    if is_module:
+        return target
+    return mounting(target)

@@ -12,13 +12,20 @@ import attrs
 
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.mounts import RESOLVER
-from amplifier.kernel.modules.sources import PACKAGE_PREFIX, FoundModule, module_in, offered_by
+from amplifier.kernel.modules.sources import (
+    PACKAGE_PREFIX,
+    FoundModule,
+    module_in,
+    offered_by,
+)
 from amplifier.testing.coordinators import TestCoordinator
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["ModuleUnderTest", "find_module", "mounted_module"]
 
-_DECLARED_TYPE: Final = re.compile(r"^__amplifier_module_type__\s*(?::[^=\n]*)?=\s*[\"'](\w+)[\"']", re.MULTILINE)
+_DECLARED_TYPE: Final = re.compile(
+    r"^__amplifier_module_type__\s*(?::[^=\n]*)?=\s*[\"'](\w+)[\"']", re.MULTILINE
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -53,9 +60,19 @@ def find_module(start: Path) -> ModuleUnderTest | None:
     """
     start = start.resolve()
     for folder in (start, *start.parents):
-        offered = offered_by(str(folder)) if folder.is_dir() else ()
+        if folder.is_dir():
+            offered = offered_by(str(folder))
+        else:
+            offered = ()
         if offered:
-            found = next((module for module in offered if start.is_relative_to(_package(module))), offered[0])
+            found = next(
+                (
+                    module
+                    for module in offered
+                    if start.is_relative_to(_package(module))
+                ),
+                offered[0],
+            )
             return _under_test(found, folder)
         if (folder / ".git").exists():
             break
@@ -67,17 +84,28 @@ def find_module(start: Path) -> ModuleUnderTest | None:
 
 def _under_test(found: FoundModule, folder: Path) -> ModuleUnderTest:
     path = _package(found)
-    source = path / "__init__.py" if path.is_dir() else path
-    declared = _DECLARED_TYPE.search(source.read_text("utf-8", "replace")) if source.is_file() else None
+    if path.is_dir():
+        source = path / "__init__.py"
+    else:
+        source = path
+    if source.is_file():
+        declared = _DECLARED_TYPE.search(source.read_text("utf-8", "replace"))
+    else:
+        declared = None
     suggested = ModuleLoader(search_paths=()).type_of(found.id)
-    kind = declared[1] if declared is not None else None if suggested == "unknown" else suggested
+    if declared is not None:
+        kind = declared[1]
+    else:
+        kind = None if suggested == "unknown" else suggested
     return ModuleUnderTest(id=found.id, type=kind, path=path, folder=folder)
 
 
 def _package(found: FoundModule) -> Path:
     """Return the folder of a module's top-level package, or its file."""
     place = Path(found.root or found.path).resolve() / found.package.partition(".")[0]
-    return place if place.is_dir() else place.with_name(f"{place.name}.py")
+    if place.is_dir():
+        return place
+    return place.with_name(f"{place.name}.py")
 
 
 @attrs.frozen
@@ -87,12 +115,16 @@ class _Here:
     folder: Path
 
     def resolve(self, module_id: str | None = None) -> Path | _Here:
-        return self.folder if module_id is None else self
+        if module_id is None:
+            return self.folder
+        return self
 
 
 @asynccontextmanager
 async def mounted_module(
-    module: ModuleUnderTest, coordinator: TestCoordinator, config: Mapping[str, JSONValue]
+    module: ModuleUnderTest,
+    coordinator: TestCoordinator,
+    config: Mapping[str, JSONValue],
 ) -> AsyncIterator[None]:
     """Import a module from its own folder and mount it; at the end the coordinator is cleaned up.
 

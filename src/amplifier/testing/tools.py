@@ -49,7 +49,9 @@ class MockTool:
         effects: Collection[str] | None = None,
     ) -> None:
         self.name: str = name
-        self.description: str = f"Mock tool: {name}" if description is None else description
+        self.description: str = (
+            f"Mock tool: {name}" if description is None else description
+        )
         self.output: ToolOutput = output if return_value is _NOT_GIVEN else return_value
         self.input_schema: Mapping[str, JSONValue] = input_schema
         self.exclusive: bool = exclusive
@@ -74,7 +76,9 @@ class MockTool:
     @property
     def last_input(self) -> JSONObject | None:
         """The input of the last call; `None` before the first."""
-        return self.calls[-1] if self.calls else None
+        if self.calls:
+            return self.calls[-1]
+        return None
 
     async def wait_for_call(self, number: int = 1) -> JSONObject:
         """Wait until the tool was called `number` times, and return that call's input."""
@@ -89,11 +93,16 @@ class MockTool:
         if self._called is not None:
             self._called.set()
             self._called = None
-        answer: object = self.output(input) if callable(self.output) else self.output
+        answer: object
+        if callable(self.output):
+            answer = self.output(input)
+        else:
+            answer = self.output
         if isawaitable(answer):
             answer = await answer
         if isinstance(answer, BaseException):
             raise answer
         if isinstance(answer, ToolResult):
             return answer
-        return ToolResult(output=cast("JSONValue", answer))  # what is no JSON value is the test's own wish
+        # what is no JSON value is the test's own wish
+        return ToolResult(output=cast("JSONValue", answer))

@@ -24,7 +24,16 @@ import httpx2
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["HttpAnswer", "HttpPart", "HttpStep", "ScriptedTransport", "json_answer", "json_lines", "pieces", "sse"]
+__all__ = [
+    "HttpAnswer",
+    "HttpPart",
+    "HttpStep",
+    "ScriptedTransport",
+    "json_answer",
+    "json_lines",
+    "pieces",
+    "sse",
+]
 
 HttpPart: TypeAlias = bytes | float | anyio.Event | BaseException
 """One thing that happens while an answer arrives: bytes come, seconds pass, an event is waited for, the line breaks."""
@@ -51,30 +60,44 @@ class HttpAnswer:
     before: tuple[HttpPart, ...] = ()
 
 
-HttpStep: TypeAlias = "HttpAnswer | BaseException | Callable[[httpx2.Request], HttpAnswer]"
+HttpStep: TypeAlias = (
+    "HttpAnswer | BaseException | Callable[[httpx2.Request], HttpAnswer]"
+)
 """What a transport does with a request: answers, fails to connect, or asks a function, which gets all that follow."""
 
 
-def json_answer(value: JSONValue, *, status: int = 200, headers: Mapping[str, str] | None = None) -> HttpAnswer:
+def json_answer(
+    value: JSONValue, *, status: int = 200, headers: Mapping[str, str] | None = None
+) -> HttpAnswer:
     """Make an answer of one JSON text."""
     return HttpAnswer(
-        status=status, headers={"content-type": _JSON, **(headers or {})}, parts=(json.dumps(value).encode(),)
+        status=status,
+        headers={"content-type": _JSON, **(headers or {})},
+        parts=(json.dumps(value).encode(),),
     )
 
 
 def sse(*events: JSONValue | tuple[str, JSONValue]) -> bytes:
     """Write server-sent events: of texts as they are, of other values as JSON; a pair is an event's name and data."""
-    return b"".join(_event(*event) if isinstance(event, tuple) else _event("", event) for event in events)
+    return b"".join(
+        _event(*event) if isinstance(event, tuple) else _event("", event)
+        for event in events
+    )
 
 
 def _event(name: str, data: JSONValue) -> bytes:
-    text = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False)
+    if isinstance(data, str):
+        text = data
+    else:
+        text = json.dumps(data, ensure_ascii=False)
     return (f"event: {name}\n" if name else "").encode() + f"data: {text}\n\n".encode()
 
 
 def json_lines(*values: JSONValue) -> bytes:
     """Write one JSON text a line."""
-    return b"".join(json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values)
+    return b"".join(
+        json.dumps(value, ensure_ascii=False).encode() + b"\n" for value in values
+    )
 
 
 def pieces(data: bytes, at: Iterable[int]) -> tuple[bytes, ...]:
@@ -134,11 +157,17 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
         answer = self._next(request)
         for part in answer.before:
             await _pass(part)
-        kind = _STREAM if answer.status < 300 else _JSON
+        if answer.status < 300:
+            kind = _STREAM
+        else:
+            kind = _JSON
         stream = _Stream(answer.parts)
         self._streams.append(stream)
         return httpx2.Response(
-            answer.status, headers={"content-type": kind, **_lowered(answer.headers)}, stream=stream, request=request
+            answer.status,
+            headers={"content-type": kind, **_lowered(answer.headers)},
+            stream=stream,
+            request=request,
         )
 
     async def aclose(self) -> None:
@@ -147,13 +176,17 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
 
     def _next(self, request: httpx2.Request) -> HttpAnswer:
         if not self.steps:
-            raise AssertionError(f"The script has {len(self.requests) - 1} answers; this is one request more")
+            raise AssertionError(
+                f"The script has {len(self.requests) - 1} answers; this is one request more"
+            )
         step = self.steps[0]
         if isinstance(step, (HttpAnswer, BaseException)):
             del self.steps[0]
         if isinstance(step, BaseException):
             raise step.with_traceback(None)
-        return step if isinstance(step, HttpAnswer) else step(request)
+        if isinstance(step, HttpAnswer):
+            return step
+        return step(request)
 
 
 def _lowered(headers: Mapping[str, str]) -> dict[str, str]:

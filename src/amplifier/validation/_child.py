@@ -28,7 +28,8 @@ def main() -> None:
     with open(descriptor, "w", encoding="utf-8") as file:
         journal = Journal(file, task.timeout)
         if task.behaviors:
-            from amplifier.validation.behavior_runs import try_behaviors  # each task loads what it needs
+            # each task loads what it needs
+            from amplifier.validation.behavior_runs import try_behaviors
 
             try_behaviors(task, journal)
         else:

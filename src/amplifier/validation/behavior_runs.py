@@ -8,7 +8,14 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.validation.behaviors import SAMPLES, Behavior, Outcome, Subject, behaviors, check_behavior
+from amplifier.validation.behaviors import (
+    SAMPLES,
+    Behavior,
+    Outcome,
+    Subject,
+    behaviors,
+    check_behavior,
+)
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.imports import import_target
 from amplifier.validation.journal import Journal
@@ -20,7 +27,11 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["try_behaviors"]
 
-_STATUS: Final[dict[str, Status]] = {"passed": "passed", "failed": "error", "skipped": "skipped"}
+_STATUS: Final[dict[str, Status]] = {
+    "passed": "passed",
+    "failed": "error",
+    "skipped": "skipped",
+}
 
 
 def try_behaviors(task: Task, journal: Journal) -> None:
@@ -38,22 +49,32 @@ def try_behaviors(task: Task, journal: Journal) -> None:
         _refuse_unknown(task.leave_out, known)
     except ConfigError as error:
         said = error.in_one_line
-        journal.add(attrs.evolve(CHECKS["module.samples"].error(said), backend=task.backend))
+        journal.add(
+            attrs.evolve(CHECKS["module.samples"].error(said), backend=task.backend)
+        )
         return
-    subject = Subject(kind=kind, module=loaded.target, config=task.config, samples=samples)
+    subject = Subject(
+        kind=kind, module=loaded.target, config=task.config, samples=samples
+    )
     for behavior in (behavior for behavior in known if behavior.id not in task.skip):
         if behavior.id in task.leave_out:
             journal.add(_left_out(behavior, task))
             continue
         with journal.step(behavior.id, times=1.5):
-            outcome = anyio.run(_try, behavior, subject, task.timeout, backend=task.backend)
+            outcome = anyio.run(
+                _try, behavior, subject, task.timeout, backend=task.backend
+            )
         journal.add(_result(outcome, task.backend))
 
 
-def _refuse_unknown(leave_out: Mapping[str, JSONValue], known: Sequence[Behavior]) -> None:
+def _refuse_unknown(
+    leave_out: Mapping[str, JSONValue], known: Sequence[Behavior]
+) -> None:
     ids = [behavior.id for behavior in known]
     problems = [
-        Problem(f"leave_out.{name}", f"no behaviour has this id{did_you_mean(name, ids)}")
+        Problem(
+            f"leave_out.{name}", f"no behaviour has this id{did_you_mean(name, ids)}"
+        )
         for name in leave_out
         if name not in ids
     ]
@@ -63,7 +84,9 @@ def _refuse_unknown(leave_out: Mapping[str, JSONValue], known: Sequence[Behavior
 
 def _left_out(behavior: Behavior, task: Task) -> CheckResult:
     reason = f"Left out by pyproject.toml: {task.leave_out[behavior.id]}"
-    return CheckResult(check=behavior.id, status="skipped", message=reason, backend=task.backend)
+    return CheckResult(
+        check=behavior.id, status="skipped", message=reason, backend=task.backend
+    )
 
 
 async def _try(behavior: Behavior, subject: Subject, timeout: float) -> Outcome:

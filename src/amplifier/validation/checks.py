@@ -33,13 +33,29 @@ class Check:
         """Report that it holds."""
         return CheckResult(check=self.id, status="passed", message=message or self.says)
 
-    def error(self, message: str, *, fix: str | None = None, place: str | None = None) -> CheckResult:
+    def error(
+        self, message: str, *, fix: str | None = None, place: str | None = None
+    ) -> CheckResult:
         """Report that it does not hold, and that the module cannot be used or published like this."""
-        return CheckResult(check=self.id, status="error", message=message, fix=fix or self.fix, place=place)
+        return CheckResult(
+            check=self.id,
+            status="error",
+            message=message,
+            fix=fix or self.fix,
+            place=place,
+        )
 
-    def warning(self, message: str, *, fix: str | None = None, place: str | None = None) -> CheckResult:
+    def warning(
+        self, message: str, *, fix: str | None = None, place: str | None = None
+    ) -> CheckResult:
         """Report that it does not hold, though the module works."""
-        return CheckResult(check=self.id, status="warning", message=message, fix=fix or self.fix, place=place)
+        return CheckResult(
+            check=self.id,
+            status="warning",
+            message=message,
+            fix=fix or self.fix,
+            place=place,
+        )
 
     def skipped(self, reason: str, *, fix: str | None = None) -> CheckResult:
         """Report that it could not be checked, and why."""
@@ -68,9 +84,15 @@ _ALL: Final = (
         'Add "amplifier" to the dependencies: whoever installs the module needs the SDK.',
     ),
     Check(
-        "package.readme", "There is a README that the metadata names.", 'Write README.md and set readme = "README.md".'
+        "package.readme",
+        "There is a README that the metadata names.",
+        'Write README.md and set readme = "README.md".',
     ),
-    Check("package.tests", "There are tests.", "Write tests/test_conformance.py; `amplifier module new` shows one."),
+    Check(
+        "package.tests",
+        "There are tests.",
+        "Write tests/test_conformance.py; `amplifier module new` shows one.",
+    ),
     Check(
         "module.id",
         "The id is lower-case words with hyphens and begins with the module's type.",

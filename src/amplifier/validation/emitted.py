@@ -44,9 +44,16 @@ def emitted_events(location: Path) -> Emitted:
 
 def inherited_events(target: object) -> frozenset[str]:
     """Return the events that those classes emit, wherever they are, of which a module's class is derived."""
-    bases = target.__mro__[1:] if isinstance(target, type) else ()
-    files = {getattr(sys.modules.get(base.__module__), "__file__", None) for base in bases}
-    return frozenset(name for file in files if file for name in emitted_events(Path(file)).places)
+    if isinstance(target, type):
+        bases = target.__mro__[1:]
+    else:
+        bases = ()
+    files = {
+        getattr(sys.modules.get(base.__module__), "__file__", None) for base in bases
+    }
+    return frozenset(
+        name for file in files if file for name in emitted_events(Path(file)).places
+    )
 
 
 def _calls(file: Path) -> Iterator[ast.Call]:
@@ -57,7 +64,11 @@ def _calls(file: Path) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not node.args:
             continue
-        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", None)
+        called = (
+            node.func.attr
+            if isinstance(node.func, ast.Attribute)
+            else getattr(node.func, "id", None)
+        )
         if called in _EMITTERS:
             yield node
 
@@ -81,4 +92,6 @@ def _value(node: ast.expr, namespace: dict[str, object]) -> str | None:
             value = getattr(namespace.get(name), attribute, None)
         case _:
             return None
-    return str(value) if isinstance(value, str) else None
+    if isinstance(value, str):
+        return str(value)
+    return None

@@ -48,16 +48,27 @@ def import_target(task: Task) -> tuple[Loaded | None, list[CheckResult]]:
     check = CHECKS["module.imports"]
     try:
         imported = _import(task)
-    except (Exception, SystemExit) as error:  # whatever foreign code raises is the finding
+    except (Exception, SystemExit) as error:
+        # whatever foreign code raises is the finding
         message = f"Importing {task.target!r} failed: {type(error).__name__}: {error}"
-        fix = next((text for cls, text in _IMPORT_FIXES.items() if isinstance(error, cls)), None)
-        return None, [check.error(message, fix=fix, place=place_of(error, task.location))]
+        fix = next(
+            (text for cls, text in _IMPORT_FIXES.items() if isinstance(error, cls)),
+            None,
+        )
+        return None, [
+            check.error(message, fix=fix, place=place_of(error, task.location))
+        ]
     if (elsewhere := _elsewhere(imported, task.location)) is not None:
         message = f"Another package of the same name is imported instead: {elsewhere}."
-        return None, [check.error(message, fix="Rename the package, or uninstall the other one.")]
+        return None, [
+            check.error(message, fix="Rename the package, or uninstall the other one.")
+        ]
     name, result = _type(task, imported)
     kind = next((kind for kind in KINDS if kind.name == name), None)
-    loaded = None if kind is None or result.status == "error" else Loaded(module=imported, kind=kind)
+    if kind is None or result.status == "error":
+        loaded = None
+    else:
+        loaded = Loaded(module=imported, kind=kind)
     return loaded, [check.passed(), result]
 
 
@@ -76,11 +87,16 @@ def place_of(error: BaseException, location: Path | None) -> str | None:
 def check_mountable(loaded: Loaded) -> CheckResult:
     """Check that the loader can make a plugin of it."""
     check = CHECKS["module.mountable"]
-    spec = ModuleSpec(module=loaded.module.id, path=f"the section {loaded.kind.section!r}")
+    spec = ModuleSpec(
+        module=loaded.module.id, path=f"the section {loaded.kind.section!r}"
+    )
     try:
         load_plugin(loaded.module, spec, loaded.kind, Plugins())
     except ModuleError as error:
-        return check.error(f"It cannot be mounted: {error.reason}.", place=_place_of_object(loaded.target))
+        return check.error(
+            f"It cannot be mounted: {error.reason}.",
+            place=_place_of_object(loaded.target),
+        )
     return check.passed()
 
 
@@ -90,7 +106,10 @@ def check_ready(loaded: Loaded) -> CheckResult:
     ready = loaded.module.on_session_ready
     if ready is None or inspect.iscoroutinefunction(ready):
         return check.passed()
-    return check.error("on_session_ready is not async, so no session calls it.", place=_place_of_object(ready))
+    return check.error(
+        "on_session_ready is not async, so no session calls it.",
+        place=_place_of_object(ready),
+    )
 
 
 def _import(task: Task) -> ImportedModule:
@@ -108,7 +127,11 @@ def _import(task: Task) -> ImportedModule:
 def _elsewhere(imported: ImportedModule, location: Path | None) -> str | None:
     """Return the file of a package that is not the one to be checked."""
     file = getattr(imported.package, "__file__", None)
-    if location is None or file is None or Path(file).resolve().is_relative_to(location.resolve()):
+    if (
+        location is None
+        or file is None
+        or Path(file).resolve().is_relative_to(location.resolve())
+    ):
         return None
     return str(file)
 
@@ -121,30 +144,50 @@ def _type(task: Task, imported: ImportedModule) -> tuple[str | None, CheckResult
     suggested = ModuleLoader(path=[], search_paths=[]).type_of(task.module)
     name = declared or task.type or (suggested if suggested in known else None)
     if name is None:
-        return None, check.error(f"Nothing says which type {task.module!r} has; it is one of {', '.join(known)}.")
+        return None, check.error(
+            f"Nothing says which type {task.module!r} has; it is one of {', '.join(known)}."
+        )
     if name not in known:
-        return None, check.error(f"It declares the type {name!r}; there are {', '.join(known)}.")
+        return None, check.error(
+            f"It declares the type {name!r}; there are {', '.join(known)}."
+        )
     if task.type not in (None, name):
-        return name, check.error(f"It declares the type {name!r}, but was to be checked as {task.type!r}.")
+        return name, check.error(
+            f"It declares the type {name!r}, but was to be checked as {task.type!r}."
+        )
     if declared is not None and suggested not in ("unknown", declared):
-        return name, check.warning(f"It declares the type {name!r}, but its id suggests {suggested!r}.")
+        return name, check.warning(
+            f"It declares the type {name!r}, but its id suggests {suggested!r}."
+        )
     return name, check.passed(f"The module's type is {name}.")
 
 
 def _implemented(target: object) -> str | None:
     """Return the one type whose hook an object implements."""
     manager = Plugins().manager
-    marked = [options for name in dir(target) if (options := manager.parse_hookimpl_opts(target, name)) is not None]
+    marked = [
+        options
+        for name in dir(target)
+        if (options := manager.parse_hookimpl_opts(target, name)) is not None
+    ]
     specs = {options["specname"] for options in marked}
     kinds = [kind.name for kind in KINDS if kind.spec.name in specs]
-    return kinds[0] if len(kinds) == 1 else None
+    if len(kinds) == 1:
+        return kinds[0]
+    return None
 
 
 def _place_of_object(target: object) -> str | None:
     """Return where a function, class or package is defined."""
-    if not (inspect.isclass(target) or inspect.isroutine(target) or isinstance(target, ModuleType)):
+    if not (
+        inspect.isclass(target)
+        or inspect.isroutine(target)
+        or isinstance(target, ModuleType)
+    ):
         return None
     try:
-        return f"{inspect.getsourcefile(target)}:{inspect.getsourcelines(target)[1] or 1}"
+        return (
+            f"{inspect.getsourcefile(target)}:{inspect.getsourcelines(target)[1] or 1}"
+        )
     except (OSError, TypeError):
         return None

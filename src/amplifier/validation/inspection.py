@@ -13,7 +13,13 @@ from amplifier.validation.behaviors.harness import Harness, open_harness
 from amplifier.validation.behaviors.subject import Subject
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.emitted import emitted_events, inherited_events
-from amplifier.validation.imports import Loaded, check_mountable, check_ready, import_target, place_of
+from amplifier.validation.imports import (
+    Loaded,
+    check_mountable,
+    check_ready,
+    import_target,
+    place_of,
+)
 from amplifier.validation.journal import Journal
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier.validation.members import check_members
@@ -81,7 +87,9 @@ class _Inspection:
         if failure is None:
             return True
         message, fix = _explain_mount(failure, self.task.module)
-        self.journal.add(check.error(message, fix=fix, place=place_of(failure, self.task.location)))
+        self.journal.add(
+            check.error(message, fix=fix, place=place_of(failure, self.task.location))
+        )
         return False
 
     async def _look(self, harness: Harness) -> None:
@@ -89,16 +97,27 @@ class _Inspection:
         found = _mounted(harness, self.loaded.kind.mount_point)
         self._declared = await _declared_events(harness.coordinator)
         if not found:
-            what = "no handler was registered" if self.loaded.kind.name == "hook" else "nothing was mounted"
+            if self.loaded.kind.name == "hook":
+                what = "no handler was registered"
+            else:
+                what = "nothing was mounted"
             fix = (
-                f"Give a configuration with which it does: [tool.amplifier.validate.{self.task.module}] config = {{…}}."
+                "Give a configuration with which it does: "
+                f"[tool.amplifier.validate.{self.task.module}] config = {{…}}."
             )
-            self.journal.add(check.warning(f"It mounts, but {what}, so the rest says little.", fix=fix))
+            self.journal.add(
+                check.warning(
+                    f"It mounts, but {what}, so the rest says little.", fix=fix
+                )
+            )
             return
         self.journal.add(check.passed(f"It mounts {', '.join(found)}."))
         members = found
         if self.loaded.kind.name == "hook":
-            members = {f"{each.name} on {each.event}": each.handler for each in harness.handlers}
+            members = {
+                f"{each.name} on {each.event}": each.handler
+                for each in harness.handlers
+            }
         for result in check_members(self.loaded.kind.name, members):
             self.journal.add(result)
 
@@ -107,7 +126,9 @@ class _Inspection:
         error = await self._mount({**self.task.config, UNKNOWN_KEY: True})
         if error is None:
             self.journal.add(
-                check.warning(f"The unknown key {UNKNOWN_KEY!r} was taken in silence; so is a misspelt one.")
+                check.warning(
+                    f"The unknown key {UNKNOWN_KEY!r} was taken in silence; so is a misspelt one."
+                )
             )
         elif UNKNOWN_KEY in str(error):
             self.journal.add(check.passed())
@@ -122,9 +143,15 @@ class _Inspection:
         failure = await self._mount(self.task.config)
         left = await settle(before)
         if failure is not None:
-            self.journal.add(check.error(f"It mounts only once in a process: {_first_line(failure)}"))
+            self.journal.add(
+                check.error(f"It mounts only once in a process: {_first_line(failure)}")
+            )
         elif left:
-            self.journal.add(check.error(f"When the session has ended there is still {', '.join(left)}."))
+            self.journal.add(
+                check.error(
+                    f"When the session has ended there is still {', '.join(left)}."
+                )
+            )
         else:
             self.journal.add(check.passed())
 
@@ -134,20 +161,33 @@ class _Inspection:
             self.journal.add(check.skipped("the package's source was not found"))
             return
         emitted = emitted_events(self.task.location)
-        own = {name: place for name, place in emitted.places.items() if name not in ALL_EVENTS}
+        own = {
+            name: place
+            for name, place in emitted.places.items()
+            if name not in ALL_EVENTS
+        }
         hidden = sorted(own.keys() - self._declared)
         known = emitted.places.keys() | inherited_events(self.loaded.target)
-        unused = sorted(self._declared - known) if emitted.is_complete else []
+        if emitted.is_complete:
+            unused = sorted(self._declared - known)
+        else:
+            unused = []
         if hidden:
             message = f"It emits {', '.join(hidden)}, which {CHANNEL} does not list."
             self.journal.add(check.warning(message, place=own[hidden[0]]))
         elif unused:
             fix = "Take them out of the contribution, or emit them."
-            self.journal.add(check.warning(f"It declares {', '.join(unused)} and never emits them.", fix=fix))
+            self.journal.add(
+                check.warning(
+                    f"It declares {', '.join(unused)} and never emits them.", fix=fix
+                )
+            )
         else:
             self.journal.add(check.passed())
 
-    async def _mount(self, config: Mapping[str, JSONValue], look: _Look | None = None) -> Exception | None:
+    async def _mount(
+        self, config: Mapping[str, JSONValue], look: _Look | None = None
+    ) -> Exception | None:
         """Open and close a session with the module; return what prevented its mounting."""
         kind = self.loaded.kind.name
         subject = Subject(kind=kind, module=self.loaded.target, config=config)
@@ -157,7 +197,9 @@ class _Inspection:
                     if look is not None:
                         await look(harness)
         except TimeoutError:
-            return TimeoutError(f"mounting and unmounting took longer than {self.task.timeout:g} s")
+            return TimeoutError(
+                f"mounting and unmounting took longer than {self.task.timeout:g} s"
+            )
         except Exception as error:  # whatever foreign code raises is the finding
             return error
         return None
@@ -168,7 +210,9 @@ def _mounted(harness: Harness, mount_point: str) -> dict[str, object]:
     if harness.subject.kind == "hook":
         return {each.event: each.handler for each in harness.handlers}
     found = harness.coordinator.get(mount_point)
-    return dict(found) if isinstance(found, dict) else {harness.subject.kind: found}
+    if isinstance(found, dict):
+        return dict(found)
+    return {harness.subject.kind: found}
 
 
 async def _declared_events(coordinator: ModuleCoordinator) -> set[str]:
@@ -178,7 +222,11 @@ async def _declared_events(coordinator: ModuleCoordinator) -> set[str]:
     names: set[str] = set()
     for part in offered:
         listed = [part] if isinstance(part, str) else part
-        names |= {str(name) for name in listed if isinstance(name, str)} if isinstance(listed, Iterable) else set()
+        names |= (
+            {str(name) for name in listed if isinstance(name, str)}
+            if isinstance(listed, Iterable)
+            else set()
+        )
     return names
 
 
@@ -187,7 +235,8 @@ def _explain_mount(error: Exception, module_id: str) -> tuple[str, str | None]:
     match error:
         case ConfigError(problems=problems):
             said = "; ".join(
-                f"{problem.path.partition('config.')[2] or problem.path}: {problem.message}" for problem in problems
+                f"{problem.path.partition('config.')[2] or problem.path}: {problem.message}"
+                for problem in problems
             )
             fix = f"Give it what it needs under [tool.amplifier.validate.{module_id}] config in pyproject.toml."
             return f"It refuses its configuration: {said}", fix

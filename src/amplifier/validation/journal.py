@@ -53,7 +53,8 @@ class Journal:
             times: how many timeouts it may take, for a check that has deadlines of its own.
         """
         self._write({"begin": check})
-        faulthandler.dump_traceback_later(self.timeout * times, exit=True, file=2)  # standard error itself
+        # standard error itself
+        faulthandler.dump_traceback_later(self.timeout * times, exit=True, file=2)
         try:
             yield
         finally:

@@ -18,7 +18,13 @@ __all__ = ["Leftovers", "settle"]
 _GRACE: Final = 1.0
 """Seconds in which what is ending may end."""
 
-_WORKERS: Final = ("AnyIO worker", "Trio thread", "Trio worker", "asyncio_", "amplifier-watchdog")
+_WORKERS: Final = (
+    "AnyIO worker",
+    "Trio thread",
+    "Trio worker",
+    "asyncio_",
+    "amplifier-watchdog",
+)
 """How the threads begin that an event loop or the kernel keeps for all sessions of the process."""
 
 
@@ -31,7 +37,8 @@ class Leftovers:
     @classmethod
     def baseline(cls) -> Leftovers:
         """Count what there is before something begins; `settle` returns what it left."""
-        gc.freeze()  # what is here already need not be checked again, which takes half a second in a large process
+        # what is here already need not be checked again, which takes half a second in a large process
+        gc.freeze()
         return cls.now()
 
     @classmethod
@@ -78,7 +85,10 @@ def _open_files() -> list[tuple[int, str]]:
     for entry in os.listdir("/dev/fd"):
         try:
             os.fstat(int(entry))
-            name = os.readlink(f"/proc/self/fd/{entry}") if sys.platform == "linux" else f"descriptor {entry}"
+            if sys.platform == "linux":
+                name = os.readlink(f"/proc/self/fd/{entry}")
+            else:
+                name = f"descriptor {entry}"
         except OSError:
             continue  # the descriptor of the listing itself
         found.append((int(entry), name))

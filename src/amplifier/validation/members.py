@@ -28,7 +28,11 @@ def check_members(kind: str, instances: Mapping[str, object]) -> Iterator[CheckR
         instances: what it mounted, by name.
     """
     for check_id, find in _CHECKS_OF.get(kind, {}).items():
-        wrong = [(f"{name}: {problem}", is_error) for name, one in instances.items() for problem, is_error in find(one)]
+        wrong = [
+            (f"{name}: {problem}", is_error)
+            for name, one in instances.items()
+            for problem, is_error in find(one)
+        ]
         check = CHECKS[check_id]
         message = "; ".join(text for text, _ in wrong)
         if any(is_error for _, is_error in wrong):
@@ -69,8 +73,12 @@ def _tool_schema(tool: object) -> _Problems:
         properties = schema.get("properties")
         silent = [
             name
-            for name, part in (properties.items() if isinstance(properties, Mapping) else ())
-            if isinstance(part, Mapping) and "$ref" not in part and not part.get("description")
+            for name, part in (
+                properties.items() if isinstance(properties, Mapping) else ()
+            )
+            if isinstance(part, Mapping)
+            and "$ref" not in part
+            and not part.get("description")
         ]
         if silent:
             yield f"the schema describes no {', '.join(map(str, silent))}", False
@@ -84,7 +92,10 @@ def _misfit(schema: Mapping[str, JSONValue]) -> str | None:
         plain = json.loads(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError) as error:
         return f"the schema is no JSON data: {error}"
-    if not isinstance(dialect := plain.setdefault("$schema", _DIALECT), str) or dialect.rstrip("#") != _DIALECT:
+    if (
+        not isinstance(dialect := plain.setdefault("$schema", _DIALECT), str)
+        or dialect.rstrip("#") != _DIALECT
+    ):
         return f"the schema is written for {dialect!r}, not for 2020-12"
     try:
         jsonschema_rs.meta.validate(plain)
@@ -117,7 +128,11 @@ def _handler(handler: object) -> _Problems:
 
 
 _CHECKS_OF: Final[Mapping[str, Mapping[str, Callable[[object], _Problems]]]] = {
-    "tool": {"tool.name": _tool_name, "tool.description": _tool_description, "tool.schema": _tool_schema},
+    "tool": {
+        "tool.name": _tool_name,
+        "tool.description": _tool_description,
+        "tool.schema": _tool_schema,
+    },
     "hook": {"hook.handlers": _handler},
     "provider": {"provider.info": _provider_info},
 }

@@ -15,7 +15,12 @@ import attrs
 
 from amplifier.kernel.modules.sources import GROUP, FoundModule, installed_modules
 from amplifier_kit.files.toml import read_toml
-from amplifier_sdk.errors import ConfigError, ModuleConflictError, ModuleNotFoundError, did_you_mean
+from amplifier_sdk.errors import (
+    ConfigError,
+    ModuleConflictError,
+    ModuleNotFoundError,
+    did_you_mean,
+)
 
 __all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"]
 
@@ -50,7 +55,9 @@ class Candidate:
     @property
     def import_root(self) -> Path | None:
         """The folder that must be on `sys.path`."""
-        return None if self.location is None else self.location.parent
+        if self.location is None:
+            return None
+        return self.location.parent
 
 
 @attrs.frozen(kw_only=True)
@@ -102,7 +109,9 @@ def find_package(path: str | Path) -> Package:
     if place.name == "pyproject.toml" and place.is_file():
         place = place.parent
     is_bare = isinstance(path, str) and _ID.fullmatch(path) is not None
-    if not place.is_dir() or (is_bare and any(found.id == given for found in installed_modules(refresh=True))):
+    if not place.is_dir() or (
+        is_bare and any(found.id == given for found in installed_modules(refresh=True))
+    ):
         return _installed(given)
     place = place.resolve()
     if (place / "pyproject.toml").is_file():
@@ -110,14 +119,25 @@ def find_package(path: str | Path) -> Package:
     if (place / "__init__.py").is_file():
         return _package_folder(given, place)
     below = [str(folder.relative_to(place)) for folder in repositories_below(place)]
-    hint = f"Below it are {', '.join(below)}" if below else "Name the folder that holds one of them"
-    raise ModuleNotFoundError(given, f"this folder has neither pyproject.toml nor __init__.py. {hint}")
+    if below:
+        hint = f"Below it are {', '.join(below)}"
+    else:
+        hint = "Name the folder that holds one of them"
+    raise ModuleNotFoundError(
+        given, f"this folder has neither pyproject.toml nor __init__.py. {hint}"
+    )
 
 
 def repositories_below(folder: Path) -> list[Path]:
     """Return the folders up to two levels below that hold packages of modules, sorted."""
-    found = [path.parent for pattern in ("*", "*/*") for path in folder.glob(f"{pattern}/pyproject.toml")]
-    return sorted(path for path in found if _entry_points(_read(path / "pyproject.toml")[0]))
+    found = [
+        path.parent
+        for pattern in ("*", "*/*")
+        for path in folder.glob(f"{pattern}/pyproject.toml")
+    ]
+    return sorted(
+        path for path in found if _entry_points(_read(path / "pyproject.toml")[0])
+    )
 
 
 def table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
@@ -141,12 +161,16 @@ def _repository(given: str, root: Path) -> Package:
 
 def _package_folder(given: str, folder: Path) -> Package:
     """Read a package: the modules of its repository that live in it, else the package itself."""
-    above = folder.parent.parent if folder.parent.name == "src" else folder.parent
+    if folder.parent.name == "src":
+        above = folder.parent.parent
+    else:
+        above = folder.parent
     metadata, problem = _read(above / "pyproject.toml")
     candidates = [
         candidate
         for module, target in _entry_points(metadata)
-        if (candidate := Candidate(id=module, target=target, location=folder)).package == folder.name
+        if (candidate := Candidate(id=module, target=target, location=folder)).package
+        == folder.name
     ]
     if not candidates:
         module = folder.name.removeprefix(PREFIX).replace("_", "-")
@@ -155,7 +179,11 @@ def _package_folder(given: str, folder: Path) -> Package:
 
 
 def _package(
-    given: str, root: Path, metadata: Mapping[str, object], candidates: Sequence[Candidate], problem: str | None
+    given: str,
+    root: Path,
+    metadata: Mapping[str, object],
+    candidates: Sequence[Candidate],
+    problem: str | None,
 ) -> Package:
     project = table(metadata, "project")
     name, requires = project.get("name"), project.get("dependencies")
@@ -174,11 +202,19 @@ def _installed(given: str) -> Package:
     matches = [found for found in installed_modules(refresh=True) if found.id == given]
     if not matches:
         known = sorted({found.id for found in installed_modules()})
-        hint = did_you_mean(given, known) or f"; installed: {', '.join(known) or 'none'}"
-        raise ModuleNotFoundError(given, f"no such folder, and no installed module has this id{hint}")
+        hint = (
+            did_you_mean(given, known) or f"; installed: {', '.join(known) or 'none'}"
+        )
+        raise ModuleNotFoundError(
+            given, f"no such folder, and no installed module has this id{hint}"
+        )
     if len(matches) > 1:
-        claims = " and ".join(f"{found.distribution} ({found.path})" for found in matches)
-        raise ModuleConflictError(given, f"claimed by {claims}; uninstall one of them, or name a folder")
+        claims = " and ".join(
+            f"{found.distribution} ({found.path})" for found in matches
+        )
+        raise ModuleConflictError(
+            given, f"claimed by {claims}; uninstall one of them, or name a folder"
+        )
     return _distribution(given, matches[0])
 
 
@@ -186,8 +222,13 @@ def _distribution(given: str, found: FoundModule) -> Package:
     distribution = PathDistribution(Path(found.path))
     top = found.target.partition(":")[0].partition(".")[0]
     spec = PathFinder.find_spec(top, sys.path)
-    origin = None if spec is None or spec.origin is None else Path(spec.origin)
-    location = origin.parent if origin is not None and origin.name == "__init__.py" else origin
+    if spec is None or spec.origin is None:
+        origin = None
+    else:
+        origin = Path(spec.origin)
+    location = (
+        origin.parent if origin is not None and origin.name == "__init__.py" else origin
+    )
     return Package(
         path=given,
         name=found.distribution,
@@ -208,7 +249,11 @@ def _read(file: Path) -> tuple[Mapping[str, object], str | None]:
 
 def _entry_points(metadata: Mapping[str, object]) -> list[tuple[str, str]]:
     points = table(metadata, "project", "entry-points", GROUP)
-    return [(module, _EXTRAS.sub("", target).strip()) for module, target in points.items() if isinstance(target, str)]
+    return [
+        (module, _EXTRAS.sub("", target).strip())
+        for module, target in points.items()
+        if isinstance(target, str)
+    ]
 
 
 def _locate(root: Path, metadata: Mapping[str, object], target: str) -> Path | None:
@@ -225,7 +270,9 @@ def _source_folders(root: Path, metadata: Mapping[str, object]) -> Iterator[Path
     """Yield where a repository may keep its packages: the usual places, then those of its build backend."""
     yield root / "src"
     yield root
-    packages = table(metadata, "tool", "hatch", "build", "targets", "wheel").get("packages")
+    packages = table(metadata, "tool", "hatch", "build", "targets", "wheel").get(
+        "packages"
+    )
     where = table(metadata, "tool", "setuptools", "packages", "find").get("where")
     for path in packages if isinstance(packages, list) else ():
         yield (root / str(path)).parent

@@ -11,7 +11,14 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["REPORT_VERSION", "STATUSES", "CheckResult", "ModuleReport", "Report", "Status"]
+__all__ = [
+    "REPORT_VERSION",
+    "STATUSES",
+    "CheckResult",
+    "ModuleReport",
+    "Report",
+    "Status",
+]
 
 REPORT_VERSION: Final = 1
 """The version of the JSON form; it grows when a key changes its meaning or goes."""
@@ -98,7 +105,10 @@ class Report:
     @property
     def all_results(self) -> tuple[CheckResult, ...]:
         """The results of the package and of every module."""
-        return (*self.results, *(result for module in self.modules for result in module.results))
+        return (
+            *self.results,
+            *(result for module in self.modules for result in module.results),
+        )
 
     @property
     def passed(self) -> bool:
@@ -111,7 +121,9 @@ class Report:
 
     def to_json(self) -> JSONObject:
         """Return the report as JSON data; every key is there."""
-        counts: dict[str, JSONValue] = {status: self.count(status) for status in STATUSES}
+        counts: dict[str, JSONValue] = {
+            status: self.count(status) for status in STATUSES
+        }
         return {
             "version": REPORT_VERSION,
             "path": self.path,

@@ -22,7 +22,9 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 def check_package(package: Package) -> list[CheckResult]:
     """Check what concerns the package itself."""
     results = [*_check_metadata(package), _check_entry_points(package)]
-    return [*results, _check_requires(package), *_check_files(package)] if package.candidates else results
+    if package.candidates:
+        return [*results, _check_requires(package), *_check_files(package)]
+    return results
 
 
 def check_module_files(package: Package, candidate: Candidate) -> list[CheckResult]:
@@ -57,27 +59,47 @@ def _check_metadata(package: Package) -> Iterator[CheckResult]:
     if isinstance(table(package.metadata, "build-system").get("build-backend"), str):
         yield build.passed()
     else:
-        yield build.warning("pyproject.toml names no build backend; installers assume setuptools.", place=place)
+        yield build.warning(
+            "pyproject.toml names no build backend; installers assume setuptools.",
+            place=place,
+        )
 
 
 def _check_entry_points(package: Package) -> CheckResult:
     check = CHECKS["package.entry-points"]
     if package.root is None or table(package.project, "entry-points", GROUP):
-        return check.passed(f"The distribution offers {', '.join(candidate.id for candidate in package.candidates)}.")
+        return check.passed(
+            f"The distribution offers {', '.join(candidate.id for candidate in package.candidates)}."
+        )
     place = _place(package, package.root / "pyproject.toml")
-    below = [str(folder.relative_to(package.root)) for folder in repositories_below(package.root)]
+    below = [
+        str(folder.relative_to(package.root))
+        for folder in repositories_below(package.root)
+    ]
     if below:
         fix = f"Validate one of the packages below it: {', '.join(below)}."
-        return check.error(f"There is no entry point in the group {GROUP}.", fix=fix, place=place)
-    return check.error(f"There is no entry point in the group {GROUP}: nobody finds the module.", place=place)
+        return check.error(
+            f"There is no entry point in the group {GROUP}.", fix=fix, place=place
+        )
+    return check.error(
+        f"There is no entry point in the group {GROUP}: nobody finds the module.",
+        place=place,
+    )
 
 
 def _check_requires(package: Package) -> CheckResult:
     check = CHECKS["package.requires-amplifier"]
-    names = [match[0].lower() for text in package.requires if (match := _NAME.match(text.strip()))]
+    names = [
+        match[0].lower()
+        for text in package.requires
+        if (match := _NAME.match(text.strip()))
+    ]
     if "amplifier" in names:
         return check.passed()
-    place = None if package.root is None else _place(package, package.root / "pyproject.toml")
+    if package.root is None:
+        place = None
+    else:
+        place = _place(package, package.root / "pyproject.toml")
     return check.warning("The distribution does not require amplifier.", place=place)
 
 
@@ -86,33 +108,65 @@ def _check_files(package: Package) -> Iterator[CheckResult]:
         return
     readme, tests = CHECKS["package.readme"], CHECKS["package.tests"]
     named = package.project.get("readme")
-    file = named.get("file") if isinstance(named, dict) else named
+    if isinstance(named, dict):
+        file = named.get("file")
+    else:
+        file = named
     if not isinstance(file, str):
-        yield readme.warning("The metadata names no README, so the package's page would be empty.")
+        yield readme.warning(
+            "The metadata names no README, so the package's page would be empty."
+        )
     elif not (package.root / file).is_file():
-        yield readme.error(f"The metadata names {file!r}, which is not there: the package cannot be built.")
+        yield readme.error(
+            f"The metadata names {file!r}, which is not there: the package cannot be built."
+        )
     else:
         yield readme.passed()
-    found = next((path for name in ("tests", "test") for path in (package.root / name).rglob("test_*.py")), None)
-    yield tests.warning("There is no tests/test_*.py.") if found is None else tests.passed()
+    found = next(
+        (
+            path
+            for name in ("tests", "test")
+            for path in (package.root / name).rglob("test_*.py")
+        ),
+        None,
+    )
+    yield (
+        tests.warning("There is no tests/test_*.py.")
+        if found is None
+        else tests.passed()
+    )
 
 
 def _check_id(package: Package, candidate: Candidate) -> CheckResult:
     check = CHECKS["module.id"]
-    place = None if package.root is None else _place(package, package.root / "pyproject.toml")
+    if package.root is None:
+        place = None
+    else:
+        place = _place(package, package.root / "pyproject.toml")
     if not _ID.fullmatch(candidate.id):
-        return check.error(f"The id {candidate.id!r} is not lower-case words with hyphens.", place=place)
+        return check.error(
+            f"The id {candidate.id!r} is not lower-case words with hyphens.",
+            place=place,
+        )
     prefixes = [prefix for kind in KINDS for prefix in kind.prefixes]
     if not candidate.id.startswith(tuple(prefixes)):
-        return check.warning(f"The id {candidate.id!r} begins with no type ({', '.join(prefixes)}).", place=place)
+        return check.warning(
+            f"The id {candidate.id!r} begins with no type ({', '.join(prefixes)}).",
+            place=place,
+        )
     return check.passed()
 
 
 def _check_layout(package: Package, candidate: Candidate) -> CheckResult:
     check = CHECKS["module.layout"]
     if candidate.location is not None:
-        return check.passed(f"The package {candidate.package} is at {_place(package, candidate.location)}.")
-    where = "src/ or the root of the repository" if package.root is not None else "sys.path"
+        return check.passed(
+            f"The package {candidate.package} is at {_place(package, candidate.location)}."
+        )
+    if package.root is not None:
+        where = "src/ or the root of the repository"
+    else:
+        where = "sys.path"
     return check.error(
         f"The entry point names {candidate.target!r}, but there is no package {candidate.package!r} in {where}."
     )
@@ -120,20 +174,28 @@ def _check_layout(package: Package, candidate: Candidate) -> CheckResult:
 
 def _check_names(distribution: str, candidate: Candidate) -> CheckResult:
     check = CHECKS["module.names"]
-    wanted, top = f"amplifier-module-{candidate.id}", f"amplifier_module_{candidate.id.replace('-', '_')}"
+    wanted, top = (
+        f"amplifier-module-{candidate.id}",
+        f"amplifier_module_{candidate.id.replace('-', '_')}",
+    )
     wrong = []
     if re.sub(r"[-_.]+", "-", distribution).lower() != wanted:
         wrong.append(f"the distribution is called {distribution!r}, not {wanted!r}")
     if candidate.package != top:
         wrong.append(f"the package is called {candidate.package!r}, not {top!r}")
-    return check.warning(f"For the module {candidate.id!r} {' and '.join(wrong)}.") if wrong else check.passed()
+    if wrong:
+        return check.warning(f"For the module {candidate.id!r} {' and '.join(wrong)}.")
+    return check.passed()
 
 
 def _check_typed(package: Package, folder: Path) -> CheckResult:
     check = CHECKS["module.typed"]
     if (folder / "py.typed").is_file():
         return check.passed()
-    return check.warning("The package has no py.typed: type checkers ignore its types.", place=_place(package, folder))
+    return check.warning(
+        "The package has no py.typed: type checkers ignore its types.",
+        place=_place(package, folder),
+    )
 
 
 def _place(package: Package, path: Path) -> str:
@@ -144,4 +206,6 @@ def _place(package: Package, path: Path) -> str:
 
 
 def _listed(value: object) -> Sequence[object]:
-    return value if isinstance(value, list) else ()
+    if isinstance(value, list):
+        return value
+    return ()

@@ -28,7 +28,9 @@ __all__ = ["ChildRun", "Task", "run_child"]
 
 _CHILD: Final = "amplifier.validation._child:main"
 
-_FRAME: Final = re.compile(r'^  File "(?P<file>.+)", line (?P<line>\d+) in ', re.MULTILINE)
+_FRAME: Final = re.compile(
+    r'^  File "(?P<file>.+)", line (?P<line>\d+) in ', re.MULTILINE
+)
 GRACE: Final = 15.0
 """Seconds in which a child must begin, and beyond its deadlines must have ended itself."""
 
@@ -96,7 +98,11 @@ def run_child(task: Task) -> ChildRun:
     The processes that it left are killed, and its temporary files are removed. A step that takes longer than the task's
     timeout ends the child.
     """
-    with _empty_folder() as folder, _empty_folder() as scratch, _temporary_files() as (found, out, err):
+    with (
+        _empty_folder() as folder,
+        _empty_folder() as scratch,
+        _temporary_files() as (found, out, err),
+    ):
         added = {"AMPLIFIER_VALIDATE_FD": str(found.fileno()), "TMPDIR": scratch}
         process = start_python(
             python_argv(_CHILD, packages=True),
@@ -109,7 +115,8 @@ def run_child(task: Task) -> ChildRun:
         try:
             code = _converse(process, task, found)
         finally:
-            with suppress(ProcessLookupError, PermissionError):  # the group is gone already
+            # the group is gone already
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         return _read(task, code, found, _first(out), _last(err))
@@ -125,17 +132,22 @@ def _temporary_files() -> Iterator[tuple[IO[bytes], IO[bytes], IO[bytes]]]:
         yield found, out, err
 
 
-def _converse(process: subprocess.Popen[bytes], task: Task, found: IO[bytes]) -> int | None:
+def _converse(
+    process: subprocess.Popen[bytes], task: Task, found: IO[bytes]
+) -> int | None:
     """Give the child its task and wait; standard input stays open meanwhile. `None` means that it hangs."""
     assert process.stdin is not None
     with process.stdin:
-        with suppress(BrokenPipeError):  # a child that died at once is known by its exit code
+        # a child that died at once is known by its exit code
+        with suppress(BrokenPipeError):
             process.stdin.write(json.dumps(to_json(task)).encode() + b"\n")
             process.stdin.flush()
         return _wait(process, found, GRACE + 3 * task.timeout)
 
 
-def _wait(process: subprocess.Popen[bytes], found: IO[bytes], silence: float) -> int | None:
+def _wait(
+    process: subprocess.Popen[bytes], found: IO[bytes], silence: float
+) -> int | None:
     """Wait for the child's end, or until it has written nothing for so many seconds: its own deadline failed."""
     written = 0
     while True:
@@ -169,7 +181,9 @@ def _records(file: IO[bytes]) -> Iterator[JSONValue]:
             yield json.loads(line)
 
 
-def _read(task: Task, code: int | None, found: IO[bytes], printed: str, err: str) -> ChildRun:
+def _read(
+    task: Task, code: int | None, found: IO[bytes], printed: str, err: str
+) -> ChildRun:
     results: list[CheckResult] = []
     running: str | None = None
     kind: str | None = None
@@ -203,10 +217,17 @@ def _ending(code: int | None, err: str, timeout: float) -> str:
     if "Timeout (" in err and code == 1:
         return f"took longer than {timeout:g} s without giving way"
     if code < 0:
-        name = next((each.name for each in signal.Signals if each == -code), f"signal {-code}")
+        name = next(
+            (each.name for each in signal.Signals if each == -code), f"signal {-code}"
+        )
         return f"ended the process by {name}"
-    last = next((line.strip() for line in reversed(err.splitlines()) if line.strip()), "")
-    said = f"; the last line on standard error: {last[:300]}" if last and code else ""
+    last = next(
+        (line.strip() for line in reversed(err.splitlines()) if line.strip()), ""
+    )
+    if last and code:
+        said = f"; the last line on standard error: {last[:300]}"
+    else:
+        said = ""
     return f"ended the process with exit code {code}{said}"
 
 

@@ -55,37 +55,63 @@ def validate(
     """
     _refuse_unknown_type(type)
     package = find_package(path)
-    tasks = {candidate: _task(package, candidate, type, config, timeout) for candidate in package.candidates}
+    tasks = {
+        candidate: _task(package, candidate, type, config, timeout)
+        for candidate in package.candidates
+    }
     return Report(
         path=package.path,
         distribution=package.name,
         results=tuple(check_package(package)),
-        modules=tuple(_check(package, candidate, task, behavioral) for candidate, task in tasks.items()),
+        modules=tuple(
+            _check(package, candidate, task, behavioral)
+            for candidate, task in tasks.items()
+        ),
     )
 
 
-def _check(package: Package, candidate: Candidate, task: Task, behavioral: bool) -> ModuleReport:
+def _check(
+    package: Package, candidate: Candidate, task: Task, behavioral: bool
+) -> ModuleReport:
     """Check one module: its files, its structure in a child process, its behaviours in others."""
     structure = run_child(task)
     runs = [structure]
-    results = [*check_module_files(package, candidate), *structure.results, *_broken(structure)]
+    results = [
+        *check_module_files(package, candidate),
+        *structure.results,
+        *_broken(structure),
+    ]
     if behavioral and _mounts(structure):
         for backend in BACKENDS:
             if find_spec(backend) is not None:
-                runs += _try_behaviors(attrs.evolve(task, type=structure.type, backend=backend, behaviors=True))
-        results += [result for run in runs[1:] for result in (*run.results, *_broken(run))]
+                runs += _try_behaviors(
+                    attrs.evolve(
+                        task, type=structure.type, backend=backend, behaviors=True
+                    )
+                )
+        results += [
+            result for run in runs[1:] for result in (*run.results, *_broken(run))
+        ]
     elif behavioral:
         results.append(
-            CHECKS["module.mounting"].skipped("No behaviour was tried, since nothing of the module is mounted.")
+            CHECKS["module.mounting"].skipped(
+                "No behaviour was tried, since nothing of the module is mounted."
+            )
         )
     results.append(_check_output(runs))
     return ModuleReport(
-        id=candidate.id, target=candidate.target, type=structure.type, results=tuple(_relative(package, results))
+        id=candidate.id,
+        target=candidate.target,
+        type=structure.type,
+        results=tuple(_relative(package, results)),
     )
 
 
 def _mounts(structure: ChildRun) -> bool:
-    return any(result.check == "module.mounting" and result.status == "passed" for result in structure.results)
+    return any(
+        result.check == "module.mounting" and result.status == "passed"
+        for result in structure.results
+    )
 
 
 def _try_behaviors(task: Task) -> list[ChildRun]:
@@ -112,7 +138,9 @@ def _broken(run: ChildRun) -> list[CheckResult]:
 def _check_output(runs: list[ChildRun]) -> CheckResult:
     check = CHECKS["module.stdout"]
     printed = next((run.stdout for run in runs if run.stdout), None)
-    return check.passed() if printed is None else check.warning(f"It printed {printed[:120]!r}.")
+    if printed is None:
+        return check.passed()
+    return check.warning(f"It printed {printed[:120]!r}.")
 
 
 def _task(
@@ -125,7 +153,9 @@ def _task(
     settings = package.settings(candidate.id)
     subject = f"table [tool.amplifier.validate.{candidate.id}]"
     problems = [
-        Problem(key, f"unknown; known: {', '.join(_SETTINGS)}{did_you_mean(key, _SETTINGS)}")
+        Problem(
+            key, f"unknown; known: {', '.join(_SETTINGS)}{did_you_mean(key, _SETTINGS)}"
+        )
         for key in settings
         if key not in _SETTINGS
     ]
@@ -151,14 +181,19 @@ def _task(
 def _data(table: object) -> Mapping[str, JSONValue]:
     """Return a table of `pyproject.toml` as JSON data; dates become text."""
     data = to_json(table)
-    return data if isinstance(data, dict) else {}
+    if isinstance(data, dict):
+        return data
+    return {}
 
 
 def _refuse_unknown_type(kind: str | None) -> None:
     known = [each.name for each in KINDS]
     if kind is not None and kind not in known:
         hint = did_you_mean(kind, known) or f"; known: {', '.join(known)}"
-        raise ConfigError([Problem("type", f"there is no module type {kind!r}{hint}")], subject="validation")
+        raise ConfigError(
+            [Problem("type", f"there is no module type {kind!r}{hint}")],
+            subject="validation",
+        )
 
 
 def _relative(package: Package, results: list[CheckResult]) -> list[CheckResult]:
@@ -167,6 +202,8 @@ def _relative(package: Package, results: list[CheckResult]) -> list[CheckResult]
         return results
     root = f"{package.root}/"
     return [
-        attrs.evolve(result, place=result.place.removeprefix(root)) if result.place is not None else result
+        attrs.evolve(result, place=result.place.removeprefix(root))
+        if result.place is not None
+        else result
         for result in results
     ]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.agents import AgentFile as AgentFile
     from amplifier_kit.claude_plugins.agents import read_agent as read_agent
     from amplifier_kit.claude_plugins.commandfiles import CommandFile as CommandFile
-    from amplifier_kit.claude_plugins.commandfiles import command_patterns as command_patterns
+    from amplifier_kit.claude_plugins.commandfiles import (
+        command_patterns as command_patterns,
+    )
     from amplifier_kit.claude_plugins.commandfiles import parse_command as parse_command
     from amplifier_kit.claude_plugins.commandfiles import read_command as read_command
     from amplifier_kit.claude_plugins.folders import ClaudePlugin as ClaudePlugin
@@ -75,7 +77,8 @@ _HOME = {
     "tool_named": "toolnames",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

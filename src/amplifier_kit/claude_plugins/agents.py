@@ -18,7 +18,16 @@ from amplifier_sdk.errors import ConfigError, Problem
 __all__ = ["AgentFile", "read_agent"]
 
 _FIELDS: Final = frozenset(
-    {"name", "description", "model", "color", "tools", "allowed-tools", "disallowedTools", "permissionMode"}
+    {
+        "name",
+        "description",
+        "model",
+        "color",
+        "tools",
+        "allowed-tools",
+        "disallowedTools",
+        "permissionMode",
+    }
 )
 _ONLY: Final = ("tools", "allowed-tools")
 _WITHOUT: Final = "disallowedTools"
@@ -63,13 +72,22 @@ def read_agent(path: Path) -> AgentFile:
     try:
         read = parse_loosely(read_text(path), _FIELDS)
     except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+        raise ConfigError(
+            [Problem(error.place, error.message)], subject=subject
+        ) from error
     name = read.text("name") or path.stem
     problems = []
     if not _NAME.fullmatch(name):
-        problems.append(Problem("name", f"lower-case letters, digits and hyphens, 64 at most; got {name!r:.80}"))
+        problems.append(
+            Problem(
+                "name",
+                f"lower-case letters, digits and hyphens, 64 at most; got {name!r:.80}",
+            )
+        )
     if not read.text("description"):
-        problems.append(Problem("description", "a text that says when to use the agent is missing"))
+        problems.append(
+            Problem("description", "a text that says when to use the agent is missing")
+        )
     if not read.body.strip():
         problems.append(Problem("", "the prompt below the front matter is missing"))
     problems += _unknown_limits(read)
@@ -92,14 +110,24 @@ def _unknown_limits(read: LooseFile) -> Iterator[Problem]:
     """Yield the fields that would limit an agent and that nothing reads."""
     for name in read.fields:
         if name not in _FIELDS and "tool" in folded(name):
-            yield Problem(name, f"no such field; an agent's tools are limited by 'tools' and {_WITHOUT!r}")
+            yield Problem(
+                name,
+                f"no such field; an agent's tools are limited by 'tools' and {_WITHOUT!r}",
+            )
     if read.text("permissionMode").lower() == _SAFE_MODE:
-        yield Problem("permissionMode", "'plan' is not supported; name the tools that only read under 'tools'")
+        yield Problem(
+            "permissionMode",
+            "'plan' is not supported; name the tools that only read under 'tools'",
+        )
 
 
 def _tools(read: LooseFile, problems: list[Problem]) -> tuple[str, ...] | None:
     """Return the tools that an agent may use: those that every field which limits them names."""
-    limits = [named for name in _ONLY if (named := _named(read, name, problems)) is not None and "*" not in named]
+    limits = [
+        named
+        for name in _ONLY
+        if (named := _named(read, name, problems)) is not None and "*" not in named
+    ]
     if not limits:
         return None
     found = [entry for entry in limits[0] if all(entry in named for named in limits)]
@@ -117,13 +145,22 @@ def _limited(entry: str, problems: list[Problem]) -> str:
     return entry.strip()
 
 
-def _named(read: LooseFile, name: str, problems: list[Problem]) -> tuple[str, ...] | None:
+def _named(
+    read: LooseFile, name: str, problems: list[Problem]
+) -> tuple[str, ...] | None:
     """Return the tools that a field names; `None` where it is not there. What is no list of names is a problem."""
     if name not in read.fields:
         return None
     value = read.fields[name]
-    is_list = isinstance(value, list) and all(isinstance(item, str) and item.strip() for item in value)
+    is_list = isinstance(value, list) and all(
+        isinstance(item, str) and item.strip() for item in value
+    )
     if not is_list and not (isinstance(value, str) and value.strip()):
-        problems.append(Problem(name, f"names of tools, [] for none; leave it out for all; got {value!r:.80}"))
+        problems.append(
+            Problem(
+                name,
+                f"names of tools, [] for none; leave it out for all; got {value!r:.80}",
+            )
+        )
         return ()
     return read.words(name) or ()

@@ -17,10 +17,19 @@ from amplifier_sdk.errors import ConfigError, Problem
 __all__ = ["CommandFile", "Part", "command_patterns", "parse_command", "read_command"]
 
 _FIELDS: Final = frozenset(
-    {"description", "allowed-tools", "model", "argument-hint", "disable-model-invocation", "name"}
+    {
+        "description",
+        "allowed-tools",
+        "model",
+        "argument-hint",
+        "disable-model-invocation",
+        "name",
+    }
 )
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_DIRECTIVE: Final = re.compile(r"(?<![^\s(\[*])(?:!(?: ?)`(?P<run>[^`\n]+)`|@(?P<file>[^\s`'\"<>|@]+))")
+_DIRECTIVE: Final = re.compile(
+    r"(?<![^\s(\[*])(?:!(?: ?)`(?P<run>[^`\n]+)`|@(?P<file>[^\s`'\"<>|@]+))"
+)
 _TRAILING: Final = ".,;:!?)]}*"
 _PLACE: Final = re.compile(r"\$(?:ARGUMENTS\b|([1-9][0-9]?)(?![0-9]))")
 _LONGEST_DESCRIPTION: Final = 200
@@ -66,7 +75,8 @@ class CommandFile:
         """
         body = self.body.strip("\n")
         found = [
-            Part(kind=part.kind, text=_filled(part.text, arguments, _highest(body))) for part in _split_parts(body)
+            Part(kind=part.kind, text=_filled(part.text, arguments, _highest(body)))
+            for part in _split_parts(body)
         ]
         if arguments.strip() and not _PLACE.search(body):
             found.append(Part(kind="text", text=f"\n\nARGUMENTS: {arguments.strip()}"))
@@ -74,7 +84,10 @@ class CommandFile:
 
     def takes_arguments(self) -> bool:
         """Tell whether a shell text or the name of a file is made of arguments."""
-        return any(part.kind != "text" and _PLACE.search(part.text) for part in _split_parts(self.body))
+        return any(
+            part.kind != "text" and _PLACE.search(part.text)
+            for part in _split_parts(self.body)
+        )
 
     def allowed_programs(self) -> tuple[str, ...]:
         """Return the beginnings of shell commands that `allowed-tools` names; `$` ends one that is whole.
@@ -94,7 +107,11 @@ def command_patterns(entries: Iterable[str]) -> tuple[str, ...]:
         words, star, _ = inner[1].partition(":*")
         if not star and words.endswith(" *"):
             words, star = words[:-2], "*"
-        if words.strip() and words.strip() != "*" and not re.search(r"[*?|\[\]$]", words):
+        if (
+            words.strip()
+            and words.strip() != "*"
+            and not re.search(r"[*?|\[\]$]", words)
+        ):
             found.append(words.strip() if star else f"{words.strip()} $")
     return tuple(found)
 
@@ -129,14 +146,27 @@ def parse_command(text: str, path: Path, folder: str = "") -> CommandFile:
     try:
         read = parse_loosely(text, _FIELDS)
     except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
-    first = next((line.lstrip("# ").strip() for line in read.body.splitlines() if line.strip("# \t")), "")
+        raise ConfigError(
+            [Problem(error.place, error.message)], subject=f"file {str(path)!r}"
+        ) from error
+    first = next(
+        (
+            line.lstrip("# ").strip()
+            for line in read.body.splitlines()
+            if line.strip("# \t")
+        ),
+        "",
+    )
     return CommandFile(
         name=path.stem,
         body=read.body,
         folder=folder,
-        description=" ".join((read.text("description") or first).split())[:_LONGEST_DESCRIPTION],
-        argument_hint=" ".join(read.text("argument-hint").split())[:_LONGEST_DESCRIPTION],
+        description=" ".join((read.text("description") or first).split())[
+            :_LONGEST_DESCRIPTION
+        ],
+        argument_hint=" ".join(read.text("argument-hint").split())[
+            :_LONGEST_DESCRIPTION
+        ],
         allowed_tools=read.words("allowed-tools"),
         model=read.text("model") or None,
         is_manual=read.flag("disable-model-invocation"),
@@ -158,7 +188,9 @@ def _split_parts(body: str) -> Iterator[Part]:
 
 
 def _highest(body: str) -> int:
-    return max((int(found[1]) for found in _PLACE.finditer(body) if found[1]), default=0)
+    return max(
+        (int(found[1]) for found in _PLACE.finditer(body) if found[1]), default=0
+    )
 
 
 def _filled(text: str, arguments: str, highest: int) -> str:
@@ -170,7 +202,9 @@ def _filled(text: str, arguments: str, highest: int) -> str:
         number = int(place[1])
         if number == highest:
             return " ".join(words[number - 1 :])
-        return words[number - 1] if number <= len(words) else ""
+        if number <= len(words):
+            return words[number - 1]
+        return ""
 
     return _PLACE.sub(fill, text)
 

@@ -58,7 +58,9 @@ class ClaudePlugin:
 
 def is_plugin(folder: Path) -> bool:
     """Tell whether a folder has a manifest, or a part of a plugin."""
-    return (folder / _MANIFEST).is_file() or any((folder / part).is_dir() for part in _PARTS)
+    return (folder / _MANIFEST).is_file() or any(
+        (folder / part).is_dir() for part in _PARTS
+    )
 
 
 def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
@@ -75,9 +77,16 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     """
     root = Path(folder).resolve()
     if not root.is_dir():
-        raise ConfigError([Problem("", "there is no such folder")], subject=f"plugin {str(folder)!r}")
-    manifest = read_mapping(root / _MANIFEST) if (root / _MANIFEST).is_file() else {}
-    reader = _Reader(root=root, manifest=manifest, subject=f"file {str(root / _MANIFEST)!r}")
+        raise ConfigError(
+            [Problem("", "there is no such folder")], subject=f"plugin {str(folder)!r}"
+        )
+    if (root / _MANIFEST).is_file():
+        manifest = read_mapping(root / _MANIFEST)
+    else:
+        manifest = {}
+    reader = _Reader(
+        root=root, manifest=manifest, subject=f"file {str(root / _MANIFEST)!r}"
+    )
     named = name or manifest.get("name") or root.name.lstrip(".")
     if not isinstance(named, str) or not _NAME.fullmatch(named):
         problem = f"letters, digits, '.', '_' and '-', 64 at most; got {named!r:.80}"
@@ -112,11 +121,16 @@ class _Reader:
         documents: list[tuple[JSONObject, str]] = []
         if isinstance(told, Mapping):
             documents.append((dict(told), f"hooks of {self.subject}"))
-        named = [] if told is None or isinstance(told, Mapping) else self._named("hooks", told)
+        if told is None or isinstance(told, Mapping):
+            named = []
+        else:
+            named = self._named("hooks", told)
         files = [self.root / "hooks" / "hooks.json", *named]
         if not self.manifest:
             files += [self.root / name for name in _SETTINGS]
-        for path in dict.fromkeys(path for path in files if path in named or path.is_file()):
+        for path in dict.fromkeys(
+            path for path in files if path in named or path.is_file()
+        ):
             document = read_mapping(path)
             if path.name in _SETTINGS:
                 self._note_unused(document, path)
@@ -131,7 +145,9 @@ class _Reader:
     def note_servers(self) -> None:
         """Note that the plugin's MCP servers are not started, if it has any."""
         if "mcpServers" in self.manifest or (self.root / _SERVERS).is_file():
-            self.problems.append("its MCP servers are not started here; declare them for tool-mcp")
+            self.problems.append(
+                "its MCP servers are not started here; declare them for tool-mcp"
+            )
 
     def _note_unused(self, document: JSONObject, path: Path) -> None:
         if document.get("permissions"):
@@ -145,9 +161,14 @@ class _Reader:
             for path in [place] if place.is_file() else _markdown(place):
                 count += 1
                 if count > _MOST_FILES:
-                    self.problems.append(f"{place}: of more than {_MOST_FILES} files the rest is left out")
+                    self.problems.append(
+                        f"{place}: of more than {_MOST_FILES} files the rest is left out"
+                    )
                     return
-                folder = "" if place.is_file() else ":".join(path.relative_to(place).parts[:-1])
+                if place.is_file():
+                    folder = ""
+                else:
+                    folder = ":".join(path.relative_to(place).parts[:-1])
                 try:
                     yield read(path, folder)
                 except ConfigError as error:
@@ -159,8 +180,13 @@ class _Reader:
 
     def _places(self, part: str) -> list[Path]:
         told = self.manifest.get(part)
-        named = [] if told is None else self._named(part, told)
-        return list(dict.fromkeys(path for path in (self.root / part, *named) if path.exists()))
+        if told is None:
+            named = []
+        else:
+            named = self._named(part, told)
+        return list(
+            dict.fromkeys(path for path in (self.root / part, *named) if path.exists())
+        )
 
     def _named(self, part: str, told: JSONValue) -> list[Path]:
         """Return the paths that the manifest names.
@@ -168,12 +194,20 @@ class _Reader:
         Raises:
             ConfigError: one is no path, leads out of the plugin, or to nothing.
         """
-        entries = told if isinstance(told, list) else [told]
+        if isinstance(told, list):
+            entries = told
+        else:
+            entries = [told]
         found = []
         for entry in entries:
-            path = (self.root / entry).resolve() if isinstance(entry, str) and "\0" not in entry else None
+            if isinstance(entry, str) and "\0" not in entry:
+                path = (self.root / entry).resolve()
+            else:
+                path = None
             if path is None or not path.is_relative_to(self.root) or not path.exists():
-                problem = f"a path to something in the plugin, as ./{part}; got {entry!r:.80}"
+                problem = (
+                    f"a path to something in the plugin, as ./{part}; got {entry!r:.80}"
+                )
                 raise ConfigError([Problem(part, problem)], subject=self.subject)
             found.append(path)
         return found
@@ -192,4 +226,6 @@ def _markdown(folder: Path, depth: int = 0) -> Iterator[Path]:
 
 
 def _text(value: JSONValue) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -69,7 +69,9 @@ class HookEntry:
         return any(re.search(self.matcher, name) for name in names)
 
 
-def read_hooks(document: JSONValue, subject: str) -> tuple[tuple[HookEntry, ...], tuple[str, ...]]:
+def read_hooks(
+    document: JSONValue, subject: str
+) -> tuple[tuple[HookEntry, ...], tuple[str, ...]]:
     """Read hooks; return them, and what the file says that is not known here.
 
     Args:
@@ -80,18 +82,27 @@ def read_hooks(document: JSONValue, subject: str) -> tuple[tuple[HookEntry, ...]
         ConfigError: a hook cannot be read, so that what it guards would be unguarded.
     """
     if not isinstance(document, Mapping):
-        raise ConfigError([Problem("", "events with their hooks, as an object")], subject=subject)
+        raise ConfigError(
+            [Problem("", "events with their hooks, as an object")], subject=subject
+        )
     inside = document.get("hooks")
     is_wrapped = "hooks" in document
     if is_wrapped and not isinstance(inside, Mapping):
-        raise ConfigError([Problem("hooks", "events with their hooks, as an object")], subject=subject)
-    events = inside if isinstance(inside, Mapping) else document
+        raise ConfigError(
+            [Problem("hooks", "events with their hooks, as an object")], subject=subject
+        )
+    if isinstance(inside, Mapping):
+        events = inside
+    else:
+        events = document
     reader = _Reader(prefix="hooks." if is_wrapped else "")
     for event, groups in events.items():
         if event in EVENTS:
             reader.read(event, groups)
         elif is_wrapped or event not in _BESIDE:
-            reader.unknown.append(f"{subject}: there is no event {event!r} here; its hooks do not run")
+            reader.unknown.append(
+                f"{subject}: there is no event {event!r} here; its hooks do not run"
+            )
     if reader.problems:
         raise ConfigError(reader.problems, subject=subject)
     return tuple(reader.found), tuple(reader.unknown)
@@ -116,44 +127,79 @@ class _Reader:
             self._group(event, group, f"{place}[{index}]")
 
     def _group(self, event: str, group: JSONValue, place: str) -> None:
-        hooks = group.get("hooks") if isinstance(group, Mapping) else None
-        matcher = group.get("matcher") if isinstance(group, Mapping) else None
-        if not isinstance(hooks, list) or not (matcher is None or isinstance(matcher, str)):
-            self.problems.append(Problem(place, "an object with a text 'matcher' and a list 'hooks'"))
+        if isinstance(group, Mapping):
+            hooks = group.get("hooks")
+        else:
+            hooks = None
+        if isinstance(group, Mapping):
+            matcher = group.get("matcher")
+        else:
+            matcher = None
+        if not isinstance(hooks, list) or not (
+            matcher is None or isinstance(matcher, str)
+        ):
+            self.problems.append(
+                Problem(place, "an object with a text 'matcher' and a list 'hooks'")
+            )
             return
         problem = _matcher_problem(matcher)
         if problem is not None:
             self.problems.append(Problem(f"{place}.matcher", problem))
             return
         for index, hook in enumerate(hooks):
-            self.found += self._hook(event, None if matcher in ("", "*") else matcher, hook, f"{place}.hooks[{index}]")
+            self.found += self._hook(
+                event,
+                None if matcher in ("", "*") else matcher,
+                hook,
+                f"{place}.hooks[{index}]",
+            )
 
-    def _hook(self, event: str, matcher: str | None, hook: JSONValue, place: str) -> Iterator[HookEntry]:
-        told = hook if isinstance(hook, Mapping) else {}
+    def _hook(
+        self, event: str, matcher: str | None, hook: JSONValue, place: str
+    ) -> Iterator[HookEntry]:
+        if isinstance(hook, Mapping):
+            told = hook
+        else:
+            told = {}
         kind, timeout, model = told.get("type"), told.get("timeout"), told.get("model")
         if kind not in ("command", "prompt"):
-            self.problems.append(Problem(f"{place}.type", f"'command' or 'prompt'; got {kind!r}"))
+            self.problems.append(
+                Problem(f"{place}.type", f"'command' or 'prompt'; got {kind!r}")
+            )
             return
         text = told.get(kind)
         if not isinstance(text, str) or not text.strip() or "\0" in text:
-            self.problems.append(Problem(f"{place}.{kind}", f"a text; got {text!r:.80}"))
+            self.problems.append(
+                Problem(f"{place}.{kind}", f"a text; got {text!r:.80}")
+            )
             return
         if timeout is not None and not _is_time(timeout):
-            self.problems.append(Problem(f"{place}.timeout", f"seconds, up to {_LONGEST:g}; got {timeout!r:.80}"))
+            self.problems.append(
+                Problem(
+                    f"{place}.timeout",
+                    f"seconds, up to {_LONGEST:g}; got {timeout!r:.80}",
+                )
+            )
             return
         yield HookEntry(
             event=event,
             kind=kind,
             text=text,
             matcher=matcher,
-            timeout=float(timeout) if isinstance(timeout, (int, float)) else _SECONDS[kind],
+            timeout=float(timeout)
+            if isinstance(timeout, (int, float))
+            else _SECONDS[kind],
             model=model if isinstance(model, str) else None,
             observes=told.get("async") is True,
         )
 
 
 def _is_time(value: JSONValue) -> bool:
-    return not isinstance(value, bool) and isinstance(value, (int, float)) and 0 < value <= _LONGEST
+    return (
+        not isinstance(value, bool)
+        and isinstance(value, (int, float))
+        and 0 < value <= _LONGEST
+    )
 
 
 def _matcher_problem(matcher: str | None) -> str | None:

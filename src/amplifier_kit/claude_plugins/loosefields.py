@@ -56,7 +56,11 @@ class LooseFile:
         text = value.strip()
         inner = _LIST.match(text)
         items = _BETWEEN.split(inner[1] if inner else text)
-        lines = [line.strip().removeprefix("- ") for item in items for line in item.split("\n")]
+        lines = [
+            line.strip().removeprefix("- ")
+            for item in items
+            for line in item.split("\n")
+        ]
         return tuple(_unquoted(line.strip()) for line in lines if line.strip())
 
     def flag(self, name: str) -> bool:
@@ -78,10 +82,19 @@ def parse_loosely(text: str, known: Collection[str]) -> LooseFile:
         read = parse_front_matter(text.removeprefix("\ufeff"))
     except DocumentError:
         lines = text.splitlines(keepends=True)
-        end = next((number for number, line in enumerate(lines) if number and _FENCE.match(line)), None)
+        end = next(
+            (
+                number
+                for number, line in enumerate(lines)
+                if number and _FENCE.match(line)
+            ),
+            None,
+        )
         if end is None:
             raise
-        return LooseFile(fields=_fields(lines[1:end], known), body="".join(lines[end + 1 :]))
+        return LooseFile(
+            fields=_fields(lines[1:end], known), body="".join(lines[end + 1 :])
+        )
     return LooseFile(fields=_canonical(read.fields, known), body=read.body)
 
 
@@ -90,7 +103,9 @@ def folded(name: str) -> str:
     return name.replace("-", "").replace("_", "").casefold()
 
 
-def _canonical(fields: Mapping[str, JSONValue], known: Collection[str]) -> dict[str, JSONValue]:
+def _canonical(
+    fields: Mapping[str, JSONValue], known: Collection[str]
+) -> dict[str, JSONValue]:
     """Return fields under the names that are known, however they are spelt.
 
     Raises:
@@ -112,7 +127,10 @@ def _fields(lines: list[str], known: Collection[str]) -> dict[str, JSONValue]:
     name = ""
     for line in lines:
         field = _FIELD.match(line)
-        canonical = names.get(folded(field[1])) if field is not None else None
+        if field is not None:
+            canonical = names.get(folded(field[1]))
+        else:
+            canonical = None
         if field is not None and canonical is not None and canonical not in found:
             name = canonical
             found[name] = [field[2]]

@@ -39,11 +39,23 @@ class ToolPair:
 
 CALLS: Final = (
     ToolPair(ours="bash", theirs=("Bash",), scaled={"timeout": 1000}),
-    ToolPair(ours="bash_output", theirs=("BashOutput", "TaskOutput"), fields={"job": "bash_id"}),
-    ToolPair(ours="bash_stop", theirs=("KillShell", "KillBash", "TaskStop"), fields={"job": "shell_id"}),
+    ToolPair(
+        ours="bash_output",
+        theirs=("BashOutput", "TaskOutput"),
+        fields={"job": "bash_id"},
+    ),
+    ToolPair(
+        ours="bash_stop",
+        theirs=("KillShell", "KillBash", "TaskStop"),
+        fields={"job": "shell_id"},
+    ),
     ToolPair(ours="read_file", theirs=("Read", "NotebookRead"), paths=("file_path",)),
     ToolPair(ours="write_file", theirs=("Write", "NotebookEdit"), paths=("file_path",)),
-    ToolPair(ours="edit_file", theirs=("Edit", "MultiEdit", "NotebookEdit"), paths=("file_path",)),
+    ToolPair(
+        ours="edit_file",
+        theirs=("Edit", "MultiEdit", "NotebookEdit"),
+        paths=("file_path",),
+    ),
     ToolPair(ours="list_directory", theirs=("LS",), paths=("path",)),
     ToolPair(ours="glob", theirs=("Glob",), paths=("path",)),
     ToolPair(
@@ -54,7 +66,11 @@ CALLS: Final = (
     ),
     ToolPair(ours="web_fetch", theirs=("WebFetch",)),
     ToolPair(ours="web_search", theirs=("WebSearch",)),
-    ToolPair(ours="task", theirs=("Task", "Agent"), fields={"instruction": "prompt", "agent": "subagent_type"}),
+    ToolPair(
+        ours="task",
+        theirs=("Task", "Agent"),
+        fields={"instruction": "prompt", "agent": "subagent_type"},
+    ),
     ToolPair(ours="todo", theirs=("TodoWrite", "TodoRead")),
     ToolPair(ours="load_skill", theirs=("Skill",)),
     ToolPair(ours="AskUserQuestion", theirs=("AskUserQuestion",)),
@@ -95,16 +111,23 @@ class ClaudeCall:
     def with_changes(self, changes: Mapping[str, JSONValue]) -> JSONObject:
         """Return our arguments with those of Claude Code's that were changed or added; the others stay as they were."""
         changed: JSONObject = dict(self._given)
-        back = {} if self._pair is None else {theirs: ours for ours, theirs in self._pair.fields.items()}
+        if self._pair is None:
+            back = {}
+        else:
+            back = {theirs: ours for ours, theirs in self._pair.fields.items()}
         scaled = {} if self._pair is None else self._pair.scaled
         for name, value in changes.items():
             if name in self.arguments and self.arguments[name] == value:
                 continue
-            changed[back.get(name, name)] = _scaled(value, scaled.get(name), lambda number, by: number / by)
+            changed[back.get(name, name)] = _scaled(
+                value, scaled.get(name), lambda number, by: number / by
+            )
         return changed
 
 
-def to_claude(name: str, arguments: Mapping[str, JSONValue], directory: str) -> ClaudeCall:
+def to_claude(
+    name: str, arguments: Mapping[str, JSONValue], directory: str
+) -> ClaudeCall:
     """Write one of our calls as Claude Code's hooks know it.
 
     Args:
@@ -115,7 +138,10 @@ def to_claude(name: str, arguments: Mapping[str, JSONValue], directory: str) -> 
     pair = _OURS.get(name)
     if pair is None:
         server = _MCP.fullmatch(name)
-        theirs = f"mcp__{server[1]}__{server[2]}" if server else name
+        if server:
+            theirs = f"mcp__{server[1]}__{server[2]}"
+        else:
+            theirs = name
         return ClaudeCall(
             name=theirs,
             names=tuple(dict.fromkeys((theirs, name))),
@@ -127,14 +153,27 @@ def to_claude(name: str, arguments: Mapping[str, JSONValue], directory: str) -> 
     for field, value in arguments.items():
         theirs = pair.fields.get(field, field)
         is_path = theirs in pair.paths and isinstance(value, str)
-        whole = os.path.join(directory, os.path.expanduser(str(value))) if is_path else value
-        shown[theirs] = _scaled(whole, pair.scaled.get(theirs), lambda number, by: round(number * by))
-    first = "MultiEdit" if pair.ours == "edit_file" and arguments.get("edits") else pair.theirs[0]
+        whole = (
+            os.path.join(directory, os.path.expanduser(str(value)))
+            if is_path
+            else value
+        )
+        shown[theirs] = _scaled(
+            whole, pair.scaled.get(theirs), lambda number, by: round(number * by)
+        )
+    if pair.ours == "edit_file" and arguments.get("edits"):
+        first = "MultiEdit"
+    else:
+        first = pair.theirs[0]
     names = tuple(dict.fromkeys((first, *pair.theirs, name)))
-    return ClaudeCall(name=first, names=names, arguments=shown, given=arguments, pair=pair)
+    return ClaudeCall(
+        name=first, names=names, arguments=shown, given=arguments, pair=pair
+    )
 
 
-def claude_calls(name: str, arguments: Mapping[str, JSONValue], directory: str) -> tuple[ClaudeCall, ...]:
+def claude_calls(
+    name: str, arguments: Mapping[str, JSONValue], directory: str
+) -> tuple[ClaudeCall, ...]:
     """Write one of our calls as all that hooks of Claude Code would be told of, did its agent do the same.
 
     There nobody has tools that move and delete: a shell command does it, or a file is written. What guards one or the
@@ -146,10 +185,17 @@ def claude_calls(name: str, arguments: Mapping[str, JSONValue], directory: str) 
         directory: where relative paths start.
     """
     call = to_claude(name, arguments, directory)
-    written = [value for key in _WRITTEN.get(name, ()) if (value := arguments.get(key)) is not None]
+    written = [
+        value
+        for key in _WRITTEN.get(name, ())
+        if (value := arguments.get(key)) is not None
+    ]
     edits = (*_OURS["write_file"].theirs, *_OURS["edit_file"].theirs)
     calls = [
-        attrs.evolve(to_claude("write_file", {"file_path": value}, directory), names=tuple(dict.fromkeys(edits)))
+        attrs.evolve(
+            to_claude("write_file", {"file_path": value}, directory),
+            names=tuple(dict.fromkeys(edits)),
+        )
         for value in written
     ]
     program = _PROGRAMS.get(name)
@@ -162,11 +208,16 @@ def claude_calls(name: str, arguments: Mapping[str, JSONValue], directory: str) 
 def tool_named(pattern: str) -> str:
     """Return our name of the tool that an entry of `tools` or `allowed-tools` names, such as `Bash(git:*)`."""
     found = _PATTERN.match(pattern.strip())
-    name = found[1] if found else pattern.strip()
+    if found:
+        name = found[1]
+    else:
+        name = pattern.strip()
     return _THEIRS.get(name, name)
 
 
-def _scaled(value: JSONValue, by: int | None, change: Callable[[float, int], float]) -> JSONValue:
+def _scaled(
+    value: JSONValue, by: int | None, change: Callable[[float, int], float]
+) -> JSONValue:
     if by is None or isinstance(value, bool) or not isinstance(value, (int, float)):
         return value
     return change(value, by)

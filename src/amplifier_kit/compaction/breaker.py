@@ -42,5 +42,8 @@ class RunawayBreaker:
         was_open = self.is_open
         often = self._last is not None and messages - self._last < OFTEN
         self._last = messages
-        self._in_a_row = 0 if reached and not often else self._in_a_row + 1
+        if reached and not often:
+            self._in_a_row = 0
+        else:
+            self._in_a_row = self._in_a_row + 1
         return self.is_open and not was_open

@@ -42,9 +42,12 @@ def _model_window(ask: Callable[[], object]) -> tuple[int, int] | None:
         return None
     try:
         info = ask()
-    except Exception:  # foreign code: a provider that cannot say what it is may still answer
+    except Exception:
+        # foreign code: a provider that cannot say what it is may still answer
         return None
-    return (info.context_window, info.max_output_tokens) if isinstance(info, ModelInfo) else None
+    if isinstance(info, ModelInfo):
+        return (info.context_window, info.max_output_tokens)
+    return None
 
 
 def _default_window(provider: Provider) -> tuple[int, int] | None:
@@ -53,4 +56,6 @@ def _default_window(provider: Provider) -> tuple[int, int] | None:
     except Exception:  # foreign code, as above
         return None
     size, answer = defaults.get("context_window"), defaults.get("max_output_tokens")
-    return (size, answer) if isinstance(size, int) and isinstance(answer, int) else None
+    if isinstance(size, int) and isinstance(answer, int):
+        return (size, answer)
+    return None

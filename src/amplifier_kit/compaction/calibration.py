@@ -35,4 +35,7 @@ class UsageCalibration:
             return
         now = min(max(reported / counted, SMALLEST), LARGEST)
         known = self._ratios.get(model)
-        self._ratios[model] = now if known is None else WEIGHT * now + (1 - WEIGHT) * known
+        if known is None:
+            self._ratios[model] = now
+        else:
+            self._ratios[model] = WEIGHT * now + (1 - WEIGHT) * known

@@ -33,7 +33,11 @@ SHARE: Final = 4
 READ: Final = 0.75
 """The part of the budget that the conversation takes in the request for a summary."""
 
-_ORDERS: Final = {"progressive": oldest_first, "importance": by_importance, "summarize": oldest_first}
+_ORDERS: Final = {
+    "progressive": oldest_first,
+    "importance": by_importance,
+    "summarize": oldest_first,
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -93,19 +97,25 @@ class Compactor:
             target = budget * self._options.target / factor - self._scale.tools
             request = _Request(budget=budget, target=target, provider=provider)
             await self._compact(request)
-            opened = self._breaker.record(len(self._log), reached=self._shown.tokens <= target)
+            opened = self._breaker.record(
+                len(self._log), reached=self._shown.tokens <= target
+            )
             await self._complain(budget, provider, opened=opened)
 
     def is_needed(self, budget: int, provider: Provider | None) -> bool:
         """Tell whether a view is larger than the threshold; with the breaker open, than the whole budget."""
-        return self._load(provider) > budget * (1.0 if self._breaker.is_open else self._options.threshold)
+        return self._load(provider) > budget * (
+            1.0 if self._breaker.is_open else self._options.threshold
+        )
 
     async def compact(self) -> CompactionResult:
         """Compact the view to `target_usage` of what it is."""
         async with self._lock:
             before = self._figures(None)
             tokens = self._shown.tokens
-            request = _Request(budget=tokens, target=tokens * self._options.target_usage, provider=None)
+            request = _Request(
+                budget=tokens, target=tokens * self._options.target_usage, provider=None
+            )
             strategy = await self._compact(request)
             after = self._figures(None)
         return CompactionResult(
@@ -165,14 +175,18 @@ class Compactor:
     def _most_of_notice(self, target: float) -> int:
         if not self._options.compaction_notice_enabled:
             return 0
-        return min(self._options.compaction_notice_token_reserve, max(0, int(target)) // SHARE)
+        return min(
+            self._options.compaction_notice_token_reserve, max(0, int(target)) // SHARE
+        )
 
     def _most_of_summary(self, target: float) -> int:
         if self._options.strategy != "summarize":
             return 0
         return min(self._options.summary_tokens, max(0, int(target)) // SHARE)
 
-    async def _summarize(self, draft: Draft, request: _Request) -> tuple[str, Usage | None]:
+    async def _summarize(
+        self, draft: Draft, request: _Request
+    ) -> tuple[str, Usage | None]:
         """Ask for a summary where one is wanted; without an answer the plain strategy holds, and that is said."""
         strategy = self._options.strategy
         if strategy != "summarize" or not draft.left_out or self._breaker.is_open:
@@ -182,11 +196,20 @@ class Compactor:
             provider = self._summarizer(request.provider)
             most = int(request.budget * READ / self._scale.factor(request.provider))
             text, usage = await summarize(
-                lost, self._summary, provider, self._options, most=most, count=self._scale.count
+                lost,
+                self._summary,
+                provider,
+                self._options,
+                most=most,
+                count=self._scale.count,
             )
-        except Exception as error:  # a foreign provider's; the view is compacted without it
+        except Exception as error:
+            # a foreign provider's; the view is compacted without it
             reason = str(error) or type(error).__name__
-            await warn(self._hooks, f"The conversation is compacted without a summary: {reason}")
+            await warn(
+                self._hooks,
+                f"The conversation is compacted without a summary: {reason}",
+            )
             return "progressive", None
         self._summary = text
         return strategy, usage
@@ -195,12 +218,19 @@ class Compactor:
         name = self._options.summary_provider
         if name is None:
             if asked is None:
-                raise LookupError("nobody is asked here; name a provider in 'summary_provider'")
+                raise LookupError(
+                    "nobody is asked here; name a provider in 'summary_provider'"
+                )
             return asked
         mounted = self._coordinator.get("providers")
-        provider = mounted.get(name) if isinstance(mounted, Mapping) else None
+        if isinstance(mounted, Mapping):
+            provider = mounted.get(name)
+        else:
+            provider = None
         if not isinstance(provider, Provider):
-            raise LookupError(f"no provider {name!r} is mounted, which 'summary_provider' names")
+            raise LookupError(
+                f"no provider {name!r} is mounted, which 'summary_provider' names"
+            )
         return provider
 
     def _apply(self, draft: Draft, target: float) -> None:
@@ -212,24 +242,45 @@ class Compactor:
         self._shortened.intersection_update(item.number for item in items)
         notes = self._notes(gaps([item.number for item in items], draft.length), target)
         saved = self._shown.tokens - self._shown.head_tokens - draft.tokens
-        if sum(map(self._scale.count_message, notes)) >= saved:  # what is said would take more than what went
+        # what is said would take more than what went
+        if sum(map(self._scale.count_message, notes)) >= saved:
             notes = []
-        self._shown.show(items, notes, before=draft.boundary_after(self._changed), length=draft.length)
+        self._shown.show(
+            items,
+            notes,
+            before=draft.boundary_after(self._changed),
+            length=draft.length,
+        )
 
-    def _notes(self, left_out: Sequence[tuple[int, int]], target: float) -> list[MessageDict]:
+    def _notes(
+        self, left_out: Sequence[tuple[int, int]], target: float
+    ) -> list[MessageDict]:
         """Write what stands in the place of what is not shown."""
         options, notes = self._options, []
         if self._summary:
-            notes.append(summary_message(self._summary, self._most_of_summary(target), self._scale.count))
-        if options.compaction_notice_enabled and self._level >= options.compaction_notice_min_level:
+            notes.append(
+                summary_message(
+                    self._summary, self._most_of_summary(target), self._scale.count
+                )
+            )
+        if (
+            options.compaction_notice_enabled
+            and self._level >= options.compaction_notice_min_level
+        ):
             loss = Loss(
                 left_out=left_out,
                 shortened=sorted(self._shortened),
-                messages=[self._log.stored(n) for first, last in left_out for n in range(first, last + 1)],
+                messages=[
+                    self._log.stored(n)
+                    for first, last in left_out
+                    for n in range(first, last + 1)
+                ],
                 tool=NAME if options.left_out_tool else None,
             )
             most = self._most_of_notice(target)
-            told = notice(loss, options.compaction_notice_verbosity, most, self._scale.count)
+            told = notice(
+                loss, options.compaction_notice_verbosity, most, self._scale.count
+            )
             notes += [] if told is None else [told]
         return notes
 
@@ -237,12 +288,17 @@ class Compactor:
         tokens = round(self._shown.tokens * self._scale.ratio(provider))
         return Figures(messages=self._shown.messages, tokens=tokens)
 
-    async def _complain(self, budget: int, provider: Provider | None, *, opened: bool) -> None:
+    async def _complain(
+        self, budget: int, provider: Provider | None, *, opened: bool
+    ) -> None:
         """Say, once until a view fits again, that it is larger than the budget, or that the breaker opened."""
         load = self._load(provider)
         if load > budget and not self._is_warned:
             self._is_warned = True
-            await warn(self._hooks, f"What must be shown takes about {load:,.0f} tokens of {budget:,}{self._reasons()}")
+            await warn(
+                self._hooks,
+                f"What must be shown takes about {load:,.0f} tokens of {budget:,}{self._reasons()}",
+            )
         elif opened:
             times = f"The conversation was compacted {self._options.runaway_limit} times in a row to little avail"
             then = f"from now on it is compacted only when it is larger than its budget of {budget:,} tokens"
@@ -251,7 +307,9 @@ class Compactor:
     def _reasons(self) -> str:
         """Name what takes the room, and the remedy."""
         items = self._shown.items
-        system = sum(item.tokens for item in items if item.message.get("role") == "system")
+        system = sum(
+            item.tokens for item in items if item.message.get("role") == "system"
+        )
         rest = sum(item.tokens for item in items) - system
         system += self._shown.head_tokens
         parts = f"tools {self._scale.tools:,}, system messages {system:,}, pins and the running turn {rest:,}"

@@ -53,7 +53,10 @@ class CompactingContext:
     """
 
     def __init__(
-        self, options: CompactionOptions, coordinator: Coordinator, history: Sequence[MessageDict] = ()
+        self,
+        options: CompactionOptions,
+        coordinator: Coordinator,
+        history: Sequence[MessageDict] = (),
     ) -> None:
         self._options = options
         self._coordinator = coordinator
@@ -134,7 +137,10 @@ class CompactingContext:
         """
         if self._factory is not None:
             await self._instruct(self._factory)
-        budget = budget_of(provider, self._options) if token_budget is None else token_budget
+        if token_budget is None:
+            budget = budget_of(provider, self._options)
+        else:
+            budget = token_budget
         if self._scale.most(self._shown, provider) > budget * self._watched:
             await self._fit(budget, provider)
         return self._shown.view()
@@ -155,16 +161,23 @@ class CompactingContext:
         """Return the estimated tokens of the whole history."""
         return self._shown.history_tokens
 
-    async def should_compact(self, token_budget: int | None = None, provider: Provider | None = None) -> bool:
+    async def should_compact(
+        self, token_budget: int | None = None, provider: Provider | None = None
+    ) -> bool:
         """Tell whether the next view would be compacted."""
-        budget = budget_of(provider, self._options) if token_budget is None else token_budget
+        if token_budget is None:
+            budget = budget_of(provider, self._options)
+        else:
+            budget = token_budget
         return self._compacting().is_needed(budget, provider)
 
     async def compact(self) -> CompactionResult:
         """Show the model less from now on: `target_usage` of what it sees; the history stays whole."""
         return await self._compacting().compact()
 
-    async def set_system_prompt_factory(self, factory: SystemPromptFactory | None) -> None:
+    async def set_system_prompt_factory(
+        self, factory: SystemPromptFactory | None
+    ) -> None:
         """Show what a function returns before everything else, asked for each view; `None` ends that.
 
         It is not stored. As long as it is the same text, views begin with the same bytes.
@@ -186,7 +199,8 @@ class CompactingContext:
 
     def _compacting(self) -> Compactor:
         if self._compactor is None:
-            from amplifier_kit.compaction.compactor import Compactor  # most sessions stay small
+            # most sessions stay small
+            from amplifier_kit.compaction.compactor import Compactor
 
             self._compactor = Compactor(
                 self._options,
@@ -200,14 +214,18 @@ class CompactingContext:
 
     def _limited(self, message: MessageDict) -> MessageDict:
         """Return the form in which a tool's result is shown from the start."""
-        from amplifier_kit.compaction.truncation import limited  # only large results need it
+        # only large results need it
+        from amplifier_kit.compaction.truncation import limited
 
         return limited(message, self._most_bytes, len(self._log) - 1)
 
     async def _instruct(self, factory: SystemPromptFactory) -> None:
         """Let the view begin with what the factory says now."""
         made = factory()
-        text = await made if isawaitable(made) else made
+        if isawaitable(made):
+            text = await made
+        else:
+            text = made
         self._shown.begin_with({"role": "system", "content": text})
 
     def _offer_left_out(self) -> None:

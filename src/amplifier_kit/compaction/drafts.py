@@ -8,7 +8,14 @@ from math import ceil
 from typing import Final
 
 from amplifier_kit.compaction.options import CompactionOptions
-from amplifier_kit.compaction.pieces import RESULT_ROLES, Turn, calls_of, latest_prompt, result_ids, split
+from amplifier_kit.compaction.pieces import (
+    RESULT_ROLES,
+    Turn,
+    calls_of,
+    latest_prompt,
+    result_ids,
+    split,
+)
 from amplifier_kit.compaction.shown import Shown
 from amplifier_kit.compaction.strategies import Order, oldest_first
 from amplifier_kit.compaction.truncation import shortened
@@ -92,13 +99,17 @@ class Draft:
     @property
     def shown(self) -> list[Shown]:
         """What the model sees then."""
-        return [item for place, item in enumerate(self._shown) if place not in self.left_out]
+        return [
+            item for place, item in enumerate(self._shown) if place not in self.left_out
+        ]
 
     @property
     def changed(self) -> int:
         """The number of the last message that is another or none now; -1 where all are as they were."""
         places = [*self._shortened, *self.left_out]
-        return self._shown[max(places)].number if places else -1
+        if places:
+            return self._shown[max(places)].number
+        return -1
 
     @property
     def shortened_numbers(self) -> list[int]:
@@ -115,7 +126,12 @@ class Draft:
 
         Where there is none, the last such message at all.
         """
-        groups = [group for turn in self._turns for group in (turn.prompts, *turn.steps) if group]
+        groups = [
+            group
+            for turn in self._turns
+            for group in (turn.prompts, *turn.steps)
+            if group
+        ]
         bound, ends = 0, -1
         for group in sorted(groups, key=min):
             if group[0] > ends and group[0] not in self.left_out:
@@ -128,7 +144,10 @@ class Draft:
     @property
     def stubbed(self) -> int:
         """How many prompts are shorter now."""
-        return sum(self._messages[place].get("role") not in RESULT_ROLES for place in self._still_shortened)
+        return sum(
+            self._messages[place].get("role") not in RESULT_ROLES
+            for place in self._still_shortened
+        )
 
     @property
     def truncated(self) -> int:
@@ -147,9 +166,13 @@ class Draft:
         recent = self._options.protected_recent
         yield self._shorten(older[: ceil(len(older) / 4)])
         yield self._shorten(older[: ceil(len(older) / 2)])
-        yield self._leave_out(max(recent, FOUR_FIFTHS if self._goes_by_age else 0), first)
+        yield self._leave_out(
+            max(recent, FOUR_FIFTHS if self._goes_by_age else 0), first
+        )
         yield self._shorten(older[: ceil(len(older) * 3 / 4)])
-        yield self._leave_out(max(recent, THREE_FIFTHS if self._goes_by_age else 0), first)
+        yield self._leave_out(
+            max(recent, THREE_FIFTHS if self._goes_by_age else 0), first
+        )
         yield self._shorten(older)
         yield self._leave_out(recent, first)
         yield self._shorten(self._stubs(first))
@@ -171,7 +194,9 @@ class Draft:
         ]
 
     def _is_question(self, turn: Turn) -> bool:
-        return any(self._messages[place].get("role") == "user" for place in turn.prompts)
+        return any(
+            self._messages[place].get("role") == "user" for place in turn.prompts
+        )
 
     def _is_pinned(self, place: int) -> bool:
         message = self._messages[place]
@@ -180,7 +205,9 @@ class Draft:
             return True
         if not self._pinned:
             return False
-        return not self._pinned.isdisjoint((*result_ids(message), *(call_id for call_id, _ in calls_of(message))))
+        return not self._pinned.isdisjoint(
+            (*result_ids(message), *(call_id for call_id, _ in calls_of(message)))
+        )
 
     def _shorten(self, places: Sequence[int]) -> Iterator[Callable[[], None]]:
         for place in places:
@@ -190,14 +217,21 @@ class Draft:
     def _shorten_one(self, place: int) -> None:
         item = self._shown[place]
         # What is shown may be short of the whole already, and the note has to tell of all that is missing.
-        message = shortened(self._history.stored(item.number), self._options.truncate_chars, item.number)
-        tokens = item.tokens if message is item.message else self._count(message)
+        message = shortened(
+            self._history.stored(item.number), self._options.truncate_chars, item.number
+        )
+        if message is item.message:
+            tokens = item.tokens
+        else:
+            tokens = self._count(message)
         if tokens < item.tokens:
             self.tokens -= item.tokens - tokens
             self._shown[place] = Shown(item.number, message, tokens)
             self._shortened.append(place)
 
-    def _leave_out(self, protected: float, spared: Turn | None) -> Iterator[Callable[[], None]]:
+    def _leave_out(
+        self, protected: float, spared: Turn | None
+    ) -> Iterator[Callable[[], None]]:
         """Yield what leaves out the steps before the protected part, each with its prompt when it was its last.
 
         Args:
@@ -221,7 +255,9 @@ class Draft:
         if steps:
             return steps
         is_left = bool(turn.prompts) and turn.prompts[0] not in self.left_out
-        return [turn.prompts] if is_left and self._may_lose_prompts(turn, spared) else []
+        if is_left and self._may_lose_prompts(turn, spared):
+            return [turn.prompts]
+        return []
 
     def _may_lose_prompts(self, turn: Turn, spared: Turn | None) -> bool:
         return not turn.is_latest and turn is not spared and self._may_go(turn.prompts)
@@ -229,9 +265,13 @@ class Draft:
     def _may_go(self, group: Sequence[int]) -> bool:
         return group is not self._running and not any(map(self._is_pinned, group))
 
-    def _leave_out_one(self, group: Sequence[int], turn: Turn, spared: Turn | None) -> None:
+    def _leave_out_one(
+        self, group: Sequence[int], turn: Turn, spared: Turn | None
+    ) -> None:
         self._remove(group)
-        if self.left_out.issuperset(step[0] for step in turn.steps) and self._may_lose_prompts(turn, spared):
+        if self.left_out.issuperset(
+            step[0] for step in turn.steps
+        ) and self._may_lose_prompts(turn, spared):
             self._remove(turn.prompts)
 
     def _remove(self, group: Sequence[int]) -> None:
@@ -244,13 +284,27 @@ def _running_step(turns: Sequence[Turn], latest: int) -> list[int] | None:
     """Return the last step if it is behind the latest prompt: the model has not answered it yet."""
     steps = [step for turn in turns for step in turn.steps]
     last = max(steps, key=lambda step: step[-1], default=None)
-    return last if last is not None and last[-1] > latest else None
+    if last is not None and last[-1] > latest:
+        return last
+    return None
 
 
-def _pinned_calls(messages: Sequence[MessageDict], pinned: Collection[str], tools: Collection[str]) -> frozenset[str]:
+def _pinned_calls(
+    messages: Sequence[MessageDict], pinned: Collection[str], tools: Collection[str]
+) -> frozenset[str]:
     """Return the ids of the calls that stay: the given ones, and all calls of the given tools."""
     if not tools:
         return frozenset(pinned)
-    of_tools = {call_id for message in messages for call_id, name in calls_of(message) if name in tools}
-    named = {call_id for message in messages if message.get("name") in tools for call_id in result_ids(message)}
+    of_tools = {
+        call_id
+        for message in messages
+        for call_id, name in calls_of(message)
+        if name in tools
+    }
+    named = {
+        call_id
+        for message in messages
+        if message.get("name") in tools
+        for call_id in result_ids(message)
+    }
     return frozenset((*pinned, *of_tools, *named))

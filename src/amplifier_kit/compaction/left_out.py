@@ -42,9 +42,21 @@ class LeftOut:
     input_schema: Final[Mapping[str, JSONValue]] = {
         "type": "object",
         "properties": {
-            "first": {"type": "integer", "minimum": 0, "description": "number of the first message"},
-            "last": {"type": "integer", "minimum": 0, "description": "number of the last message; default the first"},
-            "offset": {"type": "integer", "minimum": 0, "description": "characters to skip; default 0"},
+            "first": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "number of the first message",
+            },
+            "last": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "number of the last message; default the first",
+            },
+            "offset": {
+                "type": "integer",
+                "minimum": 0,
+                "description": "characters to skip; default 0",
+            },
         },
         "required": ["first"],
         "additionalProperties": False,
@@ -65,25 +77,41 @@ class LeftOut:
             first: the number of the first one; the history counts from 0.
             last: the number of the last one; default the first.
         """
-        return self._context.log.view()[max(first, 0) : (first if last is None else last) + 1]
+        return self._context.log.view()[
+            max(first, 0) : (first if last is None else last) + 1
+        ]
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Return the messages as JSON lines, a page at a time."""
-        first, last, offset = (_number(input.get(key)) for key in ("first", "last", "offset"))
+        first, last, offset = (
+            _number(input.get(key)) for key in ("first", "last", "offset")
+        )
         start = first or 0
         messages = self.read(start, last)
         if not messages:
             if last is not None and last < start:
-                return ToolResult.failure(f"'last' is the number {last}, which is before 'first', the number {start}")
+                return ToolResult.failure(
+                    f"'last' is the number {last}, which is before 'first', the number {start}"
+                )
             known = len(self._context.log)
-            return ToolResult.failure(f"No message has the number {start}: the numbers go from 0 to {known - 1}")
-        lines = (json.dumps({"number": start + at, **message}, default=str) for at, message in enumerate(messages))
+            return ToolResult.failure(
+                f"No message has the number {start}: the numbers go from 0 to {known - 1}"
+            )
+        lines = (
+            json.dumps({"number": start + at, **message}, default=str)
+            for at, message in enumerate(messages)
+        )
         text = "\n".join(lines)
         page = text[offset or 0 : (offset or 0) + MOST_CHARACTERS]
         rest = len(text) - (offset or 0) - len(page)
-        more = f"\n[{rest:,} more characters: continue with offset {(offset or 0) + len(page)}]" if rest > 0 else ""
+        if rest > 0:
+            more = f"\n[{rest:,} more characters: continue with offset {(offset or 0) + len(page)}]"
+        else:
+            more = ""
         return ToolResult(output=page + more)
 
 
 def _number(value: JSONValue) -> int | None:
-    return value if isinstance(value, int) else None
+    if isinstance(value, int):
+        return value
+    return None

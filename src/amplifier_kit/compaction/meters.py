@@ -105,7 +105,9 @@ def _bpe_encoder() -> Callable[[str], list[int]]:
         from bpe_openai import get_encoding  # loading its vocabulary takes a second
     except ImportError as error:
         remedy = "install 'amplifier[tokens]', or choose 'actual' or 'estimate'"
-        raise ConfigError([Problem("token_meter", f"'bpe' needs the package bpe-openai; {remedy}")]) from error
+        raise ConfigError(
+            [Problem("token_meter", f"'bpe' needs the package bpe-openai; {remedy}")]
+        ) from error
     return _encoder(get_encoding)
 
 
@@ -120,7 +122,9 @@ def built_in_meter(name: MeterName) -> TokenMeter:
     Raises:
         ConfigError: it needs a package that is not installed.
     """
-    return BpeMeter() if name == "bpe" else WordMeter()
+    if name == "bpe":
+        return BpeMeter()
+    return WordMeter()
 
 
 def message_tokens(message: MessageDict, count: Count) -> int:
@@ -136,7 +140,10 @@ def _has_calls(content: JSONValue) -> bool:
     """Tell whether a message's calls stand among its blocks; those beside it are the same ones then."""
     if not isinstance(content, (list, tuple)):
         return False
-    return any(isinstance(block, Mapping) and block.get("type") == "tool_call" for block in content)
+    return any(
+        isinstance(block, Mapping) and block.get("type") == "tool_call"
+        for block in content
+    )
 
 
 def _tokens(value: JSONValue, count: Count) -> int:
@@ -150,9 +157,14 @@ def _tokens(value: JSONValue, count: Count) -> int:
         case Mapping() if value.get("type") in _IMAGES:
             return IMAGE
         case Mapping() if isinstance(value.get("type"), str):
-            return FRAME + sum(_tokens(part, count) for key, part in value.items() if key not in _NOT_SENT)
+            return FRAME + sum(
+                _tokens(part, count)
+                for key, part in value.items()
+                if key not in _NOT_SENT
+            )
         case _:
-            return count(str(value))  # as Python writes it: as many tokens as JSON, and faster
+            # as Python writes it: as many tokens as JSON, and faster
+            return count(str(value))
 
 
 def most_tokens(message: MessageDict) -> int:
@@ -166,10 +178,13 @@ def most_tokens(message: MessageDict) -> int:
         return FRAME + most_of_text(text) + IMAGE * text.count("image")
     else:
         others, images = _without_images(content)
-        text = str(others)  # a block's own frame is less than what its keys are written with
+        # a block's own frame is less than what its keys are written with
+        text = str(others)
         most = FRAME + most_of_text(text) + IMAGE * (images + text.count("image"))
         has_calls = "tool_call'" in text and _has_calls(content)
-    return most if has_calls or "tool_calls" not in message else most + most_of_text(str(message["tool_calls"]))
+    if has_calls or "tool_calls" not in message:
+        return most
+    return most + most_of_text(str(message["tool_calls"]))
 
 
 def _is_one_call(content: JSONValue) -> bool:
@@ -182,7 +197,11 @@ def _without_images(content: JSONValue) -> tuple[JSONValue, int]:
     """Leave out the images, whose data are large, and count them; what else holds one is counted by the word."""
     if not isinstance(content, list):
         return content, 0
-    others = [block for block in content if not (isinstance(block, dict) and block.get("type") in _IMAGES)]
+    others = [
+        block
+        for block in content
+        if not (isinstance(block, dict) and block.get("type") in _IMAGES)
+    ]
     return others, len(content) - len(others)
 
 

@@ -36,12 +36,18 @@ class Loss:
     tool: str | None = None
 
 
-def notice(loss: Loss, verbosity: Verbosity, most_tokens: int, count: Count) -> MessageDict | None:
+def notice(
+    loss: Loss, verbosity: Verbosity, most_tokens: int, count: Count
+) -> MessageDict | None:
     """Write a notice of at most so many tokens: as verbose as wanted if that fits, else less so, else none."""
     for lines in _drafts(loss, verbosity):
         text = "\n".join(lines)
         if FRAME + count(text) <= most_tokens:
-            return {"role": "system", "content": text, "metadata": {"source": "context", "kind": "compaction_notice"}}
+            return {
+                "role": "system",
+                "content": text,
+                "metadata": {"source": "context", "kind": "compaction_notice"},
+            }
     return None
 
 
@@ -51,9 +57,21 @@ def _drafts(loss: Loss, verbosity: Verbosity) -> list[list[str]]:
     normal = [*minimal, *_figures(loss), *_remedy(loss)]
     if verbosity == "minimal":
         return [minimal]
-    prompts = _prompts(loss) if verbosity == "verbose" else []
-    newest_first = [prompts[skip:] for skip in (0, len(prompts) // 2, len(prompts) * 3 // 4)] if prompts else []
-    return [*([*normal, "Left out was asked:", *part] for part in newest_first), normal, minimal]
+    if verbosity == "verbose":
+        prompts = _prompts(loss)
+    else:
+        prompts = []
+    if prompts:
+        newest_first = [
+            prompts[skip:] for skip in (0, len(prompts) // 2, len(prompts) * 3 // 4)
+        ]
+    else:
+        newest_first = []
+    return [
+        *([*normal, "Left out was asked:", *part] for part in newest_first),
+        normal,
+        minimal,
+    ]
 
 
 def _figures(loss: Loss) -> list[str]:
@@ -64,7 +82,9 @@ def _figures(loss: Loss) -> list[str]:
         answers = sum(message.get("role") == "assistant" for message in loss.messages)
         what = f"{prompts} prompts, {answers} answers, {results} tool results"
         lines.append(f"Left out: messages {ranges_text(loss.left_out)} ({what}).")
-        tools = sorted({name for message in loss.messages for _, name in calls_of(message) if name})
+        tools = sorted(
+            {name for message in loss.messages for _, name in calls_of(message) if name}
+        )
         lines += [f"Tools used in them: {', '.join(tools)}."] if tools else []
     if loss.shortened:
         lines.append(f"Shortened: messages {ranges_text(ranges_of(loss.shortened))}.")
@@ -73,13 +93,25 @@ def _figures(loss: Loss) -> list[str]:
 
 def _remedy(loss: Loss) -> list[str]:
     if loss.tool is None:
-        return ["Nothing is lost: the application keeps all of it. Ask, or look again, for what you need."]
-    return [f"Nothing is lost: read it with the tool {loss.tool}, by the numbers of the messages."]
+        return [
+            "Nothing is lost: the application keeps all of it. Ask, or look again, for what you need."
+        ]
+    return [
+        f"Nothing is lost: read it with the tool {loss.tool}, by the numbers of the messages."
+    ]
 
 
 def _prompts(loss: Loss) -> list[str]:
-    texts = [message["content"] for message in loss.messages if message.get("role") == "user" and is_prompt(message)]
-    return [f"- {' '.join(text.split())[:PROMPT_CHARACTERS]}" for text in texts if isinstance(text, str)]
+    texts = [
+        message["content"]
+        for message in loss.messages
+        if message.get("role") == "user" and is_prompt(message)
+    ]
+    return [
+        f"- {' '.join(text.split())[:PROMPT_CHARACTERS]}"
+        for text in texts
+        if isinstance(text, str)
+    ]
 
 
 def ranges_of(numbers: Sequence[int]) -> list[tuple[int, int]]:
@@ -95,4 +127,6 @@ def ranges_of(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 def ranges_text(ranges: Sequence[tuple[int, int]]) -> str:
     """Write ranges, such as `0-4, 7`."""
-    return ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
+    return ", ".join(
+        str(first) if first == last else f"{first}-{last}" for first, last in ranges
+    )

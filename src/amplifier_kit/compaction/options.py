@@ -55,21 +55,31 @@ class CompactionOptions(Value):
 
     max_tokens: int = attrs.field(default=200_000, validator=attrs.validators.gt(0))
     compact_threshold: float = attrs.field(default=0.92, validator=fraction)
-    compaction_threshold: float | None = attrs.field(default=None, validator=attrs.validators.optional(fraction))
+    compaction_threshold: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(fraction)
+    )
     target_usage: float = attrs.field(default=0.5, validator=fraction)
     output_reserve_fraction: float = attrs.field(default=0.5, validator=share)
     protected_recent: float = attrs.field(default=0.3, validator=share)
-    protected_tool_results: int = attrs.field(default=5, validator=attrs.validators.ge(0))
+    protected_tool_results: int = attrs.field(
+        default=5, validator=attrs.validators.ge(0)
+    )
     pinned_tools: tuple[str, ...] | None = None
     truncate_chars: int = attrs.field(default=250, validator=attrs.validators.ge(1))
-    max_tool_result_bytes: int = attrs.field(default=131_072, validator=attrs.validators.ge(1))
+    max_tool_result_bytes: int = attrs.field(
+        default=131_072, validator=attrs.validators.ge(1)
+    )
     strategy: StrategyName = "progressive"
     token_meter: MeterName = "actual"  # noqa: S105  # tokens of a text, not of a login
     token_margin: float = attrs.field(default=0.05, validator=share)
     compaction_notice_enabled: bool = True
-    compaction_notice_token_reserve: int = attrs.field(default=800, validator=attrs.validators.ge(0))
+    compaction_notice_token_reserve: int = attrs.field(
+        default=800, validator=attrs.validators.ge(0)
+    )
     compaction_notice_verbosity: Verbosity = "normal"
-    compaction_notice_min_level: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+    compaction_notice_min_level: int = attrs.field(
+        default=1, validator=attrs.validators.ge(1)
+    )
     left_out_tool: bool = False
     summary_provider: str | None = None
     summary_timeout: float = attrs.field(default=30.0, validator=attrs.validators.gt(0))
@@ -79,7 +89,9 @@ class CompactionOptions(Value):
     @property
     def threshold(self) -> float:
         """The fraction of the budget above which a view is compacted."""
-        return self.compact_threshold if self.compaction_threshold is None else self.compaction_threshold
+        if self.compaction_threshold is None:
+            return self.compact_threshold
+        return self.compaction_threshold
 
     @property
     def target(self) -> float:

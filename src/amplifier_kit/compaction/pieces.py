@@ -10,7 +10,15 @@ import attrs
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["RESULT_ROLES", "Turn", "calls_of", "is_prompt", "latest_prompt", "result_ids", "split"]
+__all__ = [
+    "RESULT_ROLES",
+    "Turn",
+    "calls_of",
+    "is_prompt",
+    "latest_prompt",
+    "result_ids",
+    "split",
+]
 
 RESULT_ROLES: Final = frozenset({"tool", "function"})
 """Who speaks in a tool's result."""
@@ -44,11 +52,16 @@ def split(messages: Sequence[MessageDict]) -> list[Turn]:
         if message.get("role") == "system":
             continue
         waits = place in callers and place != latest
-        group = groups[callers[place]] if waits else _group(turns, messages, place)
+        if waits:
+            group = groups[callers[place]]
+        else:
+            group = _group(turns, messages, place)
         group.append(place)
         groups[place] = group
     if latest >= 0:
-        next(turn for turn in reversed(turns) if latest in turn.prompts).is_latest = True
+        next(
+            turn for turn in reversed(turns) if latest in turn.prompts
+        ).is_latest = True
     return turns
 
 
@@ -56,7 +69,11 @@ def _group(turns: list[Turn], messages: Sequence[MessageDict], place: int) -> li
     """Return where a message belongs that stands between no call and its result."""
     message = messages[place]
     if is_prompt(message):
-        goes_on = bool(turns) and not turns[-1].steps and _is_developers(messages, turns[-1].prompts)
+        goes_on = (
+            bool(turns)
+            and not turns[-1].steps
+            and _is_developers(messages, turns[-1].prompts)
+        )
         if not goes_on:
             turns.append(Turn())
         return turns[-1].prompts
@@ -65,7 +82,9 @@ def _group(turns: list[Turn], messages: Sequence[MessageDict], place: int) -> li
     turn = turns[-1]
     if message.get("role") == "assistant" or not (turn.steps or turn.prompts):
         turn.steps.append([])
-    return turn.steps[-1] if turn.steps else turn.prompts
+    if turn.steps:
+        return turn.steps[-1]
+    return turn.prompts
 
 
 def _is_developers(messages: Sequence[MessageDict], prompts: Sequence[int]) -> bool:
@@ -80,7 +99,11 @@ def is_prompt(message: MessageDict) -> bool:
     """
     metadata = message.get("metadata")
     injected = isinstance(metadata, Mapping) and metadata.get("source") == "hook"
-    return message.get("role") in _PROMPT_ROLES and not injected and next(result_ids(message), None) is None
+    return (
+        message.get("role") in _PROMPT_ROLES
+        and not injected
+        and next(result_ids(message), None) is None
+    )
 
 
 def latest_prompt(messages: Sequence[MessageDict]) -> int:
@@ -110,7 +133,9 @@ def _answered(messages: Sequence[MessageDict]) -> dict[int, int]:
     answered: dict[int, int] = {}
     made: dict[str, int] = {}
     for place, message in enumerate(messages):
-        answered.update((made[call_id], place) for call_id in result_ids(message) if call_id in made)
+        answered.update(
+            (made[call_id], place) for call_id in result_ids(message) if call_id in made
+        )
         if message.get("role") == "assistant":
             made.update((call_id, place) for call_id, _ in calls_of(message))
     return answered
@@ -123,7 +148,10 @@ def calls_of(message: MessageDict) -> Iterator[tuple[str, str]]:
             call_id = part.get("id")
             if isinstance(call_id, str):
                 function = part.get("function")
-                named = function if isinstance(function, Mapping) else part
+                if isinstance(function, Mapping):
+                    named = function
+                else:
+                    named = part
                 yield call_id, str(named.get("name") or named.get("tool") or "")
 
 
@@ -136,4 +164,6 @@ def result_ids(message: MessageDict) -> Iterator[str]:
 
 
 def _objects(value: JSONValue) -> list[Mapping[str, JSONValue]]:
-    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, (list, tuple)) else []
+    if isinstance(value, (list, tuple)):
+        return [part for part in value if isinstance(part, Mapping)]
+    return []

@@ -42,7 +42,12 @@ async def announce(hooks: Hooks, before: Figures, strategy: str) -> None:
 
 
 async def report(
-    hooks: Hooks, before: Figures, after: Figures, strategy: str, figures: ContextCompaction, usage: Usage | None
+    hooks: Hooks,
+    before: Figures,
+    after: Figures,
+    strategy: str,
+    figures: ContextCompaction,
+    usage: Usage | None,
 ) -> None:
     """Emit `context:post_compact` and `context:compaction`.
 
@@ -74,4 +79,7 @@ async def report(
 async def warn(hooks: Hooks, message: str) -> None:
     """Emit `user:notification` with a warning of the context."""
     if hooks.has_handlers(USER_NOTIFICATION):
-        await hooks.emit(USER_NOTIFICATION, UserNotification(message=message, level="warning", source="context"))
+        await hooks.emit(
+            USER_NOTIFICATION,
+            UserNotification(message=message, level="warning", source="context"),
+        )

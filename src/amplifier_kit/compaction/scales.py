@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, final
 
-from amplifier_kit.compaction.meters import TokenMeter, built_in_meter, message_tokens, most_of_text
+from amplifier_kit.compaction.meters import (
+    TokenMeter,
+    built_in_meter,
+    message_tokens,
+    most_of_text,
+)
 from amplifier_kit.compaction.options import CompactionOptions
 from amplifier_kit.compaction.shown import ShownLog
 from amplifier_sdk.contracts import Coordinator, Provider, Tool
@@ -65,7 +70,10 @@ class Scale:
         """The meter: the application's when the first one is asked for, else the one that the options name."""
         if self._meter is None:
             offered = self._coordinator.get_capability(CAPABILITY)
-            self._meter = offered if isinstance(offered, TokenMeter) else self._built_in
+            if isinstance(offered, TokenMeter):
+                self._meter = offered
+            else:
+                self._meter = self._built_in
         return self._meter
 
     def count(self, text: str) -> int:
@@ -81,18 +89,24 @@ class Scale:
         """The tokens of the tools as a request describes them, counted when they change."""
         self._look_at_tools()
         if self._tools_tokens is None:
-            self._tools_tokens = sum(self.count(_described(tool)) for tool in self._tools.values())
+            self._tools_tokens = sum(
+                self.count(_described(tool)) for tool in self._tools.values()
+            )
         return self._tools_tokens
 
     def most(self, shown: ShownLog, provider: Provider | None) -> float:
         """Return how many tokens a request has at most, without reading its texts where that can be."""
-        if (self._meter or self.meter) is self._built_in:  # whose counts the bounds are of
-            if self._mounted != self._tools:  # asked for each request: the call would cost as much as the rest
+        # whose counts the bounds are of
+        if (self._meter or self.meter) is self._built_in:
+            # asked for each request: the call would cost as much as the rest
+            if self._mounted != self._tools:
                 self._look_at_tools()
             tokens = shown.most + self._tools_most
         else:
             tokens = shown.tokens + self.tools
-        return tokens * (self._margin if self._calibration is None else self.factor(provider))
+        return tokens * (
+            self._margin if self._calibration is None else self.factor(provider)
+        )
 
     def ratio(self, provider: Provider | None) -> float:
         """Return how many tokens the provider's model has for one of the meter's."""
@@ -111,10 +125,13 @@ class Scale:
             return
         self._asked = (provider.name, tokens)
         if self._calibration is None:
-            from amplifier_kit.compaction.calibration import UsageCalibration  # most sessions stay small
+            # most sessions stay small
+            from amplifier_kit.compaction.calibration import UsageCalibration
 
             self._calibration = UsageCalibration()
-            self._coordinator.hooks.register(PROVIDER_RESPONSE, self._learn, name=CAPABILITY)
+            self._coordinator.hooks.register(
+                PROVIDER_RESPONSE, self._learn, name=CAPABILITY
+            )
 
     def _learn(self, _: str, data: ProviderResponse) -> None:
         usage = data["usage"]
@@ -129,14 +146,20 @@ class Scale:
         mounted = self._mounted
         if mounted is None:
             live = self._coordinator.get("tools")
-            mounted = self._mounted = live if isinstance(live, Mapping) else {}
+            if isinstance(live, Mapping):
+                mounted = self._mounted = live
+            else:
+                mounted = self._mounted = {}
         if mounted != self._tools:
             self._tools = dict(mounted)
-            self._tools_most = sum(most_of_text(_described(tool)) for tool in self._tools.values())
+            self._tools_most = sum(
+                most_of_text(_described(tool)) for tool in self._tools.values()
+            )
             self._tools_tokens = None
 
 
 def _described(tool: Tool) -> str:
-    from amplifier_sdk.loops import schema_of  # a loop that asks for a view has it imported
+    # a loop that asks for a view has it imported
+    from amplifier_sdk.loops import schema_of
 
     return f"{tool.name} {tool.description} {dict(schema_of(tool))}"

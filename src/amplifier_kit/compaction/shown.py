@@ -37,9 +37,21 @@ class ShownLog:
         count: counts a message.
     """
 
-    __slots__ = ("_bound", "_count", "_counts", "_head", "_history", "_known", "_log", "_numbers", "_past")
+    __slots__ = (
+        "_bound",
+        "_count",
+        "_counts",
+        "_head",
+        "_history",
+        "_known",
+        "_log",
+        "_numbers",
+        "_past",
+    )
 
-    def __init__(self, history: MessageLog, count: Callable[[MessageDict], int]) -> None:
+    def __init__(
+        self, history: MessageLog, count: Callable[[MessageDict], int]
+    ) -> None:
         self._history = history
         self._log = history
         self._numbers: list[int] | None = None  # None while the history itself is shown
@@ -74,21 +86,29 @@ class ShownLog:
         if self._numbers is None:
             return self.tokens
         counted, tokens = self._past
-        tokens += sum(self._count(self._history.stored(number)) for number in range(counted, len(self._history)))
+        tokens += sum(
+            self._count(self._history.stored(number))
+            for number in range(counted, len(self._history))
+        )
         self._past = (len(self._history), tokens)
         return tokens
 
     @property
     def head_tokens(self) -> int:
         """The tokens of what stands before the history."""
-        return self._counts[0] if self._head is not None else 0
+        if self._head is not None:
+            return self._counts[0]
+        return 0
 
     @property
     def left_out(self) -> list[tuple[int, int]]:
         """The numbers of the messages that are not shown, as ranges (first, last), both included."""
         if self._numbers is None:
             return []
-        return gaps([number for number in self._numbers if number != INSERTED], len(self._history))
+        return gaps(
+            [number for number in self._numbers if number != INSERTED],
+            len(self._history),
+        )
 
     @property
     def items(self) -> list[Shown]:
@@ -96,13 +116,19 @@ class ShownLog:
         self._measure()
         numbers = range(len(self._log)) if self._numbers is None else self._numbers
         shown = zip(numbers, self._log.view(), self._counts, strict=True)
-        return [Shown(number, message, tokens) for number, message, tokens in shown if number != INSERTED]
+        return [
+            Shown(number, message, tokens)
+            for number, message, tokens in shown
+            if number != INSERTED
+        ]
 
     def view(self) -> MessageView:
         """Return what is shown at this moment."""
         return self._log.view()
 
-    def added(self, message: MessageDict, shown: MessageDict, most: int | None = None) -> None:
+    def added(
+        self, message: MessageDict, shown: MessageDict, most: int | None = None
+    ) -> None:
         """Take in the message that was just put behind the history.
 
         Args:
@@ -115,7 +141,10 @@ class ShownLog:
             return
         number = len(self._history) - 1
         if self._numbers is None:
-            self._log, self._numbers = MessageLog(self._history.view()[:number]), list(range(number))
+            self._log, self._numbers = (
+                MessageLog(self._history.view()[:number]),
+                list(range(number)),
+            )
         self._log.append(shown)
         self._numbers.append(number)
 
@@ -123,9 +152,18 @@ class ShownLog:
         """Show a message before all others that is not in the history, instead of the one that was given before."""
         if message == self._head:
             return
-        start = 0 if self._head is None else 1
-        numbers = list(range(len(self._log))) if self._numbers is None else self._numbers
-        head = [] if message is None else [message]
+        if self._head is None:
+            start = 0
+        else:
+            start = 1
+        if self._numbers is None:
+            numbers = list(range(len(self._log)))
+        else:
+            numbers = self._numbers
+        if message is None:
+            head = []
+        else:
+            head = [message]
         counts = [self._count(message) for message in head]
         self._measure()
         self._log = MessageLog([*head, *self._log.view()[start:]])
@@ -134,7 +172,14 @@ class ShownLog:
         self._known = sum(self._counts)
         self._head = message
 
-    def show(self, items: Sequence[Shown], notes: Sequence[MessageDict], *, before: int, length: int) -> None:
+    def show(
+        self,
+        items: Sequence[Shown],
+        notes: Sequence[MessageDict],
+        *,
+        before: int,
+        length: int,
+    ) -> None:
         """Show these messages of the history from now on, and what was added since they were drafted.
 
         Args:
@@ -147,7 +192,10 @@ class ShownLog:
         added = self._log.view()[seen:]
         numbers = range(len(self._log)) if self._numbers is None else self._numbers
         notices = [Shown(INSERTED, note, self._count(note)) for note in notes]
-        head = [] if self._head is None else [Shown(INSERTED, self._head, self._counts[0])]
+        if self._head is None:
+            head = []
+        else:
+            head = [Shown(INSERTED, self._head, self._counts[0])]
         old = [item for item in items if item.number < before]
         shown = [*head, *old, *notices, *items[len(old) :]]
         self._numbers = [*(item.number for item in shown), *numbers[seen:]]
@@ -167,4 +215,8 @@ class ShownLog:
 
 def gaps(numbers: Sequence[int], length: int) -> list[tuple[int, int]]:
     """Return which numbers below `length` are missing among ascending ones, as ranges (first, last)."""
-    return [(low + 1, high - 1) for low, high in pairwise([-1, *numbers, length]) if high - low > 1]
+    return [
+        (low + 1, high - 1)
+        for low, high in pairwise([-1, *numbers, length])
+        if high - low > 1
+    ]

@@ -11,7 +11,9 @@ from amplifier_sdk.messages import MessageDict
 
 __all__ = ["Order", "by_importance", "oldest_first"]
 
-Order: TypeAlias = Callable[[Sequence[MessageDict], Sequence[Sequence[int]]], list[Sequence[int]]]
+Order: TypeAlias = Callable[
+    [Sequence[MessageDict], Sequence[Sequence[int]]], list[Sequence[int]]
+]
 """Puts steps, given by their places in the messages, into the order in which they are left out."""
 
 DECISION: Final = 2.0
@@ -26,18 +28,25 @@ RECENT: Final = 0.25
 """The newest part of the messages, in which references are looked for."""
 
 _DECISIONS: Final = re.compile(
-    r"\b(decid|decision|must|never|always|instead of|agreed|prefer|important|because|conclu|requirement)", re.IGNORECASE
+    r"\b(decid|decision|must|never|always|instead of|agreed|prefer|important|because|conclu|requirement)",
+    re.IGNORECASE,
 )
-_ERRORS: Final = re.compile(r"\b(error|exception|traceback|failed|failure|denied|refused)\b", re.IGNORECASE)
+_ERRORS: Final = re.compile(
+    r"\b(error|exception|traceback|failed|failure|denied|refused)\b", re.IGNORECASE
+)
 _RUNS: Final = re.compile(r"[\w./-]+")
 
 
-def oldest_first(_: Sequence[MessageDict], steps: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+def oldest_first(
+    _: Sequence[MessageDict], steps: Sequence[Sequence[int]]
+) -> list[Sequence[int]]:
     """Leave the steps in the order of the conversation."""
     return list(steps)
 
 
-def by_importance(messages: Sequence[MessageDict], steps: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+def by_importance(
+    messages: Sequence[MessageDict], steps: Sequence[Sequence[int]]
+) -> list[Sequence[int]]:
     """Put the least important steps first; among equals the oldest.
 
     A step matters for what it decides, for errors that it met, for a person's words in it, for files and names that
@@ -49,17 +58,26 @@ def by_importance(messages: Sequence[MessageDict], steps: Sequence[Sequence[int]
     return [step for _, _, step in sorted(scored, key=lambda item: item[:2])]
 
 
-def _score(messages: Sequence[MessageDict], step: Sequence[int], spoken_of: set[str]) -> float:
+def _score(
+    messages: Sequence[MessageDict], step: Sequence[int], spoken_of: set[str]
+) -> float:
     score = RECENCY * step[-1] / len(messages)
     said = [messages[place] for place in step]
-    if any(_DECISIONS.search(_text(message)) for message in said if message.get("role") not in RESULT_ROLES):
+    if any(
+        _DECISIONS.search(_text(message))
+        for message in said
+        if message.get("role") not in RESULT_ROLES
+    ):
         score += DECISION
     if any(_ERRORS.search(_text(message)) for message in said):
         score += ERROR
     if any(map(is_prompt, said)):
         score += QUESTION
     names = {name for message in said for name in _names(message)}
-    return score + REFERENCE * min(len(names & spoken_of), MANY_REFERENCES) / MANY_REFERENCES
+    return (
+        score
+        + REFERENCE * min(len(names & spoken_of), MANY_REFERENCES) / MANY_REFERENCES
+    )
 
 
 def _names(message: MessageDict) -> set[str]:
@@ -70,5 +88,10 @@ def _names(message: MessageDict) -> set[str]:
 
 def _text(message: MessageDict) -> str:
     content = message.get("content")
-    text = content if isinstance(content, str) else str(content)
-    return f"{text} {message['tool_calls']}" if "tool_calls" in message else text
+    if isinstance(content, str):
+        text = content
+    else:
+        text = str(content)
+    if "tool_calls" in message:
+        return f"{text} {message['tool_calls']}"
+    return text

@@ -64,7 +64,9 @@ async def summarize(
         response = await provider.complete(request)
     text = response.text.strip()
     if not text:
-        raise LLMError("The answer to a request for a summary has no text", provider=provider.name)
+        raise LLMError(
+            "The answer to a request for a summary has no text", provider=provider.name
+        )
     return text, response.usage
 
 
@@ -77,7 +79,9 @@ def summary_message(text: str, most_tokens: int, count: Count) -> MessageDict:
     return {"role": "system", "content": f"{HEADING}\n{text}", "metadata": metadata}
 
 
-def _conversation(messages: Sequence[MessageDict], known: str, most: int, count: Count) -> str:
+def _conversation(
+    messages: Sequence[MessageDict], known: str, most: int, count: Count
+) -> str:
     """Write messages as a text of about `most` tokens; where there are more, the newest."""
     lines: list[str] = []
     left = most - count(known)
@@ -87,7 +91,10 @@ def _conversation(messages: Sequence[MessageDict], known: str, most: int, count:
         if left < 0 and lines:
             break
         lines.append(line)
-    earlier = [f"{HEADING}\n{known}"] if known else []
+    if known:
+        earlier = [f"{HEADING}\n{known}"]
+    else:
+        earlier = []
     return "\n\n".join([*earlier, *reversed(lines)])
 
 

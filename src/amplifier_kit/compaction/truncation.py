@@ -32,7 +32,10 @@ def shortened(message: MessageDict, limit: int, number: int) -> MessageDict:
         limit: characters of a text that are kept; the note of what is missing comes on top.
         number: the message's place in the history, for the note.
     """
-    return _with_content(message, _Cutter(limit, number, keeps_images=False).content(message.get("content")))
+    return _with_content(
+        message,
+        _Cutter(limit, number, keeps_images=False).content(message.get("content")),
+    )
 
 
 def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
@@ -41,13 +44,24 @@ def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
     Images stay: they are no text. The notes of what is missing come on top.
     """
     content = message.get("content")
-    texts = [content] if isinstance(content, str) else list(map(_written, _without_images(content)))
-    size = sum(len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    if isinstance(content, str):
+        texts = [content]
+    else:
+        texts = list(map(_written, _without_images(content)))
+    size = sum(
+        len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+        for text in texts
+    )
     if size <= most_bytes:
         return message
-    characters = most_bytes if all(map(str.isascii, texts)) else most_bytes // BYTES_PER_CHARACTER
+    if all(map(str.isascii, texts)):
+        characters = most_bytes
+    else:
+        characters = most_bytes // BYTES_PER_CHARACTER
     limit = characters // len(texts)
-    return _with_content(message, _Cutter(limit, number, keeps_images=True).content(content))
+    return _with_content(
+        message, _Cutter(limit, number, keeps_images=True).content(content)
+    )
 
 
 def cut(text: str, limit: int, number: int) -> str:
@@ -60,13 +74,19 @@ def cut(text: str, limit: int, number: int) -> str:
 
 
 def _with_content(message: MessageDict, content: JSONValue) -> MessageDict:
-    return message if content is message.get("content") else {**message, "content": content}
+    if content is message.get("content"):
+        return message
+    return {**message, "content": content}
 
 
 def _without_images(content: JSONValue) -> list[JSONValue]:
     if not isinstance(content, (list, tuple)):
         return []
-    return [block for block in content if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)]
+    return [
+        block
+        for block in content
+        if not (isinstance(block, Mapping) and block.get("type") in _IMAGES)
+    ]
 
 
 @attrs.frozen
@@ -83,7 +103,9 @@ class _Cutter:
         if not isinstance(content, (list, tuple)):
             return content
         blocks = [self._block(block) for block in content]
-        return content if all(new is old for new, old in zip(blocks, content, strict=True)) else blocks
+        if all(new is old for new, old in zip(blocks, content, strict=True)):
+            return content
+        return blocks
 
     def _block(self, block: JSONValue) -> JSONValue:
         if isinstance(block, str):
@@ -91,9 +113,17 @@ class _Cutter:
         if not isinstance(block, Mapping):
             return block
         if block.get("type") in _IMAGES:
-            return block if self.keeps_images else {"type": "text", "text": IMAGE_NOTE}
-        changed = {key: short for key in _TEXTS if (short := self._value(block.get(key))) is not block.get(key)}
-        return {**block, **changed} if changed else block
+            if self.keeps_images:
+                return block
+            return {"type": "text", "text": IMAGE_NOTE}
+        changed = {
+            key: short
+            for key in _TEXTS
+            if (short := self._value(block.get(key))) is not block.get(key)
+        }
+        if changed:
+            return {**block, **changed}
+        return block
 
     def _value(self, value: JSONValue) -> JSONValue:
         """Shorten what a tool returned; what is no text is cut as the text it is written as."""
@@ -103,14 +133,18 @@ class _Cutter:
             return value
         text = _written(value)
         short = cut(text, self.limit, self.number)
-        return value if short is text and (self.keeps_images or IMAGE_NOTE not in text) else short
+        if short is text and (self.keeps_images or IMAGE_NOTE not in text):
+            return value
+        return short
 
 
 def _written(value: JSONValue) -> str:
     match value:
         case str():
             return value
-        case list() | tuple() if any(isinstance(item, Mapping) and "type" in item for item in value):
+        case list() | tuple() if any(
+            isinstance(item, Mapping) and "type" in item for item in value
+        ):
             return "\n".join(map(_written, value))
         case Mapping() if value.get("type") in _IMAGES:
             return IMAGE_NOTE

@@ -22,10 +22,20 @@ import attrs
 from amplifier_kit.files.extended_attributes import take_over_attributes
 from amplifier_kit.files.open_flags import NEW
 
-__all__ = ["FileVersion", "StaleFileError", "Written", "take_free_name", "write_atomically", "write_private"]
+__all__ = [
+    "FileVersion",
+    "StaleFileError",
+    "Written",
+    "take_free_name",
+    "write_atomically",
+    "write_private",
+]
 
 _PROBE: Final[int] = (
-    os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    os.O_WRONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
 )
 
 # Sessions of one process may write one file; the check and the rename have to be one step for them.
@@ -51,7 +61,12 @@ class FileVersion:
     @classmethod
     def of(cls, status: os.stat_result) -> FileVersion:
         """Take the version from a file's status."""
-        return cls(device=status.st_dev, inode=status.st_ino, size=status.st_size, modified=status.st_mtime_ns)
+        return cls(
+            device=status.st_dev,
+            inode=status.st_ino,
+            size=status.st_size,
+            modified=status.st_mtime_ns,
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -100,7 +115,9 @@ def write_atomically(
                 if expected is not None:
                     _require_version(name, dir_fd, expected)
                 if must_be_new:
-                    take_free_name(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
+                    take_free_name(
+                        temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd
+                    )
                 else:
                     os.rename(temporary, name, src_dir_fd=dir_fd, dst_dir_fd=dir_fd)
         except BaseException:
@@ -121,7 +138,13 @@ def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> N
         OSError: the system refuses.
     """
     try:
-        os.link(old, new, src_dir_fd=src_dir_fd, dst_dir_fd=dst_dir_fd, follow_symlinks=False)
+        os.link(
+            old,
+            new,
+            src_dir_fd=src_dir_fd,
+            dst_dir_fd=dst_dir_fd,
+            follow_symlinks=False,
+        )
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.EXDEV):
             raise
@@ -184,7 +207,9 @@ def _require_version(name: str, dir_fd: int, expected: FileVersion) -> None:
             raise StaleFileError(name)
 
 
-def _write(name: str, data: bytes, dir_fd: int, mode: int, old: int | None) -> FileVersion:
+def _write(
+    name: str, data: bytes, dir_fd: int, mode: int, old: int | None
+) -> FileVersion:
     handle = os.open(name, NEW, mode if old is None else 0o600, dir_fd=dir_fd)
     with open(handle, "wb") as file:
         file.write(data)
@@ -197,7 +222,8 @@ def _write(name: str, data: bytes, dir_fd: int, mode: int, old: int | None) -> F
 
 def _take_over(old: int, new: int) -> None:
     status = os.fstat(old)
-    with suppress(PermissionError):  # only root may give files away; the content matters more than its owner
+    # only root may give files away; the content matters more than its owner
+    with suppress(PermissionError):
         os.fchown(new, status.st_uid, status.st_gid)
     take_over_attributes(old, new)
     os.fchmod(new, stat.S_IMODE(status.st_mode) & 0o777)

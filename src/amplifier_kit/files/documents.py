@@ -71,7 +71,9 @@ class _CoreLoader(CSafeLoader):
 
 
 for _name, (_pattern, _first) in _SCALARS.items():
-    _CoreLoader.add_implicit_resolver(f"{_CORE}{_name}", re.compile(rf"(?:{_pattern})\Z"), [*_first])
+    _CoreLoader.add_implicit_resolver(
+        f"{_CORE}{_name}", re.compile(rf"(?:{_pattern})\Z"), [*_first]
+    )
 _CoreLoader.add_implicit_resolver(f"{_CORE}null", re.compile(r"\Z"), [""])
 
 
@@ -97,9 +99,13 @@ def read_document(path: Path) -> JSONValue:
     """
     text = read_text(path)
     try:
-        return _read_json(text) if path.suffix == ".json" else parse_yaml(text)
+        if path.suffix == ".json":
+            return _read_json(text)
+        return parse_yaml(text)
     except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=f"file {str(path)!r}") from error
+        raise ConfigError(
+            [Problem(error.place, error.message)], subject=f"file {str(path)!r}"
+        ) from error
 
 
 def read_text(path: Path) -> str:
@@ -145,7 +151,10 @@ def read_mapping(path: Path) -> JSONObject:
     document = read_document(path)
     if document is None or isinstance(document, dict):
         return document or {}
-    raise ConfigError([Problem("", f"a mapping; got {type(document).__name__}")], subject=f"file {str(path)!r}")
+    raise ConfigError(
+        [Problem("", f"a mapping; got {type(document).__name__}")],
+        subject=f"file {str(path)!r}",
+    )
 
 
 def parse_yaml(text: str) -> JSONValue:
@@ -159,10 +168,14 @@ def parse_yaml(text: str) -> JSONValue:
         node = yaml.compose(text, Loader=_CoreLoader)
     except yaml.MarkedYAMLError as error:
         what = " ".join(filter(None, (error.context, error.problem)))
-        raise DocumentError(_place(error.problem_mark or error.context_mark), what) from error
+        raise DocumentError(
+            _place(error.problem_mark or error.context_mark), what
+        ) from error
     except yaml.YAMLError as error:
         raise DocumentError("", " ".join(str(error).split())) from error
-    return None if node is None else _NodeReader().read(node, 1)
+    if node is None:
+        return None
+    return _NodeReader().read(node, 1)
 
 
 def find_line(text: str, path: Sequence[str | int]) -> int | None:
@@ -186,7 +199,9 @@ _Parts: TypeAlias = "dict[str | int, tuple[yaml.Node, yaml.Node]]"
 """What names each part of a node, and the part."""
 
 
-def _line(node: yaml.Node | None, path: Sequence[str | int], known: dict[int, _Parts]) -> int | None:
+def _line(
+    node: yaml.Node | None, path: Sequence[str | int], known: dict[int, _Parts]
+) -> int | None:
     line: int | None = None
     for part in path:
         if id(node) not in known:
@@ -200,8 +215,14 @@ def _line(node: yaml.Node | None, path: Sequence[str | int], known: dict[int, _P
 
 def _parts(node: yaml.Node | None) -> _Parts:
     if isinstance(node, yaml.MappingNode):
-        return {key.value: (key, value) for key, value in node.value if isinstance(key, yaml.ScalarNode)}
-    return dict(enumerate((item, item) for item in node.value)) if isinstance(node, yaml.SequenceNode) else {}
+        return {
+            key.value: (key, value)
+            for key, value in node.value
+            if isinstance(key, yaml.ScalarNode)
+        }
+    if isinstance(node, yaml.SequenceNode):
+        return dict(enumerate((item, item) for item in node.value))
+    return {}
 
 
 # -- JSON
@@ -209,9 +230,13 @@ def _parts(node: yaml.Node | None) -> _Parts:
 
 def _read_json(text: str) -> JSONValue:
     try:
-        value: JSONValue = json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+        value: JSONValue = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_constant
+        )
     except json.JSONDecodeError as error:
-        raise DocumentError(f"line {error.lineno}, column {error.colno}", error.msg) from error
+        raise DocumentError(
+            f"line {error.lineno}, column {error.colno}", error.msg
+        ) from error
     except ValueError as error:  # a number of thousands of digits
         raise DocumentError("", str(error)) from error
     except RecursionError as error:
@@ -223,7 +248,9 @@ def _object(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     result: JSONObject = {}
     for key, value in pairs:
         if key in result:
-            raise DocumentError("", f"key {key!r} stands twice in one object; keep one of them")
+            raise DocumentError(
+                "", f"key {key!r} stands twice in one object; keep one of them"
+            )
         result[key] = value
     return result
 
@@ -244,7 +271,9 @@ def _check_depth(text: str) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         if depth > MAX_DEPTH:
-            raise DocumentError(_place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels")
+            raise DocumentError(
+                _place(event.start_mark), f"it nests deeper than {MAX_DEPTH} levels"
+            )
 
 
 class _NodeReader:
@@ -256,9 +285,15 @@ class _NodeReader:
     def read(self, node: yaml.Node, depth: int) -> JSONValue:
         self._left -= 1
         if self._left < 0:
-            raise _misfit(node, f"with its aliases the document holds more than {MAX_VALUES} values")
+            raise _misfit(
+                node,
+                f"with its aliases the document holds more than {MAX_VALUES} values",
+            )
         if depth > MAX_DEPTH:
-            raise _misfit(node, f"with its aliases it nests deeper than {MAX_DEPTH} levels, or holds itself")
+            raise _misfit(
+                node,
+                f"with its aliases it nests deeper than {MAX_DEPTH} levels, or holds itself",
+            )
         if isinstance(node, yaml.MappingNode) and node.tag == f"{_CORE}map":
             return self._mapping(node, depth)
         if isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq":
@@ -270,11 +305,17 @@ class _NodeReader:
     def _mapping(self, node: yaml.MappingNode, depth: int) -> JSONObject:
         result: JSONObject = {}
         for key_node, value_node in node.value:
-            if not isinstance(key_node, yaml.ScalarNode) or key_node.tag != f"{_CORE}str":
+            if (
+                not isinstance(key_node, yaml.ScalarNode)
+                or key_node.tag != f"{_CORE}str"
+            ):
                 raise _misfit(key_node, "a key must be text; put it in quotes")
             key = key_node.value
             if key in result:
-                raise _misfit(key_node, f"key {key!r} stands twice in one mapping; keep one of them")
+                raise _misfit(
+                    key_node,
+                    f"key {key!r} stands twice in one mapping; keep one of them",
+                )
             result[key] = self.read(value_node, depth + 1)
         return result
 
@@ -300,7 +341,8 @@ def _integer(node: yaml.ScalarNode, text: str) -> int:
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     try:
         return int(text, base)
-    except ValueError as error:  # thousands of digits, or a tag that the text does not fit
+    except ValueError as error:
+        # thousands of digits, or a tag that the text does not fit
         raise _misfit(node, str(error)) from error
 
 
@@ -319,4 +361,6 @@ def _misfit(node: yaml.Node, message: str) -> DocumentError:
 
 
 def _place(mark: _Mark | None) -> str:
-    return "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}"
+    if mark is None:
+        return ""
+    return f"line {mark.line + 1}, column {mark.column + 1}"

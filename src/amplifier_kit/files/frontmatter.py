@@ -13,7 +13,12 @@ from amplifier_kit.files.documents import DocumentError, parse_yaml, read_text
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["FrontMatter", "decode_front_matter", "parse_front_matter", "read_front_matter"]
+__all__ = [
+    "FrontMatter",
+    "decode_front_matter",
+    "parse_front_matter",
+    "read_front_matter",
+]
 
 _OPENING: Final = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
 _CLOSING: Final = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
@@ -48,7 +53,10 @@ def parse_front_matter(text: str) -> FrontMatter:
         return FrontMatter(fields={}, body=text)
     closing = _CLOSING.search(text, opening.end())
     if closing is None:
-        raise DocumentError("line 1, column 1", "the front matter does not end; close it with a line of '---'")
+        raise DocumentError(
+            "line 1, column 1",
+            "the front matter does not end; close it with a line of '---'",
+        )
     # The empty line stands for the opening one, so that places are those of the file.
     head = "\n" + text[opening.end() : closing.start()]
     fields = parse_yaml(head)
@@ -56,7 +64,9 @@ def parse_front_matter(text: str) -> FrontMatter:
         problem = f"the front matter must hold fields, as 'name: value'; got {type(fields).__name__}"
         raise DocumentError("line 2, column 1", problem)
     line = text.count("\n", 0, closing.end()) + 1
-    return FrontMatter(fields=fields or {}, body=text[closing.end() :], body_line=line, head=head)
+    return FrontMatter(
+        fields=fields or {}, body=text[closing.end() :], body_line=line, head=head
+    )
 
 
 def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:
@@ -72,10 +82,14 @@ def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:
     try:
         return parse_front_matter(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        problem = Problem(
+            "", f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
+        )
         raise ConfigError([problem], subject=subject) from error
     except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+        raise ConfigError(
+            [Problem(error.place, error.message)], subject=subject
+        ) from error
 
 
 def read_front_matter(path: Path) -> FrontMatter:

@@ -16,4 +16,6 @@ def amplifier_home(environ: Mapping[str, str] = os.environ) -> Path:
     working directory.
     """
     named = environ.get("AMPLIFIER_HOME")
-    return Path(named).absolute() if named else Path.home() / ".amplifier"
+    if named:
+        return Path(named).absolute()
+    return Path.home() / ".amplifier"

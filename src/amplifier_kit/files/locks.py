@@ -48,10 +48,15 @@ class LockOwner:
     @classmethod
     def this(cls) -> LockOwner:
         """Describe this process, now."""
-        return cls(pid=os.getpid(), host=platform.node(), started=_started(), since=time.time())
+        return cls(
+            pid=os.getpid(), host=platform.node(), started=_started(), since=time.time()
+        )
 
     def __str__(self) -> str:
-        whose = "this process itself" if self.pid == os.getpid() else f"process {self.pid}"
+        if self.pid == os.getpid():
+            whose = "this process itself"
+        else:
+            whose = f"process {self.pid}"
         return f"{whose} on {self.host}, started at {_clock(self.started)}, since {_clock(self.since)}"
 
 
@@ -60,8 +65,13 @@ class LockedError(OSError):
 
     def __init__(self, path: Path, owner: LockOwner | None) -> None:
         self.owner = owner
-        who = "a process that left no name" if owner is None else str(owner)
-        super().__init__(EWOULDBLOCK, f"It is being written by {who}. End that one first", str(path))
+        if owner is None:
+            who = "a process that left no name"
+        else:
+            who = str(owner)
+        super().__init__(
+            EWOULDBLOCK, f"It is being written by {who}. End that one first", str(path)
+        )
 
 
 @attrs.define(eq=False)
@@ -83,7 +93,8 @@ class WriterLock:
             LockedError: somebody else holds it.
             OSError: the lock file cannot be made.
         """
-        from filelock import FileLock, Timeout  # half the cost of opening a file, for those who lock one
+        # half the cost of opening a file, for those who lock one
+        from filelock import FileLock, Timeout
 
         path = target.with_name(f"{target.name}.lock")
         lock = FileLock(
@@ -92,7 +103,8 @@ class WriterLock:
             mode=0o600,
             thread_local=False,
             poll_interval=_POLL,
-            preserve_lock_file=True,  # on a file system without locks it fails, instead of locking nothing
+            # on a file system without locks it fails, instead of locking nothing
+            preserve_lock_file=True,
             on_acquired=_sign,
         )
         try:
@@ -137,8 +149,14 @@ def _sign(handle: int) -> None:
 def _started() -> float:
     """Return when this process started; where the system does not tell, when it first asked."""
     try:
-        ticks = int(Path("/proc/self/stat").read_text("ascii").rpartition(")")[2].split()[19])
-        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+        ticks = int(
+            Path("/proc/self/stat").read_text("ascii").rpartition(")")[2].split()[19]
+        )
+        return (
+            time.time()
+            - time.clock_gettime(time.CLOCK_BOOTTIME)
+            + ticks / os.sysconf("SC_CLK_TCK")
+        )
     except (OSError, ValueError, IndexError, AttributeError):
         return _IMPORTED
 

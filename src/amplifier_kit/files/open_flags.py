@@ -14,7 +14,9 @@ __all__ = ["ADD_TO", "LIST", "NEW", "PASS", "READ"]
 _PLAIN: Final[int] = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _DIRECTORY: Final[int] = getattr(os, "O_DIRECTORY", 0) | _PLAIN
 
-READ: Final[int] = os.O_RDONLY | _PLAIN | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+READ: Final[int] = (
+    os.O_RDONLY | _PLAIN | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
+)
 """A file, to be read; a pipe or a terminal in its place neither blocks nor takes control."""
 
 LIST: Final[int] = os.O_RDONLY | _DIRECTORY

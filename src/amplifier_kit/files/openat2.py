@@ -23,7 +23,18 @@ DirectoryOpener: TypeAlias = Callable[[int, Sequence[str]], int]
 """Opens the directory that some names lead to from an open one, and returns its handle, which the caller closes."""
 
 _OPENAT2: Final = 437  # the same on every machine below
-_MACHINES: Final = frozenset({"x86_64", "i686", "aarch64", "armv7l", "riscv64", "ppc64le", "s390x", "loongarch64"})
+_MACHINES: Final = frozenset(
+    {
+        "x86_64",
+        "i686",
+        "aarch64",
+        "armv7l",
+        "riscv64",
+        "ppc64le",
+        "s390x",
+        "loongarch64",
+    }
+)
 
 _RESOLVE_NO_MAGICLINKS: Final = 0x02
 _RESOLVE_NO_SYMLINKS: Final = 0x04
@@ -44,7 +55,9 @@ def open_beneath(directory: int, parts: Sequence[str]) -> int:
         OSError: something on the way is missing, a link (`ELOOP` or `ENOTDIR`) or no directory.
     """
     by_kernel = kernel_opener()
-    return walk_beneath(directory, parts) if by_kernel is None else by_kernel(directory, parts)
+    if by_kernel is None:
+        return walk_beneath(directory, parts)
+    return by_kernel(directory, parts)
 
 
 def walk_beneath(directory: int, parts: Sequence[str]) -> int:
@@ -81,7 +94,13 @@ def _load() -> DirectoryOpener:
     how = struct.pack("@QQQ", PASS, 0, _RESOLVE)  # flags, mode, resolve
     call = ctypes.CDLL(None, use_errno=True).syscall
     call.restype = ctypes.c_long
-    call.argtypes = (ctypes.c_long, ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)
+    call.argtypes = (
+        ctypes.c_long,
+        ctypes.c_int,
+        ctypes.c_char_p,
+        ctypes.c_char_p,
+        ctypes.c_size_t,
+    )
 
     def open_by_kernel(directory: int, parts: Sequence[str]) -> int:
         name = os.fsencode("/".join(parts) or ".")

@@ -89,8 +89,13 @@ class PathOutsideError(PathError):
 
     def __init__(self, path: str, roots: Sequence[str], purpose: Purpose) -> None:
         self.roots: tuple[str, ...] = tuple(roots)
-        remedy = f"give a path inside {' or '.join(self.roots)}" if roots else "the configuration allows no path at all"
-        super().__init__(path, f"leads outside of what may be used to {purpose}; {remedy}")
+        if roots:
+            remedy = f"give a path inside {' or '.join(self.roots)}"
+        else:
+            remedy = "the configuration allows no path at all"
+        super().__init__(
+            path, f"leads outside of what may be used to {purpose}; {remedy}"
+        )
 
 
 class PathDeniedError(PathError):
@@ -98,7 +103,10 @@ class PathDeniedError(PathError):
 
     def __init__(self, path: str, rule: str, purpose: Purpose) -> None:
         self.rule = rule
-        super().__init__(path, f"is protected by the rule {rule!r} and cannot be used to {purpose}; use another path")
+        super().__init__(
+            path,
+            f"is protected by the rule {rule!r} and cannot be used to {purpose}; use another path",
+        )
 
 
 class PathMissingError(PathError):
@@ -115,14 +123,19 @@ class PathKindError(PathError):
     def __init__(self, path: str, kind: str, wanted: str) -> None:
         self.kind = kind
         self.wanted = wanted
-        super().__init__(path, f"is a {kind}, not a {wanted}; give the path of a {wanted}")
+        super().__init__(
+            path, f"is a {kind}, not a {wanted}; give the path of a {wanted}"
+        )
 
 
 class SymlinkLoopError(PathError):
     """The links on the path lead round in a circle, or are too many."""
 
     def __init__(self, path: str) -> None:
-        super().__init__(path, f"its links form a cycle (more than {MAX_LINKS}); give the path of the file itself")
+        super().__init__(
+            path,
+            f"its links form a cycle (more than {MAX_LINKS}); give the path of the file itself",
+        )
 
 
 class PathAccessError(PathError):
@@ -143,5 +156,7 @@ def path_refusals(path: str) -> Iterator[None]:
         raise PathMissingError(path) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise InvalidPathError(path, "a name in it is too long for the file system; shorten it") from error
+            raise InvalidPathError(
+                path, "a name in it is too long for the file system; shorten it"
+            ) from error
         raise PathAccessError(path, error) from error

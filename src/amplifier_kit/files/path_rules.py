@@ -50,7 +50,12 @@ class PathRules:
     ) -> None:
         self._refuses = refuses
         self._names = [
-            (re.compile(translate(folded(name.removeprefix("!")))), name, name.startswith("!")) for name in names
+            (
+                re.compile(translate(folded(name.removeprefix("!")))),
+                name,
+                name.startswith("!"),
+            )
+            for name in names
         ][::-1]
         self._paths = tuple(paths)
         self._known: dict[str, str | None] = {}
@@ -77,7 +82,9 @@ class PathRules:
         for path, protected in self._places():
             if parts[: len(protected)] == protected:
                 return str(path)
-        return OWN_RULE if self._refuses((*root, *below)) else None
+        if self._refuses((*root, *below)):
+            return OWN_RULE
+        return None
 
     def rule_inside(self, parts: Sequence[str]) -> str | None:
         """Return the rule that protects a place below a directory, which cannot be moved or deleted then."""
@@ -94,7 +101,11 @@ class PathRules:
         """
         real = path_parts(str(directory))
         start = [folded(part) for part in real]
-        places = {tuple(place[len(start) :]) for _, place in self._places() if place[: len(start)] == start}
+        places = {
+            tuple(place[len(start) :])
+            for _, place in self._places()
+            if place[: len(start)] == start
+        }
 
         def is_protected(parts: Sequence[str]) -> bool:
             if self.name_rule(parts[-1]) is not None:
@@ -108,11 +119,16 @@ class PathRules:
     def _judge(self, name: str) -> str | None:
         for pattern, rule, is_exception in self._names:
             if pattern.match(name):
-                return None if is_exception else rule
+                if is_exception:
+                    return None
+                return rule
         return None
 
     def _places(self) -> list[tuple[Path, list[str]]]:
-        return [(path, [folded(part) for part in path_parts(os.path.realpath(path))]) for path in self._paths]
+        return [
+            (path, [folded(part) for part in path_parts(os.path.realpath(path))])
+            for path in self._paths
+        ]
 
 
 def path_parts(path: str) -> list[str]:
@@ -124,5 +140,7 @@ def folded(name: str) -> str:
     """Return the form that two names share when a file system without case takes them for one."""
     if name.isascii():
         return name.lower()
-    visible = "".join(character for character in name if unicodedata.category(character) != "Cf")
+    visible = "".join(
+        character for character in name if unicodedata.category(character) != "Cf"
+    )
     return unicodedata.normalize("NFC", visible).casefold()

@@ -100,7 +100,9 @@ class ConfinedPaths:
         finally:
             os.close(spot.directory)
 
-    def enter(self, path: str, parts: Sequence[str]) -> tuple[tuple[str, ...], list[str]]:
+    def enter(
+        self, path: str, parts: Sequence[str]
+    ) -> tuple[tuple[str, ...], list[str]]:
         """Find the root that absolute parts lead into, and return its real parts and the rest.
 
         Raises:
@@ -117,7 +119,9 @@ class ConfinedPaths:
                 return root, list(parts[index:])
         raise PathOutsideError(path, [str(root) for root in self.roots], self.purpose)
 
-    def check_denied(self, path: str, root: Sequence[str], below: Sequence[str]) -> None:
+    def check_denied(
+        self, path: str, root: Sequence[str], below: Sequence[str]
+    ) -> None:
         """Refuse a protected path; `root` and `below` are its real parts.
 
         Raises:
@@ -168,7 +172,10 @@ class _Walk:
 
     def run(self) -> ResolvedPath:
         """Walk; the spot takes the handle over."""
-        self._start(path_parts(str(self.confined.base)) if not self._is_absolute() else [], path_parts(self._text()))
+        self._start(
+            path_parts(str(self.confined.base)) if not self._is_absolute() else [],
+            path_parts(self._text()),
+        )
         self._leap()
         while self.pending:
             name = self.pending.popleft()
@@ -200,13 +207,21 @@ class _Walk:
         if "\0" in text:
             raise InvalidPathError(text, "a path cannot hold NUL; take it out")
         if len(text) > _MAX_PATH_CHARACTERS:
-            raise InvalidPathError(text, f"a path has at most {_MAX_PATH_CHARACTERS} characters, this has {len(text)}")
+            raise InvalidPathError(
+                text,
+                f"a path has at most {_MAX_PATH_CHARACTERS} characters, this has {len(text)}",
+            )
         if any("\ud800" <= character <= "\udfff" for character in text):
-            raise InvalidPathError(text, "a path cannot hold half a surrogate pair; take it out")
+            raise InvalidPathError(
+                text, "a path cannot hold half a surrogate pair; take it out"
+            )
         if not text.startswith("~"):
             return text
         if text != "~" and not text.startswith("~/"):
-            raise InvalidPathError(text, "'~user' is not read; write the whole path, or './~…' for a file of this name")
+            raise InvalidPathError(
+                text,
+                "'~user' is not read; write the whole path, or './~…' for a file of this name",
+            )
         return os.path.expanduser("~") + text[1:]
 
     def _is_absolute(self) -> bool:
@@ -270,7 +285,10 @@ class _Walk:
     def _count_step(self) -> None:
         self.steps += 1
         if self.steps > _MAX_STEPS:
-            raise InvalidPathError(self.path, f"it takes more than {_MAX_STEPS} steps; give a shorter way to the file")
+            raise InvalidPathError(
+                self.path,
+                f"it takes more than {_MAX_STEPS} steps; give a shorter way to the file",
+            )
 
     def _missing(self, name: str) -> ResolvedPath:
         missing = [name, *self.pending]
@@ -278,7 +296,9 @@ class _Walk:
             raise PathMissingError(self.path)
         return self._spot(missing, None)
 
-    def _spot(self, names: Sequence[str], status: os.stat_result | None) -> ResolvedPath:
+    def _spot(
+        self, names: Sequence[str], status: os.stat_result | None
+    ) -> ResolvedPath:
         below = [*self.below, *names]
         self.confined.check_denied(self.path, self.root, below)
         return ResolvedPath(

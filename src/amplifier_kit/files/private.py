@@ -60,17 +60,21 @@ class PrivateFile:
             PrivateFileError: it is damaged, or others may have written it.
             OSError: it cannot be written; the old content stays.
         """
-        from amplifier_kit.files.locks import WriterLock  # needs an extra, which readers need not have
+        # needs an extra, which readers need not have
+        from amplifier_kit.files.locks import WriterLock
 
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open_private_folder(self.path.parent) as folder:
             lock = WriterLock.take(self.path, patience=_PATIENCE)
             try:
                 content = change(self._read(folder, missing_ok=True))
-                data = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=True).encode()
+                data = json.dumps(
+                    content, indent=1, sort_keys=True, ensure_ascii=True
+                ).encode()
                 if len(data) > _MAX_BYTES:  # nobody could read it again
                     raise PrivateFileError(
-                        self.path, f"would have more than {_MAX_BYTES} bytes; remove what is not needed"
+                        self.path,
+                        f"would have more than {_MAX_BYTES} bytes; remove what is not needed",
                     )
                 write_atomically(self.path.name, data, dir_fd=folder, mode=0o600)
             finally:
@@ -95,7 +99,9 @@ class PrivateFile:
                 raise ValueError(f"has more than {_MAX_BYTES} bytes")
             content: JSONValue = json.loads(data)
         except (ValueError, RecursionError) as error:
-            raise PrivateFileError(self.path, f"cannot be read as JSON: {error}; repair or remove it") from error
+            raise PrivateFileError(
+                self.path, f"cannot be read as JSON: {error}; repair or remove it"
+            ) from error
         return content
 
 
@@ -113,7 +119,9 @@ def open_private_folder(path: Path) -> Iterator[int]:
         if status.st_uid != os.geteuid():
             raise PrivateFileError(path, "belongs to somebody else")
         if stat.S_IMODE(status.st_mode) & 0o022:
-            raise PrivateFileError(path, "can be written by others; run: chmod go-w on it")
+            raise PrivateFileError(
+                path, "can be written by others; run: chmod go-w on it"
+            )
         yield folder
     finally:
         os.close(folder)
@@ -136,4 +144,6 @@ def require_private(path: Path, status: os.stat_result) -> None:
     if stat.S_IMODE(status.st_mode) & 0o022:
         raise PrivateFileError(path, "can be written by others; run: chmod 600 on it")
     if status.st_nlink > 1:
-        raise PrivateFileError(path, "has a second name, by a hard link; copy it and remove both")
+        raise PrivateFileError(
+            path, "has a second name, by a hard link; copy it and remove both"
+        )

@@ -32,7 +32,8 @@ def open_private(path: Path) -> int:
         if not stat.S_ISREG(status.st_mode):
             raise OSError(EINVAL, "It is not a regular file", str(path))
         if status.st_mode & 0o077:
-            with suppress(PermissionError):  # somebody else's file stays as open as its owner made it
+            # somebody else's file stays as open as its owner made it
+            with suppress(PermissionError):
                 os.fchmod(handle, 0o600)
     except BaseException:
         os.close(handle)

@@ -24,10 +24,28 @@ __all__ = ["CONTENT", "FOLDER", "ProductFiles"]
 FOLDER: Final = ".amplifier"
 """What the product's folder is called in a project."""
 
-CONTENT: Final = ("agents", "bundles", "collections", "commands", "context", "plugins", "profiles", "skills")
+CONTENT: Final = (
+    "agents",
+    "bundles",
+    "collections",
+    "commands",
+    "context",
+    "plugins",
+    "profiles",
+    "skills",
+)
 """The folders in the product's whose files are written for models to read."""
 
-_STATE: Final = ("audit", "backups", "cache", "logs", "mcp", "projects", "sessions", "trust")
+_STATE: Final = (
+    "audit",
+    "backups",
+    "cache",
+    "logs",
+    "mcp",
+    "projects",
+    "sessions",
+    "trust",
+)
 _FETCHED: Final = ["cache", "sources"]
 """Where bundles and modules of others are, which hold texts for models as well."""
 
@@ -78,7 +96,9 @@ def _inner(parts: list[str], home: list[str]) -> list[str] | None:
     """Return the parts below the product's folder that a path lies in; `None` where it lies in none."""
     if parts[: len(home)] == home:
         return parts[len(home) :]
-    return parts[parts.index(FOLDER) + 1 :] if FOLDER in parts else None
+    if FOLDER in parts:
+        return parts[parts.index(FOLDER) + 1 :]
+    return None
 
 
 def _is_content(inner: list[str]) -> bool:

@@ -15,7 +15,12 @@ import attrs
 
 from amplifier_kit.files.open_flags import LIST, READ
 from amplifier_kit.files.openat2 import open_beneath
-from amplifier_kit.files.path_errors import InvalidPathError, PathKindError, PathMissingError, path_refusals
+from amplifier_kit.files.path_errors import (
+    InvalidPathError,
+    PathKindError,
+    PathMissingError,
+    path_refusals,
+)
 from amplifier_sdk.errors import did_you_mean
 
 __all__ = ["ResolvedPath", "describe_kind", "printable"]
@@ -62,7 +67,9 @@ class ResolvedPath:
     @property
     def kind(self) -> str:
         """What is there: `file`, `directory`, `link` and so on; `nothing` when nothing is."""
-        return "nothing" if self.status is None else describe_kind(self.status.st_mode)
+        if self.status is None:
+            return "nothing"
+        return describe_kind(self.status.st_mode)
 
     @property
     def shown(self) -> str:
@@ -105,7 +112,9 @@ class ResolvedPath:
         with path_refusals(self.given):
             return os.open(self.name, LIST, dir_fd=self.directory)
 
-    def require(self, wanted: Literal["file", "directory"], status: os.stat_result) -> None:
+    def require(
+        self, wanted: Literal["file", "directory"], status: os.stat_result
+    ) -> None:
         """Refuse a status of another kind.
 
         Raises:
@@ -133,7 +142,8 @@ class ResolvedPath:
             self.parents = self.parents[1:]
 
     def _enter(self, name: str) -> None:
-        with suppress(FileExistsError):  # somebody else made it meanwhile; a link in its place is refused below
+        # somebody else made it meanwhile; a link in its place is refused below
+        with suppress(FileExistsError):
             os.mkdir(name, dir_fd=self.directory)
         inner = open_beneath(self.directory, (name,))
         os.close(self.directory)
@@ -149,7 +159,11 @@ class ResolvedPath:
         try:
             with os.scandir(handle) as entries:
                 return did_you_mean(
-                    self.name, [printable(entry.name) for entry in islice(entries, _MAX_NAMES_COMPARED)]
+                    self.name,
+                    [
+                        printable(entry.name)
+                        for entry in islice(entries, _MAX_NAMES_COMPARED)
+                    ],
                 )
         finally:
             os.close(handle)

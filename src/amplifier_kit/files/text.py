@@ -60,7 +60,9 @@ class UndecodableTextError(TextError):
 
     def __init__(self, where: str) -> None:
         self.where = where
-        super().__init__(f"binary or unknown encoding: {where} is not UTF-8, nor UTF-16 with a byte order mark")
+        super().__init__(
+            f"binary or unknown encoding: {where} is not UTF-8, nor UTF-16 with a byte order mark"
+        )
 
 
 class UnencodableTextError(TextError):
@@ -71,7 +73,10 @@ class UnencodableTextError(TextError):
         self.position = position
         self.line: int = before.count("\n") + 1
         self.column: int = len(before) - before.rfind("\n")
-        character = "NUL" if text[position] == "\0" else f"half a surrogate pair (U+{ord(text[position]):04X})"
+        if text[position] == "\0":
+            character = "NUL"
+        else:
+            character = f"half a surrogate pair (U+{ord(text[position]):04X})"
         super().__init__(
             f"the text holds {character} at line {self.line}, column {self.column}, which a text file cannot hold;"
             " take it out"
@@ -131,10 +136,14 @@ class FileText:
         try:
             text = data[len(form.mark) :].decode(form.encoding)
         except UnicodeDecodeError as error:
-            raise UndecodableTextError(f"byte {len(form.mark) + error.start}") from error
+            raise UndecodableTextError(
+                f"byte {len(form.mark) + error.start}"
+            ) from error
         before, nul, _ = text.partition("\0")
         if nul:
-            raise UndecodableTextError(f"byte {len(form.mark) + len(before.encode(form.encoding))} (NUL)")
+            raise UndecodableTextError(
+                f"byte {len(form.mark) + len(before.encode(form.encoding))} (NUL)"
+            )
         return cls(text=text, form=form)
 
     def encode(self) -> bytes:
@@ -174,7 +183,9 @@ class FileText:
 
 def unify_line_ends(text: str) -> str:
     r"""Write every line end as `\\n`."""
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+    if "\r" in text:
+        return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text
 
 
 def encode_text(text: str, form: TextForm = TextForm()) -> bytes:
@@ -238,7 +249,9 @@ class _LineEnds:
         r"""Return the first line end at or after a position, else the last before it, else `\\n`."""
         if not self._forms:
             return "\n"
-        return self._forms[min(bisect_left(self._positions, position), len(self._forms) - 1)]
+        return self._forms[
+            min(bisect_left(self._positions, position), len(self._forms) - 1)
+        ]
 
 
 class ByteStream(Protocol):
@@ -268,7 +281,9 @@ class LineReader:
         on_chunk: called before each chunk is read, so that a long read can be cancelled.
     """
 
-    def __init__(self, stream: ByteStream, *, on_chunk: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, stream: ByteStream, *, on_chunk: Callable[[], object] = lambda: None
+    ) -> None:
         self._stream = stream
         self._on_chunk = on_chunk
         self._text = ""
@@ -280,7 +295,10 @@ class LineReader:
         head = self._head()
         self.form: Final = TextForm.of(head)
         # Undecodable bytes must not stop the counting of lines that nobody reads.
-        errors = "surrogateescape" if self.form.encoding == "utf-8" else "surrogatepass"
+        if self.form.encoding == "utf-8":
+            errors = "surrogateescape"
+        else:
+            errors = "surrogatepass"
         decoder = codecs.getincrementaldecoder(self.form.encoding)(errors)
         self._decoder = IncrementalNewlineDecoder(decoder, translate=True)
         self._decode(head[len(self.form.mark) :], final=not head)

@@ -31,5 +31,10 @@ def read_toml(path: Path) -> dict[str, object]:
             raise ValueError("a key has more than 500 parts")
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        problem = str(error) if isinstance(error, ValueError) else "it nests too deep"
-        raise ConfigError([Problem("", problem)], subject=f"file {str(path)!r}") from error
+        if isinstance(error, ValueError):
+            problem = str(error)
+        else:
+            problem = "it nests too deep"
+        raise ConfigError(
+            [Problem("", problem)], subject=f"file {str(path)!r}"
+        ) from error

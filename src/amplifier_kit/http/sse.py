@@ -106,12 +106,19 @@ class EventDecoder:
     def _line_end(self) -> int:
         """Return where the first line ends, looking only at bytes not looked at before; -1 if it does not."""
         found = _LINE_END.search(self._pending, self._searched)
-        self._searched = len(self._pending) if found is None else 0
-        return -1 if found is None else found.start()
+        if found is None:
+            self._searched = len(self._pending)
+        else:
+            self._searched = 0
+        if found is None:
+            return -1
+        return found.start()
 
     def _without_mark(self, line: bytes) -> bytes:
         at_start, self._at_start = self._at_start, False
-        return line.removeprefix(_BOM) if at_start else line
+        if at_start:
+            return line.removeprefix(_BOM)
+        return line
 
     def _read(self, line: bytes) -> ServerEvent | Comment | None:
         if not line:
@@ -131,7 +138,9 @@ class EventDecoder:
                 self._event = value
             case "id" if "\0" not in value:
                 self._id = value
-            case "retry" if value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS:
+            case "retry" if (
+                value.isascii() and value.isdigit() and len(value) <= _MOST_DIGITS
+            ):
                 self._retry = int(value)
             case _:  # unknown fields are skipped
                 pass
@@ -140,7 +149,11 @@ class EventDecoder:
     def _dispatch(self) -> ServerEvent | None:
         data, event = self._data, self._event
         self._data, self._event, self._size = [], "", 0
-        return ServerEvent(data="\n".join(data), event=event or "message", id=self._id) if data else None
+        if data:
+            return ServerEvent(
+                data="\n".join(data), event=event or "message", id=self._id
+            )
+        return None
 
 
 async def read_events(

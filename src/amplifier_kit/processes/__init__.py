@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from amplifier_kit.processes.commands import Command as Command
     from amplifier_kit.processes.commands import Confinement as Confinement
     from amplifier_kit.processes.commands import Ending as Ending
-    from amplifier_kit.processes.environments import allowed_environment as allowed_environment
+    from amplifier_kit.processes.environments import (
+        allowed_environment as allowed_environment,
+    )
     from amplifier_kit.processes.logs import JobLog as JobLog
     from amplifier_kit.processes.placeholders import Placeholders as Placeholders
     from amplifier_kit.processes.programs import find_program as find_program
@@ -71,7 +73,8 @@ _HOME = {
     "start_python": "pythons",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

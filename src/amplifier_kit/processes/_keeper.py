@@ -87,14 +87,23 @@ class Keeper:
             self._close(report)
         was_stopped = self._wait(output)
         if not was_stopped:
-            self._until_none(_LEAVING_SECONDS)  # what is about to end was not left running
-        leftover = 0 if was_stopped else len(self._alive())
+            # what is about to end was not left running
+            self._until_none(_LEAVING_SECONDS)
+        if was_stopped:
+            leftover = 0
+        else:
+            leftover = len(self._alive())
         survivors = self._end(float(str(self._order["grace"])))
         self._pump(output)
         os.set_blocking(place, False)
         with suppress(BlockingIOError):
             where = os.read(place, _CHUNK).decode(errors="surrogateescape").splitlines()
-            return {"code": self._code(), "directory": where[-1] if where else None, "leftover": leftover, **survivors}
+            return {
+                "code": self._code(),
+                "directory": where[-1] if where else None,
+                "leftover": leftover,
+                **survivors,
+            }
         return {"code": self._code(), "leftover": leftover, **survivors}
 
     def _pipe(self) -> tuple[int, int]:
@@ -135,16 +144,21 @@ class Keeper:
         ]
         output = writer = None
         if order.get("log"):
-            from amplifier_kit.processes._logwriter import LogWriter  # background commands have one
+            # background commands have one
+            from amplifier_kit.processes._logwriter import LogWriter
 
             output, writer = self._pipe()
             os.set_blocking(output, False)
-            actions += [(os.POSIX_SPAWN_DUP2, writer, 1), (os.POSIX_SPAWN_DUP2, writer, 2)]
+            actions += [
+                (os.POSIX_SPAWN_DUP2, writer, 1),
+                (os.POSIX_SPAWN_DUP2, writer, 2),
+            ]
             self._log = LogWriter(str(order["log"]), int(str(order["max_log_bytes"])))
         argv, environment = list(map(str, order["argv"])), dict(order["environment"])  # type: ignore[call-overload]  # as `trees` wrote it
         self._pid = spawn(argv, environment, actions, order.get("restrictions"))
         for handle in (source, writer):
-            if handle is not None:  # that the other end was closed is noticed when nobody else holds it
+            # that the other end was closed is noticed when nobody else holds it
+            if handle is not None:
                 self._close(handle)
         return output
 
@@ -153,7 +167,9 @@ class Keeper:
         handle = self._order.get("input_handle")
         if handle is None:
             text = self._order.get("input")
-            return self._holding(str(text)) if text else None
+            if text:
+                return self._holding(str(text))
+            return None
         source = int(str(handle))
         self._handles.append(source)
         os.set_inheritable(source, False)  # noqa: FBT003  # the command has it by its number 0 alone
@@ -227,15 +243,22 @@ class Keeper:
         return collected == pid
 
     def _code(self) -> int:
-        code = os.waitstatus_to_exitcode(self._status) if self._status is not None else -signal.SIGKILL
-        return code if code >= 0 else 128 - code
+        if self._status is not None:
+            code = os.waitstatus_to_exitcode(self._status)
+        else:
+            code = -signal.SIGKILL
+        if code >= 0:
+            return code
+        return 128 - code
 
 
 def _words(error: OSError | ValueError) -> str:
     """Say why a command could not be started, with the folder or the program that it is about."""
     told = getattr(error, "strerror", None) or str(error)
     name = getattr(error, "filename", None)
-    return told if name is None else f"{told}: {name!r}"
+    if name is None:
+        return told
+    return f"{told}: {name!r}"
 
 
 def _become_subreaper() -> None:

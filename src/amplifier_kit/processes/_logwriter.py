@@ -49,7 +49,9 @@ class LogWriter:
 
     def _open(self, start: int) -> None:
         with suppress(OSError):
-            os.close(os.open(self._path(start), os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE))
+            os.close(
+                os.open(self._path(start), os.O_WRONLY | os.O_CREAT | os.O_EXCL, _MODE)
+            )
 
     def _path(self, start: int) -> str:
         return f"{self._name}.{start}"

@@ -43,7 +43,9 @@ def _table_of_ps() -> dict[int, Entry]:
     return table
 
 
-def descendants(root: int, table: Mapping[int, Entry], *, but: Collection[int] = ()) -> list[int]:
+def descendants(
+    root: int, table: Mapping[int, Entry], *, but: Collection[int] = ()
+) -> list[int]:
     """Return the processes below one, parents first, without those below a process in `but`."""
     children: dict[int, list[int]] = {}
     for pid, entry in table.items():

@@ -32,14 +32,22 @@ _RIGHTS: Final = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1}
 
 _TCP: Final = 0b11
 _SCOPES: Final = 0b11  # abstract sockets and signals
-_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+_DEVICES: Final = (
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+)
 
 _SOCKET_CALLS: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
 """The architecture's number and that of `socket`, by machine."""
 
 _IO_URING_SETUP: Final = 425
 _OTHER_NUMBERS: Final = 0x40000000  # where the numbers of the x32 interface begin
-_CAPABILITIES: Final = 0x20080522  # the version of the structures that hold capabilities
+# the version of the structures that hold capabilities
+_CAPABILITIES: Final = 0x20080522
 _ALLOW: Final = 0x7FFF0000
 _REFUSE: Final = 0x00050000 | 13  # EACCES
 
@@ -48,7 +56,9 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 def landlock_version() -> int:
     """Return the version of Landlock that the kernel offers; 0 when it offers none."""
-    return max(0, int(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION)))
+    return max(
+        0, int(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION))
+    )
 
 
 def restrict(restrictions: object) -> None:
@@ -58,18 +68,32 @@ def restrict(restrictions: object) -> None:
         OSError: the kernel refuses; then nothing must be run.
     """
     wanted = cast("Mapping[str, object]", restrictions)
-    writable, hidden = cast("list[str]", wanted["writable"]), cast("list[str]", wanted["hidden"])
-    shown = [os.path.realpath(path) for path in cast("list[str]", wanted.get("shown", []))]
+    writable, hidden = (
+        cast("list[str]", wanted["writable"]),
+        cast("list[str]", wanted["hidden"]),
+    )
+    shown = [
+        os.path.realpath(path) for path in cast("list[str]", wanted.get("shown", []))
+    ]
     network = bool(wanted["network"])
     version = landlock_version()
     rights = _RIGHTS.get(version, _RIGHTS[3])
     sizes = ctypes.c_uint64 * 3
-    attributes = sizes(rights, 0 if network or version < 4 else _TCP, _SCOPES if version >= 6 else 0)
-    size = 8 if version < 4 else 16 if version < 6 else 24
+    attributes = sizes(
+        rights, 0 if network or version < 4 else _TCP, _SCOPES if version >= 6 else 0
+    )
+    if version < 4:
+        size = 8
+    else:
+        size = 16 if version < 6 else 24
     ruleset = _call(_CREATE_RULESET, ctypes.byref(attributes), ctypes.c_size_t(size), 0)
     try:
         _allow(ruleset, ["/"], _READ_DIRECTORY)
-        _allow(ruleset, _all_but("/", [os.path.realpath(path) for path in hidden]), _READ_FILE)
+        _allow(
+            ruleset,
+            _all_but("/", [os.path.realpath(path) for path in hidden]),
+            _READ_FILE,
+        )
         _allow(ruleset, shown, _READ_FILE)
         _allow(ruleset, [*_DEVICES, *writable], rights)
         _control(_NO_NEW_PRIVILEGES, 1)
@@ -88,7 +112,10 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int) -> None:
         except OSError:
             continue  # what is not there, or closed to this user, needs no right
         try:
-            held = rights if stat.S_ISDIR(os.fstat(handle).st_mode) else rights & _ON_FILES
+            if stat.S_ISDIR(os.fstat(handle).st_mode):
+                held = rights
+            else:
+                held = rights & _ON_FILES
             # The structure is packed: eight bytes of rights, four of the handle.
             rule = held.to_bytes(8, "little") + handle.to_bytes(4, "little")
             _call(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0)
@@ -98,7 +125,11 @@ def _allow(ruleset: int, paths: Iterable[str], rights: int) -> None:
 
 def _all_but(folder: str, hidden: list[str]) -> Iterator[str]:
     """Yield paths that together hold everything below a folder but what is hidden."""
-    inside = [path for path in hidden if path == folder or path.startswith(f"{folder.rstrip('/')}/")]
+    inside = [
+        path
+        for path in hidden
+        if path == folder or path.startswith(f"{folder.rstrip('/')}/")
+    ]
     if not inside:
         yield folder
     elif folder not in inside:
@@ -125,7 +156,9 @@ def refuse_network(machine: str) -> None:
         (0x06, 0, 0, _ALLOW),
     )
     code = b"".join(
-        operation.to_bytes(2, "little") + bytes((true, false)) + operand.to_bytes(4, "little")
+        operation.to_bytes(2, "little")
+        + bytes((true, false))
+        + operand.to_bytes(4, "little")
         for operation, true, false, operand in steps
     )
     program = ctypes.create_string_buffer(code, len(code))
@@ -138,7 +171,9 @@ def _drop_capabilities() -> None:
     version = (ctypes.c_uint32 * 2)(_CAPABILITIES, 0)
     none = (ctypes.c_uint32 * 6)()
     if _LIBC.capset(ctypes.byref(version), ctypes.byref(none)):
-        raise OSError(ctypes.get_errno(), "the process could not give up its capabilities")
+        raise OSError(
+            ctypes.get_errno(), "the process could not give up its capabilities"
+        )
 
 
 def _call(number: int, *arguments: object) -> int:
@@ -152,4 +187,6 @@ def _call(number: int, *arguments: object) -> int:
 def _control(option: int, *values: object) -> None:
     if _LIBC.prctl(option, *values, *[0] * (4 - len(values))):
         error = ctypes.get_errno()
-        raise OSError(error, f"the process could not be restricted: {os.strerror(error)}")
+        raise OSError(
+            error, f"the process could not be restricted: {os.strerror(error)}"
+        )

@@ -13,10 +13,20 @@ Action: TypeAlias = tuple[int, ...] | tuple[int, int, str, int, int]
 """What `os.posix_spawn` does with a handle before the program begins."""
 
 # Python ignores these, and a program that it starts would inherit that.
-_DEFAULT_SIGNALS: Final = (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT)
+_DEFAULT_SIGNALS: Final = (
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGQUIT,
+)
 
 
-def spawn(argv: list[str], environment: dict[str, str], actions: Sequence[Action], restrictions: object = None) -> int:
+def spawn(
+    argv: list[str],
+    environment: dict[str, str],
+    actions: Sequence[Action],
+    restrictions: object = None,
+) -> int:
     """Start a program in a session of its own and return its id.
 
     Args:
@@ -41,7 +51,9 @@ def spawn(argv: list[str], environment: dict[str, str], actions: Sequence[Action
             setsigdef=_DEFAULT_SIGNALS,
         )
 
-    return _in_restricted_thread(restrictions, start) if restrictions else start()
+    if restrictions:
+        return _in_restricted_thread(restrictions, start)
+    return start()
 
 
 def _in_restricted_thread(restrictions: object, start: Callable[[], int]) -> int:

@@ -23,7 +23,9 @@ class Capture:
         max_spill: bytes that the file holds at most.
     """
 
-    def __init__(self, limit: int, spill: str | None = None, max_spill: int = 1 << 30) -> None:
+    def __init__(
+        self, limit: int, spill: str | None = None, max_spill: int = 1 << 30
+    ) -> None:
         self._limit = limit
         self._spill = spill
         self._max_spill = max_spill
@@ -42,7 +44,9 @@ class Capture:
     @property
     def spilled(self) -> str | None:
         """The path of the file that holds the output, as far as it may; `None` when there is none."""
-        return self._spill if self._spilled else None
+        if self._spilled:
+            return self._spill
+        return None
 
     def write(self, data: bytes) -> None:
         """Take a piece of output."""
@@ -54,7 +58,8 @@ class Capture:
             data = data[room:]
         self._tail += data
         most = self._limit - self._limit // 2
-        if len(self._tail) > 2 * most:  # cutting each time would copy the tail for every piece
+        # cutting each time would copy the tail for every piece
+        if len(self._tail) > 2 * most:
             del self._tail[:-most]
 
     def text(self) -> str:
@@ -64,10 +69,19 @@ class Capture:
         tail = self._tail[-(self._limit - self._limit // 2) :]
         left_out = self.total - len(self._head) - len(tail)
         # Half a character at the cut is left out with the rest.
-        head = codecs.getincrementaldecoder("utf-8")("replace").decode(bytes(self._head))
-        start = next((index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 0)
-        where = f"; all of it is in {self.spilled}" if self._spilled >= self.total else self._spill_note()
-        mark = f"\n[... {left_out} of {self.total} bytes are left out here{where} ...]\n"
+        head = codecs.getincrementaldecoder("utf-8")("replace").decode(
+            bytes(self._head)
+        )
+        start = next(
+            (index for index, byte in enumerate(tail[:4]) if byte & 0xC0 != 0x80), 0
+        )
+        if self._spilled >= self.total:
+            where = f"; all of it is in {self.spilled}"
+        else:
+            where = self._spill_note()
+        mark = (
+            f"\n[... {left_out} of {self.total} bytes are left out here{where} ...]\n"
+        )
         return head + mark + bytes(tail[start:]).decode("utf-8", "replace")
 
     def close(self) -> None:
@@ -77,11 +91,17 @@ class Capture:
             self._file = None
 
     def _spill_note(self) -> str:
-        return f"; the first {self._spilled} are in {self.spilled}" if self._spilled else ""
+        if self._spilled:
+            return f"; the first {self._spilled} are in {self.spilled}"
+        return ""
 
     def _keep_file(self, data: bytes) -> None:
         """Write the output to the file from the moment on when it is too long to be shown."""
-        if self._spill is None or self.spill_error is not None or self.total + len(data) <= self._limit:
+        if (
+            self._spill is None
+            or self.spill_error is not None
+            or self.total + len(data) <= self._limit
+        ):
             return
         try:
             if self._file is None:

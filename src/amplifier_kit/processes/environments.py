@@ -30,7 +30,10 @@ ORDINARY_VARIABLES: Final = (
 
 
 def allowed_environment(
-    patterns: Sequence[str] = (), added: Mapping[str, str] | None = None, *, of: Mapping[str, str] | None = None
+    patterns: Sequence[str] = (),
+    added: Mapping[str, str] | None = None,
+    *,
+    of: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the ordinary variables, those whose names match a pattern, and some that are added.
 
@@ -43,6 +46,10 @@ def allowed_environment(
     """
     listed = (*ORDINARY_VARIABLES, *patterns)
     source = os.environ if of is None else of
-    kept = {name: value for name, value in source.items() if any(fnmatchcase(name, entry) for entry in listed)}
+    kept = {
+        name: value
+        for name, value in source.items()
+        if any(fnmatchcase(name, entry) for entry in listed)
+    }
     path = safe_path(kept.get("PATH", "")) or os.defpath
     return {**kept, "PATH": path, **(added or {})}

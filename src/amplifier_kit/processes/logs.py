@@ -48,9 +48,13 @@ class JobLog:
     def total(self) -> int:
         """How many bytes were put out in all."""
         files = self._files()
-        return files[-1][0] + os.path.getsize(files[-1][1]) if files else 0
+        if files:
+            return files[-1][0] + os.path.getsize(files[-1][1])
+        return 0
 
     def _files(self) -> list[tuple[int, str]]:
         folder, _, name = self.name.rpartition("/")
         found = [entry for entry in os.listdir(folder) if entry.startswith(f"{name}.")]
-        return sorted((int(entry.rpartition(".")[2]), f"{folder}/{entry}") for entry in found)
+        return sorted(
+            (int(entry.rpartition(".")[2]), f"{folder}/{entry}") for entry in found
+        )

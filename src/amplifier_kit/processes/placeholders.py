@@ -58,7 +58,14 @@ class Placeholders:
                 file.write(content)
 
     def _content_of(self, path: str) -> str | None:
-        return next((content for end, content in self._files.items() if path.endswith(f"/{end}")), None)
+        return next(
+            (
+                content
+                for end, content in self._files.items()
+                if path.endswith(f"/{end}")
+            ),
+            None,
+        )
 
     def _leave(self, path: str) -> None:
         if path not in self._users:

@@ -13,11 +13,16 @@ __all__ = ["find_program", "foreign_path", "safe_path"]
 
 def safe_path(path: str) -> str:
     """Return a search path without the entries that count from the working directory: `.`, `bin`, an empty one."""
-    return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
+    return os.pathsep.join(
+        folder for folder in path.split(os.pathsep) if os.path.isabs(folder)
+    )
 
 
 def find_program(
-    name: str, *, environ: Mapping[str, str] | None = None, directory: str | Path | None = None
+    name: str,
+    *,
+    environ: Mapping[str, str] | None = None,
+    directory: str | Path | None = None,
 ) -> str | None:
     """Return the absolute path of a program; `None` if it is not installed.
 
@@ -30,8 +35,13 @@ def find_program(
         environ: whose `PATH` it is; default the process's.
         directory: the working directory; default the process's.
     """
-    path = foreign_path((os.environ if environ is None else environ).get("PATH", os.defpath), directory or os.getcwd())
-    return shutil.which(name, path=path) if path else None
+    path = foreign_path(
+        (os.environ if environ is None else environ).get("PATH", os.defpath),
+        directory or os.getcwd(),
+    )
+    if path:
+        return shutil.which(name, path=path)
+    return None
 
 
 def foreign_path(path: str, directory: str | Path) -> str:

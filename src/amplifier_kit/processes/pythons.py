@@ -18,7 +18,14 @@ from typing import IO, Final, TypeAlias
 import anyio
 from anyio.abc import Process
 
-__all__ = ["Stream", "open_python", "python_argv", "python_environment", "search_path", "start_python"]
+__all__ = [
+    "Stream",
+    "open_python",
+    "python_argv",
+    "python_environment",
+    "search_path",
+    "start_python",
+]
 
 Stream: TypeAlias = int | IO[bytes] | None
 """A handle, a file, or what `subprocess` has for pipes and for nothing; `None` is this process's own."""
@@ -40,7 +47,9 @@ _VARIABLES: Final = (
 """What installed packages need beside the ordinary variables: where files and certificates are, and who measures."""
 
 
-def python_argv(program: str, *arguments: str, packages: bool = False, root: str | None = None) -> tuple[str, ...]:
+def python_argv(
+    program: str, *arguments: str, packages: bool = False, root: str | None = None
+) -> tuple[str, ...]:
     """Return the command of a child Python.
 
     Args:
@@ -50,16 +59,32 @@ def python_argv(program: str, *arguments: str, packages: bool = False, root: str
         packages: whether it may import installed packages; it has the standard library alone otherwise.
         root: a folder that is searched after the standard library; not together with `packages`.
     """
-    flags = ["-I"] if packages else ["-I", "-S"]
+    if packages:
+        flags = ["-I"]
+    else:
+        flags = ["-I", "-S"]
     if sys.dont_write_bytecode:
         flags.append("-B")
     if packages:
-        boot, path = "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); ", search_path()
+        boot, path = (
+            "import json, sys; sys.path[:] = json.loads(sys.argv.pop(1)); ",
+            search_path(),
+        )
     elif root is not None:
-        boot, path = "import json, sys; sys.path += json.loads(sys.argv.pop(1)); ", [root]
+        boot, path = (
+            "import json, sys; sys.path += json.loads(sys.argv.pop(1)); ",
+            [root],
+        )
     else:
         return (sys.executable, *flags, program, *arguments)
-    return (sys.executable, *flags, "-c", boot + _run(program), json.dumps(path), *arguments)
+    return (
+        sys.executable,
+        *flags,
+        "-c",
+        boot + _run(program),
+        json.dumps(path),
+        *arguments,
+    )
 
 
 def _run(program: str) -> str:
@@ -77,7 +102,10 @@ def search_path() -> list[str]:
 
 
 def python_environment(
-    patterns: Sequence[str] = (), added: Mapping[str, str] | None = None, *, of: Mapping[str, str] | None = None
+    patterns: Sequence[str] = (),
+    added: Mapping[str, str] | None = None,
+    *,
+    of: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the environment of a child Python that imports installed packages.
 
@@ -88,10 +116,13 @@ def python_environment(
         added: variables with their values.
         of: the environment to take from; default the process's.
     """
-    from amplifier_kit.processes.environments import allowed_environment  # the keeper's start needs none
+    # the keeper's start needs none
+    from amplifier_kit.processes.environments import allowed_environment
 
     taken = allowed_environment((*_VARIABLES, *patterns), added, of=of)
-    return {name: value for name, value in taken.items() if not name.startswith("PYTHON")}
+    return {
+        name: value for name, value in taken.items() if not name.startswith("PYTHON")
+    }
 
 
 def start_python(

@@ -41,7 +41,9 @@ async def find_sandbox(wanted: SandboxName | Literal["auto"] = "auto") -> Sandbo
     return "none"
 
 
-def confined(command: Command, confinement: Confinement, sandbox: SandboxName) -> Command:
+def confined(
+    command: Command, confinement: Confinement, sandbox: SandboxName
+) -> Command:
     """Return the command as it runs in a sandbox.
 
     Landlock cannot keep a part of a writable folder as it is: `protected` is bubblewrap's alone. `none` changes
@@ -55,7 +57,10 @@ def confined(command: Command, confinement: Confinement, sandbox: SandboxName) -
     if sandbox == "bubblewrap":
         program = find_program("bwrap") or "bwrap"
         options = [*_BASE, *_views(confinement), *_NAMESPACES, *_network(confinement)]
-        return attrs.evolve(command, argv=(program, *options, "--chdir", command.directory, "--", *command.argv))
+        return attrs.evolve(
+            command,
+            argv=(program, *options, "--chdir", command.directory, "--", *command.argv),
+        )
     if sandbox == "landlock":
         restrictions: dict[str, JSONValue] = {
             "writable": [*confinement.writable, *filter(None, [confinement.scratch])],
@@ -75,7 +80,11 @@ def _views(confinement: Confinement) -> Iterator[str]:
     if confinement.scratch is not None:
         yield from ("--bind", confinement.scratch, os.path.realpath("/tmp"))  # noqa: S108  # it is replaced, not used
     hidden = [os.path.realpath(path) for path in confinement.hidden]
-    around = [path for path in hidden if any(_is_below(root, path) for root in confinement.writable)]
+    around = [
+        path
+        for path in hidden
+        if any(_is_below(root, path) for root in confinement.writable)
+    ]
     yield from _hidden(around)  # before what may be written in them
     for path in confinement.writable:
         yield from ("--bind", path, path)
@@ -104,8 +113,14 @@ def _protected(confinement: Confinement) -> Iterator[str]:
     Each folder above one is bound to itself before, so that none can be renamed and made anew; after, that would
     take the covers away again.
     """
-    covered = [path for path in confinement.protected if os.path.exists(path) and not os.path.islink(path)]
-    above = {folder for path in covered for folder in _between(path, confinement.writable)}
+    covered = [
+        path
+        for path in confinement.protected
+        if os.path.exists(path) and not os.path.islink(path)
+    ]
+    above = {
+        folder for path in covered for folder in _between(path, confinement.writable)
+    }
     for folder in sorted(above):
         yield from ("--bind", folder, folder)
     for path in sorted(covered):
@@ -133,10 +148,18 @@ async def _bubblewrap_works() -> bool:
     if program is None:
         return False
     if program not in _FOUND:
-        argv = (program, *_BASE, *_NAMESPACES, "--", find_program("true") or "/bin/true")
+        argv = (
+            program,
+            *_BASE,
+            *_NAMESPACES,
+            "--",
+            find_program("true") or "/bin/true",
+        )
         probe = Command(argv=argv, directory="/", environment={})
         with anyio.CancelScope(shield=True):
-            ending = await run_command(probe, stdout=len, stderr=len, timeout=_PROBE_SECONDS)
+            ending = await run_command(
+                probe, stdout=len, stderr=len, timeout=_PROBE_SECONDS
+            )
         _FOUND[program] = ending.code == 0
     return _FOUND[program]
 

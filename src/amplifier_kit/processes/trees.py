@@ -61,8 +61,14 @@ class ProcessTree:
         order = attrs.asdict(command, recurse=False)
         order["environment"] = {**command.environment, _MARK: mark}
         ours, theirs = socket.socketpair()
-        pipe = subprocess.DEVNULL if command.log is not None else subprocess.PIPE
-        reader, writer = os.pipe() if command.interactive else (None, None)
+        if command.log is not None:
+            pipe = subprocess.DEVNULL
+        else:
+            pipe = subprocess.PIPE
+        if command.interactive:
+            reader, writer = os.pipe()
+        else:
+            reader, writer = (None, None)
         if reader is not None:
             order["input_handle"] = reader
         try:
@@ -84,7 +90,8 @@ class ProcessTree:
                 os.close(reader)
         if writer is not None:
             os.set_blocking(writer, False)  # it has no other way to say it
-        with suppress(BrokenPipeError, ConnectionResetError):  # a keeper that ended at once is noticed below
+        # a keeper that ended at once is noticed below
+        with suppress(BrokenPipeError, ConnectionResetError):
             ours.sendall(json.dumps(order).encode() + b"\n")
         ours.setblocking(False)  # noqa: FBT003  # the socket has no other way to say it
         return cls(process, ours, mark, input=writer)
@@ -92,12 +99,16 @@ class ProcessTree:
     @property
     def stdout(self) -> int | None:
         """The handle of the command's output."""
-        return None if self._process.stdout is None else self._process.stdout.fileno()
+        if self._process.stdout is None:
+            return None
+        return self._process.stdout.fileno()
 
     @property
     def stderr(self) -> int | None:
         """The handle of the command's error output."""
-        return None if self._process.stderr is None else self._process.stderr.fileno()
+        if self._process.stderr is None:
+            return None
+        return self._process.stderr.fileno()
 
     @property
     def ending(self) -> Ending | None:
@@ -130,7 +141,9 @@ class ProcessTree:
         left = memoryview(data)
         while left:
             if self._input is None:
-                raise BrokenPipeError(errno.EPIPE, "the standard input of the command is closed")
+                raise BrokenPipeError(
+                    errno.EPIPE, "the standard input of the command is closed"
+                )
             try:
                 left = left[os.write(self._input, left) :]
             except BlockingIOError:
@@ -188,7 +201,8 @@ class ProcessTree:
         for _ in range(_SWEEPS):  # what was killed may have started another just before
             for pid in found | set(marked(f"{_MARK}={self._mark}")):
                 for kill in (os.killpg, os.kill):
-                    with suppress(OSError):  # no group of that number, or nobody left in it
+                    # no group of that number, or nobody left in it
+                    with suppress(OSError):
                         kill(pid, signal.SIGKILL)
 
 
@@ -224,7 +238,11 @@ async def run_command(
         await tree.aclose()
 
 
-async def _follow(tree: ProcessTree, stdout: Callable[[bytes], object], stderr: Callable[[bytes], object]) -> None:
+async def _follow(
+    tree: ProcessTree,
+    stdout: Callable[[bytes], object],
+    stderr: Callable[[bytes], object],
+) -> None:
     async with anyio.create_task_group() as pumps:
         pumps.start_soon(tree.pump, tree.stdout, stdout)
         pumps.start_soon(tree.pump, tree.stderr, stderr)

@@ -18,7 +18,12 @@ from amplifier_kit.redaction.names import is_password_name, is_secret_name
 from amplifier_kit.redaction.personal import personal_details
 from amplifier_kit.redaction.redactor import StrictRedactor
 from amplifier_kit.redaction.rules import TokenRule, token_rules
-from amplifier_kit.redaction.sinks import REDACTION_FAILED, SinkFilter, SinkRedactor, redactor_of
+from amplifier_kit.redaction.sinks import (
+    REDACTION_FAILED,
+    SinkFilter,
+    SinkRedactor,
+    redactor_of,
+)
 from amplifier_kit.redaction.streams import StreamFilter
 
 __all__ = [

@@ -56,7 +56,9 @@ _REST: Final = (
     r"|>(?:<value>)?|[ \t]+(?:is|was|lautet|ist|est|es)[ \t]*:?[ \t]+|[ \t]{1,4})"
 )
 _HEAD: Final = re.compile(f"(?:{_NAMES}){_REST}")
-_FOREIGN_HEAD: Final = re.compile(f"(?:{_NAMES}|{'|'.join(map(''.join, _FOREIGN.items()))}){_REST}")
+_FOREIGN_HEAD: Final = re.compile(
+    f"(?:{_NAMES}|{'|'.join(map(''.join, _FOREIGN.items()))}){_REST}"
+)
 """The end of a name and what separates it from a value, in lower case."""
 _VALUE: Final = re.compile(
     r"(?:[bBrRuUN@]{1,2}(?=[\"']))?+(?:\\{0,3}\"(?P<double>[^\"\\\n]{1,512}+(?:\\.[^\"\\\n]{0,512}+){0,16}+)"
@@ -67,33 +69,62 @@ _VALUE: Final = re.compile(
 _QUOTED_RUN: Final = re.compile(r"[^\"'\\\n]*+")
 _BARE_RUN: Final = re.compile(r"[^\s\"'`,;<>(){}\[\]\\&|]*+")
 _MAX_LOOKS: Final = 8
-_NAME_CHARACTERS: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_$][A-Za-z_$0-9]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z_$0-9]*)*\Z")
+_NAME_CHARACTERS: Final = (
+    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+)
+_IDENTIFIER: Final = re.compile(
+    r"[A-Za-z_$][A-Za-z_$0-9]*(?:(?:\.|::|->|\?\.)[A-Za-z_$][A-Za-z_$0-9]*)*\Z"
+)
 _STRICT: Final = frozenset({"=", ":", ":=", "=>"})
-_FIRST_WORDS: Final = ("api ", "access ", "secret ", "private ", "signing ", "client ", "auth ")
+_FIRST_WORDS: Final = (
+    "api ",
+    "access ",
+    "secret ",
+    "private ",
+    "signing ",
+    "client ",
+    "auth ",
+)
 _SPACED: Final = re.compile(r"(?i)\b(api|access|secret|private|signing|client|auth) \Z")
 _DIGIT_WITHIN: Final = re.compile(r"[A-Za-z]\d+(?=[A-Za-z])")
 _SETTERS: Final = ("set -gx ", "set -x ", "set -Ux ", "setenv ")
 _BLOCK: Final = re.compile(r"(?P<block>[^\n]{1,256}+)")
 _BLOCK_STARTS: Final = frozenset({">", "|", ">-", "|-", ">+", "|+"})
 """How YAML begins a text that stands in the lines below its name."""
-_SCHEME: Final = re.compile(r"(?i)(?:bearer|basic|token|digest|negotiate|apikey|bot)[ \t]+")
+_SCHEME: Final = re.compile(
+    r"(?i)(?:bearer|basic|token|digest|negotiate|apikey|bot)[ \t]+"
+)
 
 
 def assignments(text: str) -> Iterator[Found]:
     """Yield the values that are assigned to names of secrets: `API_KEY=…`, `"password": "…"`, `--token …`."""
     lowered = lower(text)
-    pattern = _FOREIGN_HEAD if any(map(lowered.__contains__, _FOREIGN)) else _HEAD
+    if any(map(lowered.__contains__, _FOREIGN)):
+        pattern = _FOREIGN_HEAD
+    else:
+        pattern = _HEAD
     head = pattern.search(lowered)
     looked, run_end = 0, 0
     while head is not None:
         # A run of names that no value follows is looked at a few times, else it takes quadratic time.
-        looked = looked + 1 if head.end() < run_end else 0
-        found = None if looked > _MAX_LOOKS else _assigned(text, head)
+        if head.end() < run_end:
+            looked = looked + 1
+        else:
+            looked = 0
+        if looked > _MAX_LOOKS:
+            found = None
+        else:
+            found = _assigned(text, head)
         if looked == 0:
             run = _BARE_RUN.match(text, head.end())
-            run_end = run.end() if run else head.end()
-        head = pattern.search(lowered, found[1] if found else run_end if looked > _MAX_LOOKS else head.end("rest"))
+            if run:
+                run_end = run.end()
+            else:
+                run_end = head.end()
+        head = pattern.search(
+            lowered,
+            found[1] if found else run_end if looked > _MAX_LOOKS else head.end("rest"),
+        )
         if found:
             yield found
 
@@ -105,10 +136,18 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
     left = before.rstrip(_NAME_CHARACTERS)
     begin = at - len(before) + len(left)
     separator = head["sep"].strip()
-    if not separator and text[begin : begin + 2] != "--" and not left.endswith(_SETTERS):
+    if (
+        not separator
+        and text[begin : begin + 2] != "--"
+        and not left.endswith(_SETTERS)
+    ):
         return None
     name = _first_word(left) + text[begin:name_end].strip("-.")
-    if not is_secret_name(name) or left.endswith("::") or (left.endswith(":") and "arn:" in left):
+    if (
+        not is_secret_name(name)
+        or left.endswith("::")
+        or (left.endswith(":") and "arn:" in left)
+    ):
         return None  # a type of a namespace, a name in a cloud
     is_block = "\n" in head["sep"] and separator.strip(": \t") in _BLOCK_STARTS
     match = (_BLOCK if is_block else _VALUE).match(text, head.end())
@@ -117,17 +156,25 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
     is_password = is_password_name(name)
     kind = match.lastgroup or "bare"
     start, end = match.span(kind)
-    if end - start < (SHORTEST_WORD if is_password or separator[:1] in ("=", ">") else SHORTEST_TOKEN):
+    if end - start < (
+        SHORTEST_WORD if is_password or separator[:1] in ("=", ">") else SHORTEST_TOKEN
+    ):
         return None
     if kind == "bare":
         place = _Place(text, separator, begin, name_end, end)
         is_secret = _is_plain(text[start:end], place, is_password=is_password)
     else:
         scheme = _SCHEME.match(text, start, end)
-        start = scheme.end() if scheme else start
+        if scheme:
+            start = scheme.end()
         may_be_phrase = is_password and (is_block or separator in _STRICT)
-        value = text[start:end] if separator else ""
-        is_secret = is_literal(value, is_password=is_password) or (may_be_phrase and is_phrase(value))
+        if separator:
+            value = text[start:end]
+        else:
+            value = ""
+        is_secret = is_literal(value, is_password=is_password) or (
+            may_be_phrase and is_phrase(value)
+        )
     if not is_secret or PLACEHOLDER.search(text[start : min(end, start + 64)]):
         return None
     whole = (_BARE_RUN if kind == "bare" else _QUOTED_RUN).match(text, end)
@@ -139,7 +186,9 @@ def _first_word(left: str) -> str:
     if not left.endswith(" ") or not left[-9:].lower().endswith(_FIRST_WORDS):
         return ""
     found = _SPACED.search(left)
-    return f"{found[1]}_" if found else ""
+    if found:
+        return f"{found[1]}_"
+    return ""
 
 
 class _Place(NamedTuple):
@@ -178,14 +227,23 @@ def _is_bare(value: str, after: str, *, is_password: bool, is_said: bool) -> boo
     if after == ")" or value.startswith((".", "/", "-", "=")):
         return False
     if _IDENTIFIER.match(value):
-        is_name = "_" in value or ("." in value and not is_said and not _DIGIT_WITHIN.search(value.partition(".")[0]))
+        is_name = "_" in value or (
+            "." in value
+            and not is_said
+            and not _DIGIT_WITHIN.search(value.partition(".")[0])
+        )
         return (not is_name and any(map(str.isdigit, value))) or _is_made_up(value)
     return kinds(value) >= 2 and any(map(str.isalnum, value))
 
 
 def _is_made_up(value: str) -> bool:
     """Tell whether what could be a name of code is none: long, of both cases, with digits between letters."""
-    return "." not in value and len(value) >= 24 and kinds(value) >= 3 and len(_DIGIT_WITHIN.findall(value)) > 1
+    return (
+        "." not in value
+        and len(value) >= 24
+        and kinds(value) >= 3
+        and len(_DIGIT_WITHIN.findall(value)) > 1
+    )
 
 
 def _is_variable(place: _Place) -> bool:
@@ -206,4 +264,9 @@ def _is_variable(place: _Place) -> bool:
             and value.isalnum()
             and value.lower() not in name.lower()
         )
-    return line.strip() in ("", "export", "set", "ENV", "-e") and place.after() in ("", "\n", "\r", " ")
+    return line.strip() in ("", "export", "set", "ENV", "-e") and place.after() in (
+        "",
+        "\n",
+        "\r",
+        " ",
+    )

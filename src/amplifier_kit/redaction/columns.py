@@ -6,14 +6,20 @@ import re
 from collections.abc import Generator, Iterator, Sequence
 from typing import Final
 
-from amplifier_kit.redaction.heuristics import PLACEHOLDER, SHORTEST_TOKEN, SHORTEST_WORD, is_literal
+from amplifier_kit.redaction.heuristics import (
+    PLACEHOLDER,
+    SHORTEST_TOKEN,
+    SHORTEST_WORD,
+    is_literal,
+)
 from amplifier_kit.redaction.names import is_password_name, is_secret_name
 from amplifier_kit.redaction.places import Found
 
 __all__ = ["columns"]
 
 _HEAD: Final = re.compile(
-    r"^\|? ?[\"'`*A-Za-z][\w .\-\"'`*]{0,60}+(?:[|,;\t][\w .\-\"'`*]{0,60}+){1,40}+\r?$", re.MULTILINE
+    r"^\|? ?[\"'`*A-Za-z][\w .\-\"'`*]{0,60}+(?:[|,;\t][\w .\-\"'`*]{0,60}+){1,40}+\r?$",
+    re.MULTILINE,
 )
 """A line that may be the head of a table: plain words with a sign between them."""
 _INSERT: Final = re.compile(
@@ -21,7 +27,8 @@ _INSERT: Final = re.compile(
     r"\((?P<values>[^()]{1,4000})\)"
 )
 _LISTED: Final = re.compile(
-    r"^ {0,8}(?P<name>[A-Za-z][\w.\-]{1,60})(?:\t{1,8}| {2,40})(?P<value>\S{6,512}) {0,4}$", re.MULTILINE
+    r"^ {0,8}(?P<name>[A-Za-z][\w.\-]{1,60})(?:\t{1,8}| {2,40})(?P<value>\S{6,512}) {0,4}$",
+    re.MULTILINE,
 )
 """A name and one value behind it, as commands list them."""
 
@@ -44,7 +51,9 @@ def columns(text: str) -> Iterator[Found]:
                     end = yield from _rows(text, names, head.end() + 1, sign)
 
 
-def _rows(text: str, names: Sequence[str], start: int, sign: str) -> Generator[Found, None, int]:
+def _rows(
+    text: str, names: Sequence[str], start: int, sign: str
+) -> Generator[Found, None, int]:
     """Yield the secrets of the rows below a head; return where the table ends."""
     while start < len(text):
         line = text[start : (text.find("\n", start) + 1 or len(text) + 1) - 1]
@@ -57,7 +66,9 @@ def _rows(text: str, names: Sequence[str], start: int, sign: str) -> Generator[F
 
 def _cells(line: str, sign: str) -> list[str]:
     """Split a row; one of Markdown begins and ends with the sign."""
-    return line.strip("| \r").split(sign) if sign == "|" else line.split(sign)
+    if sign == "|":
+        return line.strip("| \r").split(sign)
+    return line.split(sign)
 
 
 def _row(names: Sequence[str], start: int, line: str, sign: str) -> Iterator[Found]:
@@ -89,4 +100,6 @@ def _is_secret(value: str, name: str) -> bool:
 
 
 def _kind(name: str) -> str:
-    return "password" if is_password_name(name) else "secret"
+    if is_password_name(name):
+        return "password"
+    return "secret"

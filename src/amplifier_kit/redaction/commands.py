@@ -22,7 +22,10 @@ _OPTIONS: Final[tuple[_Shape, ...]] = (
     (("7z",), rf"7z[ar]?{_ALONG}-p"),
     (("mongo",), rf"mongo\w{{0,10}}{_ALONG}-p[ =]"),
     (("cqlsh", "cypher-shell"), rf"(?:cqlsh|cypher-shell){_ALONG}-p[ =]?"),
-    ((" login",), rf"(?:docker|podman|nerdctl|helm registry|oc|az|acr) login{_ALONG}-p[ =]?"),
+    (
+        (" login",),
+        rf"(?:docker|podman|nerdctl|helm registry|oc|az|acr) login{_ALONG}-p[ =]?",
+    ),
     (("sshpass",), rf"sshpass{_ALONG}-p ?"),
     (("redis-cli",), rf"redis-cli{_ALONG}-a[ =]?"),
     (("sqlcmd", "osql", "bcp"), rf"(?:sqlcmd|osql|bcp){_ALONG}-P ?"),
@@ -30,7 +33,10 @@ _OPTIONS: Final[tuple[_Shape, ...]] = (
     (("openssl",), rf"openssl{_ALONG}(?:-[kK] |-pass(?:in|out)? +pass:)"),
     (("ldap",), rf"ldap\w{{2,10}}{_ALONG}-w ?"),
     (("snmp",), rf"snmp\w{{2,10}}{_ALONG}-[AXc] ?"),
-    (("keytool", "jarsigner"), rf"(?:keytool|jarsigner){_ALONG}-(?:src|dest)?(?:store|key)pass "),
+    (
+        ("keytool", "jarsigner"),
+        rf"(?:keytool|jarsigner){_ALONG}-(?:src|dest)?(?:store|key)pass ",
+    ),
     (("--passphrase",), rf"gpg2?{_ALONG}--passphrase[ =]"),
     (("smb", "rpcclient"), rf"(?:smb\w{{2,10}}|rpcclient){_ALONG}-U ?[^\s%]{{1,64}}%"),
     (("lftp",), rf"lftp{_ALONG}-u ?[^\s,]{{1,64}},"),
@@ -46,16 +52,25 @@ _OPTIONS: Final[tuple[_Shape, ...]] = (
 """Options and operands of programs."""
 
 _LINES: Final[tuple[_Shape, ...]] = (
-    (("requirepass", "masterauth", "bindpw", "rootpw"), r"^\s{0,20}(?:requirepass|masterauth|bindpw|rootpw) +"),
+    (
+        ("requirepass", "masterauth", "bindpw", "rootpw"),
+        r"^\s{0,20}(?:requirepass|masterauth|bindpw|rootpw) +",
+    ),
     (("insecure-password",), r"\binsecure-password +"),
     (("secret ", "password "), r"\b(?:secret|password) +[0-9] +(?=\S{8})"),
     (('"AUTH"',), r"\"AUTH\" +(?=\")"),
     (("AUTH ",), r"\bAUTH +(?:PLAIN|LOGIN|XOAUTH2) +(?=[A-Za-z0-9+/=]{8,}$)"),
     (("LOGIN ",), r"^\w{1,8} LOGIN \S{1,128} +"),
-    (("PASS ",), r"\bUSER +\S{1,128}[^\n]{0,80}\n(?:[^\n]{0,200}\n)?[^\n]{0,10}\bPASS +"),
+    (
+        ("PASS ",),
+        r"\bUSER +\S{1,128}[^\n]{0,80}\n(?:[^\n]{0,200}\n)?[^\n]{0,10}\bPASS +",
+    ),
     (("PSK ",), r": *PSK +(?=\")"),
     (("* ", "*\t"), r"^[^\s#]{1,64}[ \t]+\*[ \t]+(?=\")"),
-    (("oracle:thin:", "sqlplus "), r"(?:oracle:thin:|sqlplus +)\w{1,64}/(?=[^@\s/]{3,64}@)"),
+    (
+        ("oracle:thin:", "sqlplus "),
+        r"(?:oracle:thin:|sqlplus +)\w{1,64}/(?=[^@\s/]{3,64}@)",
+    ),
     (("DENTIFIED", "dentified"), r"(?i:\bidentified +by +(?:password +)?)(?=[\"'])"),
     (("PASSWORD", "assword"), r"(?i:\bpassword) +(?:= *)?N?(?=')"),
     (("assword",), r"(?i:password[^\n]{0,80}:)\s{1,8}(?=[0-9a-f]{32}$)"),
@@ -96,7 +111,15 @@ _SIGN_IN: Final = re.compile(
     r"(?P<value>[A-Za-z0-9_\-+/]{20,2048}={0,2})(?![\w.:@/])"
 )
 """A made-up token behind a word for signing in."""
-_SIGNS: Final = ("login ", "auth ", "authtoken ", "install ", "token ", "importprivkey ", "obscure ")
+_SIGNS: Final = (
+    "login ",
+    "auth ",
+    "authtoken ",
+    "install ",
+    "token ",
+    "importprivkey ",
+    "obscure ",
+)
 
 
 def command_lines(text: str) -> Iterator[Found]:
@@ -105,16 +128,26 @@ def command_lines(text: str) -> Iterator[Found]:
         if any(map(text.__contains__, words)):
             yield from _passwords(matches_near(_compiled(before, _VALUE), words, text))
     if "|" in text:
-        yield from _passwords(matches_near(_compiled(_PIPED, ""), ("echo", "printf"), text))
-    yield from _passwords(_compiled(_ENTRY, _VALUE).finditer(text))  # colons stand everywhere
+        yield from _passwords(
+            matches_near(_compiled(_PIPED, ""), ("echo", "printf"), text)
+        )
+    # colons stand everywhere
+    yield from _passwords(_compiled(_ENTRY, _VALUE).finditer(text))
     signed_in = matches_near(_SIGN_IN, _SIGNS, text)
-    yield from ((*match.span("value"), "secret") for match in signed_in if is_random(match["value"]))
+    yield from (
+        (*match.span("value"), "secret")
+        for match in signed_in
+        if is_random(match["value"])
+    )
 
 
 @cache
 def _compiled(before: str, value: str) -> re.Pattern[str]:
     # Few texts have any of these words; all the patterns together take a while to compile.
-    return re.compile(rf"(?<![\w.\-/]){before}{value}" if before[0].isalnum() else before + value, re.MULTILINE)
+    return re.compile(
+        rf"(?<![\w.\-/]){before}{value}" if before[0].isalnum() else before + value,
+        re.MULTILINE,
+    )
 
 
 def _passwords(matches: Iterator[re.Match[str]]) -> Iterator[Found]:

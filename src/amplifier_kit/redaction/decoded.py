@@ -21,7 +21,13 @@ _ESCAPE: Final = re.compile(
 """One character as JSON or a program writes it."""
 _PERCENT: Final = re.compile(r"%[0-7][0-9a-fA-F]|(?:%[89a-fA-F][0-9a-fA-F])+")
 """One character as URLs write it; bytes of one that takes several stay together."""
-_CONTROLS: Final[Mapping[str, str]] = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_CONTROLS: Final[Mapping[str, str]] = {
+    "b": "\b",
+    "f": "\f",
+    "n": "\n",
+    "r": "\r",
+    "t": "\t",
+}
 
 _BASE64: Final = re.compile(
     r"(?<![A-Za-z0-9+/_\-])(?:(?:[A-Za-z0-9+/_\-]{56,100}+\r?\n)++[A-Za-z0-9+/_\-]*+|[A-Za-z0-9+/_\-]{24,}+)={0,2}"
@@ -47,20 +53,26 @@ class DecodedText(NamedTuple):
     @property
     def is_other(self) -> bool:
         """Whether it says something else than what is written."""
-        return len(self.starts) > 2 or len(self.text) != self.sources[-1] - self.sources[0]
+        return (
+            len(self.starts) > 2 or len(self.text) != self.sources[-1] - self.sources[0]
+        )
 
     def source(self, start: int, end: int) -> tuple[int, int]:
         """Return what part of the source a part of the text was read from."""
         first = bisect_right(self.starts, start) - 1
         last = bisect_left(self.starts, end) - 1
-        return self._at(first, start, self.sources[first]), self._at(last, end, self.sources[last + 1])
+        return self._at(first, start, self.sources[first]), self._at(
+            last, end, self.sources[last + 1]
+        )
 
     def _at(self, part: int, index: int, edge: int) -> int:
         """Return where a character stands: in a run it is counted, an escape is taken whole."""
         start, stop = self.starts[part], self.starts[part + 1]
         source = self.sources[part]
         is_run = self.sources[part + 1] - source == stop - start
-        return source + index - start if is_run else edge
+        if is_run:
+            return source + index - start
+        return edge
 
 
 def unescaped(text: str, start: int = 0, end: int | None = None) -> DecodedText:
@@ -99,7 +111,9 @@ def _character(escape: str) -> str:
         return bytes.fromhex(escape.replace("%", "")).decode("utf-8", "replace")
     kind, code = escape[1], escape[2:]
     if len(escape) == 12:
-        return chr(0x10000 + ((int(code[:4], 16) & 0x3FF) << 10 | int(code[6:], 16) & 0x3FF))
+        return chr(
+            0x10000 + ((int(code[:4], 16) & 0x3FF) << 10 | int(code[6:], 16) & 0x3FF)
+        )
     if kind in "ux":
         return chr(int(code, 16))
     if kind == "0":
@@ -121,4 +135,6 @@ def _printable(word: str) -> str | None:
         said = b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()
     except ValueError:
         return None
-    return said if all(character.isprintable() or character.isspace() for character in said) else None
+    if all(character.isprintable() or character.isspace() for character in said):
+        return said
+    return None

@@ -36,7 +36,10 @@ class PlacedText(str):
     @classmethod
     def of(cls, source: str, start: int, end: int) -> PlacedText:
         """Read a text of a document between its quotes."""
-        found = unescaped(source, start, end) if "\\" in source[start:end] else None
+        if "\\" in source[start:end]:
+            found = unescaped(source, start, end)
+        else:
+            found = None
         made = cls(source[start:end] if found is None else found.text)
         made.start, made._decoded = start, found
         return made
@@ -90,19 +93,25 @@ class Documents:
             start = opening.end() - 1
             reader = _Reader(self, text, start, max_depth)
             is_read = reader.read()
-            self.are_whole = is_read and not text[:start].strip() and not text[reader.at :].strip()
+            self.are_whole = (
+                is_read and not text[:start].strip() and not text[reader.at :].strip()
+            )
             opening = _OPENING.search(text, max(reader.at, start + 1))
 
     def end_of(self, start: int) -> int | None:
         """Return where the text ends in which a place is; `None` where it is in none."""
         index = bisect_right(self.texts, (start, sys.maxsize)) - 1
-        return self.texts[index][1] if index >= 0 and start < self.texts[index][1] else None
+        if index >= 0 and start < self.texts[index][1]:
+            return self.texts[index][1]
+        return None
 
 
 class _Reader:
     """Reads one document from where it may begin; `at` is where it ends or breaks off."""
 
-    def __init__(self, documents: Documents, text: str, at: int, max_depth: int) -> None:
+    def __init__(
+        self, documents: Documents, text: str, at: int, max_depth: int
+    ) -> None:
         self._documents = documents
         self._text = text
         self._max_depth = max_depth
@@ -112,7 +121,9 @@ class _Reader:
 
     def read(self) -> bool:
         """Read to the end of the document, or as far as it is one; return whether it was read to its end."""
-        while (token := _TOKEN.match(self._text, self.at)) is not None and self._take(token):
+        while (token := _TOKEN.match(self._text, self.at)) is not None and self._take(
+            token
+        ):
             self.at = token.end()
             if not self._open:
                 return True
@@ -126,7 +137,11 @@ class _Reader:
         if sign in ":,":
             return True
         if sign in "{[":
-            made: dict[str, JSONValue] | list[JSONValue] = {} if sign == "{" else []
+            made: dict[str, JSONValue] | list[JSONValue]
+            if sign == "{":
+                made = {}
+            else:
+                made = []
             if len(self._open) == self._max_depth or not self._add(made):
                 return False
             self._open.append(made)
@@ -147,7 +162,8 @@ class _Reader:
             container[self._key] = value
             self._key = None
         elif isinstance(value, PlacedText):
-            if value in container:  # named twice: what was named first is looked at by itself
+            # named twice: what was named first is looked at by itself
+            if value in container:
                 self._documents.values.append({value: container.pop(value)})
             container[value] = None
             self._key = value
@@ -160,4 +176,6 @@ class _Reader:
         if kind in ("double", "single"):
             self._documents.texts.append(token.span(kind))
             return PlacedText.of(self._text, *token.span(kind))
-        return PlacedNumber.of(token) if kind == "integer" else None
+        if kind == "integer":
+            return PlacedNumber.of(token)
+        return None

@@ -7,7 +7,15 @@ import re
 from collections import Counter
 from typing import Final
 
-__all__ = ["PLACEHOLDER", "SHORTEST_TOKEN", "SHORTEST_WORD", "is_literal", "is_phrase", "is_random", "kinds"]
+__all__ = [
+    "PLACEHOLDER",
+    "SHORTEST_TOKEN",
+    "SHORTEST_WORD",
+    "is_literal",
+    "is_phrase",
+    "is_random",
+    "kinds",
+]
 
 SHORTEST_WORD: Final = 6
 """How many characters a password has at least."""
@@ -23,7 +31,9 @@ PLACEHOLDER: Final = re.compile(
 """What stands in the place of a secret in examples, templates and code."""
 _ENCODED: Final = re.compile(r"(?:[A-Za-z0-9+/]{4}){8,}[A-Za-z0-9+/]{2,3}={1,2}\Z")
 """What is base64 although it begins as a path does."""
-_UUID: Final = re.compile(r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z")
+_UUID: Final = re.compile(
+    r"(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\Z"
+)
 
 
 _TALK: Final = re.compile(
@@ -40,7 +50,11 @@ def is_literal(value: str, *, is_password: bool) -> bool:
         return is_random(value) or _UUID.match(value) is not None
     if value.isalpha() and value.islower():
         return False
-    if len(value) < SHORTEST_WORD or any(map(str.isspace, value)) or not any(map(str.isalpha, value)):
+    if (
+        len(value) < SHORTEST_WORD
+        or any(map(str.isspace, value))
+        or not any(map(str.isalpha, value))
+    ):
         return False
     found = kinds(value)
     return found >= 3 or (found == 2 and any(map(str.isdigit, value)))
@@ -51,7 +65,9 @@ def is_phrase(value: str) -> bool:
     if len(value) > 64 or not re.search(r"\S\s+\S", value) or _TALK.search(value):
         return False
     return _GROUPS.match(value) is not None or (
-        any(map(str.isdigit, value)) and any(map(str.isalpha, value)) and value[-1] not in ".:?"
+        any(map(str.isdigit, value))
+        and any(map(str.isalpha, value))
+        and value[-1] not in ".:?"
     )
 
 
@@ -69,12 +85,18 @@ def kinds(value: str) -> int:
 
 def is_random(value: str) -> bool:
     """Tell whether a text looks made by chance: long, without spaces, with digits, and no part too frequent."""
-    if len(value) < SHORTEST_TOKEN or PLACEHOLDER.search(value) or any(map(str.isspace, value)):
+    if (
+        len(value) < SHORTEST_TOKEN
+        or PLACEHOLDER.search(value)
+        or any(map(str.isspace, value))
+    ):
         return False
     sample = value[:200]
     if not any(map(str.isdigit, sample)) or not any(map(str.isalpha, sample)):
         return False
-    if "://" in sample or (sample.startswith(("/", "./", "~")) and not _ENCODED.match(value)):
+    if "://" in sample or (
+        sample.startswith(("/", "./", "~")) and not _ENCODED.match(value)
+    ):
         return False
     return _entropy(sample) >= (3.0 if len(sample) < 20 else 3.2)
 
@@ -82,4 +104,6 @@ def is_random(value: str) -> bool:
 def _entropy(text: str) -> float:
     """Return how many bits each character tells, by how often each is there."""
     size = len(text)
-    return -sum(count / size * math.log2(count / size) for count in Counter(text).values())
+    return -sum(
+        count / size * math.log2(count / size) for count in Counter(text).values()
+    )

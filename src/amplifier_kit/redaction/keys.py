@@ -14,8 +14,12 @@ _BLOCK: Final = re.compile(
     r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----(?P<body>.*?)(?:-----END (?P=kind)-----|\Z)",
     re.DOTALL,
 )
-_PUTTY: Final = re.compile(r"Private-Lines: \d+(?P<body>.*?)(?:Private-MAC: [0-9a-f]+|\Z)", re.DOTALL)
-_KEY_PART: Final = re.compile(r"\"(?:d|k|p|q|dp|dq|qi)\"[ \t]*:[ \t]*\"(?P<value>[A-Za-z0-9_\-]{16,2048})\"")
+_PUTTY: Final = re.compile(
+    r"Private-Lines: \d+(?P<body>.*?)(?:Private-MAC: [0-9a-f]+|\Z)", re.DOTALL
+)
+_KEY_PART: Final = re.compile(
+    r"\"(?:d|k|p|q|dp|dq|qi)\"[ \t]*:[ \t]*\"(?P<value>[A-Za-z0-9_\-]{16,2048})\""
+)
 """The private parts of a key in JSON."""
 _CODES: Final = re.compile(
     r"(?i:(?:recovery|backup) codes?)[^\n]{0,40}[:\n]\s{0,8}"
@@ -34,17 +38,26 @@ def private_keys(text: str) -> Iterator[Found]:
         end = 0
         while (start := text.find("-----BEGIN ", end)) >= 0:
             match = _BLOCK.match(text, start)
-            end = match.end() if match else start + 11
+            if match:
+                end = match.end()
+            else:
+                end = start + 11
             if match and len(match["body"].strip()) > 20:
                 yield (*match.span(), "private-key")
     if "Private-Lines:" in text:
         for match in _PUTTY.finditer(text):
             yield (*match.span(), "private-key")
     if '"kty"' in text:
-        yield from ((*match.span("value"), "private-key") for match in _KEY_PART.finditer(text))
+        yield from (
+            (*match.span("value"), "private-key") for match in _KEY_PART.finditer(text)
+        )
     lowered = text.lower()
     if " code" in lowered:
-        yield from ((*match.span("value"), "secret") for match in _CODES.finditer(text) if _has_digit(match["value"]))
+        yield from (
+            (*match.span("value"), "secret")
+            for match in _CODES.finditer(text)
+            if _has_digit(match["value"])
+        )
     if any(map(lowered.__contains__, ("mnemonic", "seed", "phrase"))):
         yield from ((*match.span("value"), "secret") for match in _SEED.finditer(text))
 

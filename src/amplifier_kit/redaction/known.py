@@ -19,13 +19,19 @@ _SHORTEST: Final = 6
 _LONGEST: Final = 16_384
 
 
-def secrets_of_environment(environment: Mapping[str, str] | None = None) -> tuple[str, ...]:
+def secrets_of_environment(
+    environment: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
     """Return the values of the variables whose names say that they are secrets; default those of this process.
 
     The path of something that exists is none: it tells where the secret is.
     """
     variables = os.environ if environment is None else environment
-    return tuple(value for name, value in variables.items() if is_secret_name(name) and not _is_path(name, value))
+    return tuple(
+        value
+        for name, value in variables.items()
+        if is_secret_name(name) and not _is_path(name, value)
+    )
 
 
 def _is_path(name: str, value: str) -> bool:
@@ -66,10 +72,21 @@ class KnownSecrets:
         living = frozenset(text for text in live_secrets() if _is_long_enough(text))
         now = self._now
         if now is None or living != now.living:
-            forms = sorted({form for text in self._told | living for form in _forms(text)}, key=len, reverse=True)
-            pattern = re.compile("|".join(map(re.escape, forms))) if forms else None
+            forms = sorted(
+                {form for text in self._told | living for form in _forms(text)},
+                key=len,
+                reverse=True,
+            )
+            if forms:
+                pattern = re.compile("|".join(map(re.escape, forms)))
+            else:
+                pattern = None
             # One assignment: threads that look at once never see the parts of two states.
-            now = self._now = _Looked(living, pattern, tuple(form for form in forms if any(map(str.isspace, form))))
+            now = self._now = _Looked(
+                living,
+                pattern,
+                tuple(form for form in forms if any(map(str.isspace, form))),
+            )
         return now
 
 
@@ -83,11 +100,24 @@ class _Looked(NamedTuple):
 
 def _is_long_enough(text: str) -> bool:
     """Tell whether a text can be looked for: what is shorter than a word or as common as one is found everywhere."""
-    return _SHORTEST <= len(text) <= _LONGEST and len(set(text)) > 2 and text.lower() not in _WORDS
+    return (
+        _SHORTEST <= len(text) <= _LONGEST
+        and len(set(text)) > 2
+        and text.lower() not in _WORDS
+    )
 
 
 _WORDS: Final = frozenset(
-    {"default", "disabled", "enabled", "example", "password", "placeholder", "secret", "(withheld)"}
+    {
+        "default",
+        "disabled",
+        "enabled",
+        "example",
+        "password",
+        "placeholder",
+        "secret",
+        "(withheld)",
+    }
 )
 
 

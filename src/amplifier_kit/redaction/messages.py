@@ -18,7 +18,9 @@ __all__ = ["clean_message", "clean_messages"]
 _KEPT: Final = ("role", "tool_call_id", "name")
 
 
-async def clean_messages(messages: Sequence[MessageDict], coordinator: Coordinator) -> list[MessageDict] | None:
+async def clean_messages(
+    messages: Sequence[MessageDict], coordinator: Coordinator
+) -> list[MessageDict] | None:
     """Return what a file gets in the place of messages that hold secrets; `None` when they are written as they are.
 
     Without a module that redacts they always are. A thread does the work.
@@ -26,8 +28,12 @@ async def clean_messages(messages: Sequence[MessageDict], coordinator: Coordinat
     if coordinator.get_capability(REDACTOR) is None:
         return None
     redactor = redactor_of(coordinator)
-    clean = await to_thread.run_sync(lambda: [clean_message(message, redactor) for message in messages])
-    return None if clean == list(messages) else clean
+    clean = await to_thread.run_sync(
+        lambda: [clean_message(message, redactor) for message in messages]
+    )
+    if clean == list(messages):
+        return None
+    return clean
 
 
 def clean_message(message: MessageDict, redactor: SinkRedactor) -> MessageDict:
@@ -37,10 +43,18 @@ def clean_message(message: MessageDict, redactor: SinkRedactor) -> MessageDict:
     """
     redacted = redactor.redact(message)
     if not isinstance(redacted, dict):
-        return {**{key: message[key] for key in _KEPT if key in message}, "content": REDACTION_FAILED}
+        return {
+            **{key: message[key] for key in _KEPT if key in message},
+            "content": REDACTION_FAILED,
+        }
     blocks, clean = message.get("content"), redacted.get("content")
     if isinstance(blocks, list) and isinstance(clean, list):
-        return {**redacted, "content": [new for old, new in zip(blocks, clean, strict=True) if _fits(old, new)]}
+        return {
+            **redacted,
+            "content": [
+                new for old, new in zip(blocks, clean, strict=True) if _fits(old, new)
+            ],
+        }
     return redacted
 
 

@@ -12,9 +12,41 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _FOLDER: Final = re.compile(r"[/~]|[A-Za-z]:\\")
 _PASSWORDS: Final = frozenset(
     {
-        *("pass", "passcode", "passphrase", "passwd", "password", "passwords", "psk", "pw", "pwd", "secret", "secrets"),
-        *("passwort", "kennwort", "contraseña", "contrasena", "senha", "wachtwoord", "heslo", "hasło", "haslo"),
-        *("lösenord", "losenord", "lozinka", "mdp", "motdepasse", "parola", "adgangskode", "salasana", "parolachiave"),
+        *(
+            "pass",
+            "passcode",
+            "passphrase",
+            "passwd",
+            "password",
+            "passwords",
+            "psk",
+            "pw",
+            "pwd",
+            "secret",
+            "secrets",
+        ),
+        *(
+            "passwort",
+            "kennwort",
+            "contraseña",
+            "contrasena",
+            "senha",
+            "wachtwoord",
+            "heslo",
+            "hasło",
+            "haslo",
+        ),
+        *(
+            "lösenord",
+            "losenord",
+            "lozinka",
+            "mdp",
+            "motdepasse",
+            "parola",
+            "adgangskode",
+            "salasana",
+            "parolachiave",
+        ),
         *("clavesecreta", "palavrapasse"),
     }
 )
@@ -201,7 +233,10 @@ def is_secret_name(name: str) -> bool:
     if not words:
         return False
     last = words[-1]
-    before = words[-2] if len(words) > 1 else ""
+    if len(words) > 1:
+        before = words[-2]
+    else:
+        before = ""
     if last == "token":
         return before not in _HARMLESS_TOKENS
     if last in _SECRETS or is_password_name(name):
@@ -209,8 +244,19 @@ def is_secret_name(name: str) -> bool:
     if last in ("key", "keys", "schlüssel", "schluessel"):
         return before in _KEYS
     if last in ("tokens", "codes", "code"):
-        return before in ("access", "api", "auth", "backup", "bearer", "device", "recovery", "refresh")
-    return (last == "string" and before == "connection") or "".join(words[-2:]).endswith(_GLUED)
+        return before in (
+            "access",
+            "api",
+            "auth",
+            "backup",
+            "bearer",
+            "device",
+            "recovery",
+            "refresh",
+        )
+    return (last == "string" and before == "connection") or "".join(
+        words[-2:]
+    ).endswith(_GLUED)
 
 
 @lru_cache(maxsize=4096)
@@ -225,7 +271,11 @@ def is_password_name(name: str) -> bool:
 
 def is_place(name: str, value: object) -> bool:
     """Tell whether a value is the working directory of a shell, which calls that as others call a password."""
-    return name in ("PWD", "OLDPWD") and isinstance(value, str) and _FOLDER.match(value) is not None
+    return (
+        name in ("PWD", "OLDPWD")
+        and isinstance(value, str)
+        and _FOLDER.match(value) is not None
+    )
 
 
 def _words(name: str) -> list[str]:

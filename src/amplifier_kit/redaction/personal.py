@@ -8,7 +8,9 @@ from typing import Final
 
 __all__ = ["personal_details"]
 
-_MAIL: Final = re.compile(r"(?<=@)[A-Za-z0-9](?:[A-Za-z0-9\-]{0,62}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9\-@])")
+_MAIL: Final = re.compile(
+    r"(?<=@)[A-Za-z0-9](?:[A-Za-z0-9\-]{0,62}\.){1,8}[A-Za-z]{2,24}(?![A-Za-z0-9\-@])"
+)
 _LOCAL: Final = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._%+-"
 _PHONE: Final = re.compile(
     r"(?<![\w.+\-:/])(?:\+\d{1,3}[ .\-]?(?:\(\d{1,4}\)[ .\-]?)?\d{2,4}(?:[ .\-]\d{2,8}){1,4}|\+\d{10,14}"
@@ -17,7 +19,9 @@ _PHONE: Final = re.compile(
 _CARD: Final = re.compile(
     r"(?<![\w.\-])(?:\d{4}[ \-]){3}\d{4}(?![\w\-]|\.\d)|(?<![\w.\-])\d{4}[ \-]\d{6}[ \-]\d{5}(?![\w\-])"
 )
-_SOCIAL: Final = re.compile(r"(?<![\w.\-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w\-]|\.\d)")
+_SOCIAL: Final = re.compile(
+    r"(?<![\w.\-])(?!000|666|9)\d{3}-(?!00)\d{2}-(?!0000)\d{4}(?![\w\-]|\.\d)"
+)
 
 
 def personal_details(text: str) -> Iterator[tuple[int, int, str]]:

@@ -7,12 +7,29 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.redaction.decoded import DecodedText, base64_texts, unescaped, unquoted
+from amplifier_kit.redaction.decoded import (
+    DecodedText,
+    base64_texts,
+    unescaped,
+    unquoted,
+)
 from amplifier_kit.redaction.documents import Documents, PlacedNumber, PlacedText
-from amplifier_kit.redaction.finder import MARK, Finder, lines_in, merged, secrets_in, written_over
+from amplifier_kit.redaction.finder import (
+    MARK,
+    Finder,
+    lines_in,
+    merged,
+    secrets_in,
+    written_over,
+)
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_phrase
 from amplifier_kit.redaction.known import KnownSecrets, secrets_of_environment
-from amplifier_kit.redaction.names import IDENTITY_NAMES, is_password_name, is_place, is_secret_name
+from amplifier_kit.redaction.names import (
+    IDENTITY_NAMES,
+    is_password_name,
+    is_place,
+    is_secret_name,
+)
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.tokens import tokens_in
 from amplifier_sdk.jsontypes import JSONValue
@@ -30,10 +47,18 @@ _MAX_VALUES: Final = 100_000
 _MAX_ENCODINGS: Final = 5
 """How often what is in a text is decoded: JSON in JSON doubles its escapes with each time."""
 _SHORTEST_ENCODED: Final = 8
-_SCHEMA_WORDS: Final = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+_SCHEMA_WORDS: Final = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}
+)
 
 _PAIRS: Final = (
-    *(("name", "value"), ("key", "value"), ("header", "value"), ("field", "value"), ("variable", "value")),
+    *(
+        ("name", "value"),
+        ("key", "value"),
+        ("header", "value"),
+        ("field", "value"),
+        ("variable", "value"),
+    ),
     *(("Name", "Value"), ("Key", "Value")),
 )
 """Keys under which a name and its value stand side by side, as variables and headers often do."""
@@ -69,7 +94,9 @@ class StrictRedactor:
         allowlist: Iterable[str] = (),
         secrets: bool = True,
     ) -> None:
-        self.known: Final = KnownSecrets(secrets_of_environment()) if known is None else known
+        self.known: Final = (
+            KnownSecrets(secrets_of_environment()) if known is None else known
+        )
         self.finders: Final = (secrets_in, *finders) if secrets else tuple(finders)
         self.tokens: Final = (tokens_in,) if secrets else ()
         self.names_secrets: Final = secrets
@@ -86,7 +113,9 @@ class StrictRedactor:
 
     def places(self, text: str) -> list[tuple[int, int]]:
         """Return where the secrets of a text begin and end."""
-        return [(start, end) for start, end, _ in merged(self.found(text, self.finders))]
+        return [
+            (start, end) for start, end, _ in merged(self.found(text, self.finders))
+        ]
 
     def written(self, text: str, finders: Sequence[Finder]) -> str:
         """Return a text with a mark in the place of what finders find, and of known secrets."""
@@ -94,12 +123,18 @@ class StrictRedactor:
             return written_over(text, self.found(text, finders))
         # One event often carries the same long text under several keys.
         last, looked_for, state, redacted = self._last
-        if last is not text or looked_for is not finders or state is not self.known.state():
+        if (
+            last is not text
+            or looked_for is not finders
+            or state is not self.known.state()
+        ):
             redacted = written_over(text, self.found(text, finders))
             self._last = (text, finders, self.known.state(), redacted)
         return redacted
 
-    def found(self, text: str, finders: Sequence[Finder], depth: int = 0) -> list[Found]:
+    def found(
+        self, text: str, finders: Sequence[Finder], depth: int = 0
+    ) -> list[Found]:
         """Return what is in a text, and in what it says where it is encoded: JSON, escapes, URLs, base64.
 
         Args:
@@ -107,7 +142,10 @@ class StrictRedactor:
             finders: what is looked for besides known secrets.
             depth: how often it was decoded before.
         """
-        found = [*self.known.places(text), *(place for finder in finders for place in finder(text))]
+        found = [
+            *self.known.places(text),
+            *(place for finder in finders for place in finder(text)),
+        ]
         if depth == _MAX_ENCODINGS or len(text) < _SHORTEST_ENCODED:
             return found
         documents = Documents(text, _MAX_DEPTH // 6 if depth else _MAX_DEPTH // 2)
@@ -121,9 +159,16 @@ class StrictRedactor:
         for start, end, inner in base64_texts(text):
             if said := self.found(inner, finders, depth + 1):
                 found.append((start, end, said[0][2]))
-        return [*(_fitted(text, documents, place) for place in found), *search.places] if documents.texts else found
+        if documents.texts:
+            return [
+                *(_fitted(text, documents, place) for place in found),
+                *search.places,
+            ]
+        return found
 
-    def _decoded(self, said: DecodedText, finders: Sequence[Finder], depth: int) -> Iterator[Found]:
+    def _decoded(
+        self, said: DecodedText, finders: Sequence[Finder], depth: int
+    ) -> Iterator[Found]:
         """Yield what is in what a text says, unless it says itself."""
         if said.is_other:
             for start, end, kind in self.found(said.text, finders, depth):
@@ -149,7 +194,9 @@ class _Walk:
         self._allowed = allowed
         self._left = _MAX_VALUES
 
-    def copy(self, value: JSONValue, path: str, depth: int, name: str = "") -> JSONValue:
+    def copy(
+        self, value: JSONValue, path: str, depth: int, name: str = ""
+    ) -> JSONValue:
         self._left -= 1
         if self._left < 0:
             return TOO_MUCH
@@ -162,8 +209,13 @@ class _Walk:
         if isinstance(value, Mapping):
             return self._object(value, path, depth, name)
         if isinstance(value, Sequence):
-            return [self._item(value, index, path, depth, name) for index in range(len(value))]
-        raise TypeError(f"A {type(value).__name__} is no JSON data, so it cannot be redacted; convert it first")
+            return [
+                self._item(value, index, path, depth, name)
+                for index in range(len(value))
+            ]
+        raise TypeError(
+            f"A {type(value).__name__} is no JSON data, so it cannot be redacted; convert it first"
+        )
 
     def _text(self, text: str, path: str, name: str) -> str:
         if self._allowed and path in self._allowed:
@@ -180,16 +232,28 @@ class _Walk:
 
     def _withheld(self, value: str | int, name: str) -> JSONValue:
         """Return what stands in the place of a secret: any text is one, and a password that is a number."""
-        is_none = _is_empty(value) if isinstance(value, str) else not is_password_name(name)
-        return value if is_none else f"{MARK}{_kind(name)}]"
+        if isinstance(value, str):
+            is_none = _is_empty(value)
+        else:
+            is_none = not is_password_name(name)
+        if is_none:
+            return value
+        return f"{MARK}{_kind(name)}]"
 
-    def _item(self, items: Sequence[JSONValue], index: int, path: str, depth: int, name: str) -> JSONValue:
+    def _item(
+        self, items: Sequence[JSONValue], index: int, path: str, depth: int, name: str
+    ) -> JSONValue:
         """Copy an item of a list; behind an option such as `--password`, or a name in a pair, it may be a secret."""
         item, before = items[index], items[index - 1] if index else None
-        inner = f"{path}.{index}" if path else str(index)
+        if path:
+            inner = f"{path}.{index}"
+        else:
+            inner = str(index)
         if isinstance(item, str) and isinstance(before, str) and self._names(inner):
             is_pair = len(items) == 2
-            if _is_argument(before, item) or (is_pair and is_secret_name(before) and _looks_secret(before, item)):
+            if _is_argument(before, item) or (
+                is_pair and is_secret_name(before) and _looks_secret(before, item)
+            ):
                 return self._secret(item, before, depth)
         return self.copy(item, inner, depth + 1, name)
 
@@ -197,12 +261,17 @@ class _Walk:
         """Tell whether names are believed to say that a secret stands at a place."""
         return self._redactor.names_secrets and path not in self._allowed
 
-    def _object(self, value: Mapping[str, JSONValue], path: str, depth: int, name: str) -> dict[str, JSONValue]:
+    def _object(
+        self, value: Mapping[str, JSONValue], path: str, depth: int, name: str
+    ) -> dict[str, JSONValue]:
         are_fields = name in _SCHEMA_WORDS
         beside = _secret_beside(value)
         copied: dict[str, JSONValue] = {}
         for key, item in value.items():
-            inner = f"{path}.{key}" if path else key
+            if path:
+                inner = f"{path}.{key}"
+            else:
+                inner = key
             said = beside.get(key, key)
             is_secret = is_secret_name(said) and not is_place(said, item)
             if is_secret and not are_fields and self._names(inner):
@@ -226,7 +295,9 @@ class _Walk:
         if isinstance(value, Mapping):
             items: dict[str, JSONValue] = {}
             for key, item in value.items():
-                items[_free(self._clean(key, self._redactor.finders), items)] = self._secret(item, name, depth + 1)
+                items[_free(self._clean(key, self._redactor.finders), items)] = (
+                    self._secret(item, name, depth + 1)
+                )
             return items
         return [self._secret(item, name, depth + 1) for item in value]
 
@@ -234,9 +305,12 @@ class _Walk:
 class _Search(_Walk):
     """A pass through the documents of a text that notes where in the text their secrets are: `places`."""
 
-    def __init__(self, redactor: StrictRedactor, finders: Sequence[Finder], depth: int) -> None:
+    def __init__(
+        self, redactor: StrictRedactor, finders: Sequence[Finder], depth: int
+    ) -> None:
         super().__init__(redactor, frozenset())
-        self._left = sys.maxsize  # it takes linear time, and what is not looked at could not be withheld
+        # it takes linear time, and what is not looked at could not be withheld
+        self._left = sys.maxsize
         self._finders = finders
         self._depth = depth
         self.places: list[Found] = []
@@ -248,9 +322,14 @@ class _Search(_Walk):
         assert isinstance(text, PlacedText)
         has_all = self._finders is self._redactor.finders
         if text.is_encoded:
-            found = self._redactor.found(text, finders if has_all else self._finders, self._depth)
-        else:  # it was looked at as a part of what it stands in, but for what is told by a whole line
-            found = [*lines_in(text)] if has_all and self._redactor.names_secrets and _LINE.search(text) else []
+            found = self._redactor.found(
+                text, finders if has_all else self._finders, self._depth
+            )
+        # it was looked at as a part of what it stands in, but for what is told by a whole line
+        elif has_all and self._redactor.names_secrets and _LINE.search(text):
+            found = [*lines_in(text)]
+        else:
+            found = []
         self.places += [(*text.source(start, end), kind) for start, end, kind in found]
         return text
 
@@ -259,31 +338,49 @@ class _Search(_Walk):
         text = str(value)
         if super()._withheld(value, name) is value:
             return value
-        if isinstance(value, int) or _looks_secret(name, text) or (is_password_name(name) and is_phrase(text)):
+        if (
+            isinstance(value, int)
+            or _looks_secret(name, text)
+            or (is_password_name(name) and is_phrase(text))
+        ):
             self.places.append((*value.source(0, len(text)), _kind(name)))
         return value
 
 
 def _kind(name: str) -> str:
-    return "password" if is_password_name(name) else "secret"
+    if is_password_name(name):
+        return "password"
+    return "secret"
 
 
 def _secret_beside(value: Mapping[str, JSONValue]) -> dict[str, str]:
     """Return the name of the secret under each key that holds the value of a pair."""
     pairs = ((place, value.get(namer)) for namer, place in _PAIRS if place in value)
-    beside = {place: name for place, name in pairs if isinstance(name, str) and is_secret_name(name)}
-    return beside | dict.fromkeys(_KEY_PARTS, "private_key") if "kty" in value else beside
+    beside = {
+        place: name
+        for place, name in pairs
+        if isinstance(name, str) and is_secret_name(name)
+    }
+    if "kty" in value:
+        return beside | dict.fromkeys(_KEY_PARTS, "private_key")
+    return beside
 
 
 def _is_argument(option: str, text: str) -> bool:
     """Tell whether a text in a list is what an option before it takes, and a secret."""
-    if not option.startswith("--") or text.startswith("-") or not is_secret_name(option):
+    if (
+        not option.startswith("--")
+        or text.startswith("-")
+        or not is_secret_name(option)
+    ):
         return False
     return is_password_name(option) or _looks_secret(option, text)
 
 
 def _looks_secret(name: str, text: str) -> bool:
-    return is_literal(text, is_password=is_password_name(name)) and not PLACEHOLDER.search(text)
+    return is_literal(
+        text, is_password=is_password_name(name)
+    ) and not PLACEHOLDER.search(text)
 
 
 def _is_empty(text: str) -> bool:
@@ -291,7 +388,11 @@ def _is_empty(text: str) -> bool:
     return (
         not text
         or (text.startswith("${") and text.endswith("}") and text[2:-1].isidentifier())
-        or (text.startswith((MARK, "(withheld")) and len(text) < 60 and text.count("[") < 2)
+        or (
+            text.startswith((MARK, "(withheld"))
+            and len(text) < 60
+            and text.count("[") < 2
+        )
     )
 
 

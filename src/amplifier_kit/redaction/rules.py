@@ -21,13 +21,23 @@ from amplifier_sdk.values import Value
 
 __all__ = ["TokenRule", "is_varied", "token_rules"]
 
-_LEFT: Final = r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4}))"
+_LEFT: Final = (
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrtb])|(?<=%[0-9A-F]{2})|(?<=\\u[0-9a-f]{4}))"
+)
 """Where a token can begin: not inside a word, but behind an escape, as in `"\\nAKIA…"` or `%20AKIA…`."""
 _RIGHT: Final = r"(?![A-Za-z0-9])"
 """Where a token of fixed length ends."""
 
 _FOLDER: Final = Path(__file__).with_name("tokens")
-_FILES: Final = ("models", "forges", "clouds", "services", "messengers", "payments", "hashes")
+_FILES: Final = (
+    "models",
+    "forges",
+    "clouds",
+    "services",
+    "messengers",
+    "payments",
+    "hashes",
+)
 
 _ALPHABETS: Final[Mapping[str, str]] = {
     "a": string.ascii_letters,
@@ -72,7 +82,13 @@ class TokenRule(Value):
     def samples(self, random: Random) -> Iterator[str]:
         """Yield one token of each shape."""
         for shape in self.shapes:
-            yield re.sub(_HOLE, lambda hole: "".join(random.choices(_ALPHABETS[hole[1]], k=int(hole[2]))), shape)
+            yield re.sub(
+                _HOLE,
+                lambda hole: "".join(
+                    random.choices(_ALPHABETS[hole[1]], k=int(hole[2]))
+                ),
+                shape,
+            )
 
     def token_at(self, text: str, index: int) -> tuple[int, int] | None:
         """Return where the token of this rule begins and ends that one of its starts at an index belongs to."""
@@ -80,7 +96,10 @@ class TokenRule(Value):
             return None
         pattern = _compiled(self.pattern)
         for head in self.heads:
-            match = pattern.match(text, index - head) if index >= head else None
+            if index >= head:
+                match = pattern.match(text, index - head)
+            else:
+                match = None
             if match is not None:
                 begin, end = match.span(match.lastindex or 0)
                 if is_varied(text[begin:end], needs_digit=self.needs_digit):

@@ -36,7 +36,9 @@ class SinkRedactor:
         except Exception:  # foreign code: whatever it failed on must not be shown
             return REDACTION_FAILED
         known: object = redacted  # foreign code may answer anything
-        return redacted if isinstance(known, str) else REDACTION_FAILED
+        if isinstance(known, str):
+            return redacted
+        return REDACTION_FAILED
 
     def redact(self, value: JSONValue) -> JSONValue:
         """Copy JSON data without its secrets; an object keeps its keys' place but nothing of its content."""
@@ -44,7 +46,9 @@ class SinkRedactor:
             redacted = self.inner.redact(value)
         except Exception:  # foreign code: whatever it failed on must not be shown
             return REDACTION_FAILED
-        return redacted if redacted is not None or value is None else REDACTION_FAILED
+        if redacted is not None or value is None:
+            return redacted
+        return REDACTION_FAILED
 
 
 @attrs.define(eq=False)
@@ -61,23 +65,33 @@ class SinkFilter:
 
     def __attrs_post_init__(self) -> None:
         inner: object = self.redactor.inner
-        self._pieces = StreamFilter(inner) if isinstance(inner, StrictRedactor) else None
+        if isinstance(inner, StrictRedactor):
+            self._pieces = StreamFilter(inner)
+        else:
+            self._pieces = None
 
     def feed(self, piece: str) -> str:
         """Take a piece, and return what can be shown by now."""
         if self._pieces is not None:
             return _guarded(partial(self._pieces.feed, piece))
         held = self._held + piece
-        cut = held.rfind("\n") + 1 if len(held) <= _MOST_HELD else len(held)
+        if len(held) <= _MOST_HELD:
+            cut = held.rfind("\n") + 1
+        else:
+            cut = len(held)
         self._held = held[cut:]
-        return self.redactor.redact_text(held[:cut]) if cut else ""
+        if cut:
+            return self.redactor.redact_text(held[:cut])
+        return ""
 
     def end(self) -> str:
         """Return what was held; the next piece begins a text of its own."""
         if self._pieces is not None:
             return _guarded(self._pieces.end)
         held, self._held = self._held, ""
-        return self.redactor.redact_text(held) if held else ""
+        if held:
+            return self.redactor.redact_text(held)
+        return ""
 
 
 def _guarded(step: Callable[[], str]) -> str:

@@ -35,7 +35,9 @@ _MAX_LEADS: Final = 4
 _SHORT: Final = 64
 """How many held characters are looked at with every piece; more only when they have grown, else that is quadratic."""
 _BEGIN: Final = "-----BEGIN "
-_KEY: Final = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----")
+_KEY: Final = re.compile(
+    r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
+)
 _END: Final = re.compile(r"-----END [A-Z0-9 ]{0,60}-----")
 _PUTTY: Final = "Private-Lines:"
 
@@ -68,7 +70,9 @@ class StreamFilter:
         cut = self._cut()
         shown, self._held = self._held[:cut], self._held[cut:]
         self._looked = len(self._held)
-        return self._redactor.redact_text(shown) if shown else ""
+        if shown:
+            return self._redactor.redact_text(shown)
+        return ""
 
     def end(self) -> str:
         """Return what was held; the next piece begins a text of its own."""
@@ -86,15 +90,23 @@ class StreamFilter:
             return self._cut_word()
         last, leads = -1, 0
         while cut not in (0, last):
-            is_over = leads >= _MAX_LEADS and (leads >= 4 * _MAX_LEADS or not self._is_value(cut))
+            is_over = leads >= _MAX_LEADS and (
+                leads >= 4 * _MAX_LEADS or not self._is_value(cut)
+            )
             last, cut = cut, self._earlier(cut, has_leads=not is_over)
             leads += 1
         return cut
 
     def _is_value(self, cut: int) -> bool:
         """Tell whether what stands behind a cut is a secret only because of what stands before it."""
-        behind = {start - cut for start, _ in self._redactor.places(self._held) if start >= cut}
-        return not behind <= {start for start, _ in self._redactor.places(self._held[cut:])}
+        behind = {
+            start - cut
+            for start, _ in self._redactor.places(self._held)
+            if start >= cut
+        }
+        return not behind <= {
+            start for start, _ in self._redactor.places(self._held[cut:])
+        }
 
     def _earlier(self, cut: int, *, has_leads: bool) -> int:
         """Return an earlier cut where something at this one may belong to a secret that is not over."""
@@ -102,10 +114,17 @@ class StreamFilter:
         line = _LINE.search(held, held.rfind("\n", 0, cut) + 1, cut)
         if line is not None and cut - line.start() < _MAX_HELD:
             return _word_start(held, line.start())
-        lead = _LEAD.search(held, _lead_start(held, cut), cut) if has_leads else None
+        if has_leads:
+            lead = _LEAD.search(held, _lead_start(held, cut), cut)
+        else:
+            lead = None
         if lead is not None:
             return lead.start()
-        inside = (_word_start(held, start) for start, end in self._redactor.places(held) if start < cut <= end)
+        inside = (
+            _word_start(held, start)
+            for start, end in self._redactor.places(held)
+            if start < cut <= end
+        )
         return min([cut, *inside, *self._redactor.known.begun(held)])
 
     def _open_key(self) -> int | None:
@@ -116,10 +135,18 @@ class StreamFilter:
             header = _KEY.match(held, start)
             if header is not None and len(held) - header.end() > _MAX_HELD:
                 self._held = held[: header.end() + 64] + held[-64:]
-            return start if header is not None or len(held) - start < 80 else None
+            if header is not None or len(held) - start < 80:
+                return start
+            return None
         start = held.rfind(_PUTTY)
-        is_open = start >= 0 and "Private-MAC:" not in held[start:] and len(held) - start < _MAX_HELD
-        return start if is_open else None
+        is_open = (
+            start >= 0
+            and "Private-MAC:" not in held[start:]
+            and len(held) - start < _MAX_HELD
+        )
+        if is_open:
+            return start
+        return None
 
     def _cut_word(self) -> int:
         """Cut a word that is too long to be held, but no secret in it."""
@@ -127,22 +154,25 @@ class StreamFilter:
         cut = len(held) - _MAX_HELD // 2
         for start, end in self._redactor.places(held):
             if start < cut < end:
-                return end  # without what stands before it, the rest might be taken for no secret
+                # without what stands before it, the rest might be taken for no secret
+                return end
         return cut
 
 
 def _last_word(text: str) -> str:
     """Return what follows the last white space."""
-    return (
-        text[len(text) - len(text[-_MAX_HELD - 1 :].rsplit(None, 1)[-1]) :] if text and not text[-1].isspace() else ""
-    )
+    if text and not text[-1].isspace():
+        return text[len(text) - len(text[-_MAX_HELD - 1 :].rsplit(None, 1)[-1]) :]
+    return ""
 
 
 def _lead_start(text: str, end: int) -> int:
     """Return where what announces a secret begins at the earliest: words before an index, or parts of a number."""
     start = max(0, end - _TAIL)
     words = text[start:end].rsplit(None, _LEAD_WORDS)
-    return min(start + len(words[0]), max(0, end - _LEAD_NUMBER)) if len(words) > _LEAD_WORDS else start
+    if len(words) > _LEAD_WORDS:
+        return min(start + len(words[0]), max(0, end - _LEAD_NUMBER))
+    return start
 
 
 def _word_start(text: str, index: int) -> int:

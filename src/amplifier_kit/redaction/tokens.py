@@ -36,7 +36,9 @@ def _any_of(texts: Iterable[str]) -> str:
 @cache
 def _start() -> re.Pattern[str]:
     """Return what finds the longest start at each place; compiled for the first text that may hold a token."""
-    return re.compile(f"(?=({_any_of(start for rule in token_rules() for start in rule.starts)}))")
+    return re.compile(
+        f"(?=({_any_of(start for rule in token_rules() for start in rule.starts)}))"
+    )
 
 
 @cache
@@ -45,7 +47,9 @@ def _rules_of(start: str) -> Sequence[TokenRule]:
     return [rule for rule in token_rules() if start.startswith(rule.starts)]
 
 
-_COLOURS: Final = re.compile(r"(?:\x1b|\\(?:x1b|u001[bB]|033|e))\[[0-9;:?]{0,40}[A-Za-z]")
+_COLOURS: Final = re.compile(
+    r"(?:\x1b|\\(?:x1b|u001[bB]|033|e))\[[0-9;:?]{0,40}[A-Za-z]"
+)
 """What colours a terminal, as it is or written as an escape: a token behind it would seem to stand in a word."""
 
 
@@ -67,4 +71,6 @@ def tokens_in(text: str) -> Iterator[Found]:
 
 def colourless(text: str) -> str:
     """Return a text with blanks in the place of colours, every other character where it was."""
-    return _COLOURS.sub(lambda colour: " " * len(colour[0]), text) if "[" in text else text
+    if "[" in text:
+        return _COLOURS.sub(lambda colour: " " * len(colour[0]), text)
+    return text

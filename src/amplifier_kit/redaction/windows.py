@@ -19,7 +19,10 @@ _AFTER: Final = 6_000
 
 
 def matches_near(
-    pattern: re.Pattern[str], words: Iterable[str], text: str, lowered: str | None = None
+    pattern: re.Pattern[str],
+    words: Iterable[str],
+    text: str,
+    lowered: str | None = None,
 ) -> Iterator[re.Match[str]]:
     """Yield a pattern's matches near words without one of which it does not match.
 
@@ -57,7 +60,8 @@ def _all(word: str, text: str) -> Iterator[int]:
 def _around(text: str, index: int) -> tuple[int, int]:
     start = stop = index
     for _ in range(_LINES + 1):
-        start = text.rfind("\n", max(0, index - _BEFORE), start) if start > 0 else start
+        if start > 0:
+            start = text.rfind("\n", max(0, index - _BEFORE), start)
         if start < 0:
             start = max(0, index - _BEFORE)
             break
@@ -72,4 +76,6 @@ def _around(text: str, index: int) -> tuple[int, int]:
 def lower(text: str) -> str:
     """Return a text in lower case, every character where it was."""
     lowered = text.lower()
-    return lowered if len(lowered) == len(text) else re.sub(r"[A-Z]+", lambda part: part[0].lower(), text)
+    if len(lowered) == len(text):
+        return lowered
+    return re.sub(r"[A-Z]+", lambda part: part[0].lower(), text)

@@ -19,17 +19,29 @@ _HEADER: Final = re.compile(
     r"(?:key|token|auth|secret))\\{0,3}[\"']?[ \t]*[:=,][ \t]*(?:b(?=[\"']))?\\{0,3}[\"']?)"
     r"(?:[A-Za-z][A-Za-z0-9\-]{2,20}[ \t]+)?(?P<value>[^\s\"'\\,;<>()\[\]{}]{8,4096})"
 )
-_BEARER: Final = re.compile(r"(?i:bearer|basic)[ \t]+(?P<value>[A-Za-z0-9+/_\-.~=]{12,4096})")
-_COOKIE: Final = re.compile(r"(?i:(?:set-)?cookie)\\{0,3}[\"']?[ \t]*:[ \t]*\\{0,3}[\"']?(?P<value>[^\n\"'\\]{4,4096})")
+_BEARER: Final = re.compile(
+    r"(?i:bearer|basic)[ \t]+(?P<value>[A-Za-z0-9+/_\-.~=]{12,4096})"
+)
+_COOKIE: Final = re.compile(
+    r"(?i:(?:set-)?cookie)\\{0,3}[\"']?[ \t]*:[ \t]*\\{0,3}[\"']?(?P<value>[^\n\"'\\]{4,4096})"
+)
 _COOKIE_VALUE: Final = re.compile(r"[^\s=;]{1,200}=(?P<value>[^\s;]{6,4096})")
-_URL: Final = re.compile(r"://(?P<user>[^\s/@:\"'<>\\]{0,256}):(?P<value>[^\s/\"'<>\\@]{1,512})@(?=[\w\[.\-$%{])")
-_URL_USER: Final = re.compile(r"://(?P<value>[A-Za-z0-9_\-%.~]{16,512})(?::(?:x-oauth-basic)?)?@(?=[\w\[])")
+_URL: Final = re.compile(
+    r"://(?P<user>[^\s/@:\"'<>\\]{0,256}):(?P<value>[^\s/\"'<>\\@]{1,512})@(?=[\w\[.\-$%{])"
+)
+_URL_USER: Final = re.compile(
+    r"://(?P<value>[A-Za-z0-9_\-%.~]{16,512})(?::(?:x-oauth-basic)?)?@(?=[\w\[])"
+)
 _QUERY: Final = re.compile(
     r"(?i:[?&](?:appid|key|(?:private|access|auth)_?token|sig|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|auth|apikey|pass|pw))"
     r"=(?P<value>[^\s&\"'<>#\\]{12,4096})"
 )
-_NETRC: Final = re.compile(r"login[ \t\n]+\S{1,128}[ \t\n]+password[ \t\n]+(?P<value>\S{1,512})")
-_CURL: Final = re.compile(r"(?:[ \t]-u[ \t]?|--user[ =])[\"']?[^\s:\"']{0,128}:(?P<value>[^\s\"']{3,512})")
+_NETRC: Final = re.compile(
+    r"login[ \t\n]+\S{1,128}[ \t\n]+password[ \t\n]+(?P<value>\S{1,512})"
+)
+_CURL: Final = re.compile(
+    r"(?:[ \t]-u[ \t]?|--user[ =])[\"']?[^\s:\"']{0,128}:(?P<value>[^\s\"']{3,512})"
+)
 
 _Phrases: TypeAlias = tuple[tuple[tuple[str, ...], re.Pattern[str], str], ...]
 _HEADERS: Final[_Phrases] = (
@@ -52,7 +64,9 @@ _PAIR: Final = re.compile(
 )
 """A name and its value side by side, as in `{"name": "API_KEY", "value": "…"}`."""
 
-_ENCODED: Final = re.compile(r"(?i:\bauth)\\{0,3}\"?[ \t]*[:=][ \t]*\\{0,3}\"?(?P<value>[A-Za-z0-9+/]{8,1024}={0,2})")
+_ENCODED: Final = re.compile(
+    r"(?i:\bauth)\\{0,3}\"?[ \t]*[:=][ \t]*\\{0,3}\"?(?P<value>[A-Za-z0-9+/]{8,1024}={0,2})"
+)
 """A name and a password in base64."""
 
 
@@ -83,15 +97,22 @@ def pairs(text: str) -> Iterator[Found]:
         if not is_secret_name(match["name"]):
             continue
         is_password = is_password_name(match["name"])
-        part = "quoted" if match["quoted"] else "bare"
-        if is_literal(match[part], is_password=is_password) and not PLACEHOLDER.search(match[part]):
+        if match["quoted"]:
+            part = "quoted"
+        else:
+            part = "bare"
+        if is_literal(match[part], is_password=is_password) and not PLACEHOLDER.search(
+            match[part]
+        ):
             yield (*match.span(part), "password" if is_password else "secret")
 
 
 def _is_basic(value: str) -> bool:
     """Tell whether a text is base64 of a name and a password."""
     try:
-        name, colon, password = b64decode(value, validate=True).decode("ascii").partition(":")
+        name, colon, password = (
+            b64decode(value, validate=True).decode("ascii").partition(":")
+        )
     except ValueError:
         return False
     return bool(name and colon and password) and (name + password).isprintable()
@@ -110,7 +131,9 @@ def _urls(text: str) -> Iterator[Found]:
         match = _URL.match(text, index)
         if match is not None and _is_url_password(match["user"], match["value"]):
             yield (*match.span("value"), "url-password")
-        elif (user := _URL_USER.match(text, index)) is not None and is_random(user["value"]):
+        elif (user := _URL_USER.match(text, index)) is not None and is_random(
+            user["value"]
+        ):
             yield (*user.span("value"), "url-password")
         index = text.find("://", index + 3)
 
@@ -128,6 +151,20 @@ def _is_url_password(user: str, value: str) -> bool:
 
 
 _SAID: Final = frozenset(
-    {"pass", "passwd", "password", "pwd", "pw", "secret", "token", "key", "passphrase", "foo", "bar", "pass@", "port"}
+    {
+        "pass",
+        "passwd",
+        "password",
+        "pwd",
+        "pw",
+        "secret",
+        "token",
+        "key",
+        "passphrase",
+        "foo",
+        "bar",
+        "pass@",
+        "port",
+    }
 )
 """What examples have in the place of a password."""

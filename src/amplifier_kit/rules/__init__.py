@@ -24,7 +24,15 @@ if TYPE_CHECKING:
     from amplifier_kit.rules.touched import touched_paths as touched_paths
     from amplifier_kit.rules.truth import Truth as Truth
 
-__all__ = ["Call", "Evaluation", "Rule", "RuleSet", "TouchedPath", "Truth", "touched_paths"]
+__all__ = [
+    "Call",
+    "Evaluation",
+    "Rule",
+    "RuleSet",
+    "TouchedPath",
+    "Truth",
+    "touched_paths",
+]
 
 _HOME = {
     "Call": "calls",
@@ -36,7 +44,8 @@ _HOME = {
     "touched_paths": "touched",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

@@ -21,13 +21,22 @@ def read_argument_path(text: str) -> tuple[str | int | None, ...]:
         ValueError: it is no such path.
     """
     if not re.fullmatch(r"[^.\[\]]+(?:\.[^.\[\]]+|\[(?:\*|\d+)\])*", text):
-        raise ValueError(f"{text!r} is no path to an argument; write it as mode, options.force or edits[*].text")
+        raise ValueError(
+            f"{text!r} is no path to an argument; write it as mode, options.force or edits[*].text"
+        )
     steps = re.finditer(_STEP, text)
-    return tuple(step[1] if step[1] is not None else None if step[2] == "*" else int(step[2]) for step in steps)
+    return tuple(
+        step[1] if step[1] is not None else None if step[2] == "*" else int(step[2])
+        for step in steps
+    )
 
 
 def argument_truth(
-    path: tuple[str | int | None, ...], wanted: JSONValue, arguments: Mapping[str, JSONValue], *, every: bool
+    path: tuple[str | int | None, ...],
+    wanted: JSONValue,
+    arguments: Mapping[str, JSONValue],
+    *,
+    every: bool,
 ) -> Truth:
     """Tell whether what stands at a path is the wanted value, or one of a list of them; types are not bent.
 
@@ -38,9 +47,16 @@ def argument_truth(
         every: whether all values must be wanted ones, or any.
     """
     values = list(_at(arguments, path))
-    choices = wanted if isinstance(wanted, (list, tuple)) else (wanted,)
-    found = (Truth.of(any(_is_same(value, choice) for choice in choices)) for value in values)
-    return Truth.combine(found, every=every) if values else Truth.NO
+    if isinstance(wanted, (list, tuple)):
+        choices = wanted
+    else:
+        choices = (wanted,)
+    found = (
+        Truth.of(any(_is_same(value, choice) for choice in choices)) for value in values
+    )
+    if values:
+        return Truth.combine(found, every=every)
+    return Truth.NO
 
 
 def _at(value: JSONValue, path: Sequence[str | int | None]) -> Iterator[JSONValue]:
@@ -52,7 +68,10 @@ def _at(value: JSONValue, path: Sequence[str | int | None]) -> Iterator[JSONValu
         if isinstance(step, str) and step in value:
             yield from _at(value[step], rest)
     elif isinstance(value, (list, tuple)):
-        items = value if step is None else value[step : step + 1] if isinstance(step, int) else ()
+        if step is None:
+            items = value
+        else:
+            items = value[step : step + 1] if isinstance(step, int) else ()
         for item in items:
             yield from _at(item, rest)
 

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND_KEYS", "URL_KEYS", "Call", "has_shell_grammar"]
 
-COMMAND_KEYS: Final = ("command", "commands", "cmd", "command_line", "script", "shell_command")
+COMMAND_KEYS: Final = (
+    "command",
+    "commands",
+    "cmd",
+    "command_line",
+    "script",
+    "shell_command",
+)
 """The arguments that hold shell texts, at any depth, in any spelling."""
 
 URL_KEYS: Final = ("url", "urls", "uri", "uris", "href", "link", "endpoint", "base_url")
@@ -53,19 +60,31 @@ class Call:
             ValueError: the arguments are no JSON data.
         """
         try:
-            return json.dumps([self.tool_name, self.arguments], sort_keys=True, ensure_ascii=True, allow_nan=False)
+            return json.dumps(
+                [self.tool_name, self.arguments],
+                sort_keys=True,
+                ensure_ascii=True,
+                allow_nan=False,
+            )
         except (TypeError, RecursionError) as error:
-            raise ValueError(f"the arguments of {self.tool_name!r} are no JSON data: {error}") from error
+            raise ValueError(
+                f"the arguments of {self.tool_name!r} are no JSON data: {error}"
+            ) from error
 
     @cached_property
     def file_accesses(self) -> tuple[FileAccess | None, ...]:
         """The files that its shell texts may use; `None` stands for a text that cannot be read."""
-        return tuple(access for text in self.values_of(COMMAND_KEYS) for access in self._accesses(text))
+        return tuple(
+            access
+            for text in self.values_of(COMMAND_KEYS)
+            for access in self._accesses(text)
+        )
 
     def _accesses(self, text: JSONValue) -> tuple[FileAccess | None, ...]:
         if not isinstance(text, str) or not has_shell_grammar():
             return (None,)
-        from amplifier_kit.shell.file_access import file_accesses  # few sessions have rules on paths, and run commands
+        # few sessions have rules on paths, and run commands
+        from amplifier_kit.shell.file_access import file_accesses
 
         return file_accesses(text, str(self.shell_directory or self.directory))
 
@@ -79,7 +98,9 @@ _MAX_DEPTH: Final = 40
 
 def has_shell_grammar() -> bool:
     """Whether shell texts can be read."""
-    return all(find_spec(name) is not None for name in ("tree_sitter", "tree_sitter_bash"))
+    return all(
+        find_spec(name) is not None for name in ("tree_sitter", "tree_sitter_bash")
+    )
 
 
 def _key(name: object) -> str:
@@ -94,7 +115,8 @@ def _found(value: JSONValue, keys: tuple[str, ...], depth: int) -> Iterator[JSON
         for key, item in value.items():
             if _key(key) in keys:
                 yield from item if isinstance(item, (list, tuple)) else (item,)
-            yield from _found(item, keys, depth + 1)  # also below one, as in `files: [{path: …}]`
+            # also below one, as in `files: [{path: …}]`
+            yield from _found(item, keys, depth + 1)
     elif isinstance(value, (list, tuple)):
         for item in value:
             yield from _found(item, keys, depth + 1)

@@ -19,7 +19,13 @@ from amplifier_kit.rules.truth import Truth
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.rules import END, Rule
-from amplifier_kit.shell.scripts import HOLE, SYSTEM_FOLDERS, Script, ShellSyntaxError, SimpleCommand
+from amplifier_kit.shell.scripts import (
+    HOLE,
+    SYSTEM_FOLDERS,
+    Script,
+    ShellSyntaxError,
+    SimpleCommand,
+)
 from amplifier_kit.shell.table import standard_table
 from amplifier_kit.shell.wrappers import inner_of
 from amplifier_sdk.jsontypes import JSONValue
@@ -46,7 +52,9 @@ def read_command_pattern(text: str) -> str:
     except ValueError as error:
         raise ValueError(f"{text!r} has quotes that do not match: {error}") from error
     if not words or words[0] == "**":
-        raise ValueError(f"{text!r} names no command; begin with its name, as in 'git status'")
+        raise ValueError(
+            f"{text!r} names no command; begin with its name, as in 'git status'"
+        )
     return text
 
 
@@ -60,7 +68,9 @@ def command_allows(patterns: Sequence[str], value: JSONValue) -> Truth:
     if not has_shell_grammar():
         return Truth.of(value.strip() in patterns)
     try:
-        return Truth.of(all(_is_listed(patterns, command, 0) for command in _plain(value)))
+        return Truth.of(
+            all(_is_listed(patterns, command, 0) for command in _plain(value))
+        )
     except _UncertainError:
         return Truth.MAYBE
 
@@ -70,7 +80,9 @@ def command_catches(patterns: Sequence[str], value: JSONValue) -> Truth:
     if not isinstance(value, str):
         return Truth.MAYBE
     if not has_shell_grammar():
-        return Truth.YES if value.strip() in patterns else Truth.MAYBE
+        if value.strip() in patterns:
+            return Truth.YES
+        return Truth.MAYBE
     return Truth.combine([*_caught(patterns, value, 0), Truth.NO], every=False)
 
 
@@ -80,14 +92,27 @@ class _UncertainError(Exception):
 
 def _plain(text: str) -> tuple[SimpleCommand, ...]:
     """Return the commands of a text that consists of commands alone."""
-    script = None if re.search(_SUBSTITUTES, text) else _script(text)
-    if script is None or script.functions or script.assignments or script.doubts or not script.commands:
+    if re.search(_SUBSTITUTES, text):
+        script = None
+    else:
+        script = _script(text)
+    if (
+        script is None
+        or script.functions
+        or script.assignments
+        or script.doubts
+        or not script.commands
+    ):
         raise _UncertainError
     if any(command.assignments for command in script.commands):
         raise _UncertainError
     for redirect in script.redirects:
         target = redirect.target.static
-        is_copy = redirect.operator in (">&", "<&") and target is not None and target.rstrip("-").isdigit()
+        is_copy = (
+            redirect.operator in (">&", "<&")
+            and target is not None
+            and target.rstrip("-").isdigit()
+        )
         if target != "/dev/null" and not is_copy:
             raise _UncertainError
     return script.commands
@@ -102,7 +127,10 @@ def _script(text: str) -> Script | None:
 
 def _is_listed(patterns: Sequence[str], command: SimpleCommand, depth: int) -> bool:
     """Whether a command, and all that it runs, fits a pattern for certain."""
-    program = command.words[0].static if command.words and not command.words[0].is_pattern else None
+    if command.words and not command.words[0].is_pattern:
+        program = command.words[0].static
+    else:
+        program = None
     if program is None or depth > _MAX_DEPTH or command.assignments:
         raise _UncertainError
     name = _name(program, only_system=True)
@@ -113,7 +141,9 @@ def _is_listed(patterns: Sequence[str], command: SimpleCommand, depth: int) -> b
         raise _UncertainError
     own = inner.own is None or _fits(patterns, inner.own, name, certainly=True)
     texts = [nested for text in inner.texts for nested in _plain(text)]
-    return own and all(_is_listed(patterns, each, depth + 1) for each in (*inner.commands, *texts))
+    return own and all(
+        _is_listed(patterns, each, depth + 1) for each in (*inner.commands, *texts)
+    )
 
 
 def _caught(patterns: Sequence[str], text: str, depth: int) -> Iterator[Truth]:
@@ -127,16 +157,28 @@ def _caught(patterns: Sequence[str], text: str, depth: int) -> Iterator[Truth]:
         yield from _caught_command(patterns, command, depth)
 
 
-def _caught_command(patterns: Sequence[str], command: SimpleCommand, depth: int) -> Iterator[Truth]:
+def _caught_command(
+    patterns: Sequence[str], command: SimpleCommand, depth: int
+) -> Iterator[Truth]:
     command = _unexpanded(command)
-    program = command.words[0].static if command.words else None
+    if command.words:
+        program = command.words[0].static
+    else:
+        program = None
     if program is None or depth > _MAX_DEPTH:
         yield Truth.MAYBE
         return
     name = _name(program, only_system=False)
-    if any(_fits(patterns, each, name, certainly=True) for each in (command, _without_options(name, command))):
+    if any(
+        _fits(patterns, each, name, certainly=True)
+        for each in (command, _without_options(name, command))
+    ):
         yield Truth.YES
-    elif name in _READERS or _mentions(patterns, command) or _fits(patterns, command, name, certainly=False):
+    elif (
+        name in _READERS
+        or _mentions(patterns, command)
+        or _fits(patterns, command, name, certainly=False)
+    ):
         yield Truth.MAYBE
     inner = inner_of(name, command)
     if inner is None:
@@ -152,12 +194,19 @@ def _caught_command(patterns: Sequence[str], command: SimpleCommand, depth: int)
 def _without_options(name: str, command: SimpleCommand) -> SimpleCommand:
     """Return a command without the options before its subcommand, as far as they are known: `git -C . push` pushes."""
     rest = standard_table().subcommand(name, command.words[1:])
-    return command if rest is None else attrs.evolve(command, words=(command.words[0], *rest))
+    if rest is None:
+        return command
+    return attrs.evolve(command, words=(command.words[0], *rest))
 
 
 def _mentions(patterns: Sequence[str], command: SimpleCommand) -> bool:
     """Whether a command's arguments name one that the patterns mean: many programs run what they are given."""
-    named = {part for word in command.words[1:] for value in word.values for part in re.findall(r"[\w.+-]+", value)}
+    named = {
+        part
+        for word in command.words[1:]
+        for value in word.values
+        for part in re.findall(r"[\w.+-]+", value)
+    }
     for pattern in patterns:
         wanted = {word for word in pattern.split() if re.fullmatch(r"\w[\w.+-]*", word)}
         if wanted and named.issuperset(wanted):
@@ -170,7 +219,10 @@ def _unexpanded(command: SimpleCommand) -> SimpleCommand:
     if not any(word.is_pattern for word in command.words):
         return command
     words = tuple(
-        attrs.evolve(word, values=tuple(re.split(r"[*?\[]", value)[0] + HOLE for value in word.values))
+        attrs.evolve(
+            word,
+            values=tuple(re.split(r"[*?\[]", value)[0] + HOLE for value in word.values),
+        )
         if word.is_pattern
         else word
         for word in command.words
@@ -181,15 +233,24 @@ def _unexpanded(command: SimpleCommand) -> SimpleCommand:
 def _name(program: str, *, only_system: bool) -> str:
     """Return a program's name without its folder, of the system's folders alone or of any."""
     folder, _, name = program.rpartition("/")
-    return name if not only_system or folder in SYSTEM_FOLDERS else program
+    if not only_system or folder in SYSTEM_FOLDERS:
+        return name
+    return program
 
 
-def _fits(patterns: Sequence[str], command: SimpleCommand, name: str, *, certainly: bool) -> bool:
-    return _shell_rule(tuple(patterns), certainly).fits(command, name, PathPolicy(directory=None, writable=()))
+def _fits(
+    patterns: Sequence[str], command: SimpleCommand, name: str, *, certainly: bool
+) -> bool:
+    return _shell_rule(tuple(patterns), certainly).fits(
+        command, name, PathPolicy(directory=None, writable=())
+    )
 
 
 @lru_cache(maxsize=256)
 def _shell_rule(patterns: tuple[str, ...], certainly: bool) -> Rule:
     """Make the shell kit's rule: one that asks also fits what is not known before the text runs."""
-    anchored = tuple(text if text.split()[-1] in ("**", END) else f"{text} {END}" for text in patterns)
+    anchored = tuple(
+        text if text.split()[-1] in ("**", END) else f"{text} {END}"
+        for text in patterns
+    )
     return Rule(decision="allow" if certainly else "ask", commands=anchored)

@@ -40,7 +40,9 @@ class PathPattern:
         if not text or "\0" in text:
             raise ValueError("a pattern of paths is not empty and holds no NUL")
         if any("**" in part and part != "**" for part in text.split("/")):
-            raise ValueError(f"{text!r} has '**' beside other characters; write it as a folder: src/**/*.py")
+            raise ValueError(
+                f"{text!r} has '**' beside other characters; write it as a folder: src/**/*.py"
+            )
         if ".." in text.split("/"):
             raise ValueError(f"{text!r} goes up; write the path that is meant")
         return cls(text)
@@ -51,7 +53,9 @@ class PathPattern:
         if not readings:
             return Truth.MAYBE
         expression = _expression(self.text, str(directory), folded=False)
-        return Truth.of(all(expression.fullmatch(os.path.realpath(reading)) for reading in readings))
+        return Truth.of(
+            all(expression.fullmatch(os.path.realpath(reading)) for reading in readings)
+        )
 
     def catches(self, value: JSONValue, directory: Path, *, deep: bool) -> Truth:
         """Tell whether a path may lead to what the pattern means, as it is written or as it leads, in any case.
@@ -64,14 +68,27 @@ class PathPattern:
         readings = list(_readings(value, directory))
         if not readings:
             return Truth.MAYBE
-        places = [place for path in readings for place in (os.path.normpath(path), os.path.realpath(path))]
+        places = [
+            place
+            for path in readings
+            for place in (os.path.normpath(path), os.path.realpath(path))
+        ]
         expression = _expression(self.text, str(directory), folded=True)
         written = _written(self.text, str(directory), folded=True)
-        if any(expression.fullmatch(_folded(place)) or written.fullmatch(_folded(place)) for place in places):
+        if any(
+            expression.fullmatch(_folded(place)) or written.fullmatch(_folded(place))
+            for place in places
+        ):
             return Truth.YES
         start = _folded(_start(self.text, str(directory)))
-        above = any(start == _folded(place) or start.startswith(_folded(place).rstrip("/") + "/") for place in places)
-        return Truth.MAYBE if deep and (above or self._reaches_below(places, str(directory))) else Truth.NO
+        above = any(
+            start == _folded(place)
+            or start.startswith(_folded(place).rstrip("/") + "/")
+            for place in places
+        )
+        if deep and (above or self._reaches_below(places, str(directory))):
+            return Truth.MAYBE
+        return Truth.NO
 
     def _reaches_below(self, places: list[str], directory: str) -> bool:
         """Whether something in one of some folders may fit the pattern, such as `src/.env` of `**/.env` in `src`."""
@@ -87,14 +104,20 @@ class PathPattern:
 
 def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
     """Yield the absolute paths that a tool may read out of a text; none where that cannot be said."""
-    if not isinstance(value, str) or not value or "\0" in value or len(value) > _MAX_CHARACTERS:
+    if (
+        not isinstance(value, str)
+        or not value
+        or "\0" in value
+        or len(value) > _MAX_CHARACTERS
+    ):
         return
     if value.startswith("~"):
         if value[1:2] not in ("", "/"):
             return  # somebody's home folder
         yield os.path.expanduser(value)
         if not os.path.lexists(os.path.join(directory, "~")):
-            return  # nothing is there that a tool which knows no home folder could reach
+            # nothing is there that a tool which knows no home folder could reach
+            return
     yield os.path.join(directory, value)
 
 
@@ -114,13 +137,21 @@ def _folded(text: str) -> str:
 
 
 def _absolute(pattern: str, directory: str) -> str:
-    return os.path.join(directory, os.path.expanduser(pattern) if pattern.startswith("~/") else pattern)
+    return os.path.join(
+        directory, os.path.expanduser(pattern) if pattern.startswith("~/") else pattern
+    )
 
 
 def _parts(pattern: str, directory: str) -> tuple[str, list[str]]:
     """Split a pattern into the folder before its first wildcard and the rest."""
-    parts = [part for part in _absolute(pattern, directory).split("/") if part not in ("", ".")]
-    count = next((index for index, part in enumerate(parts) if _WILD & set(part)), len(parts))
+    parts = [
+        part
+        for part in _absolute(pattern, directory).split("/")
+        if part not in ("", ".")
+    ]
+    count = next(
+        (index for index, part in enumerate(parts) if _WILD & set(part)), len(parts)
+    )
     return "/" + "/".join(parts[:count]), parts[count:]
 
 
@@ -130,7 +161,9 @@ def _start(pattern: str, directory: str) -> str:
 
 def _expression(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
     # Links may change while a session lives, so what the pattern's own folders lead to is found anew.
-    return _compiled(_start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded=folded)
+    return _compiled(
+        _start(pattern, directory), tuple(_parts(pattern, directory)[1]), folded=folded
+    )
 
 
 def _written(pattern: str, directory: str, *, folded: bool) -> re.Pattern[str]:
@@ -144,7 +177,12 @@ def _compiled(start: str, rest: tuple[str, ...], *, folded: bool) -> re.Pattern[
     pieces = [re.escape(form(start.rstrip("/")))]
     for index, part in enumerate(rest):
         if part != "**":
-            pieces.append("/" + "".join({"*": "[^/]*", "?": "[^/]"}.get(c, re.escape(c)) for c in form(part)))
+            pieces.append(
+                "/"
+                + "".join(
+                    {"*": "[^/]*", "?": "[^/]"}.get(c, re.escape(c)) for c in form(part)
+                )
+            )
         elif index == len(rest) - 1:
             pieces.append("(?:/.*)?")
         else:

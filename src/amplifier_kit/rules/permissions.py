@@ -87,7 +87,9 @@ class Permissions:
         if held is not None:
             return held
         kept, now = await self._kept(), self.clock()
-        return next((kept[id] for id in wanted if id in kept and kept[id].holds(now)), None)
+        return next(
+            (kept[id] for id in wanted if id in kept and kept[id].holds(now)), None
+        )
 
     async def list(self) -> tuple[Permission, ...]:
         """Return every permission that holds, of all projects, the oldest first.
@@ -96,8 +98,17 @@ class Permissions:
             OSError: the permissions cannot be read.
         """
         now = self.clock()
-        kept = {id: permission for id, permission in (await self._kept()).items() if permission.holds(now)}
-        return tuple(sorted({**kept, **self._session}.values(), key=lambda permission: permission.granted))
+        kept = {
+            id: permission
+            for id, permission in (await self._kept()).items()
+            if permission.holds(now)
+        }
+        return tuple(
+            sorted(
+                {**kept, **self._session}.values(),
+                key=lambda permission: permission.granted,
+            )
+        )
 
     async def grant(self, permission: Permission) -> None:
         """Let a permission hold; what has expired is forgotten on the way.
@@ -109,7 +120,9 @@ class Permissions:
             self._session[permission.id] = permission
             return
         entry, now = attrs.asdict(permission), self.clock()
-        await self._change(lambda kept: {**self._unexpired(kept, now), permission.id: entry})
+        await self._change(
+            lambda kept: {**self._unexpired(kept, now), permission.id: entry}
+        )
 
     async def revoke(self, id: str) -> bool:
         """Take a permission back, wherever it holds; return whether there was one.
@@ -120,19 +133,34 @@ class Permissions:
         there = self._session.pop(id, None) is not None
         if id not in await self._kept():
             return there
-        await self._change(lambda kept: {key: value for key, value in kept.items() if key != id})
+        await self._change(
+            lambda kept: {key: value for key, value in kept.items() if key != id}
+        )
         return True
 
-    def _unexpired(self, kept: Mapping[str, JSONValue], now: float) -> dict[str, JSONValue]:
-        return {id: value for id, value in kept.items() if _permission(id, value, self.file.path).holds(now)}
+    def _unexpired(
+        self, kept: Mapping[str, JSONValue], now: float
+    ) -> dict[str, JSONValue]:
+        return {
+            id: value
+            for id, value in kept.items()
+            if _permission(id, value, self.file.path).holds(now)
+        }
 
     async def _kept(self) -> dict[str, Permission]:
-        content = _entries(await run_blocking(self.file.read, name=PERMISSIONS), self.file.path)
-        return {key: _permission(key, value, self.file.path) for key, value in content.items()}
+        content = _entries(
+            await run_blocking(self.file.read, name=PERMISSIONS), self.file.path
+        )
+        return {
+            key: _permission(key, value, self.file.path)
+            for key, value in content.items()
+        }
 
     async def _change(self, change: _Change) -> None:
         path = self.file.path
-        update = partial(self.file.update, lambda content: change(_entries(content, path)))
+        update = partial(
+            self.file.update, lambda content: change(_entries(content, path))
+        )
         await run_blocking(update, name=PERMISSIONS)
 
 
@@ -149,9 +177,15 @@ def _permission(id: str, value: JSONValue, path: Path) -> Permission:
     from amplifier_sdk.errors import ConfigError
 
     try:
-        read = read_config(Permission, value if isinstance(value, Mapping) else {}, subject="a permission")
+        read = read_config(
+            Permission,
+            value if isinstance(value, Mapping) else {},
+            subject="a permission",
+        )
     except ConfigError as error:
         raise OSError(f"{path} is damaged ({error}); repair or remove it") from error
     if read.id != id or read.scope == "session":
-        raise OSError(f"{path} is damaged: {id!r} stands for another permission; repair or remove it")
+        raise OSError(
+            f"{path} is damaged: {id!r} stands for another permission; repair or remove it"
+        )
     return read

@@ -55,7 +55,9 @@ class Rule:
 
     def fits(self, call: Call) -> Truth:
         """Tell whether the rule is about a call."""
-        if self.tools and not any(fnmatchcase(call.tool_name, name) for name in self.tools):
+        if self.tools and not any(
+            fnmatchcase(call.tool_name, name) for name in self.tools
+        ):
             return Truth.NO
         return min(self._conditions(call), default=Truth.YES)
 
@@ -67,7 +69,9 @@ class Rule:
         truth = self.fits(call)
         if truth is Truth.YES:
             return self.decision
-        return "ask" if truth is Truth.MAYBE and self.decision != "allow" else None
+        if truth is Truth.MAYBE and self.decision != "allow":
+            return "ask"
+        return None
 
     def problems(self, directory: Path) -> Iterator[tuple[str, str]]:
         """Yield what is wrong with the rule: the key, and what it is.
@@ -75,8 +79,18 @@ class Rule:
         Args:
             directory: where the relative paths of examples start.
         """
-        if not (self.tools or self.paths or self.commands or self.hosts or self.effects or self.arguments):
-            yield "", "the rule is about nothing; name tools, ['*'] for all of them, or a condition"
+        if not (
+            self.tools
+            or self.paths
+            or self.commands
+            or self.hosts
+            or self.effects
+            or self.arguments
+        ):
+            yield (
+                "",
+                "the rule is about nothing; name tools, ['*'] for all of them, or a condition",
+            )
         found = False
         for key, check in self._readers():
             for text in getattr(self, key):
@@ -94,11 +108,13 @@ class Rule:
         yield "paths", PathPattern.read
         yield "arguments", read_argument_path
         if self.commands:
-            from amplifier_kit.rules.commands import read_command_pattern  # few sessions run commands
+            # few sessions run commands
+            from amplifier_kit.rules.commands import read_command_pattern
 
             yield "commands", read_command_pattern
         if self.hosts:
-            from amplifier_kit.http.netguard.policies import DomainPattern  # few rules are about hosts
+            # few rules are about hosts
+            from amplifier_kit.http.netguard.policies import DomainPattern
 
             yield "hosts", DomainPattern.read
 
@@ -111,7 +127,10 @@ class Rule:
                     yield key, str(error)
                     continue
                 if fits is not (key == "match"):
-                    yield key, f"{example!r} {'fits' if fits else 'does not fit'} the rule"
+                    yield (
+                        key,
+                        f"{example!r} {'fits' if fits else 'does not fit'} the rule",
+                    )
 
     def _as_call(self, example: Example, directory: Path) -> Call:
         tool = next((name for name in self.tools if "*" not in name), "example")
@@ -120,16 +139,42 @@ class Rule:
             unknown = sorted(set(example) - {"tool", "arguments", "effects"})
             arguments, named = example.get("arguments", {}), example.get("tool", tool)
             told = example.get("effects", sorted(effects))
-            if unknown or not isinstance(arguments, Mapping) or not isinstance(named, str):
-                raise ValueError(f"{example!r} is no example; write {{tool: NAME, arguments: {{…}}, effects: […]}}")
-            if not isinstance(told, (list, tuple)) or not set(EFFECTS).issuperset(map(str, told)):
-                raise ValueError(f"{example!r} has effects other than {', '.join(sorted(EFFECTS))}")
+            if (
+                unknown
+                or not isinstance(arguments, Mapping)
+                or not isinstance(named, str)
+            ):
+                raise ValueError(
+                    f"{example!r} is no example; write {{tool: NAME, arguments: {{…}}, effects: […]}}"
+                )
+            if not isinstance(told, (list, tuple)) or not set(EFFECTS).issuperset(
+                map(str, told)
+            ):
+                raise ValueError(
+                    f"{example!r} has effects other than {', '.join(sorted(EFFECTS))}"
+                )
             effects = frozenset(effect for effect in EFFECTS if effect in told)
-            return Call(tool_name=named, arguments=arguments, directory=directory, effects=effects or None)
-        keys = [key for key in ("path", "command", "url") if getattr(self, _CONDITION_OF[key])]
+            return Call(
+                tool_name=named,
+                arguments=arguments,
+                directory=directory,
+                effects=effects or None,
+            )
+        keys = [
+            key
+            for key in ("path", "command", "url")
+            if getattr(self, _CONDITION_OF[key])
+        ]
         if len(keys) != 1:
-            raise ValueError(f"{example!r} may mean several things here; write {{tool: NAME, arguments: {{…}}}}")
-        return Call(tool_name=tool, arguments={keys[0]: example}, directory=directory, effects=effects or None)
+            raise ValueError(
+                f"{example!r} may mean several things here; write {{tool: NAME, arguments: {{…}}}}"
+            )
+        return Call(
+            tool_name=tool,
+            arguments={keys[0]: example},
+            directory=directory,
+            effects=effects or None,
+        )
 
     def _conditions(self, call: Call) -> Iterator[Truth]:
         every = self.decision == "allow"
@@ -139,23 +184,33 @@ class Rule:
             from amplifier_kit.rules.arguments import argument_truth, read_argument_path
 
             for path, wanted in self.arguments.items():
-                yield argument_truth(read_argument_path(path), wanted, call.arguments, every=every)
+                yield argument_truth(
+                    read_argument_path(path), wanted, call.arguments, every=every
+                )
         if self.paths:
-            yield self._together(self._path_fits(path, call) for path in touched_paths(call))
+            yield self._together(
+                self._path_fits(path, call) for path in touched_paths(call)
+            )
         if self.commands:
-            yield self._together(self._command_fits(value) for value in call.values_of(COMMAND_KEYS))
+            yield self._together(
+                self._command_fits(value) for value in call.values_of(COMMAND_KEYS)
+            )
         if self.hosts:
             from amplifier_kit.rules.urls import host_truth
 
             values = call.values_of(URL_KEYS)
-            yield self._together(max(host_truth(host, value) for host in self.hosts) for value in values)
+            yield self._together(
+                max(host_truth(host, value) for host in self.hosts) for value in values
+            )
 
     def _together(self, truths: Iterable[Truth]) -> Truth:
         """Put together what holds for each value; a tool that the rule names and that gives none may still be meant."""
         found = list(truths)
         if not found:
             named = any("*" not in name for name in self.tools)
-            return Truth.MAYBE if named or self.decision == "allow" else Truth.NO
+            if named or self.decision == "allow":
+                return Truth.MAYBE
+            return Truth.NO
         return Truth.combine(found, every=self.decision == "allow")
 
     def _effects_fit(self, call: Call) -> Truth:
@@ -170,17 +225,30 @@ class Rule:
         if self.decision == "allow":
             if path.is_of_command:
                 return Truth.MAYBE  # where it works says too little of what it does
-            return max(pattern.allows(path.value, call.directory) for pattern in patterns)
-        writes = call.effects != ONLY_READS if path.writes is None else path.writes
+            return max(
+                pattern.allows(path.value, call.directory) for pattern in patterns
+            )
+        if path.writes is None:
+            writes = call.effects != ONLY_READS
+        else:
+            writes = path.writes
         deep = path.is_searched or writes
-        truth = max(pattern.catches(path.value, call.directory, deep=deep) for pattern in patterns)
+        truth = max(
+            pattern.catches(path.value, call.directory, deep=deep)
+            for pattern in patterns
+        )
         # A search reads all below, which an answer to a question must not allow where a rule denies.
-        return Truth.YES if truth is Truth.MAYBE and path.is_searched and self.decision == "deny" else truth
+        if truth is Truth.MAYBE and path.is_searched and self.decision == "deny":
+            return Truth.YES
+        return truth
 
     def _command_fits(self, value: JSONValue) -> Truth:
-        from amplifier_kit.rules.commands import command_allows, command_catches  # few sessions run commands
+        # few sessions run commands
+        from amplifier_kit.rules.commands import command_allows, command_catches
 
-        return (command_allows if self.decision == "allow" else command_catches)(self.commands, value)
+        return (command_allows if self.decision == "allow" else command_catches)(
+            self.commands, value
+        )
 
 
 _CONDITION_OF: Final = {"path": "paths", "command": "commands", "url": "hosts"}

@@ -34,7 +34,13 @@ class RuleSet:
     otherwise: Decision = "ask"
 
     @classmethod
-    def load(cls, rules: Sequence[Mapping[str, JSONValue]], *, directory: Path, otherwise: Decision = "ask") -> Self:
+    def load(
+        cls,
+        rules: Sequence[Mapping[str, JSONValue]],
+        *,
+        directory: Path,
+        otherwise: Decision = "ask",
+    ) -> Self:
         """Read rules as they stand in a configuration and check their examples.
 
         Args:
@@ -48,13 +54,18 @@ class RuleSet:
         from amplifier_sdk.configuration import read_config
 
         return cls.checked(
-            [read_config(Rule, rule, subject=f"rules[{index}]") for index, rule in enumerate(rules)],
+            [
+                read_config(Rule, rule, subject=f"rules[{index}]")
+                for index, rule in enumerate(rules)
+            ],
             directory=directory,
             otherwise=otherwise,
         )
 
     @classmethod
-    def checked(cls, rules: Sequence[Rule], *, directory: Path, otherwise: Decision = "ask") -> Self:
+    def checked(
+        cls, rules: Sequence[Rule], *, directory: Path, otherwise: Decision = "ask"
+    ) -> Self:
         """Put rules together after their patterns and examples were checked; the arguments are those of `load`.
 
         Raises:
@@ -72,7 +83,9 @@ class RuleSet:
     def evaluate(self, call: Call) -> Evaluation:
         """Evaluate a call: the strictest answer counts, of equal ones the first."""
         answers = [(rule.becomes(call), index) for index, rule in enumerate(self.rules)]
-        known = [(decision, index) for decision, index in answers if decision is not None]
+        known = [
+            (decision, index) for decision, index in answers if decision is not None
+        ]
         if not known:
             return Evaluation(decision=self.otherwise, reason="no rule is about it")
         decision = strictest(decision for decision, _ in known)
@@ -80,5 +93,10 @@ class RuleSet:
         rule = self.rules[index]
         if rule.reason is not None:
             return Evaluation(decision=decision, reason=rule.reason, rule=index)
-        certain = "is about it" if decision == rule.decision else "may be about it"
-        return Evaluation(decision=decision, reason=f"rule {index + 1} {certain}", rule=index)
+        if decision == rule.decision:
+            certain = "is about it"
+        else:
+            certain = "may be about it"
+        return Evaluation(
+            decision=decision, reason=f"rule {index + 1} {certain}", rule=index
+        )

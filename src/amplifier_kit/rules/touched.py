@@ -24,9 +24,38 @@ __all__ = ["TouchedPath", "touched_paths"]
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NOUNS: Final = frozenset(
     {
-        *("path", "paths", "filepath", "filepaths", "file", "files", "filename", "filenames", "notebook"),
-        *("directory", "directories", "dir", "dirs", "dirname", "folder", "folders", "cwd", "workdir"),
-        *("source", "sources", "src", "destination", "dest", "dst", "target", "targets"),
+        *(
+            "path",
+            "paths",
+            "filepath",
+            "filepaths",
+            "file",
+            "files",
+            "filename",
+            "filenames",
+            "notebook",
+        ),
+        *(
+            "directory",
+            "directories",
+            "dir",
+            "dirs",
+            "dirname",
+            "folder",
+            "folders",
+            "cwd",
+            "workdir",
+        ),
+        *(
+            "source",
+            "sources",
+            "src",
+            "destination",
+            "dest",
+            "dst",
+            "target",
+            "targets",
+        ),
     }
 )
 _HOLDERS: Final = frozenset({"file", "path", "dir", "directory", "folder"})
@@ -36,10 +65,24 @@ _PATTERNS: Final = frozenset({"glob", "globs", "include", "includes"})
 _SEARCHES: Final = frozenset({"grep", "glob", "rg", "ripgrep"})
 _LOOKS: Final = frozenset({"search", "find", "list", "tree", "scan", "walk"})
 _LOOKED_AT: Final = frozenset(
-    {"file", "files", "directory", "directories", "dir", "folder", "folders", "code", "codebase", "content", "contents"}
+    {
+        "file",
+        "files",
+        "directory",
+        "directories",
+        "dir",
+        "folder",
+        "folders",
+        "code",
+        "codebase",
+        "content",
+        "contents",
+    }
 )
 _LIST: Final = "list_directory"
-_LITERAL: Final = frozenset({"read_file", "write_file", "edit_file", "move", "delete", _LIST})
+_LITERAL: Final = frozenset(
+    {"read_file", "write_file", "edit_file", "move", "delete", _LIST}
+)
 """Our tools that take a path for the one that it is, wildcards and commas included."""
 
 _WILD: Final = re.compile(r"[*?\[{]")
@@ -74,7 +117,10 @@ def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
     Args:
         call: the call; a search that names no folder touches the call's own.
     """
-    reader = _Reader(searches=_is_search(call.tool_name, call.arguments), is_literal=call.tool_name in _LITERAL)
+    reader = _Reader(
+        searches=_is_search(call.tool_name, call.arguments),
+        is_literal=call.tool_name in _LITERAL,
+    )
     found = list(reader.found(call.arguments))
     if reader.searches and not any(path.is_stated for path in found):
         found.append(TouchedPath(_HERE, is_searched=True))
@@ -83,7 +129,12 @@ def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
             found.append(TouchedPath(None, is_of_command=True))
         else:
             found.append(
-                TouchedPath(access.path, is_searched=access.is_searched, writes=access.writes, is_of_command=True)
+                TouchedPath(
+                    access.path,
+                    is_searched=access.is_searched,
+                    writes=access.writes,
+                    is_of_command=True,
+                )
             )
     return tuple(found)
 
@@ -110,18 +161,23 @@ class _Reader:
     def found(self, value: JSONValue, depth: int = 0) -> Iterator[TouchedPath]:
         """Yield the paths in a value, however deep."""
         if depth > _MAX_DEPTH:
-            yield TouchedPath(None)  # what stands deeper is not looked at, and may be any path
+            # what stands deeper is not looked at, and may be any path
+            yield TouchedPath(None)
         elif isinstance(value, Mapping):
             for key, item in value.items():
                 yield from self._named(_words(str(key)), item)
-                yield from self.found(item, depth + 1)  # also below one, as in `files: [{path: …}]`
+                # also below one, as in `files: [{path: …}]`
+                yield from self.found(item, depth + 1)
         elif isinstance(value, (list, tuple)):
             for item in value:
                 yield from self.found(item, depth + 1)
 
     def _named(self, words: list[str], value: JSONValue) -> Iterator[TouchedPath]:
         """Yield what an argument names, by the words of its own name."""
-        last = words[-1] if words else ""
+        if words:
+            last = words[-1]
+        else:
+            last = ""
         for item in value if isinstance(value, (list, tuple)) else (value,):
             if _is_path(words):
                 yield from self._readings(item)
@@ -130,7 +186,9 @@ class _Reader:
             elif last in _ADDRESSES and item.casefold().startswith("file:"):
                 yield from self._readings(item)
             elif self.searches and last in _PATTERNS:
-                yield TouchedPath(_before_wildcards(item) or _HERE, is_searched=True, is_stated=False)
+                yield TouchedPath(
+                    _before_wildcards(item) or _HERE, is_searched=True, is_stated=False
+                )
 
     def _readings(self, value: JSONValue) -> Iterator[TouchedPath]:
         """Yield a path as it is written, and what a tool may read out of it: several paths, or a pattern of them."""
@@ -145,7 +203,9 @@ class _Reader:
         for part in dict.fromkeys(part for part in parts if part and part != value):
             yield TouchedPath(part, is_searched=self.searches, is_stated=False)
         if _WILD.search(value):
-            yield TouchedPath(_before_wildcards(value) or _HERE, is_searched=True, is_stated=False)
+            yield TouchedPath(
+                _before_wildcards(value) or _HERE, is_searched=True, is_stated=False
+            )
 
 
 def _is_path(words: list[str]) -> bool:

@@ -18,7 +18,9 @@ class Truth(IntEnum):
     @classmethod
     def of(cls, holds: bool) -> Truth:
         """Return `YES` or `NO`."""
-        return cls.YES if holds else cls.NO
+        if holds:
+            return cls.YES
+        return cls.NO
 
     @classmethod
     def combine(cls, parts: Iterable[Truth], *, every: bool) -> Truth:

@@ -41,11 +41,19 @@ def check_certain(node: Node) -> None:
         case "test_command":
             _check_test(node)
         case "raw_string" | "ansi_c_string" if _is_literal_there(node):
-            raise ShellSyntaxError(f"quotes within {text_of(node.parent or node)!r:.80} may be read in two ways")
+            raise ShellSyntaxError(
+                f"quotes within {text_of(node.parent or node)!r:.80} may be read in two ways"
+            )
         case "heredoc_redirect":
             _check_document(node)
-        case kind if not node.children and kind not in _INERT and _hides_substitution(kind, text_of(node)):
-            raise ShellSyntaxError(f"the command holds a substitution in {text_of(node)!r:.80} that cannot be read")
+        case kind if (
+            not node.children
+            and kind not in _INERT
+            and _hides_substitution(kind, text_of(node))
+        ):
+            raise ShellSyntaxError(
+                f"the command holds a substitution in {text_of(node)!r:.80} that cannot be read"
+            )
         case _:
             pass
     _check_gaps(node)
@@ -59,10 +67,17 @@ def check_documents(text: str) -> None:
     """
     lines: dict[str, set[str]] = {}
     for line in text.split("\n") if "<<" in text else ():
-        lines.setdefault(re.split(r"[ \t]", line.lstrip(" \t"), maxsplit=1)[0], set()).add(line)
+        lines.setdefault(
+            re.split(r"[ \t]", line.lstrip(" \t"), maxsplit=1)[0], set()
+        ).add(line)
     for dash, name in set(_DOCUMENT.findall(text)):
-        if any((line.lstrip("\t") if dash else line) != name for line in lines.get(name, ())):
-            raise ShellSyntaxError(f"where the document of {name!r:.80} ends is not certain; give its end a line alone")
+        if any(
+            (line.lstrip("\t") if dash else line) != name
+            for line in lines.get(name, ())
+        ):
+            raise ShellSyntaxError(
+                f"where the document of {name!r:.80} ends is not certain; give its end a line alone"
+            )
 
 
 def part_of(node: Node, kind: str) -> str:
@@ -73,7 +88,9 @@ def part_of(node: Node, kind: str) -> str:
 def _hides_substitution(kind: str, text: str) -> bool:
     """Tell whether the shell would run something in a leaf that the grammar takes for text."""
     is_quoted = kind in ("string_content", "heredoc_body", "heredoc_content")
-    return _HIDDEN.search(text) is not None or (not is_quoted and _HIDDEN_PROCESS.search(text) is not None)
+    return _HIDDEN.search(text) is not None or (
+        not is_quoted and _HIDDEN_PROCESS.search(text) is not None
+    )
 
 
 def _is_literal_there(node: Node) -> bool:
@@ -81,7 +98,11 @@ def _is_literal_there(node: Node) -> bool:
     above = node.parent
     while above is not None and above.type in ("expansion", "concatenation"):
         above = above.parent
-    return above is not node.parent and above is not None and above.type in ("string", "heredoc_body")
+    return (
+        above is not node.parent
+        and above is not None
+        and above.type in ("string", "heredoc_body")
+    )
 
 
 def _check_test(node: Node) -> None:
@@ -97,11 +118,19 @@ def _check_test(node: Node) -> None:
     while waiting and not is_other:
         child = waiting.pop()
         is_group = child.type == "parenthesized_expression"
-        is_substitution = is_group and child.prev_sibling is not None and child.prev_sibling.type in ("<", ">")
-        is_other = is_substitution or (is_single and (is_group or child.type in ("<", ">")))
+        is_substitution = (
+            is_group
+            and child.prev_sibling is not None
+            and child.prev_sibling.type in ("<", ">")
+        )
+        is_other = is_substitution or (
+            is_single and (is_group or child.type in ("<", ">"))
+        )
         waiting += child.children if child.type.endswith("_expression") else ()
     if is_other:
-        raise ShellSyntaxError(f"{text!r:.80} is no plain test to the shell; write it as [[ … ]]")
+        raise ShellSyntaxError(
+            f"{text!r:.80} is no plain test to the shell; write it as [[ … ]]"
+        )
 
 
 def _check_document(node: Node) -> None:
@@ -112,7 +141,9 @@ def _check_document(node: Node) -> None:
     """
     start, end = part_of(node, "heredoc_start"), part_of(node, "heredoc_end")
     if not _DELIMITER.fullmatch(start) or end != start.strip("\\'\""):
-        raise ShellSyntaxError(f"where the document of {start!r:.80} ends cannot be read; use a plain word, <<'EOF'")
+        raise ShellSyntaxError(
+            f"where the document of {start!r:.80} ends cannot be read; use a plain word, <<'EOF'"
+        )
 
 
 def _check_gaps(node: Node) -> None:
@@ -123,12 +154,21 @@ def _check_gaps(node: Node) -> None:
     """
     data, end = node.text or b"", node.start_byte
     before = ""
-    blank = "" if node.type in _CLOSE else " \t\n"
+    if node.type in _CLOSE:
+        blank = ""
+    else:
+        blank = " \t\n"
     for child in node.children:
-        gap = data[end - node.start_byte : child.start_byte - node.start_byte].decode("utf-8", "replace")
+        gap = data[end - node.start_byte : child.start_byte - node.start_byte].decode(
+            "utf-8", "replace"
+        )
         is_text = node.type in ("string", "heredoc_body")
         if _HIDDEN.search(gap) if is_text else gap.replace("\\\n", "").strip(blank):
-            raise ShellSyntaxError(f"the command holds {gap!r:.80}, which cannot be read")
+            raise ShellSyntaxError(
+                f"the command holds {gap!r:.80}, which cannot be read"
+            )
         if child.type == "comment" and not gap and before not in _SEPARATORS:
-            raise ShellSyntaxError(f"{text_of(child)!r:.80} may be no comment; put a space before it")
+            raise ShellSyntaxError(
+                f"{text_of(child)!r:.80} may be no comment; put a space before it"
+            )
         end, before = child.end_byte, child.type

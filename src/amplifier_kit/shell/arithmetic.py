@@ -21,8 +21,12 @@ _COMPARES: Final = re.compile(r"(?<!\S)-(?:eq|ne|lt|le|gt|ge|v|R)(?!\S)")
 _ASKS_FOR_NAME: Final = re.compile(r"(?<!\S)-[vR](?!\S)")
 _SLICE: Final = re.compile(r"\$\{\w+(?:\[[^]]*\])?:(?![-=?+])(.*)\}", re.DOTALL)
 _PLAIN: Final = re.compile(r"[\w\s.+*/%-]*")
-_NUMBERS: Final = re.compile(r"\$[#?!$]|\$\{#\w+(?:\[[@*]\])?\}|\$(?:RANDOM|SECONDS|LINENO|EPOCHSECONDS|UID|PPID)")
-_COUNTERS: Final = re.compile(r"(?:.*\|\s*)?(?:wc|nproc|seq|date|id -u|grep -[a-zA-Z]*c[a-zA-Z]*)(?:\s+[-+%\w.:/<]+)*")
+_NUMBERS: Final = re.compile(
+    r"\$[#?!$]|\$\{#\w+(?:\[[@*]\])?\}|\$(?:RANDOM|SECONDS|LINENO|EPOCHSECONDS|UID|PPID)"
+)
+_COUNTERS: Final = re.compile(
+    r"(?:.*\|\s*)?(?:wc|nproc|seq|date|id -u|grep -[a-zA-Z]*c[a-zA-Z]*)(?:\s+[-+%\w.:/<]+)*"
+)
 """Commands that put out numbers alone, whatever they are given."""
 
 _SUBSCRIPT: Final = re.compile(r"(?:-\w+?)?[A-Za-z_]\w*\[.*[$`]", re.DOTALL)
@@ -47,10 +51,14 @@ class Arithmetic:
         text = text_of(node)
         match node.type:
             case "arithmetic_expansion" | "c_style_for_statement" | "subscript":
-                self._work_out(node, text.partition("[")[2] if node.type == "subscript" else text)
+                self._work_out(
+                    node, text.partition("[")[2] if node.type == "subscript" else text
+                )
             case "compound_statement" if text.startswith("(("):
                 self._work_out(node, text)
-            case "test_command" if (_COMPARES if text.startswith("[[") else _ASKS_FOR_NAME).search(text):
+            case "test_command" if (
+                _COMPARES if text.startswith("[[") else _ASKS_FOR_NAME
+            ).search(text):
                 self._work_out(node, text)
             case "expansion":
                 part = _SLICE.fullmatch(text)
@@ -62,14 +70,25 @@ class Arithmetic:
     def take_command(self, command: SimpleCommand) -> None:
         """Take a command whose arguments the shell may work out."""
         words = builtin_words(command)
-        name = words[0].static if words else None
+        if words:
+            name = words[0].static
+        else:
+            name = None
         if name not in SETTERS and name not in ("test", "[", "wait"):
             return
         values = [value for word in words[1:] for value in word.values]
-        if any(map(_SUBSCRIPT.match, values)) or (name == "let" and not all(word.is_known for word in words)):
+        if any(map(_SUBSCRIPT.match, values)) or (
+            name == "let" and not all(word.is_known for word in words)
+        ):
             self._doubtful.append(command.text)
-        if name == "let" or (name in DECLARING and any(re.match(r"-\w*i", value) for value in values)):
-            self._used.update((each[1], command.text) for value in values for each in _NAME.finditer(value))
+        if name == "let" or (
+            name in DECLARING and any(re.match(r"-\w*i", value) for value in values)
+        ):
+            self._used.update(
+                (each[1], command.text)
+                for value in values
+                for each in _NAME.finditer(value)
+            )
 
     def take_value(self, name: str, node: Node | None) -> None:
         """Take what a variable is set to; `None` when nobody can say what that is."""
@@ -82,7 +101,10 @@ class Arithmetic:
         Args:
             set_aside: variables that are set in ways that are not followed; `None` for any.
         """
-        texts = self._texts if set_aside is None else self._texts | set_aside
+        if set_aside is None:
+            texts = self._texts
+        else:
+            texts = self._texts | set_aside
         doubtful = list(self._doubtful)
         waiting, seen = list(self._used.items()), set(self._used)
         while waiting:
@@ -93,11 +115,14 @@ class Arithmetic:
             seen |= further
             waiting += ((each, text) for each in further)
         return tuple(
-            f"{text!r:.80} works out a value that is not known to be a number" for text in dict.fromkeys(doubtful)
+            f"{text!r:.80} works out a value that is not known to be a number"
+            for text in dict.fromkeys(doubtful)
         )
 
     def _work_out(self, node: Node, text: str) -> None:
-        is_certain = _OF_ARGUMENTS.search(text) is None and all(map(_is_certain, _below(node)))
+        is_certain = _OF_ARGUMENTS.search(text) is None and all(
+            map(_is_certain, _below(node))
+        )
         if not is_certain:
             self._doubtful.append(text)
         self._used.update((name, text) for name in _names(text))
@@ -118,7 +143,9 @@ class Arithmetic:
             case "command_substitution":
                 return _is_counter(node)
             case "string" | "concatenation":
-                return all(self._is_number(name, child) for child in node.named_children)
+                return all(
+                    self._is_number(name, child) for child in node.named_children
+                )
             case _:
                 return False
 

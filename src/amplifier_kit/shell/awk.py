@@ -12,7 +12,9 @@ _TOKEN: Final = re.compile(
     r'(?P<space>[ \t]+|#[^\n]*)|(?P<string>"(?:[^"\\\n]|\\[^\n])*")|(?P<name>[A-Za-z_]\w*)|(?P<number>\d[\w.]*)'
     r"|(?P<sign>\+\+|--|\|\||[^\"\\#])"
 )
-_EXPRESSION: Final = re.compile(r"/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:[^]/\\\n]|\\[^/\n])*\])+/")
+_EXPRESSION: Final = re.compile(
+    r"/(?:[^/\\\n\[]|\\[^\n]|\[\^?\]?(?:[^]/\\\n]|\\[^/\n])*\])+/"
+)
 _SLASH: Final = re.compile(r"\s*/")
 _REACHING: Final = frozenset({
     "@", "ARGC", "ARGV", "ENVIRON", "FUNCTAB", "PROCINFO", "SYMTAB", "close", "fflush", "getline", "system", "|",
@@ -69,15 +71,22 @@ def _ends(text: str) -> bool:
     rest = _OVER_KEYS.sub("", text)
     counters = [found[1] for found in _COUNTED.finditer(rest)]
     rest = _COUNTED.sub("", rest)
-    if len(counters) > _MAX_COUNTED or text.split().count("for") != len(_OVER_KEYS.findall(text)) + len(counters):
+    if len(counters) > _MAX_COUNTED or text.split().count("for") != len(
+        _OVER_KEYS.findall(text)
+    ) + len(counters):
         return False
-    return not any(_sets(rest, name) for name in (*counters, *(["NF"] if counters else [])))
+    return not any(
+        _sets(rest, name) for name in (*counters, *(["NF"] if counters else []))
+    )
 
 
 def _sets(text: str, name: str) -> bool:
     """Whether a program may give a variable another value; a field behind the last sets their number."""
     assigned = rf"(?<!\$ )\b{name} (?:\+\+|--|(?:[-+*/%^] )*= (?!=))|(?:\+\+|--) {name}\b|, {name} \)"
-    fields = r"|\$ \(.*= (?!=)" if name == "NF" else ""
+    if name == "NF":
+        fields = r"|\$ \(.*= (?!=)"
+    else:
+        fields = ""
     return re.search(assigned + fields, text) is not None
 
 
@@ -86,7 +95,11 @@ def _parts(text: str) -> Iterator[str | None]:
     position, before = 0, ""
     opened: list[str] = []
     while position < len(text):
-        found = (_EXPRESSION if text[position] == "/" and _begins_expression(before) else _TOKEN).match(text, position)
+        found = (
+            _EXPRESSION
+            if text[position] == "/" and _begins_expression(before)
+            else _TOKEN
+        ).match(text, position)
         if found is None:
             break
         position = found.end()
@@ -94,7 +107,12 @@ def _parts(text: str) -> Iterator[str | None]:
             continue
         if found[0] in _OPENING:
             opened.append(before)
-        elif found[0] in _CLOSING and opened and opened.pop() in _TAKING_CONDITION and _SLASH.match(text, position):
+        elif (
+            found[0] in _CLOSING
+            and opened
+            and opened.pop() in _TAKING_CONDITION
+            and _SLASH.match(text, position)
+        ):
             yield None  # only the grammar says whether this divides
         before = found[0]
         yield before
@@ -104,4 +122,6 @@ def _parts(text: str) -> Iterator[str | None]:
 
 def _begins_expression(before: str) -> bool:
     """Whether a slash behind a token begins a regular expression; otherwise it divides."""
-    return before in _KEYWORDS or not (before in (")", "]", "++", "--") or re.match(r"[\w\"/]", before))
+    return before in _KEYWORDS or not (
+        before in (")", "]", "++", "--") or re.match(r"[\w\"/]", before)
+    )

@@ -28,11 +28,17 @@ def prefix_of(text: str, variables: Mapping[str, str] | None = None) -> str | No
     command = lone_command(text, variables)
     if command is None:
         return None
-    finding = covered_table().find(command.words[0].static or "", command.words[1:], _ANYWHERE)
-    return None if finding.refused else finding.name
+    finding = covered_table().find(
+        command.words[0].static or "", command.words[1:], _ANYWHERE
+    )
+    if finding.refused:
+        return None
+    return finding.name
 
 
-def lone_command(text: str, variables: Mapping[str, str] | None = None) -> SimpleCommand | None:
+def lone_command(
+    text: str, variables: Mapping[str, str] | None = None
+) -> SimpleCommand | None:
     """Return the command that a text is, where it is one and nothing besides, and its words are known."""
     try:
         script = parse_script(text, variables or {})
@@ -42,14 +48,30 @@ def lone_command(text: str, variables: Mapping[str, str] | None = None) -> Simpl
         return None
     command = script.commands[0]
     words = [word.static for word in command.words]
-    is_known = bool(words) and None not in words and not any(word.is_pattern for word in command.words)
-    name = words[0] if words else None
+    is_known = (
+        bool(words)
+        and None not in words
+        and not any(word.is_pattern for word in command.words)
+    )
+    if words:
+        name = words[0]
+    else:
+        name = None
     if command.text.split() != text.split():
-        return None  # something stands besides, such as the sign that sends it to the background
-    if command.assignments or command.is_function or not is_known or name is None or not {"/", " "}.isdisjoint(name):
+        # something stands besides, such as the sign that sends it to the background
+        return None
+    if (
+        command.assignments
+        or command.is_function
+        or not is_known
+        or name is None
+        or not {"/", " "}.isdisjoint(name)
+    ):
         return None
     return command
 
 
 def _is_plain(script: Script) -> bool:
-    return len(script.commands) == 1 and not (script.doubts or script.assignments or script.redirects)
+    return len(script.commands) == 1 and not (
+        script.doubts or script.assignments or script.redirects
+    )

@@ -27,7 +27,20 @@ _MAX_WORDS: Final = 100_000
 """So many words braces may make of one; more fill the memory before anything runs."""
 
 _WRITERS: Final = frozenset(
-    {"cp", "git", "gzip", "mkdir", "mktemp", "mv", "sed", "tar", "tee", "touch", "truncate", "zip"}
+    {
+        "cp",
+        "git",
+        "gzip",
+        "mkdir",
+        "mktemp",
+        "mv",
+        "sed",
+        "tar",
+        "tee",
+        "touch",
+        "truncate",
+        "zip",
+    }
 )
 
 
@@ -35,11 +48,17 @@ def loops_without_end(node: Node) -> bool:
     """Whether a node is a loop whose condition may hold for ever."""
     if node.type == "c_style_for_statement":
         head = text_of(node).partition("))")[0]
-        return re.match(r"for\s*\(\([^;]*;\s*;", head) is not None or _VAST.search(head) is not None
+        return (
+            re.match(r"for\s*\(\([^;]*;\s*;", head) is not None
+            or _VAST.search(head) is not None
+        )
     if node.type != "while_statement":
         return False
     condition = node.child_by_field_name("condition")
-    text = "" if condition is None else text_of(condition)
+    if condition is None:
+        text = ""
+    else:
+        text = text_of(condition)
     return _ENDING.match(text) is None or re.search(r"\d{6}", text) is not None
 
 
@@ -50,15 +69,20 @@ def growth_of(script: Script) -> str:
     written = frozenset(_written(script))
     if script.is_endless and written:
         return "it writes in a loop that nothing ends"
-    read = {redirect.target.static for redirect in script.redirects if not redirect.writes}
-    return "it reads a file that it writes" if read & (written - {None}) else ""
+    read = {
+        redirect.target.static for redirect in script.redirects if not redirect.writes
+    }
+    if read & (written - {None}):
+        return "it reads a file that it writes"
+    return ""
 
 
 def _words(script: Script) -> Iterator[Word]:
     """Yield every word of a text that braces may make several of."""
     for command in script.commands:
         yield from command.words
-    yield from (assignment.value for assignment in script.assignments)  # those of a loop are among them
+    # those of a loop are among them
+    yield from (assignment.value for assignment in script.assignments)
 
 
 def _words_of(text: str) -> int:
@@ -66,7 +90,11 @@ def _words_of(text: str) -> int:
     count = 1
     for found in _BRACES.finditer(_QUOTED.sub("", text)):
         limits = _RANGE.fullmatch(found[1])
-        count *= found[1].count(",") + 1 if limits is None else abs(int(limits[2][:19]) - int(limits[1][:19])) + 1
+        count *= (
+            found[1].count(",") + 1
+            if limits is None
+            else abs(int(limits[2][:19]) - int(limits[1][:19])) + 1
+        )
     return count
 
 
@@ -74,10 +102,17 @@ def _written(script: Script) -> Iterator[str | None]:
     """Yield what a text writes to: files, and programs that write."""
     for redirect in script.redirects:
         target = redirect.target.static
-        if redirect.writes and redirect.operator != ">&" and not (target or "").startswith("/dev/"):
+        if (
+            redirect.writes
+            and redirect.operator != ">&"
+            and not (target or "").startswith("/dev/")
+        ):
             yield target
     for command in script.commands:
-        name = command.words[0].static if command.words else None
+        if command.words:
+            name = command.words[0].static
+        else:
+            name = None
         if name in _WRITERS:
             yield name
         if name == "tee":

@@ -19,7 +19,14 @@ from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.policy import changes_names
 from amplifier_kit.shell.script_context import ScriptContext, possible_directories
-from amplifier_kit.shell.scripts import HOLE, SYSTEM_FOLDERS, ShellSyntaxError, SimpleCommand, Word, word_of
+from amplifier_kit.shell.scripts import (
+    HOLE,
+    SYSTEM_FOLDERS,
+    ShellSyntaxError,
+    SimpleCommand,
+    Word,
+    word_of,
+)
 from amplifier_kit.shell.table import Argument, standard_table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 
@@ -55,7 +62,9 @@ class FileAccess:
 _UNKNOWN: Final = FileAccess(None)
 
 
-def file_accesses(text: str, directory: str, variables: Mapping[str, str] | None = None) -> tuple[FileAccess, ...]:
+def file_accesses(
+    text: str, directory: str, variables: Mapping[str, str] | None = None
+) -> tuple[FileAccess, ...]:
     """Return the files that a text may use.
 
     Args:
@@ -65,11 +74,15 @@ def file_accesses(text: str, directory: str, variables: Mapping[str, str] | None
     """
     known = {"HOME": os.path.expanduser("~")} if variables is None else variables
     directory = os.path.realpath(directory)
-    path_policy = PathPolicy(directory=directory, writable=(directory,), is_changing=changes_names(text))
+    path_policy = PathPolicy(
+        directory=directory, writable=(directory,), is_changing=changes_names(text)
+    )
     return tuple(dict.fromkeys(_of_text(text, path_policy, known, 0)))
 
 
-def _of_text(text: str, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> Iterator[FileAccess]:
+def _of_text(
+    text: str, path_policy: PathPolicy, variables: Mapping[str, str], depth: int
+) -> Iterator[FileAccess]:
     try:
         script = parse_script(text, variables)
     except ShellSyntaxError:
@@ -84,13 +97,18 @@ def _of_text(text: str, path_policy: PathPolicy, variables: Mapping[str, str], d
         folders |= {None}
     for folder in folders:
         reader = _Reader(
-            ScriptContext.of(script, attrs.evolve(path_policy, directory=folder), variables, depth), folder
+            ScriptContext.of(
+                script, attrs.evolve(path_policy, directory=folder), variables, depth
+            ),
+            folder,
         )
         for command in script.commands:
             yield from reader.command(command, depth)
         for redirect in script.redirects:
             if redirect.operator not in (">&", "<&"):
-                yield from reader.word(redirect.target, partial(FileAccess, writes=redirect.writes))
+                yield from reader.word(
+                    redirect.target, partial(FileAccess, writes=redirect.writes)
+                )
 
 
 @attrs.frozen
@@ -106,13 +124,22 @@ class _Reader:
 
     def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
         """Yield what a command uses, and what it runs."""
-        program = command.words[0].static if command.words else "true"
+        if command.words:
+            program = command.words[0].static
+        else:
+            program = "true"
         if program is None or command.words[0].is_pattern or depth > _MAX_DEPTH:
             yield from self._unknown(command.words)
             return
         folder, _, base = program.rpartition("/")
-        name = base if folder in SYSTEM_FOLDERS else program
-        inner = None if command.is_function else inner_of(name, command, self.context.listed or UNKNOWN)
+        if folder in SYSTEM_FOLDERS:
+            name = base
+        else:
+            name = program
+        if command.is_function:
+            inner = None
+        else:
+            inner = inner_of(name, command, self.context.listed or UNKNOWN)
         if inner is None:
             yield from self._by_table(name, command)
             return
@@ -123,38 +150,64 @@ class _Reader:
         for each in inner.commands:
             yield from self.command(each, depth + 1)
         for text in inner.texts:
-            yield from _of_text(text, self.path_policy, self.context.variables, depth + 1)
+            yield from _of_text(
+                text, self.path_policy, self.context.variables, depth + 1
+            )
 
     def word(self, word: Word, use: partial[FileAccess]) -> Iterator[FileAccess]:
         """Yield what a word leads to, each of the names that a pattern stands for."""
         if any("/**" in value for value in word.values):
             starts = (value.partition("/**")[0] or "/" for value in word.values)
-            yield from (use(self._absolute(start), is_searched=True) for start in starts)
+            yield from (
+                use(self._absolute(start), is_searched=True) for start in starts
+            )
             return
         for value in (*word.values, *self._matches(word)):
-            yield from (use(self._absolute(path)) for path in self.path_policy.paths_in(value))
+            yield from (
+                use(self._absolute(path)) for path in self.path_policy.paths_in(value)
+            )
 
     def _by_table(self, name: str, command: SimpleCommand) -> Iterator[FileAccess]:
-        words = [each for word in command.words[1:] for each in (word, *map(word_of, self._matches(word)))]
+        words = [
+            each
+            for word in command.words[1:]
+            for each in (word, *map(word_of, self._matches(word)))
+        ]
         if command.is_function:
             yield from self._unknown(words)
             return
         finding = standard_table().find(name, words, self.path_policy, is_checked=False)
         if finding.refused or "run" in finding.effects:
-            yield from self._unknown([*command.words[:1], *words] if "/" in name else words)
+            yield from self._unknown(
+                [*command.words[:1], *words] if "/" in name else words
+            )
         else:
-            found = [access for argument in finding.arguments for access in self._argument(argument)]
+            found = [
+                access
+                for argument in finding.arguments
+                for access in self._argument(argument)
+            ]
             yield from found
             # A program that works in the folder takes all of it where it names no file: git, a commit.
-            if "work" in finding.effects and "names" not in finding.effects and not _all_exist(found):
+            if (
+                "work" in finding.effects
+                and "names" not in finding.effects
+                and not _all_exist(found)
+            ):
                 yield _UNKNOWN
 
     def _argument(self, argument: Argument) -> Iterator[FileAccess]:
         if argument.kind in _NO_PATHS or argument.kind.startswith("{"):
             return
         is_searched = argument.kind in _SEARCHED
-        use = partial(FileAccess, writes=argument.kind not in _READ | _SEARCHED, is_searched=is_searched)
-        yield from attrs.evolve(self, folder=argument.directory).word(argument.word, use)
+        use = partial(
+            FileAccess,
+            writes=argument.kind not in _READ | _SEARCHED,
+            is_searched=is_searched,
+        )
+        yield from attrs.evolve(self, folder=argument.directory).word(
+            argument.word, use
+        )
 
     def _unknown(self, words: Sequence[Word]) -> Iterator[FileAccess]:
         """Yield what the words of a command lead to that may use any file besides."""
@@ -167,7 +220,9 @@ class _Reader:
         if not word.is_pattern:
             return ()
         now = attrs.evolve(self.path_policy, is_changing=False).matches(word)
-        return now if now is not None and not self.path_policy.is_changing else (*(now or ()), HOLE)
+        if now is not None and not self.path_policy.is_changing:
+            return now
+        return (*(now or ()), HOLE)
 
     def _absolute(self, path: str) -> str | None:
         if HOLE in path or (self.folder is None and not path.startswith("/")):
@@ -177,4 +232,6 @@ class _Reader:
 
 def _all_exist(found: Sequence[FileAccess]) -> bool:
     """Whether every word is a file, so that none is a revision, and there is one."""
-    return bool(found) and all(access.path is not None and os.path.lexists(access.path) for access in found)
+    return bool(found) and all(
+        access.path is not None and os.path.lexists(access.path) for access in found
+    )

@@ -56,7 +56,9 @@ _SCOPES: Final = frozenset({
 })  # fmt: skip
 """Parts that may not run, or in a shell of their own: what they set is not certain behind them."""
 
-_RELIED_ON: Final = frozenset({"builtin", "cd", "command", "nproc", "popd", "pushd", "pwd"})
+_RELIED_ON: Final = frozenset(
+    {"builtin", "cd", "command", "nproc", "popd", "pushd", "pwd"}
+)
 """Commands whose meaning is relied on; a text that gives them another one is not followed."""
 
 
@@ -71,28 +73,43 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
         ShellSyntaxError: it is no shell text, or its meaning is not certain; says where.
     """
     data = text.encode("utf-8", "replace")
-    if len(data) > _MAX_BYTES or _CONTROL.search(text) or len(text.encode("utf-8", "ignore")) < len(data):
-        raise ShellSyntaxError("the command is too long, or holds characters that no shell text has")
+    if (
+        len(data) > _MAX_BYTES
+        or _CONTROL.search(text)
+        or len(text.encode("utf-8", "ignore")) < len(data)
+    ):
+        raise ShellSyntaxError(
+            "the command is too long, or holds characters that no shell text has"
+        )
     if re.search(r"\S\\\n\S", text):
-        raise ShellSyntaxError("a word of the command goes on behind the end of a line; write it in one line")
+        raise ShellSyntaxError(
+            "a word of the command goes on behind the end of a line; write it in one line"
+        )
     check_documents(text)
     root = _parser().parse(data).root_node
     if root.has_error:
-        raise ShellSyntaxError(f"the command cannot be read as shell text{_where(root)}")
+        raise ShellSyntaxError(
+            f"the command cannot be read as shell text{_where(root)}"
+        )
     if root.descendant_count > _MAX_PARTS:
-        raise ShellSyntaxError(f"the command has more than {_MAX_PARTS:,} parts; write them to a file and run that")
+        raise ShellSyntaxError(
+            f"the command has more than {_MAX_PARTS:,} parts; write them to a file and run that"
+        )
     known = {name: Variable((value,)) for name, value in (variables or {}).items()}
     first = _Walk(known, known)
     first.visit(root, 0)
     set_aside = _set_aside(first, first.commands)
     # What `let` sets is a number.
     doubts = first.arithmetic.doubts(
-        _set_aside(first, [each for each in first.commands if not is_call_of(each, "let")])
+        _set_aside(
+            first, [each for each in first.commands if not is_call_of(each, "let")]
+        )
     )
     # What the text sets is known only once all of it has been read.
     second = _Walk(_known(first, known, set_aside), known, set_aside)
     second.visit(root, 0)
-    if _set_aside(second, second.commands) != set_aside:  # a variable is the name of a command that sets others
+    # a variable is the name of a command that sets others
+    if _set_aside(second, second.commands) != set_aside:
         second = _Walk(_known(first, known, None), known, None)
         second.visit(root, 0)
     return second.script(doubts)
@@ -108,7 +125,9 @@ def _set_aside(walk: _Walk, commands: Sequence[SimpleCommand]) -> frozenset[str]
     return frozenset(found)
 
 
-def _known(walk: _Walk, given: Mapping[str, Variable], set_aside: frozenset[str] | None) -> dict[str, Variable]:
+def _known(
+    walk: _Walk, given: Mapping[str, Variable], set_aside: frozenset[str] | None
+) -> dict[str, Variable]:
     """Return what each variable may hold."""
     if walk.sets_by_arithmetic or set_aside is None:
         return {"PWD": Variable((HOLE,))}
@@ -116,7 +135,9 @@ def _known(walk: _Walk, given: Mapping[str, Variable], set_aside: frozenset[str]
     for assignment in walk.assignments:
         earlier = found.get(assignment.name, Variable(()))
         values = tuple(dict.fromkeys((*earlier.values, *assignment.value.values)))
-        found[assignment.name] = Variable(values, earlier.is_pattern or assignment.value.is_pattern)
+        found[assignment.name] = Variable(
+            values, earlier.is_pattern or assignment.value.is_pattern
+        )
     return {**found, **dict.fromkeys(set_aside, Variable((HOLE,)))}
 
 
@@ -156,7 +177,9 @@ class _Walk:
     def visit(self, node: Node, depth: int) -> None:  # noqa: C901  # one case for each kind of node
         """Take a node and all below it."""
         if depth > _MAX_DEPTH:
-            raise ShellSyntaxError(f"the command is nested more than {_MAX_DEPTH} levels deep")
+            raise ShellSyntaxError(
+                f"the command is nested more than {_MAX_DEPTH} levels deep"
+            )
         check_certain(node)
         self.arithmetic.take(node)
         self._is_endless |= loops_without_end(node)
@@ -164,8 +187,12 @@ class _Walk:
             case "command" | "declaration_command" | "unset_command":
                 self._command(node)
             case "compound_statement" if text_of(node).startswith("(("):
-                self.sets_by_arithmetic |= any(sign in text_of(node) for sign in ("=", "++", "--"))
-            case "variable_assignment" if node.parent is not None and node.parent.type != "command":
+                self.sets_by_arithmetic |= any(
+                    sign in text_of(node) for sign in ("=", "++", "--")
+                )
+            case "variable_assignment" if (
+                node.parent is not None and node.parent.type != "command"
+            ):
                 self.assignments.append(self._assignment(node))
                 self._inner(node, depth)
                 self._make_certain(self._certain, self.assignments[-1].name)
@@ -181,11 +208,23 @@ class _Walk:
                 return
             case "for_statement":
                 self._loop(node)
-            case "arithmetic_expansion" | "postfix_expression" | "c_style_for_statement":
-                self.sets_by_arithmetic |= "=" in text_of(node) or "++" in text_of(node) or "--" in text_of(node)
-            case kind if node.is_named and kind not in _WORDS and kind not in _STRUCTURE:
-                raise ShellSyntaxError(f"the command holds {text_of(node)!r:.80}, which is not understood")
-            case "heredoc_redirect" if re.search(r"['\"\\]", part_of(node, "heredoc_start")):
+            case (
+                "arithmetic_expansion" | "postfix_expression" | "c_style_for_statement"
+            ):
+                self.sets_by_arithmetic |= (
+                    "=" in text_of(node)
+                    or "++" in text_of(node)
+                    or "--" in text_of(node)
+                )
+            case kind if (
+                node.is_named and kind not in _WORDS and kind not in _STRUCTURE
+            ):
+                raise ShellSyntaxError(
+                    f"the command holds {text_of(node)!r:.80}, which is not understood"
+                )
+            case "heredoc_redirect" if re.search(
+                r"['\"\\]", part_of(node, "heredoc_start")
+            ):
                 self._quoted_document(node, depth)
                 return
             case _:
@@ -226,13 +265,21 @@ class _Walk:
         """Take a function's body, and keep which commands stand in it."""
         name = text_of(node.named_children[0])
         if name in _RELIED_ON:
-            raise ShellSyntaxError(f"the command makes another {name!r}; give the function a name of its own")
+            raise ShellSyntaxError(
+                f"the command makes another {name!r}; give the function a name of its own"
+            )
         before = len(self.commands)
         self._define(name)
         self._inner(node, depth)
         self._define(name)
-        called = {command.words[0].static for command in self.commands[before:] if command.words}
-        self._functions[name] = self._functions.get(name, frozenset()) | {each for each in called if each}
+        called = {
+            command.words[0].static
+            for command in self.commands[before:]
+            if command.words
+        }
+        self._functions[name] = self._functions.get(name, frozenset()) | {
+            each for each in called if each
+        }
 
     def _define(self, name: str) -> None:
         if self._set_aside is not None and name not in self._set_aside:
@@ -247,50 +294,99 @@ class _Walk:
                 case "variable_assignment" if node.type == "command":
                     own.append(self._assignment(child))
                 case "variable_assignment":
-                    words.append(Word(raw=text_of(child), values=(text_of(child.children[0]) + "=",)))
+                    words.append(
+                        Word(
+                            raw=text_of(child),
+                            values=(text_of(child.children[0]) + "=",),
+                        )
+                    )
                 case "command_name":
                     words.append(self._reader.read(child.children[0]))
-                case "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment":
+                case (
+                    "file_redirect"
+                    | "herestring_redirect"
+                    | "heredoc_redirect"
+                    | "comment"
+                ):
                     pass
-                case "variable_name" | "export" | "declare" | "local" | "readonly" | "typeset" | "unset" | "unsetenv":
+                case (
+                    "variable_name"
+                    | "export"
+                    | "declare"
+                    | "local"
+                    | "readonly"
+                    | "typeset"
+                    | "unset"
+                    | "unsetenv"
+                ):
                     words.append(Word(raw=text_of(child), values=(text_of(child),)))
                 case "regex":  # to the shell it is words, and ends where words do
-                    raise ShellSyntaxError(f"the argument {text_of(child)!r:.80} cannot be read; put quotes around it")
+                    raise ShellSyntaxError(
+                        f"the argument {text_of(child)!r:.80} cannot be read; put quotes around it"
+                    )
                 case _:
                     words.append(self._reader.read(child))
-        called = bool(words) and not words[0].is_pattern and words[0].static in self._defined
-        self.commands.append(SimpleCommand(words=tuple(words), assignments=tuple(own), is_function=called))
+        called = (
+            bool(words) and not words[0].is_pattern and words[0].static in self._defined
+        )
+        self.commands.append(
+            SimpleCommand(
+                words=tuple(words), assignments=tuple(own), is_function=called
+            )
+        )
         self.arithmetic.take_command(self.commands[-1])
 
     def _assignment(self, node: Node) -> Assignment:
         name, value = node.children[0], node.children[-1]
-        known = value.type in _WORDS and "+=" not in {child.type for child in node.children}
+        known = value.type in _WORDS and "+=" not in {
+            child.type for child in node.children
+        }
         if name.type == "subscript":
             name, known = name.children[0], False
-        word = self._reader.read(value) if known else Word(raw=text_of(node), values=(HOLE,))
-        self.arithmetic.take_value(text_of(name), value if value.type in _WORDS else None)
+        if known:
+            word = self._reader.read(value)
+        else:
+            word = Word(raw=text_of(node), values=(HOLE,))
+        self.arithmetic.take_value(
+            text_of(name), value if value.type in _WORDS else None
+        )
         return Assignment(name=text_of(name), value=word)
 
     def _file_redirect(self, node: Node) -> None:
-        operator = next((child.type for child in node.children if not child.is_named), "")
-        targets = [child for child in node.named_children if child.type != "file_descriptor"]
+        operator = next(
+            (child.type for child in node.children if not child.is_named), ""
+        )
+        targets = [
+            child for child in node.named_children if child.type != "file_descriptor"
+        ]
         # One without a target closes a handle.
-        self._redirects += [Redirect(operator=operator, target=self._reader.read(each)) for each in targets]
+        self._redirects += [
+            Redirect(operator=operator, target=self._reader.read(each))
+            for each in targets
+        ]
         # A grammar may take words behind a redirection for further targets: they are arguments of the command.
         if len(targets) > 1:
-            raise ShellSyntaxError(f"words behind the redirection {text_of(targets[0])!r:.80}; put it at the end")
+            raise ShellSyntaxError(
+                f"words behind the redirection {text_of(targets[0])!r:.80}; put it at the end"
+            )
 
     def _loop(self, node: Node) -> None:
         """A loop's variable may be any of its words."""
-        names = [child for child in node.named_children if child.type == "variable_name"]
+        names = [
+            child for child in node.named_children if child.type == "variable_name"
+        ]
         values = [child for child in node.named_children if child.type in _WORDS]
         for name in names:
             for value in values:
                 word = self._reader.read(value)
                 self.assignments.append(Assignment(name=text_of(name), value=word))
-                self.arithmetic.take_value(text_of(name), None if word.is_pattern else value)
+                self.arithmetic.take_value(
+                    text_of(name), None if word.is_pattern else value
+                )
             if not values:
-                self.assignments.append(Assignment(name=text_of(name), value=Word(raw="", values=(HOLE,))))
+                self.assignments.append(
+                    Assignment(name=text_of(name), value=Word(raw="", values=(HOLE,)))
+                )
                 self.arithmetic.take_value(text_of(name), None)
             self._make_certain(self._certain, text_of(name))
 
@@ -312,7 +408,9 @@ def _where(node: Node) -> str:
         if faulty is None:
             break
         node = faulty
-    return f" (at line {node.start_point.row + 1}, column {node.start_point.column + 1})"
+    return (
+        f" (at line {node.start_point.row + 1}, column {node.start_point.column + 1})"
+    )
 
 
 @cache

@@ -25,10 +25,14 @@ _JQ_REACHING: Final = re.compile(
     r"\$ENV|\$__|\b(?:env|import|include|input_filename|input_line_number|load|strenv|envsubst|range|repeat|until"
     r"|recurse|while|limit|def|getpath|modulemeta|get_search_list|load_str|filename|system|eval)\b"
 )
-_JQ_REPEATING: Final = re.compile(r"\"\s*\*|\*\s*\"|\*\s*(?:\d{5}|[\d.]+[eE])|\*[^|,;]*\*")
+_JQ_REPEATING: Final = re.compile(
+    r"\"\s*\*|\*\s*\"|\*\s*(?:\d{5}|[\d.]+[eE])|\*[^|,;]*\*"
+)
 """A text that is repeated a number of times."""
 
-_DEFINITION: Final = re.compile(r"([A-Za-z_][\w.]*)\??:?=(-[\w.,=/:+*-]*(?: -?[\w.,=/:+*-]+)*|[\w.,/:+@%-]*)")
+_DEFINITION: Final = re.compile(
+    r"([A-Za-z_][\w.]*)\??:?=(-[\w.,=/:+*-]*(?: -?[\w.,=/:+*-]+)*|[\w.,/:+@%-]*)"
+)
 _SCRIPTED: Final = ("/dev/", "/proc/")
 
 
@@ -41,7 +45,9 @@ def kind_fits(kind: str, word: Word, path_policy: PathPolicy) -> bool:
 
 def _matches(pattern: str) -> Kind:
     compiled = re.compile(pattern, re.DOTALL)
-    return lambda word, _: all(compiled.fullmatch(value) is not None for value in word.values)
+    return lambda word, _: all(
+        compiled.fullmatch(value) is not None for value in word.values
+    )
 
 
 def _is_text(word: Word, _: PathPolicy) -> bool:
@@ -63,7 +69,11 @@ def _is_format(word: Word, _: PathPolicy) -> bool:
 
 
 def _is_read(word: Word, path_policy: PathPolicy) -> bool:
-    return path_policy.may_read(word) and not _names_list(word) and not any(map(path_policy.is_endless, word.values))
+    return (
+        path_policy.may_read(word)
+        and not _names_list(word)
+        and not any(map(path_policy.is_endless, word.values))
+    )
 
 
 def _names_list(word: Word) -> bool:
@@ -73,21 +83,29 @@ def _names_list(word: Word) -> bool:
 
 def _is_source(word: Word, path_policy: PathPolicy) -> bool:
     """A file that is read, and that a program does not take for a list of options, a command or another machine's."""
-    return _is_read(word, path_policy) and not any(value.startswith("+") or ":" in value for value in word.values)
+    return _is_read(word, path_policy) and not any(
+        value.startswith("+") or ":" in value for value in word.values
+    )
 
 
 def _is_tree(word: Word, path_policy: PathPolicy) -> bool:
-    return _is_read(word, path_policy) and not any(map(path_policy.holds_secret, word.values))
+    return _is_read(word, path_policy) and not any(
+        map(path_policy.holds_secret, word.values)
+    )
 
 
 def _is_copied(word: Word, path_policy: PathPolicy) -> bool:
     """A tree that brings no repository along: with its settings git would run what they name."""
-    return _is_tree(word, path_policy) and not any(map(path_policy.holds_repository, word.values))
+    return _is_tree(word, path_policy) and not any(
+        map(path_policy.holds_repository, word.values)
+    )
 
 
 def _is_kept(word: Word, path_policy: PathPolicy) -> bool:
     """Where something is moved to: not a name under which it would be removed unasked."""
-    return _is_worked_on(word, path_policy) and not any(map(path_policy.has_scrap_name, word.values))
+    return _is_worked_on(word, path_policy) and not any(
+        map(path_policy.has_scrap_name, word.values)
+    )
 
 
 def _is_shown(word: Word, path_policy: PathPolicy) -> bool:
@@ -115,19 +133,23 @@ def _is_scrap(word: Word, path_policy: PathPolicy) -> bool:
 def _is_script(word: Word, path_policy: PathPolicy) -> bool:
     """A file of the folder that a program runs."""
     return path_policy.may_use(word) and not any(
-        value.startswith(_SCRIPTED) or ":" in value or value == "-" for value in word.values
+        value.startswith(_SCRIPTED) or ":" in value or value == "-"
+        for value in word.values
     )
 
 
 def _is_argument(word: Word, path_policy: PathPolicy) -> bool:
     """An argument of a program of the folder: it may name what the program may use."""
-    return path_policy.may_use(word) and not any(value.startswith(_SCRIPTED) for value in word.values)
+    return path_policy.may_use(word) and not any(
+        value.startswith(_SCRIPTED) for value in word.values
+    )
 
 
 def _is_branch(word: Word, path_policy: PathPolicy) -> bool:
     """A revision that git cannot take for a file, whose changes it would discard."""
     return _REVISION(word, path_policy) and not any(
-        path_policy.exists(value) or _FILE_NAME.search(value) is not None for value in word.values
+        path_policy.exists(value) or _FILE_NAME.search(value) is not None
+        for value in word.values
     )
 
 
@@ -140,9 +162,14 @@ def _is_definition(word: Word, _: PathPolicy) -> bool:
     """A variable of a build and a value that no shell takes apart, or the name of what is built."""
     for value in word.values:
         found = _DEFINITION.fullmatch(value)
-        if found is None and (_TARGET.fullmatch(value) is None or value.startswith("/")):
+        if found is None and (
+            _TARGET.fullmatch(value) is None or value.startswith("/")
+        ):
             return False
-        if found is not None and (found[1] in _OF_MAKE or (is_steering(found[1]) and found[1] not in _OF_COMPILERS)):
+        if found is not None and (
+            found[1] in _OF_MAKE
+            or (is_steering(found[1]) and found[1] not in _OF_COMPILERS)
+        ):
             return False
     return True
 
@@ -158,16 +185,23 @@ def _is_awk(word: Word, _: PathPolicy) -> bool:
 def _is_jq(word: Word, _: PathPolicy) -> bool:
     if word.static is not None and _JQ_REPEATING.search(word.static):
         return False
-    return word.static is not None and _JQ_REACHING.search(re.sub(r'"[^"\\(]*"|\.\w+', "", word.static)) is None
+    return (
+        word.static is not None
+        and _JQ_REACHING.search(re.sub(r'"[^"\\(]*"|\.\w+', "", word.static)) is None
+    )
 
 
 def _is_awk_operand(word: Word, path_policy: PathPolicy) -> bool:
-    return _is_read(word, path_policy) and not any(value.startswith("/inet") for value in word.values)
+    return _is_read(word, path_policy) and not any(
+        value.startswith("/inet") for value in word.values
+    )
 
 
 def _is_path_like(word: Word, path_policy: PathPolicy) -> bool:
     """An archive to be written: a colon would be another machine."""
-    return path_policy.may_write(word) and not any(":" in value for value in word.values)
+    return path_policy.may_write(word) and not any(
+        ":" in value for value in word.values
+    )
 
 
 def _is_directory(word: Word, path_policy: PathPolicy) -> bool:
@@ -178,8 +212,12 @@ def _is_directory(word: Word, path_policy: PathPolicy) -> bool:
 _REVISION: Final = _matches(r"-|@|[\w@^~][\w./@{}^~+-]*")
 _FILE_NAME: Final = re.compile(r"\.[A-Za-z]\w*$|/$")
 _TARGET: Final = re.compile(r"[\w.][\w./@%+-]*")
-_OF_MAKE: Final = frozenset({"SHELL", ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES", "MAKE", "VPATH"})
-_OF_COMPILERS: Final = frozenset({"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"})
+_OF_MAKE: Final = frozenset(
+    {"SHELL", ".SHELLFLAGS", "MAKEFLAGS", "MAKEFILES", "MAKE", "VPATH"}
+)
+_OF_COMPILERS: Final = frozenset(
+    {"CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"}
+)
 
 _GLOB: Final = _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*")
 
@@ -187,7 +225,9 @@ _GLOB: Final = _matches(r"!?[^\0./][^\0]*|!?\*\.[^\0]*")
 def _is_glob(word: Word, path_policy: PathPolicy) -> bool:
     """A pattern of files; one that names hidden files makes a search look into them, unless it leaves them out."""
     return _GLOB(word, path_policy) and not any(
-        not value.startswith("!") and (path_policy.is_secret(value) or may_find_secret(value)) for value in word.values
+        not value.startswith("!")
+        and (path_policy.is_secret(value) or may_find_secret(value))
+        for value in word.values
     )
 
 

@@ -20,9 +20,13 @@ _ALWAYS: Final = frozenset({
     "whois", "yum",
 })  # fmt: skip
 _BY_WORDS: Final[Mapping[str, frozenset[str]]] = {
-    "bun": frozenset({"add", "create", "i", "install", "outdated", "publish", "update", "x"}),
+    "bun": frozenset(
+        {"add", "create", "i", "install", "outdated", "publish", "update", "x"}
+    ),
     "bundle": frozenset({"add", "install", "outdated", "update"}),
-    "cargo": frozenset({"add", "fetch", "install", "login", "publish", "search", "update"}),
+    "cargo": frozenset(
+        {"add", "fetch", "install", "login", "publish", "search", "update"}
+    ),
     "composer": frozenset({"install", "outdated", "require", "update"}),
     "docker": frozenset({"build", "compose", "login", "pull", "push", "run"}),
     "dotnet": frozenset({"add", "nuget", "restore", "tool"}),
@@ -34,13 +38,30 @@ _BY_WORDS: Final[Mapping[str, frozenset[str]]] = {
     "kubectl": frozenset(),
     "mix": frozenset({"deps.get", "deps.update", "hex.info"}),
     "mvn": frozenset({"deploy", "dependency:go-offline", "dependency:resolve"}),
-    "npm": frozenset({"add", "audit", "ci", "i", "install", "outdated", "publish", "up", "update", "view"}),
+    "npm": frozenset(
+        {
+            "add",
+            "audit",
+            "ci",
+            "i",
+            "install",
+            "outdated",
+            "publish",
+            "up",
+            "update",
+            "view",
+        }
+    ),
     "pip": frozenset({"download", "index", "install"}),
-    "pnpm": frozenset({"add", "audit", "i", "install", "outdated", "publish", "update"}),
+    "pnpm": frozenset(
+        {"add", "audit", "i", "install", "outdated", "publish", "update"}
+    ),
     "poetry": frozenset({"add", "install", "lock", "publish", "update"}),
     "terraform": frozenset({"apply", "destroy", "init", "plan", "refresh"}),
     "uv": frozenset({"add", "lock", "pip", "publish", "sync", "tool"}),
-    "yarn": frozenset({"", "add", "audit", "install", "outdated", "publish", "upgrade"}),
+    "yarn": frozenset(
+        {"", "add", "audit", "install", "outdated", "publish", "upgrade"}
+    ),
 }
 """Programs of which some words reach it; of one without words all do."""
 
@@ -74,7 +95,9 @@ def reaches_network(text: str, variables: Mapping[str, str] | None = None) -> bo
     return _reaches(text, variables or {}, 0)
 
 
-def installs_what_is_locked(text: str, variables: Mapping[str, str] | None = None) -> bool:
+def installs_what_is_locked(
+    text: str, variables: Mapping[str, str] | None = None
+) -> bool:
     """Whether a text is one command that installs what the project's own files name, and nothing besides."""
     command = lone_command(text, variables)
     if command is None:
@@ -91,15 +114,26 @@ def _reaches(text: str, variables: Mapping[str, str], depth: int) -> bool:
     return any(_command_reaches(command, variables, depth) for command in commands)
 
 
-def _command_reaches(command: SimpleCommand, variables: Mapping[str, str], depth: int) -> bool:
+def _command_reaches(
+    command: SimpleCommand, variables: Mapping[str, str], depth: int
+) -> bool:
     if not command.words or depth > _MAX_DEPTH:
         return False
     name = (command.words[0].static or "").rpartition("/")[2]
     inner = inner_of(name, command)
     if inner is not None:
-        nested = any(_command_reaches(each, variables, depth + 1) for each in inner.commands)
-        return nested or any(_reaches(each, variables, depth + 1) for each in inner.texts)
-    words = [value for word in command.words[1:] for value in word.values if HOLE not in value]
+        nested = any(
+            _command_reaches(each, variables, depth + 1) for each in inner.commands
+        )
+        return nested or any(
+            _reaches(each, variables, depth + 1) for each in inner.texts
+        )
+    words = [
+        value
+        for word in command.words[1:]
+        for value in word.values
+        if HOLE not in value
+    ]
     return _program_reaches(name, words)
 
 

@@ -31,7 +31,9 @@ _DEVICES: Final = frozenset({
     "/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/random",
     "/dev/urandom",
 })  # fmt: skip
-_ENDLESS: Final = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"})
+_ENDLESS: Final = frozenset(
+    {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
+)
 _MADE_AGAIN: Final = frozenset({
     "__pycache__", ".cache", ".coverage", ".mypy_cache", ".next", ".nox", ".nuxt", ".parcel-cache", ".pytest_cache",
     ".ruff_cache", ".tox", ".turbo", ".venv", "CMakeFiles", "bower_components", "build", "coverage", "dist", "htmlcov",
@@ -94,9 +96,19 @@ class PathPolicy:
     @property
     def is_inside(self) -> bool:
         """Whether relative paths certainly start in a writable folder or below, and not in what belongs to git."""
-        real = None if self.directory is None else os.path.realpath(self.directory)
-        root = None if real is None else self._root_of(real)
-        return real is not None and root is not None and not _is_of_git(os.path.relpath(real, root).split("/"))
+        if self.directory is None:
+            real = None
+        else:
+            real = os.path.realpath(self.directory)
+        if real is None:
+            root = None
+        else:
+            root = self._root_of(real)
+        return (
+            real is not None
+            and root is not None
+            and not _is_of_git(os.path.relpath(real, root).split("/"))
+        )
 
     def may_write(self, word: Word) -> bool:
         """Whether a path certainly lies in a writable folder, is none itself, and is not protected."""
@@ -131,14 +143,26 @@ class PathPolicy:
     def has_scrap_name(self, value: str) -> bool:
         """Whether the name of a path says that what is there can be made again."""
         real = self.real(value)
-        root = None if real is None else self._root_of(real)
-        parts = [] if real is None or root is None else os.path.relpath(real, root).split("/")
-        return any(part in _MADE_AGAIN or part.endswith(_MADE_AGAIN_SUFFIXES) for part in parts)
+        if real is None:
+            root = None
+        else:
+            root = self._root_of(real)
+        if real is None or root is None:
+            parts = []
+        else:
+            parts = os.path.relpath(real, root).split("/")
+        return any(
+            part in _MADE_AGAIN or part.endswith(_MADE_AGAIN_SUFFIXES) for part in parts
+        )
 
     def holds_repository(self, value: str) -> bool:
         """Whether a path is part of what git keeps, or the folder of a repository."""
         real = self.real(value)
-        return real is None or ".git" in real.split("/") or os.path.lexists(os.path.join(real, ".git"))
+        return (
+            real is None
+            or ".git" in real.split("/")
+            or os.path.lexists(os.path.join(real, ".git"))
+        )
 
     def holds_secret(self, value: str, *, hidden: bool = True) -> bool:
         """Whether a folder may hold a secret, at any depth; one with too many entries to look at may.
@@ -148,7 +172,8 @@ class PathPolicy:
             hidden: whether names that begin with a dot count.
         """
         return self.is_changing or any(
-            self._has_secret_below(path, "*", hidden=hidden) for path in self.paths_in(value)
+            self._has_secret_below(path, "*", hidden=hidden)
+            for path in self.paths_in(value)
         )
 
     def matches(self, word: Word) -> tuple[str, ...] | None:
@@ -159,7 +184,9 @@ class PathPolicy:
         for value in word.values:
             pattern = re.sub(r"\[\^", "[!", re.sub(r"\[[!^]?\[:\w+:\]\]", "?", value))
             found += islice(iglob(pattern, root_dir=self.directory), _MAX_MATCHES)
-        return tuple(found) if len(found) < _MAX_MATCHES else None
+        if len(found) < _MAX_MATCHES:
+            return tuple(found)
+        return None
 
     def is_secret(self, value: str) -> bool:
         """Whether a part of a path has the name of a secret."""
@@ -172,24 +199,43 @@ class PathPolicy:
         return (
             _below(value, _MOUNTED_SECRETS)
             or any(secrets.name_rule(part) is not None for part in parts)
-            or any(_may_name(part, example) for part in parts if _wild(part) for example in _EXAMPLES)
+            or any(
+                _may_name(part, example)
+                for part in parts
+                if _wild(part)
+                for example in _EXAMPLES
+            )
         )
 
-    def _has_secret_below(self, path: str, pattern: str, *, hidden: bool = True) -> bool:
+    def _has_secret_below(
+        self, path: str, pattern: str, *, hidden: bool = True
+    ) -> bool:
         """Whether a file below a path, whose name fits a pattern, may be a secret or lead out of the folders."""
         start = self.real(path)
         if start is None or self.is_secret(start):
             return True
         left = _MAX_ENTRIES
         for folder, folders, files in os.walk(start):
-            folders[:] = [name for name in folders if name != ".git" and (hidden or not name.startswith("."))]
-            names = [name for name in (*folders, *files) if hidden or not name.startswith(".")]
+            folders[:] = [
+                name
+                for name in folders
+                if name != ".git" and (hidden or not name.startswith("."))
+            ]
+            names = [
+                name
+                for name in (*folders, *files)
+                if hidden or not name.startswith(".")
+            ]
             left -= len(names)
             is_secret = self.is_secret(os.path.relpath(folder, start))
             fitting = [name for name in names if fnmatchcase(name, pattern)]
             if left < 0 or any(is_secret or self.is_secret(name) for name in fitting):
                 return True
-            links = (f"{folder}/{name}" for name in fitting if os.path.islink(f"{folder}/{name}"))
+            links = (
+                f"{folder}/{name}"
+                for name in fitting
+                if os.path.islink(f"{folder}/{name}")
+            )
             if any(self._root_of(os.path.realpath(link)) is None for link in links):
                 return True
         return False
@@ -208,22 +254,33 @@ class PathPolicy:
                 return True
             if self.is_secret(real):
                 return True
-            if real in _DEVICES or real.startswith("/dev/fd/") or self._root_of(real) is not None:
+            if (
+                real in _DEVICES
+                or real.startswith("/dev/fd/")
+                or self._root_of(real) is not None
+            ):
                 continue
             if real != "/" and not _below(real, _OF_THE_SYSTEM):
                 return True
-            if _below(real, (*_HOMES, self.home, "/dev")) or (word.is_pattern and self._may_reach(real)):
+            if _below(real, (*_HOMES, self.home, "/dev")) or (
+                word.is_pattern and self._may_reach(real)
+            ):
                 return True
         return HOLE in value
 
     def _may_reach(self, pattern: str) -> bool:
         """Whether a pattern may lead to where the system keeps what is not for everybody, or to a home."""
         start = re.split(r"[*?\[]", pattern, maxsplit=1)[0].rpartition("/")[0] or "/"
-        return _below(start, _GUARDED) or any(_below(place, (start,)) for place in (*_GUARDED, *_HOMES, self.home))
+        return _below(start, _GUARDED) or any(
+            _below(place, (start,)) for place in (*_GUARDED, *_HOMES, self.home)
+        )
 
     def _is_inside(self, value: str, *, or_root: bool = False) -> bool:
         for path in self.paths_in(value):
-            real = None if HOLE in path else self.real(path)
+            if HOLE in path:
+                real = None
+            else:
+                real = self.real(path)
             if real is None:
                 return False
             if real in _DEVICES and real != "/dev/tty":
@@ -232,7 +289,10 @@ class PathPolicy:
             if root is None or (real == root and not or_root):
                 return False
             relative = os.path.relpath(real, root)
-            if real != root and (self._is_protected(relative) or is_in_repository([root], relative.split("/"))):
+            if real != root and (
+                self._is_protected(relative)
+                or is_in_repository([root], relative.split("/"))
+            ):
                 return False
         return HOLE not in value
 
@@ -242,7 +302,14 @@ class PathPolicy:
             return False
         for value in word.values:
             parts = value.split("/")
-            first = next((index for index, part in enumerate(parts) if re.search(r"[*?\[]", part)), len(parts))
+            first = next(
+                (
+                    index
+                    for index, part in enumerate(parts)
+                    if re.search(r"[*?\[]", part)
+                ),
+                len(parts),
+            )
             if all(map(_takes_all, parts[first:])):
                 folder = "/".join(parts[:first])
                 real = self.real(folder or ("/" if value.startswith("/") else "."))
@@ -259,7 +326,9 @@ class PathPolicy:
             for start in range(len(parts)):
                 # A folder above a protected path holds it: to move or to empty it changes it too.
                 here = parts[start : start + len(wanted)]
-                if all(map(_may_name, here, wanted)) and (start + len(here) == len(parts) or len(here) == len(wanted)):
+                if all(map(_may_name, here, wanted)) and (
+                    start + len(here) == len(parts) or len(here) == len(wanted)
+                ):
                     return True
         return False
 
@@ -282,15 +351,22 @@ class PathPolicy:
             return None
         if path.startswith("/"):
             return os.path.realpath(path)
-        return None if self.directory is None else os.path.realpath(os.path.join(self.directory, path))
+        if self.directory is None:
+            return None
+        return os.path.realpath(os.path.join(self.directory, path))
 
     def _root_of(self, real: str) -> str | None:
-        return max((root for root in self.writable if _below(real, (root,))), key=len, default=None)
+        return max(
+            (root for root in self.writable if _below(real, (root,))),
+            key=len,
+            default=None,
+        )
 
 
 @cache
 def _secrets() -> PathRules:
-    return PathRules((*SECRET_NAMES, *_OF_SYSTEMS))  # not on import: it compiles each name
+    # not on import: it compiles each name
+    return PathRules((*SECRET_NAMES, *_OF_SYSTEMS))
 
 
 def _is_of_git(parts: Sequence[str]) -> bool:
@@ -317,4 +393,7 @@ def _may_name(part: str, name: str) -> bool:
 
 
 def _below(path: str, folders: Sequence[str]) -> bool:
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    return any(
+        path == folder or path.startswith(f"{folder.rstrip('/')}/")
+        for folder in folders
+    )

@@ -71,18 +71,35 @@ class ShellPolicy:
         ConfigError: an example of a rule does not hold; names the rule.
     """
 
-    def __init__(self, rules: Sequence[Rule], unlisted: Decision = "ask", table: Table | None = None) -> None:
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        unlisted: Decision = "ask",
+        table: Table | None = None,
+    ) -> None:
         self._table = table
         self._rules = tuple(rules)
         self._unlisted = unlisted
         self._first_words = {
-            name for rule in rules for pattern in rule.commands for name in pattern.split(" ")[0].split("|")
+            name
+            for rule in rules
+            for pattern in rule.commands
+            for name in pattern.split(" ")[0].split("|")
         }
-        problems = [problem for index, rule in enumerate(rules) for problem in _false_examples(index, rule)]
+        problems = [
+            problem
+            for index, rule in enumerate(rules)
+            for problem in _false_examples(index, rule)
+        ]
         if problems:
             raise ConfigError(problems, subject="rules for shell commands")
 
-    def evaluate(self, text: str, path_policy: PathPolicy, variables: Mapping[str, str] | None = None) -> Verdict:
+    def evaluate(
+        self,
+        text: str,
+        path_policy: PathPolicy,
+        variables: Mapping[str, str] | None = None,
+    ) -> Verdict:
         """ShellPolicy a text.
 
         Args:
@@ -94,7 +111,13 @@ class ShellPolicy:
             path_policy = attrs.evolve(path_policy, is_changing=True)
         return self._evaluate(text, path_policy, variables or {}, 0)
 
-    def _evaluate(self, text: str, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> Verdict:
+    def _evaluate(
+        self,
+        text: str,
+        path_policy: PathPolicy,
+        variables: Mapping[str, str],
+        depth: int,
+    ) -> Verdict:
         if depth > _MAX_DEPTH:
             return self._doubt(f"it is nested more than {_MAX_DEPTH} shells deep", text)
         try:
@@ -103,51 +126,84 @@ class ShellPolicy:
             return self._doubt(error.message, text)
         context = ScriptContext.of(script, path_policy, variables, depth)
         verdicts = [
-            *(self._doubt(doubt, text) for doubt in (*script.doubts, growth_of(script)) if doubt),
+            *(
+                self._doubt(doubt, text)
+                for doubt in (*script.doubts, growth_of(script))
+                if doubt
+            ),
             *(self._command(command, context) for command in script.commands),
-            *(self._assignment(assignment, context) for assignment in script.assignments),
+            *(
+                self._assignment(assignment, context)
+                for assignment in script.assignments
+            ),
             *(self._redirect(redirect, context) for redirect in script.redirects),
         ]
         return _strictest(verdicts)
 
     def _command(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
-        return _strictest([*self._sides(command, context), self._main(command, context)])
+        return _strictest(
+            [*self._sides(command, context), self._main(command, context)]
+        )
 
-    def _sides(self, command: SimpleCommand, context: ScriptContext) -> Iterator[Verdict]:
+    def _sides(
+        self, command: SimpleCommand, context: ScriptContext
+    ) -> Iterator[Verdict]:
         """ShellPolicy what a command carries besides what it does."""
         name = program_of(command)
         if name in SETTERS and names_set_by(command) is None:
-            yield self._doubt("which variables it sets is known only when it runs", command.text)
+            yield self._doubt(
+                "which variables it sets is known only when it runs", command.text
+            )
         for assignment in command.assignments:
             if not (name == "read" and assignment.name == "IFS"):
                 yield self._assignment(assignment, context, is_exported=True)
         exports = _exports(name, command)
         for word in command.words[1:]:
             if name in SETTERS and any(map(_sets_steering, word.values)):
-                yield self._doubt(f"{word.raw!r:.80} decides what programs run or trust", command.text)
+                yield self._doubt(
+                    f"{word.raw!r:.80} decides what programs run or trust", command.text
+                )
             elif exports and not all(map(_is_harmless_word, word.values)):
-                yield self._doubt(f"what programs do with {word.raw!r:.80} is not known", command.text)
-            if any(map(context.path_policy.is_secret, (*word.values, *_matches(word, context)))):
+                yield self._doubt(
+                    f"what programs do with {word.raw!r:.80} is not known", command.text
+                )
+            if any(
+                map(
+                    context.path_policy.is_secret,
+                    (*word.values, *_matches(word, context)),
+                )
+            ):
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
     def _main(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
-        program = command.words[0].static if command.words else "true"
+        if command.words:
+            program = command.words[0].static
+        else:
+            program = "true"
         if program is None or command.words[0].is_pattern:
             return self._doubt("what it runs is known only when it runs", command.text)
         name, is_own = self._name(program, context)
         if name is None:
-            return self._doubt(f"{program!r:.80} is a program from elsewhere", command.text)
+            return self._doubt(
+                f"{program!r:.80} is a program from elsewhere", command.text
+            )
         if command.is_function:
             return self._by_rules(name, command, context, is_own=is_own)
         inner = inner_of(name, command, context.listed or UNKNOWN)
         if inner is None:
             return self._by_rules(name, command, context, is_own=is_own)
-        found = [] if inner.own is None else [self._by_rules(name, inner.own, context, is_own=is_own)]
+        if inner.own is None:
+            found = []
+        else:
+            found = [self._by_rules(name, inner.own, context, is_own=is_own)]
         if inner.opaque is not None:
             found.append(self._doubt(inner.opaque, command.text))
         found += (self._nested(each, context) for each in inner.commands)
         found += (
-            self._evaluate(text, context.path_policy, context.variables, context.depth + 1) for text in inner.texts
+            self._evaluate(
+                text, context.path_policy, context.variables, context.depth + 1
+            )
+            for text in inner.texts
         )
         return _strictest(found)
 
@@ -165,20 +221,32 @@ class ShellPolicy:
             return name, False
         if not context.path_policy.may_write(word_of(program)):
             return None, False
-        is_known = name in self._first_words or (self._table is not None and self._table.knows(name))
+        is_known = name in self._first_words or (
+            self._table is not None and self._table.knows(name)
+        )
         return (name if is_known else f"./{name}"), True
 
-    def _by_rules(self, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool) -> Verdict:
+    def _by_rules(
+        self, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool
+    ) -> Verdict:
         if command.is_function:
             if context.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
             return _ALLOWED  # its body is among the commands
-        fitting = [rule for rule in self._rules if rule.fits(command, name, context.path_policy)]
+        fitting = [
+            rule
+            for rule in self._rules
+            if rule.fits(command, name, context.path_policy)
+        ]
         if not fitting and self._table is not None:
             return self._by_table(self._table, name, command, context, is_own=is_own)
         language = LANGUAGES.get(name)
-        if language is not None and not language(command.words[1:], context.path_policy):
-            return self._doubt(f"the program for {name} may do more than print", command.text)
+        if language is not None and not language(
+            command.words[1:], context.path_policy
+        ):
+            return self._doubt(
+                f"the program for {name} may do more than print", command.text
+            )
         if context.fills(command):
             fitting = [rule for rule in fitting if not rule.runs_files]
         if is_own and context.writes:
@@ -186,40 +254,88 @@ class ShellPolicy:
         if not fitting:
             return self._unlisted_command(name, command.text)
         decision = strictest([rule.decision for rule in fitting])
-        reason = next((rule.reason for rule in fitting if rule.decision == decision and rule.reason), "by a rule")
+        reason = next(
+            (
+                rule.reason
+                for rule in fitting
+                if rule.decision == decision and rule.reason
+            ),
+            "by a rule",
+        )
         return Verdict(decision=decision, reason=reason, part=command.text)
 
     def _by_table(
-        self, table: Table, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool
+        self,
+        table: Table,
+        name: str,
+        command: SimpleCommand,
+        context: ScriptContext,
+        *,
+        is_own: bool,
     ) -> Verdict:
-        finding = table.find(name, _expanded(command.words[1:], context), context.path_policy)
+        finding = table.find(
+            name, _expanded(command.words[1:], context), context.path_policy
+        )
         effects = finding.effects | ({"run"} if is_own else set())
         if finding.refused and finding.cause == "secret":
-            return self._secret(f"{finding.refused!r:.60} may hold secrets", command.text)
+            return self._secret(
+                f"{finding.refused!r:.60} may hold secrets", command.text
+            )
         if finding.refused:
-            what = "run unasked" if finding.refused == name else f"run unasked with {finding.refused!r:.60}"
+            if finding.refused == name:
+                what = "run unasked"
+            else:
+                what = f"run unasked with {finding.refused!r:.60}"
             reason = f"no rule lets {name!r:.60} {what}"
-            return Verdict(decision=self._unlisted, reason=reason, part=command.text, cause=finding.cause)
-        if not effects.isdisjoint(("run", "work")) and not context.path_policy.is_inside:
-            return self._doubt(f"{name!r:.60} would work in a folder elsewhere", command.text)
+            return Verdict(
+                decision=self._unlisted,
+                reason=reason,
+                part=command.text,
+                cause=finding.cause,
+            )
+        if (
+            not effects.isdisjoint(("run", "work"))
+            and not context.path_policy.is_inside
+        ):
+            return self._doubt(
+                f"{name!r:.60} would work in a folder elsewhere", command.text
+            )
         if "run" in effects and not context.path_policy.has_sandbox:
-            return self._doubt(f"{name!r:.60} runs programs of the folder, and there is no sandbox", command.text)
+            return self._doubt(
+                f"{name!r:.60} runs programs of the folder, and there is no sandbox",
+                command.text,
+            )
         if "run" in effects and (context.fills(command) or (is_own and context.writes)):
             return self._doubt("it writes files and runs one", command.text)
         return _ALLOWED
 
     def _doubt(self, reason: str, part: str) -> Verdict:
-        return Verdict(decision=self._unlisted, reason=reason, part=part, cause="unknown")
+        return Verdict(
+            decision=self._unlisted, reason=reason, part=part, cause="unknown"
+        )
 
     def _unlisted_command(self, name: str, part: str) -> Verdict:
         reason = f"no rule lets {name!r:.60} run unasked with these arguments"
-        return Verdict(decision=self._unlisted, reason=reason, part=part, cause="unlisted")
+        return Verdict(
+            decision=self._unlisted, reason=reason, part=part, cause="unlisted"
+        )
 
     def _secret(self, reason: str, part: str) -> Verdict:
         """Ask at least: to let what is unlisted run is no word about secrets."""
-        return Verdict(decision=strictest(["ask", self._unlisted]), reason=reason, part=part, cause="secret")
+        return Verdict(
+            decision=strictest(["ask", self._unlisted]),
+            reason=reason,
+            part=part,
+            cause="secret",
+        )
 
-    def _assignment(self, assignment: Assignment, context: ScriptContext, *, is_exported: bool = False) -> Verdict:
+    def _assignment(
+        self,
+        assignment: Assignment,
+        context: ScriptContext,
+        *,
+        is_exported: bool = False,
+    ) -> Verdict:
         name, value = assignment.name, assignment.value
         part = f"{name}={value.raw}"
         if is_steering(name):
@@ -227,7 +343,9 @@ class ShellPolicy:
         if is_exported and not is_harmless(name):
             return self._doubt(f"what programs do with {name} is not known", part)
         folders = [folder for each in value.values for folder in each.split(":")]
-        if names_code(name) and not all(context.path_policy.may_use(word_of(folder)) for folder in folders):
+        if names_code(name) and not all(
+            context.path_policy.may_use(word_of(folder)) for folder in folders
+        ):
             return self._doubt(f"{name} leads elsewhere", part)
         if any(map(context.path_policy.is_secret, value.values)):
             return self._secret("its value may be a secret's name", part)
@@ -238,13 +356,26 @@ class ShellPolicy:
     def _redirect(self, redirect: Redirect, context: ScriptContext) -> Verdict:
         part = f"{redirect.operator} {redirect.target.raw}"
         target = redirect.target.static
-        if redirect.operator in (">&", "<&") and target is not None and re.fullmatch(r"\d*-?", target):
+        if (
+            redirect.operator in (">&", "<&")
+            and target is not None
+            and re.fullmatch(r"\d*-?", target)
+        ):
             return _ALLOWED
-        if any(map(context.path_policy.is_secret, (*redirect.target.values, *_matches(redirect.target, context)))):
+        if any(
+            map(
+                context.path_policy.is_secret,
+                (*redirect.target.values, *_matches(redirect.target, context)),
+            )
+        ):
             return self._secret(f"{redirect.target.raw!r:.80} may hold secrets", part)
         if redirect.writes and not context.path_policy.may_write(redirect.target):
-            return self._doubt("it writes outside the folders that may be written", part)
-        if not redirect.writes and any(map(context.path_policy.is_endless, redirect.target.values)):
+            return self._doubt(
+                "it writes outside the folders that may be written", part
+            )
+        if not redirect.writes and any(
+            map(context.path_policy.is_endless, redirect.target.values)
+        ):
             return self._doubt("what it reads has no end", part)
         if not redirect.writes and not context.path_policy.may_read(redirect.target):
             return self._doubt("it reads a file that may be private", part)
@@ -253,20 +384,32 @@ class ShellPolicy:
 
 def changes_names(text: str) -> bool:
     """Whether a text gives files other names before it uses them: what is there now says nothing then."""
-    return bool(_RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip()))
+    return bool(
+        _RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip())
+    )
 
 
 def _sets_steering(value: str) -> bool:
     """Tell whether a word names a variable that steers, also behind the letters of options, as in `-vPATH`."""
     name = value.partition("=")[0]
-    starts = range(2, len(name)) if name.startswith("-") else range(0)
+    if name.startswith("-"):
+        starts = range(2, len(name))
+    else:
+        starts = range(0)
     return is_steering(name) or any(is_steering(name[start:]) for start in starts)
 
 
 def _exports(name: str, command: SimpleCommand) -> bool:
     """Tell whether a command gives the variables that it names to programs."""
-    options = (value for word in command.words[1:] for value in word.values if value.startswith("-"))
-    return name == "export" or (name in DECLARING and any("x" in option for option in options))
+    options = (
+        value
+        for word in command.words[1:]
+        for value in word.values
+        if value.startswith("-")
+    )
+    return name == "export" or (
+        name in DECLARING and any("x" in option for option in options)
+    )
 
 
 def _is_harmless_word(value: str) -> bool:
@@ -294,31 +437,57 @@ _RENAMING: Final = re.compile(
 
 def _matches(word: Word, context: ScriptContext) -> tuple[str, ...]:
     """Return the names that a pattern stands for now; a hole where they are not known."""
-    found = context.path_policy.matches(word) if word.is_pattern else ()
-    return (HOLE,) if found is None else found
+    if word.is_pattern:
+        found = context.path_policy.matches(word)
+    else:
+        found = ()
+    if found is None:
+        return (HOLE,)
+    return found
 
 
 def _expanded(words: Sequence[Word], context: ScriptContext) -> tuple[Word, ...]:
     """Put behind each pattern what it stands for now: a name may be an option, or lead elsewhere."""
-    return tuple(each for word in words for each in (word, *map(word_of, _matches(word, context))))
+    return tuple(
+        each
+        for word in words
+        for each in (word, *map(word_of, _matches(word, context)))
+    )
 
 
 def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
     """Yield a problem for each example that a rule does not keep to; paths are evaluated as in an empty folder."""
-    path_policy = PathPolicy(directory="/workspace", writable=("/workspace",), home="/home/person")
-    for key, examples, expected in (("match", rule.match, True), ("not_match", rule.not_match, False)):
+    path_policy = PathPolicy(
+        directory="/workspace", writable=("/workspace",), home="/home/person"
+    )
+    for key, examples, expected in (
+        ("match", rule.match, True),
+        ("not_match", rule.not_match, False),
+    ):
         for example in examples:
             try:
                 commands = parse_script(example, {"HOME": "/home/person"}).commands
             except ShellSyntaxError as error:
                 yield Problem(f"rules[{index}].{key}", f"{example!r}: {error.message}")
                 continue
-            fits = any(rule.fits(command, _example_name(command), path_policy) for command in commands if command.words)
+            fits = any(
+                rule.fits(command, _example_name(command), path_policy)
+                for command in commands
+                if command.words
+            )
             if fits is not expected:
-                verb = "does not fit" if expected else "fits"
-                yield Problem(f"rules[{index}].{key}", f"{example!r} {verb} {' or '.join(rule.commands)!r:.120}")
+                if expected:
+                    verb = "does not fit"
+                else:
+                    verb = "fits"
+                yield Problem(
+                    f"rules[{index}].{key}",
+                    f"{example!r} {verb} {' or '.join(rule.commands)!r:.120}",
+                )
 
 
 def _example_name(command: SimpleCommand) -> str:
     folder, _, name = (command.words[0].static or "").rpartition("/")
-    return f"./{name}" if folder and folder not in SYSTEM_FOLDERS else name
+    if folder and folder not in SYSTEM_FOLDERS:
+        return f"./{name}"
+    return name

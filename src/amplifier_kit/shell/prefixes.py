@@ -41,19 +41,29 @@ class Prefix:
         name, equals, _ = option.partition("=")
         if name not in (*self.long, *self.long_with_value):
             return 0
-        return 1 if equals or name in self.long else 2
+        if equals or name in self.long:
+            return 1
+        return 2
 
     def letter_with_value(self, option: str) -> tuple[str, str]:
         """Return the letter of an option that has a value, and the value as far as it stands in the same word."""
-        letters = "" if option.startswith("--") else option[1:]
-        index = next((at for at, letter in enumerate(letters) if letter in self.with_value), len(letters))
+        if option.startswith("--"):
+            letters = ""
+        else:
+            letters = option[1:]
+        index = next(
+            (at for at, letter in enumerate(letters) if letter in self.with_value),
+            len(letters),
+        )
         return letters[index : index + 1], letters[index + 1 :]
 
     def _words_of_letters(self, option: str) -> int:
         letter, value = self.letter_with_value(option)
         if not set(self.flags).issuperset(option[1:].removesuffix(letter + value)):
             return 0
-        return 2 if letter and not value else 1
+        if letter and not value:
+            return 2
+        return 1
 
 
 PREFIXES: Final[Mapping[str, Prefix]] = {
@@ -62,15 +72,25 @@ PREFIXES: Final[Mapping[str, Prefix]] = {
     "command": Prefix(flags="p"),
     "coproc": Prefix(),
     "doas": Prefix(flags="nsL", with_value="uC", replaces=False),
-    "env": Prefix(flags="iv0", with_value="u", long=("--ignore-environment",), assigns=True),
+    "env": Prefix(
+        flags="iv0", with_value="u", long=("--ignore-environment",), assigns=True
+    ),
     "exec": Prefix(flags="cl", with_value="a"),
     "ionice": Prefix(flags="t", with_value="cn"),
-    "nice": Prefix(flags="0123456789", with_value="n", long_with_value=("--adjustment",)),
+    "nice": Prefix(
+        flags="0123456789", with_value="n", long_with_value=("--adjustment",)
+    ),
     "nohup": Prefix(),
     "setsid": Prefix(flags="cfw", long=("--wait", "--fork", "--ctty")),
-    "stdbuf": Prefix(with_value="ioe", long_with_value=("--input", "--output", "--error")),
+    "stdbuf": Prefix(
+        with_value="ioe", long_with_value=("--input", "--output", "--error")
+    ),
     "sudo": Prefix(
-        flags="AbEHnPSiks", with_value="ugpCrtThD", long=("--login", "--shell"), assigns=True, replaces=False
+        flags="AbEHnPSiks",
+        with_value="ugpCrtThD",
+        long=("--login", "--shell"),
+        assigns=True,
+        replaces=False,
     ),
     "then": Prefix(),
     "time": Prefix(flags="pv"),
@@ -85,7 +105,14 @@ PREFIXES: Final[Mapping[str, Prefix]] = {
         flags="0rtpx",
         with_value="nLPIdsE",
         # The value of the last two stands behind `=` or is missing: the next word is the command.
-        long=("--null", "--no-run-if-empty", "--verbose", "--exit", "--max-lines", "--replace"),
+        long=(
+            "--null",
+            "--no-run-if-empty",
+            "--verbose",
+            "--exit",
+            "--max-lines",
+            "--replace",
+        ),
         long_with_value=("--max-args", "--max-procs", "--delimiter"),
     ),
 }

@@ -14,7 +14,8 @@ __all__ = ["LANGUAGES", "is_plain_sed"]
 
 _ADDRESS: Final = r"(?:\d+(?:~\d+)?|\$|/(?:[^/\\\n]|\\.)*/I?)"
 _SUBSTITUTION: Final = (
-    r"s(?P<mark>[/|,#:@!])(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpIi0-9]*"
+    r"s(?P<mark>[/"
+    r"|,#:@!])(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)(?:(?!(?P=mark))[^\\\n]|\\.)*(?P=mark)[gpIi0-9]*"
 )
 _TEXT: Final = r"[aic](?:[ \t]*\\\n?)?[^\\\n]*"
 """A text that is put out reaches to the end of its line."""
@@ -55,9 +56,12 @@ def _sed(words: Sequence[Word], path_policy: PathPolicy) -> bool:
                 return False
             programs.append(rest.pop(0))
         elif value is not None and re.fullmatch(
-            r"-[nErsuz]*|-[nErsuz]*i|-i[.\w]*|--in-place|--quiet|--regexp-extended", value
+            r"-[nErsuz]*|-[nErsuz]*i|-i[.\w]*|--in-place|--quiet|--regexp-extended",
+            value,
         ):
-            changes |= value == "--in-place" or "i" in value.partition(".")[0].lstrip("-")
+            changes |= value == "--in-place" or "i" in value.partition(".")[0].lstrip(
+                "-"
+            )
         elif word.may_be_option:
             return False
         else:
@@ -66,7 +70,9 @@ def _sed(words: Sequence[Word], path_policy: PathPolicy) -> bool:
         programs, operands = operands[:1], operands[1:]
     if changes and not all(map(path_policy.may_use, operands)):
         return False
-    return all(word.static is not None and is_plain_sed(word.static) for word in programs)
+    return all(
+        word.static is not None and is_plain_sed(word.static) for word in programs
+    )
 
 
 def _awk(words: Sequence[Word], _: PathPolicy) -> bool:

@@ -44,7 +44,13 @@ _HARMLESS: Final = (
 )  # fmt: skip
 """What changes the output, the speed or the kind of settings, and names of examples, which no program reads."""
 
-_OF_THE_FOLDER: Final = ("CLASSPATH", "DJANGO_SETTINGS_MODULE", "FLASK_APP", "PYTHONPATH", "NODE_PATH")
+_OF_THE_FOLDER: Final = (
+    "CLASSPATH",
+    "DJANGO_SETTINGS_MODULE",
+    "FLASK_APP",
+    "PYTHONPATH",
+    "NODE_PATH",
+)
 """What names code that a program runs: harmless where it is the folder's own."""
 
 

@@ -70,22 +70,33 @@ class Rule:
         if not any(_fits(pattern, words, 0, self.decision) for pattern in patterns):
             return False
         if self.paths in ("write", "work") and not path_policy.is_inside:
-            return False  # it works in the folder where it runs, whatever its arguments name
+            # it works in the folder where it runs, whatever its arguments name
+            return False
         return all(self._path_fits(word, path_policy) for word in command.words[1:])
 
     def _path_fits(self, word: Word, path_policy: PathPolicy) -> bool:
-        if self.runs_files and any(value.startswith("/dev/") and value != "/dev/null" for value in word.values):
+        if self.runs_files and any(
+            value.startswith("/dev/") and value != "/dev/null" for value in word.values
+        ):
             return False  # what comes from a handle has not been seen
-        checks = {"read": path_policy.may_read, "write": path_policy.may_write, "work": path_policy.may_use}
+        checks = {
+            "read": path_policy.may_read,
+            "write": path_policy.may_write,
+            "work": path_policy.may_use,
+        }
         return self.paths == "any" or checks[self.paths](word)
 
 
 @lru_cache(maxsize=4096)
-def _beginning_with(patterns: tuple[str, ...], name: str, decision: Decision) -> tuple[tuple[str, ...], ...]:
+def _beginning_with(
+    patterns: tuple[str, ...], name: str, decision: Decision
+) -> tuple[tuple[str, ...], ...]:
     """Return the words of the patterns that may fit a command of a name: there are many, and many commands."""
     word = Word(raw=name, values=(name,))
     return tuple(
-        each for each in _split(patterns) if not each or each[0] == "**" or _fits_word(each[0], word, decision)
+        each
+        for each in _split(patterns)
+        if not each or each[0] == "**" or _fits_word(each[0], word, decision)
     )
 
 
@@ -94,7 +105,9 @@ def _split(patterns: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(shlex.split(pattern)) for pattern in patterns)
 
 
-def _fits(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision) -> bool:
+def _fits(
+    pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision
+) -> bool:
     """Whether the words from a place on fit."""
     if not pattern:
         return True
@@ -102,13 +115,23 @@ def _fits(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Deci
     if first == END and not rest:
         return at >= len(words)
     if first == "**":
-        return any(_fits(rest, words, index, decision) for index in range(at, len(words) + 1))
-    if at < len(words) and _fits_word(first, words[at], decision) and _fits(rest, words, at + 1, decision):
+        return any(
+            _fits(rest, words, index, decision) for index in range(at, len(words) + 1)
+        )
+    if (
+        at < len(words)
+        and _fits_word(first, words[at], decision)
+        and _fits(rest, words, at + 1, decision)
+    ):
         return True
-    return decision != "allow" and at > 0 and _fits_further(pattern, words, at, decision)
+    return (
+        decision != "allow" and at > 0 and _fits_further(pattern, words, at, decision)
+    )
 
 
-def _fits_further(pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision) -> bool:
+def _fits_further(
+    pattern: Sequence[str], words: Sequence[Word], at: int, decision: Decision
+) -> bool:
     """Whether words fit with options between them, or in another order: what refuses takes in all that may be meant."""
     if pattern[0].startswith("-"):
         positions = range(at + 1, len(words))
@@ -124,8 +147,13 @@ def _fits_further(pattern: Sequence[str], words: Sequence[Word], at: int, decisi
 
 def _fits_word(pattern: str, word: Word, decision: Decision) -> bool:
     """Whether all that a word may be fits, for a rule that allows; for others one value is enough."""
-    check = all if decision == "allow" else any
-    return check(_fits_value(pattern, value, loose=decision == "ask") for value in word.values)
+    if decision == "allow":
+        check = all
+    else:
+        check = any
+    return check(
+        _fits_value(pattern, value, loose=decision == "ask") for value in word.values
+    )
 
 
 def _fits_value(pattern: str, value: str, *, loose: bool) -> bool:
@@ -135,7 +163,11 @@ def _fits_value(pattern: str, value: str, *, loose: bool) -> bool:
             return True
         if loose and _abbreviates(value, alternative):
             return True
-        if (alternative == "*" and not loose) if hole else fnmatchcase(value, alternative):
+        if (
+            (alternative == "*" and not loose)
+            if hole
+            else fnmatchcase(value, alternative)
+        ):
             return True
     return False
 

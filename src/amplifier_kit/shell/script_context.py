@@ -51,7 +51,13 @@ class ScriptContext:
     variables: Mapping[str, str]
 
     @classmethod
-    def of(cls, script: Script, path_policy: PathPolicy, variables: Mapping[str, str], depth: int) -> ScriptContext:
+    def of(
+        cls,
+        script: Script,
+        path_policy: PathPolicy,
+        variables: Mapping[str, str],
+        depth: int,
+    ) -> ScriptContext:
         """Look at a text that starts in the folder of a policy of paths."""
         path_policy = _moved(script, path_policy)
         return cls(
@@ -68,7 +74,10 @@ class ScriptContext:
         """Whether the text writes files that a command which runs files may take for its own."""
         return self.writes or any(
             fnmatchcase(
-                text, value.rpartition("/")[2] if word.is_pattern else value.rpartition("/")[2].rpartition("=")[2]
+                text,
+                value.rpartition("/")[2]
+                if word.is_pattern
+                else value.rpartition("/")[2].rpartition("=")[2],
             )
             for word in command.words[1:]
             for value in word.values
@@ -78,7 +87,9 @@ class ScriptContext:
 
 def program_of(command: SimpleCommand) -> str:
     """Return the name of the program that a command runs, without its folder; a hole where nobody knows it."""
-    return ((command.words[0].static if command.words else None) or HOLE).rpartition("/")[2]
+    return ((command.words[0].static if command.words else None) or HOLE).rpartition(
+        "/"
+    )[2]
 
 
 def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
@@ -87,7 +98,11 @@ def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
     if len(possible) == 1:
         return attrs.evolve(path_policy, directory=next(iter(possible)))
     # Below the start a relative path leads to what it leads to from there, or to something further inside.
-    if all(_is_below(each, path_policy.directory) and path_policy.may_use(word_of(each or "/")) for each in possible):
+    if all(
+        _is_below(each, path_policy.directory)
+        and path_policy.may_use(word_of(each or "/"))
+        for each in possible
+    ):
         return path_policy
     return attrs.evolve(path_policy, directory=None)
 
@@ -100,7 +115,10 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
         start: where it begins to run.
     """
     commands = [builtin_words(command) for command in script.commands]
-    if any(words and words[0].static in _RUN_TEXTS and _may_move(words) for words in commands):
+    if any(
+        words and words[0].static in _RUN_TEXTS and _may_move(words)
+        for words in commands
+    ):
         return frozenset({None})
     moves = [words for words in commands if words and words[0].static in _MOVES]
     if len(moves) == 1 and moves[0] is commands[0]:
@@ -121,15 +139,26 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
 
 def _folder(move: Sequence[Word], start: str | None) -> str | None:
     """Return the folder that a command goes to; `None` when that is not known."""
-    target = move[1] if len(move) == 2 else None
-    static = None if target is None or target.is_pattern else target.static
+    if len(move) == 2:
+        target = move[1]
+    else:
+        target = None
+    if target is None or target.is_pattern:
+        static = None
+    else:
+        static = target.static
     if not static or start is None or static.startswith("-"):
         return None
     path = os.path.join(start, static)
     real = os.path.realpath(path)
     # The shell takes `..` off the text, not off what a link leads to.
-    is_plain = ".." not in static.split("/") or os.path.realpath(os.path.normpath(path)) == real
-    return real if is_plain else None
+    is_plain = (
+        ".." not in static.split("/")
+        or os.path.realpath(os.path.normpath(path)) == real
+    )
+    if is_plain:
+        return real
+    return None
 
 
 def _exists(folder: str | None) -> bool:
@@ -146,14 +175,25 @@ def _may_move(words: Sequence[Word]) -> bool:
 
 
 def _is_below(path: str | None, start: str | None) -> bool:
-    return path is not None and start is not None and os.path.commonpath((path, start)) == start
+    return (
+        path is not None
+        and start is not None
+        and os.path.commonpath((path, start)) == start
+    )
 
 
 def _texts(script: Script) -> frozenset[str]:
     """Return the names of the files of plain text that a text writes."""
     targets = [redirect.target for redirect in script.redirects if redirect.writes]
-    targets += [word for command in script.commands if program_of(command) == "tee" for word in command.words[1:]]
-    return frozenset(value.rpartition("/")[2] for target in targets for value in target.values)
+    targets += [
+        word
+        for command in script.commands
+        if program_of(command) == "tee"
+        for word in command.words[1:]
+    ]
+    return frozenset(
+        value.rpartition("/")[2] for target in targets for value in target.values
+    )
 
 
 def _writes(script: Script) -> bool:
@@ -161,9 +201,14 @@ def _writes(script: Script) -> bool:
     return any(
         (
             program_of(command) in _WRITERS
-            and not (program_of(command) == "tee" and all(map(_is_plain, command.words[1:])))
+            and not (
+                program_of(command) == "tee" and all(map(_is_plain, command.words[1:]))
+            )
         )
-        or (program_of(command) == "git" and any(word.static == "apply" for word in command.words[1:]))
+        or (
+            program_of(command) == "git"
+            and any(word.static == "apply" for word in command.words[1:])
+        )
         for command in script.commands
     ) or any(
         redirect.writes and redirect.operator != ">&" and not _is_plain(redirect.target)
@@ -175,10 +220,19 @@ def _listed(script: Script, path_policy: PathPolicy) -> Word | None:
     """Return what stands for the names that a text could hand to `xargs`, when all are names in the folder."""
     if any("<" in redirect.operator for redirect in script.redirects):
         return None
-    commands = [command for command in script.commands if program_of(command) != "xargs"]
-    if not all(_lists_names(command) and all(map(path_policy.may_use, command.words[1:])) for command in commands):
+    commands = [
+        command for command in script.commands if program_of(command) != "xargs"
+    ]
+    if not all(
+        _lists_names(command) and all(map(path_policy.may_use, command.words[1:]))
+        for command in commands
+    ):
         return None
-    filters = [found_name(command.words) for command in commands if program_of(command) == "find"]
+    filters = [
+        found_name(command.words)
+        for command in commands
+        if program_of(command) == "find"
+    ]
     values = tuple(f"./**/{name}" if name else "./**" for name in filters) or ("./**",)
     return Word(raw="…", values=values, is_pattern=True)
 
@@ -188,9 +242,14 @@ def _lists_names(command: SimpleCommand) -> bool:
     arguments = [word.raw for word in command.words[1:]]
     match program_of(command):
         case "fd" | "fdfind" | "find" | "ls":
-            return all(word.is_known and "-printf" not in word.values for word in command.words)
+            return all(
+                word.is_known and "-printf" not in word.values for word in command.words
+            )
         case "grep" | "egrep" | "fgrep" | "rg":
-            return any(re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files|--files-with-matches", each) for each in arguments)
+            return any(
+                re.fullmatch(r"-[a-zA-Z]*l[a-zA-Z]*|--files|--files-with-matches", each)
+                for each in arguments
+            )
         case "git":
             return arguments[:1] == ["ls-files"]
         case "head" | "sort" | "tail" | "uniq":
@@ -202,6 +261,7 @@ def _lists_names(command: SimpleCommand) -> bool:
 def _is_plain(word: Word) -> bool:
     """Whether a file certainly holds plain text, as its name says, or is a device."""
     return all(
-        value.startswith("/dev/") or (value.endswith(_PLAIN_TEXT) and not value.endswith("CMakeLists.txt"))
+        value.startswith("/dev/")
+        or (value.endswith(_PLAIN_TEXT) and not value.endswith("CMakeLists.txt"))
         for value in word.values
     )

@@ -17,7 +17,9 @@ __all__ = [
 HOLE: Final = "\0"
 """Stands in a word's value for a part that is known only when the text runs."""
 
-SYSTEM_FOLDERS: Final = frozenset({"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"})
+SYSTEM_FOLDERS: Final = frozenset(
+    {"/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"}
+)
 """The folders of the system's own programs: one of them is known by its name alone."""
 
 
@@ -44,7 +46,9 @@ class Word:
     @property
     def static(self) -> str | None:
         """The one value that it has; `None` when that is not certain."""
-        return self.values[0] if len(self.values) == 1 and HOLE not in self.values[0] else None
+        if len(self.values) == 1 and HOLE not in self.values[0]:
+            return self.values[0]
+        return None
 
     @property
     def may_be_option(self) -> bool:

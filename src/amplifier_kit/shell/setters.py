@@ -11,7 +11,9 @@ from amplifier_kit.shell.scripts import HOLE, SimpleCommand, Word
 __all__ = ["DECLARING", "SETTERS", "builtin_words", "is_call_of", "names_set_by"]
 
 DECLARING: Final = frozenset({"declare", "export", "local", "readonly", "typeset"})
-SETTERS: Final = frozenset({"getopts", "let", "mapfile", "printf", "read", "readarray", "unset", *DECLARING})
+SETTERS: Final = frozenset(
+    {"getopts", "let", "mapfile", "printf", "read", "readarray", "unset", *DECLARING}
+)
 """Commands whose arguments name variables."""
 
 _RUN_TEXTS: Final = frozenset({"eval", "source", "."})
@@ -37,7 +39,10 @@ def is_call_of(command: SimpleCommand, name: str) -> bool:
 def names_set_by(command: SimpleCommand) -> frozenset[str] | None:
     """Return the variables that a command may set besides its assignments; `None` where it may be any."""
     words = builtin_words(command)
-    name = words[0].static if words else None
+    if words:
+        name = words[0].static
+    else:
+        name = None
     if name in _RUN_TEXTS:
         return None
     if name not in SETTERS:
@@ -50,7 +55,13 @@ def names_set_by(command: SimpleCommand) -> frozenset[str] | None:
                 return None
             # A name may stand behind the letters of options, as in `-vNAME`.
             starts = range(1, len(named)) if named.startswith("-") else (0,)
-            found.update(match[0] for start in starts if (match := _NAME.match(named, start)))
-    if name == "printf" and len(words) > 1 and any(value.startswith(HOLE) for value in words[1].values):
+            found.update(
+                match[0] for start in starts if (match := _NAME.match(named, start))
+            )
+    if (
+        name == "printf"
+        and len(words) > 1
+        and any(value.startswith(HOLE) for value in words[1].values)
+    ):
         return None
     return frozenset(found)

@@ -99,7 +99,14 @@ class Table:
         """Whether the table names a program."""
         return self._find(name) is not None
 
-    def find(self, name: str, words: Sequence[Word], path_policy: PathPolicy, *, is_checked: bool = True) -> Finding:
+    def find(
+        self,
+        name: str,
+        words: Sequence[Word],
+        path_policy: PathPolicy,
+        *,
+        is_checked: bool = True,
+    ) -> Finding:
         """Return what the table says of a call.
 
         Args:
@@ -117,11 +124,17 @@ class Table:
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
-                finding = _Call(self, usage, path_policy, is_checked=is_checked).take(words)
+                finding = _Call(self, usage, path_policy, is_checked=is_checked).take(
+                    words
+                )
                 return attrs.evolve(finding, name=finding.name or name)
             except _RefusedError as error:
                 failed.append(error)
-        best = max(failed, key=lambda error: error.at, default=_RefusedError(name, 0, "unlisted"))
+        best = max(
+            failed,
+            key=lambda error: error.at,
+            default=_RefusedError(name, 0, "unlisted"),
+        )
         return Finding(refused=best.word or name, cause=best.cause)
 
     def subcommand(self, name: str, words: Sequence[Word]) -> Sequence[Word] | None:
@@ -137,14 +150,25 @@ class Table:
     def _find(self, name: str) -> tuple[Usage, ...] | None:
         if name in self._usages:
             return self._usages[name]
-        pattern = next((each for each in self._patterns if fnmatchcase(name, each)), None)
-        return None if pattern is None else self._usages[pattern]
+        pattern = next(
+            (each for each in self._patterns if fnmatchcase(name, each)), None
+        )
+        if pattern is None:
+            return None
+        return self._usages[pattern]
 
 
 class _Call:
     """One call, read by one usage."""
 
-    def __init__(self, table: Table, usage: Usage, path_policy: PathPolicy | None, *, is_checked: bool = True) -> None:
+    def __init__(
+        self,
+        table: Table,
+        usage: Usage,
+        path_policy: PathPolicy | None,
+        *,
+        is_checked: bool = True,
+    ) -> None:
         self._table = table
         self._usage = usage
         self._path_policy = path_policy
@@ -182,7 +206,9 @@ class _Call:
                 is_behind_dashes = True
             else:
                 self._option(word)
-        if usage.below is not None or (usage.needed and usage.needed.isdisjoint(self._given)):
+        if usage.below is not None or (
+            usage.needed and usage.needed.isdisjoint(self._given)
+        ):
             raise _RefusedError("", 0)
         self._place(operands)
         return Finding(effects=usage.effects, arguments=tuple(self._arguments))
@@ -199,14 +225,18 @@ class _Call:
 
     def _start(self, words: Sequence[Word]) -> None:
         self._length = len(words)
-        self._queue = deque(_unbundled(self._usage, words) if self._usage.is_bundled else words)
+        self._queue = deque(
+            _unbundled(self._usage, words) if self._usage.is_bundled else words
+        )
 
     def _refuse(self, word: Word) -> _RefusedError:
         return _RefusedError(word.raw, self._length - len(self._queue))
 
     def _rest_begins(self) -> int | None:
         operands = self._usage.operands
-        return len(operands) - 1 if operands and operands[-1].many == "..." else None
+        if operands and operands[-1].many == "...":
+            return len(operands) - 1
+        return None
 
     def _below(self, word: Word) -> Finding:
         """Return what is to be said of a subcommand with all that follows."""
@@ -214,11 +244,15 @@ class _Call:
         name = f"{self._usage.below} {word.static}"
         if word.static is None or word.is_pattern or not self._table.knows(name):
             raise _RefusedError(word.raw, self._length, "unlisted")
-        finding = self._table.find(name, tuple(self._queue), self._path_policy, is_checked=self._is_checked)
+        finding = self._table.find(
+            name, tuple(self._queue), self._path_policy, is_checked=self._is_checked
+        )
         if finding.refused:
             raise _RefusedError(finding.refused, self._length, finding.cause)
         arguments = (*self._arguments, *finding.arguments)
-        return attrs.evolve(finding, effects=self._usage.effects | finding.effects, arguments=arguments)
+        return attrs.evolve(
+            finding, effects=self._usage.effects | finding.effects, arguments=arguments
+        )
 
     def _option(self, word: Word) -> None:
         """Take an option with its values."""
@@ -228,7 +262,12 @@ class _Call:
         name, equals, text = value.partition("=")
         if value in options:
             self._values(options[value], word, None)
-        elif equals and name in options and options[name].kinds and (name.startswith("--") or len(name) > 2):
+        elif (
+            equals
+            and name in options
+            and options[name].kinds
+            and (name.startswith("--") or len(name) > 2)
+        ):
             self._values(options[name], word, text)
         elif "-#" in options and _NUMBER.fullmatch(value):
             self._given.add("-#")
@@ -271,24 +310,40 @@ class _Call:
         is_decisive = self._is_checked or kind in _DECISIVE or kind.startswith("{")
         if is_decisive and not kind_fits(kind, word, self._path_policy):
             is_secret = kind in _READING and kind_fits("WORK", word, self._path_policy)
-            raise _RefusedError(word.raw, self._length - len(self._queue), "secret" if is_secret else "unknown")
+            raise _RefusedError(
+                word.raw,
+                self._length - len(self._queue),
+                "secret" if is_secret else "unknown",
+            )
         if kind == "DIR":
-            if self._usage.is_bundled and (self._has_operands or self._is_moved):  # tar goes there from then on
+            # tar goes there from then on
+            if self._usage.is_bundled and (self._has_operands or self._is_moved):
                 raise self._refuse(word)
             self._is_moved = True
-            self._path_policy = attrs.evolve(self._path_policy, directory=self._path_policy.real(word.values[0]))
+            self._path_policy = attrs.evolve(
+                self._path_policy, directory=self._path_policy.real(word.values[0])
+            )
 
     def _place(self, words: Sequence[Word]) -> None:
         """Check operands, each for its place: those in the middle are for the one that takes in any number."""
         slots = self._usage.operands[self._stood_first :]
-        at = next((index for index, operand in enumerate(slots) if operand.many in ("*", "+", "...")), None)
+        at = next(
+            (
+                index
+                for index, operand in enumerate(slots)
+                if operand.many in ("*", "+", "...")
+            ),
+            None,
+        )
         if at is None:
             self._place_each(slots, words)
             return
         many, behind = slots[at], slots[at + 1 :]
         last = max(0, len(words) - len(behind))
         first = min(at, last)
-        found = words[first:last] or ([] if many.default is None else [word_of(many.default)])
+        found = words[first:last] or (
+            [] if many.default is None else [word_of(many.default)]
+        )
         if many.many == "+" and not found:
             raise _RefusedError("", 0)
         self._place_each(slots[:at], words[:first])
@@ -317,7 +372,10 @@ def _may_be_option(word: Word) -> bool:
 
 def _unbundled(usage: Usage, words: Sequence[Word]) -> Iterator[Word]:
     """Yield words whose first may be letters of options, as in `tar xzf`; their values follow in order."""
-    letters = words[0].static if words else None
+    if words:
+        letters = words[0].static
+    else:
+        letters = None
     if letters is None or letters.startswith("-") or words[0].is_pattern:
         yield from words
         return
@@ -347,5 +405,8 @@ def _read(paths: Sequence[Path]) -> Table:
     for path in paths:
         data = tomllib.loads(path.read_text("utf-8"))
         macros = data.get("macros", {})
-        programs |= {name: [expand(text, macros) for text in texts] for name, texts in data["programs"].items()}
+        programs |= {
+            name: [expand(text, macros) for text in texts]
+            for name, texts in data["programs"].items()
+        }
     return Table(programs)

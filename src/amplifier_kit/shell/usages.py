@@ -30,7 +30,9 @@ _MACRO: Final = re.compile(r"<(\w+)>")
 _OPTION: Final = re.compile(
     r"(?P<name>-[^=:!?]+)(?P<single>:)?(?P<needed>!)?(?P<loose>\?)?(?:=(?P<kind>[^!]+)(?P<first>!)?)?"
 )
-_OPERAND: Final = re.compile(r"(?P<kind>\{[^}]*\}|[A-Z]+)(?P<many>[?*+]|\.\.\.)?(?::(?P<default>.+))?")
+_OPERAND: Final = re.compile(
+    r"(?P<kind>\{[^}]*\}|[A-Z]+)(?P<many>[?*+]|\.\.\.)?(?::(?P<default>.+))?"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -84,7 +86,9 @@ class Usage:
     @property
     def needed(self) -> frozenset[str]:
         """The options of which one must be given."""
-        return frozenset(name for name, option in self.options.items() if option.is_needed)
+        return frozenset(
+            name for name, option in self.options.items() if option.is_needed
+        )
 
 
 def expand(text: str, macros: Mapping[str, str]) -> str:
@@ -101,7 +105,12 @@ def read_usage(text: str, name: str) -> Usage:
     words = text.split()
     marks = {word[1:] for word in words if word.startswith("!")}
     below = next((word[3:] or name for word in words if word.startswith("...")), None)
-    options = {option.name: option for word in words if word.startswith("-") for option in _options(word)}
+    options = {
+        option.name: option
+        for word in words
+        if word.startswith("-")
+        for option in _options(word)
+    }
     operands = [_operand(word) for word in words if word[0] not in "-!."]
     return Usage(
         options=options,
@@ -130,11 +139,15 @@ def _options(word: str) -> Iterator[Option]:
 
 
 def _split_kinds(kind: str) -> list[str]:
-    return [kind] if kind.startswith("{") else kind.split(",")
+    if kind.startswith("{"):
+        return [kind]
+    return kind.split(",")
 
 
 def _operand(word: str) -> Operand:
     found = _OPERAND.fullmatch(word)
     if found is None:
         raise ValueError(f"{word!r} is no operand of a usage")
-    return Operand(kind=found["kind"], many=found["many"] or "", default=found["default"])
+    return Operand(
+        kind=found["kind"], many=found["many"] or "", default=found["default"]
+    )

@@ -18,14 +18,28 @@ if TYPE_CHECKING:
 __all__ = ["Variable", "WordReader", "text_of"]
 
 _MAX_VALUES: Final = 16
-_PLAIN_SUBSTITUTIONS: Final = {"$(nproc)": "1", "`nproc`": "1", "$(pwd)": ".", "`pwd`": ".", "$PWD": "."}
+_PLAIN_SUBSTITUTIONS: Final = {
+    "$(nproc)": "1",
+    "`nproc`": "1",
+    "$(pwd)": ".",
+    "`pwd`": ".",
+    "$PWD": ".",
+}
 """Substitutions whose outcome is known well enough to evaluate a word."""
 
 _SPLITS: Final = re.compile(r"[\s*?\[]")
 _BRACES: Final = re.compile(r"\{([^{}'\"$\\`]*,[^{}'\"$\\`]*)\}")
 _LIST: Final = re.compile(r"\{.*,.*\}", re.DOTALL)
 _RANGE: Final = re.compile(r"\{[^{}]*\.\.[^{}]*\}")
-_UNQUOTED: Final = frozenset({"brace_expression", "command_substitution", "expansion", "simple_expansion", "word"})
+_UNQUOTED: Final = frozenset(
+    {
+        "brace_expression",
+        "command_substitution",
+        "expansion",
+        "simple_expansion",
+        "word",
+    }
+)
 """Parts of words that the shell may take apart."""
 
 _ESCAPES: Final = {
@@ -39,7 +53,9 @@ _ESCAPES: Final = {
     "f": "\f",
     "v": "\v",
 }
-_NUMERIC: Final = re.compile(r"x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})")
+_NUMERIC: Final = re.compile(
+    r"x([0-9A-Fa-f]{1,2})|([0-7]{1,3})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})"
+)
 
 
 def text_of(node: Node) -> str:
@@ -63,20 +79,29 @@ class WordReader:
         certain: those that are set for certain where the reader is; the others may be empty.
     """
 
-    def __init__(self, variables: Mapping[str, Variable], certain: AbstractSet[str]) -> None:
+    def __init__(
+        self, variables: Mapping[str, Variable], certain: AbstractSet[str]
+    ) -> None:
         self._variables = variables
         self._certain = certain
 
     def read(self, node: Node) -> Word:
         """Return a word with its values."""
         raw = text_of(node)
-        values: tuple[str, ...] = tuple(dict.fromkeys(map("".join, product(*self._parts(node, quoted=False)))))
+        values: tuple[str, ...] = tuple(
+            dict.fromkeys(map("".join, product(*self._parts(node, quoted=False))))
+        )
         if len(values) > _MAX_VALUES:
             values = (HOLE,)
         if raw.startswith("~"):
             values = tuple(self._home(value) for value in values)
         may_split = self._may_split(node, values)
-        return Word(raw=raw, values=values, is_pattern=self._is_pattern(node), may_split=may_split)
+        return Word(
+            raw=raw,
+            values=values,
+            is_pattern=self._is_pattern(node),
+            may_split=may_split,
+        )
 
     def _may_split(self, node: Node, values: tuple[str, ...]) -> bool:
         """Whether the shell may make several words of one, or none."""
@@ -86,7 +111,10 @@ class WordReader:
         if node.type == "concatenation" and (_RANGE.search(text) or _LIST.search(text)):
             return True
         is_unknown = any(HOLE in value for value in values)
-        parts = node.children if node.type == "concatenation" else [node]
+        if node.type == "concatenation":
+            parts = node.children
+        else:
+            parts = [node]
         return is_unknown and any(part.type in _UNQUOTED for part in parts)
 
     def _home(self, value: str) -> str:
@@ -102,12 +130,16 @@ class WordReader:
         if node.type in ("simple_expansion", "expansion"):
             variable = self._variables.get(text_of(node).strip("${}"))
             return variable is not None and variable.is_pattern
-        return node.type in ("concatenation", "string") and any(map(self._is_pattern, node.children))
+        return node.type in ("concatenation", "string") and any(
+            map(self._is_pattern, node.children)
+        )
 
     def _parts(self, node: Node, *, quoted: bool) -> list[tuple[str, ...]]:
         """Return the parts of a word in order, each with its possible values."""
         text = text_of(node)
-        if text in _PLAIN_SUBSTITUTIONS and (text != "$PWD" or "PWD" not in self._variables):
+        if text in _PLAIN_SUBSTITUTIONS and (
+            text != "$PWD" or "PWD" not in self._variables
+        ):
             return [(_PLAIN_SUBSTITUTIONS[text],)]
         match node.type:
             case "word" | "number":
@@ -132,7 +164,11 @@ class WordReader:
         if _RANGE.search(text) or (found is None and _LIST.search(text)):
             return [(HOLE,)]
         if found is None:
-            return [part for child in node.children for part in self._parts(child, quoted=False)]
+            return [
+                part
+                for child in node.children
+                for part in self._parts(child, quoted=False)
+            ]
         before, after = text[: found.start()], text[found.end() :]
         if re.search(r"['\"$\\`{}]", before + after):
             return [(HOLE,)]
@@ -142,13 +178,22 @@ class WordReader:
         """Read a double-quoted string; what stands between its parts is white space that the grammar passed over."""
         data = node.text or b""
         parts: list[tuple[str, ...]] = []
-        inner = node if node.type == "string" else next(child for child in node.children if child.type == "string")
+        if node.type == "string":
+            inner = node
+        else:
+            inner = next(child for child in node.children if child.type == "string")
         end = inner.start_byte
         for child in inner.children:
             gap = data[end - node.start_byte : child.start_byte - node.start_byte]
             parts.append((gap.decode("utf-8", "replace"),))
             if child.type == "string_content":
-                parts.append((re.sub(r'\\([$`"\\\n])', lambda m: m[1].strip("\n"), text_of(child)),))
+                parts.append(
+                    (
+                        re.sub(
+                            r'\\([$`"\\\n])', lambda m: m[1].strip("\n"), text_of(child)
+                        ),
+                    )
+                )
             elif child.type not in ('"', "$"):
                 parts += self._parts(child, quoted=True)
             elif child.type == "$":
@@ -158,7 +203,10 @@ class WordReader:
 
     def _variable(self, text: str, *, quoted: bool) -> tuple[str, ...]:
         name = text.strip("${}")
-        values = self._values(name) if text in (f"${name}", f"${{{name}}}") else (HOLE,)
+        if text in (f"${name}", f"${{{name}}}"):
+            values = self._values(name)
+        else:
+            values = (HOLE,)
         if not quoted and any(_SPLITS.search(value) for value in values):
             return (HOLE,)  # it becomes several words
         return values
@@ -167,11 +215,18 @@ class WordReader:
         variable = self._variables.get(name)
         if variable is None:
             return (HOLE,)
-        return variable.values if name in self._certain else (*variable.values, HOLE)
+        if name in self._certain:
+            return variable.values
+        return (*variable.values, HOLE)
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(r"\\(\n|.)", lambda match: "" if match[1] == "\n" else match[1], text, flags=re.DOTALL)
+    return re.sub(
+        r"\\(\n|.)",
+        lambda match: "" if match[1] == "\n" else match[1],
+        text,
+        flags=re.DOTALL,
+    )
 
 
 def _ansi(text: str) -> str:
@@ -184,11 +239,17 @@ def _ansi(text: str) -> str:
             break
         number = _NUMERIC.match(text)
         if number is not None:
-            digits, base = next((d, 8 if index == 1 else 16) for index, d in enumerate(number.groups()) if d)
+            digits, base = next(
+                (d, 8 if index == 1 else 16)
+                for index, d in enumerate(number.groups())
+                if d
+            )
             code = int(digits, base)
             pieces.append(chr(code) if 0 < code < 0x110000 else HOLE)
             text = text[number.end() :]
         else:
-            pieces.append(_ESCAPES.get(text[:1], text[:1] if text[:1] in "\\'\"?" else HOLE))
+            pieces.append(
+                _ESCAPES.get(text[:1], text[:1] if text[:1] in "\\'\"?" else HOLE)
+            )
             text = text[1:]
     return "".join(pieces)

@@ -56,10 +56,14 @@ def inner_of(name: str, command: SimpleCommand, listed: Word = UNKNOWN) -> Inner
     if reader is not None:
         return reader(command)
     prefix = PREFIXES.get(name)
-    return None if prefix is None else _behind(name, prefix, command, listed)
+    if prefix is None:
+        return None
+    return _behind(name, prefix, command, listed)
 
 
-def _behind(name: str, prefix: Prefix, command: SimpleCommand, listed: Word) -> Inner | None:
+def _behind(
+    name: str, prefix: Prefix, command: SimpleCommand, listed: Word
+) -> Inner | None:
     """Pass over what stands before the command that a prefix runs, and return that."""
     words = list(command.words[1:])
     assignments = list(command.assignments)
@@ -71,11 +75,15 @@ def _behind(name: str, prefix: Prefix, command: SimpleCommand, listed: Word) -> 
         if value.startswith("-") and value != "-":
             taken = prefix.words_of(value)
             if not taken:
-                return _query(name, value) or Inner(opaque=f"the option {value!r} of {name} is not known here")
+                return _query(name, value) or Inner(
+                    opaque=f"the option {value!r} of {name} is not known here"
+                )
             del words[:taken]
         elif prefix.assigns and "=" in value:
             variable, _, content = value.partition("=")
-            assignments.append(Assignment(name=variable, value=Word(raw=content, values=(content,))))
+            assignments.append(
+                Assignment(name=variable, value=Word(raw=content, values=(content,)))
+            )
             del words[0]
         elif operands:
             operands -= 1
@@ -102,7 +110,10 @@ def _mark_of(options: Sequence[Word], prefix: Prefix) -> Word | None:
         if name == "--replace":
             mark = Word(raw=text, values=(text or "{}",))
         elif letter == "I":
-            mark = Word(raw=value, values=(value,)) if value else UNKNOWN if at + 1 == len(options) else options[at + 1]
+            if value:
+                mark = Word(raw=value, values=(value,))
+            else:
+                mark = UNKNOWN if at + 1 == len(options) else options[at + 1]
         at += prefix.words_of(option)
     return mark
 
@@ -113,18 +124,24 @@ def _given(words: Sequence[Word], mark: Word | None, listed: Word) -> list[Word]
         return [*words, listed]
     text = mark.static
     if text is None:  # then any word may hold it
-        return [words[0], *[UNKNOWN] * len(words[1:])] if words[0].static else [UNKNOWN]
+        if words[0].static:
+            return [words[0], *[UNKNOWN] * len(words[1:])]
+        return [UNKNOWN]
     return [
         listed
         if word.static == text
-        else attrs.evolve(word, values=tuple(value.replace(text, HOLE) for value in word.values))
+        else attrs.evolve(
+            word, values=tuple(value.replace(text, HOLE) for value in word.values)
+        )
         for word in words
     ]
 
 
 def _query(name: str, option: str) -> Inner | None:
     """`command -v` says where a command is and runs nothing."""
-    return Inner() if name == "command" and option in ("-v", "-V") else None
+    if name == "command" and option in ("-v", "-V"):
+        return Inner()
+    return None
 
 
 def _shell(command: SimpleCommand) -> Inner | None:
@@ -134,11 +151,28 @@ def _shell(command: SimpleCommand) -> Inner | None:
         if value is None:
             return Inner(opaque="what the shell runs is known only when it runs")
         if value.startswith("-") and not value.startswith("--") and "c" in value:
-            text = command.words[index + 1].static if len(command.words) > index + 1 else None
+            if len(command.words) > index + 1:
+                text = command.words[index + 1].static
+            else:
+                text = None
             if text is None:
-                return Inner(opaque="the text that the shell runs is known only when it runs")
+                return Inner(
+                    opaque="the text that the shell runs is known only when it runs"
+                )
             return Inner(texts=(text,), commands=_with_own(command))
-        if value in ("-e", "-n", "-u", "-v", "-x", "-eu", "-ex", "-eux", "--norc", "--noprofile", "--posix"):
+        if value in (
+            "-e",
+            "-n",
+            "-u",
+            "-v",
+            "-x",
+            "-eu",
+            "-ex",
+            "-eux",
+            "--norc",
+            "--noprofile",
+            "--posix",
+        ):
             continue
         if value.startswith(("-", "+")):
             return Inner(opaque=f"the option {value!r} of the shell is not known here")
@@ -149,7 +183,9 @@ def _shell(command: SimpleCommand) -> Inner | None:
 def _with_own(command: SimpleCommand) -> tuple[SimpleCommand, ...]:
     """Keep the variables that the command is given: they are evaluated wherever they stand."""
     true = Word(raw="true", values=("true",))
-    return (SimpleCommand(words=(true,), assignments=command.assignments),) if command.assignments else ()
+    if command.assignments:
+        return (SimpleCommand(words=(true,), assignments=command.assignments),)
+    return ()
 
 
 def _eval(command: SimpleCommand) -> Inner:
@@ -181,8 +217,19 @@ def _find(command: SimpleCommand) -> Inner | None:
             kept.append(words[index])
             index += 1
             continue
-        end = next((i for i in range(index + 1, len(words)) if _ends_run(words[i - 1], words[i])), len(words))
-        runs.append(SimpleCommand(words=tuple(_put(word, found) for word in words[index + 1 : end])))
+        end = next(
+            (
+                i
+                for i in range(index + 1, len(words))
+                if _ends_run(words[i - 1], words[i])
+            ),
+            len(words),
+        )
+        runs.append(
+            SimpleCommand(
+                words=tuple(_put(word, found) for word in words[index + 1 : end])
+            )
+        )
         index = end + 1
     if not runs:
         return None
@@ -201,11 +248,16 @@ def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
         return (HOLE,)
     starts: list[str] = []
     for word in words[1:]:
-        if word.raw.startswith(("-", "(", "!")) and not word.raw.startswith(_FIND_OPTIONS):
+        if word.raw.startswith(("-", "(", "!")) and not word.raw.startswith(
+            _FIND_OPTIONS
+        ):
             break
         starts += [HOLE] if not word.is_known or word.is_pattern else word.values
     name = found_name(words)
-    end = f"**/{name}" if name else "**"
+    if name:
+        end = f"**/{name}"
+    else:
+        end = "**"
     return tuple(f"{start}/{end}" for start in starts) or (f"./{end}",)
 
 
@@ -215,8 +267,13 @@ def found_name(words: Sequence[Word]) -> str:
     if not _WIDENING.isdisjoint(values) or values.count("-name") != 1:
         return ""
     at = values.index("-name") + 1
-    name = values[at] if at < len(values) else None
-    return name if name and re.fullmatch(r"[\w*][\w*.-]*", name) else ""
+    if at < len(values):
+        name = values[at]
+    else:
+        name = None
+    if name and re.fullmatch(r"[\w*][\w*.-]*", name):
+        return name
+    return ""
 
 
 def _put(word: Word, found: tuple[str, ...]) -> Word:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from amplifier_kit.trust.closures import judge_project as judge_project
     from amplifier_kit.trust.fingerprints import Code as Code
     from amplifier_kit.trust.fingerprints import Declared as Declared
-    from amplifier_kit.trust.fingerprints import UnreadableItemError as UnreadableItemError
+    from amplifier_kit.trust.fingerprints import (
+        UnreadableItemError as UnreadableItemError,
+    )
     from amplifier_kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
     from amplifier_kit.trust.store import Decision as Decision
     from amplifier_kit.trust.store import Grant as Grant
@@ -65,7 +67,8 @@ _HOME = {
     "judge_project": "closures",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

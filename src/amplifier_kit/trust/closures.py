@@ -57,7 +57,9 @@ class Closure:
     problem: str | None = None
 
 
-def judge_project(store: TrustStore, folder: Path, kind: str, items: Sequence[str] | None = None) -> Decision:
+def judge_project(
+    store: TrustStore, folder: Path, kind: str, items: Sequence[str] | None = None
+) -> Decision:
     """Judge what a project brings of a kind, together with all that it would run; blocks.
 
     Args:
@@ -75,7 +77,12 @@ def judge_project(store: TrustStore, folder: Path, kind: str, items: Sequence[st
     for _ in range(_MAX_ROUNDS):
         contents = _searched(decision, wanted)
         directives = kind in _OF_SCRIPTS
-        found = closure_of(Path(decision.folder), contents, known=decision.contents, has_directives=directives)
+        found = closure_of(
+            Path(decision.folder),
+            contents,
+            known=decision.contents,
+            has_directives=directives,
+        )
         if found.problem is not None and kind != _SERVERS:
             return _refused(decision, found.problem)
         named: list[str | Code] = [*found.items, *map(Code, found.sources)]
@@ -84,7 +91,9 @@ def judge_project(store: TrustStore, folder: Path, kind: str, items: Sequence[st
             return decision
         wanted += added
         decision = store.require(folder, kind, wanted)
-    return _refused(decision, f"its files name others, more than {_MAX_ROUNDS} one behind the other")
+    return _refused(
+        decision, f"its files name others, more than {_MAX_ROUNDS} one behind the other"
+    )
 
 
 def _searched(decision: Decision, items: Sequence[str | Code]) -> dict[str, bytes]:
@@ -97,7 +106,9 @@ def _searched(decision: Decision, items: Sequence[str | Code]) -> dict[str, byte
     found = {}
     for name, content in decision.contents.items():
         is_script = decision.kind in _OF_SCRIPTS or not f"{name}/".startswith(usual)
-        if not f"{name}/".startswith(imported) and (is_script or name.endswith(_DOCUMENTS)):
+        if not f"{name}/".startswith(imported) and (
+            is_script or name.endswith(_DOCUMENTS)
+        ):
             found[name] = content
     return found
 
@@ -133,8 +144,13 @@ def closure_of(
             for source in found.sources:
                 search.source(source, base)
             # What a list of tasks runs starts where the list is, whose folder some option names.
-            place = base if os.path.basename(name) in TASK_FILES else ""
-            texts += [(_scan("", text.encode()), place, text) for text in found.commands]
+            if os.path.basename(name) in TASK_FILES:
+                place = base
+            else:
+                place = ""
+            texts += [
+                (_scan("", text.encode()), place, text) for text in found.commands
+            ]
             texts.append((Named(run=set(found.folders)), "", name))
         elif b"\0" not in content[:_MAX_TEXT]:
             texts.append((_scan(name, content), base, name))
@@ -182,16 +198,32 @@ def changed_code(
     while waiting := set(found.items) - seen:
         seen |= waiting
         for kind, grant in grants.items():
-            asked = [name for name in waiting if name in grant.items or f"{name}/" in grant.items]
+            asked = [
+                name
+                for name in waiting
+                if name in grant.items or f"{name}/" in grant.items
+            ]
             is_trusted = is_trusted or bool(asked)
             decision = store.require(folder, kind, asked)
             changed.update(decision.changed if decision.can_be_trusted else asked)
-            contents.update({name: data for name, data in decision.contents.items() if name not in contents})
-        contents.update({name: data for name, data in (trusted or {}).items() if name in waiting})
+            contents.update(
+                {
+                    name: data
+                    for name, data in decision.contents.items()
+                    if name not in contents
+                }
+            )
+        contents.update(
+            {name: data for name, data in (trusted or {}).items() if name in waiting}
+        )
         found = closure_of(folder, contents, command=command)
     if is_trusted:
-        granted = {name.rstrip("/") for grant in grants.values() for name in grant.items}
-        unseen = (name for name in found.certain if granted.isdisjoint((name, *parents(name))))
+        granted = {
+            name.rstrip("/") for grant in grants.values() for name in grant.items
+        }
+        unseen = (
+            name for name in found.certain if granted.isdisjoint((name, *parents(name)))
+        )
         changed.update(name for name in unseen if os.path.lexists(folder / name))
     return tuple(sorted(changed.difference(copied)))
 
@@ -209,8 +241,15 @@ def covered_paths(store: TrustStore, folder: Path) -> tuple[str, ...]:
     try:
         grants = store.of_folder(folder)
     except (OSError, ValueError):
-        return tuple(sorted({name for names in PROJECT_FILES.values() for name in names}))
-    names = {name.rstrip("/") for grant in grants.values() for name in grant.items if not name.startswith("=")}
+        return tuple(
+            sorted({name for names in PROJECT_FILES.values() for name in names})
+        )
+    names = {
+        name.rstrip("/")
+        for grant in grants.values()
+        for name in grant.items
+        if not name.startswith("=")
+    }
     return tuple(sorted(name for name in names if names.isdisjoint(parents(name))))
 
 
@@ -223,4 +262,6 @@ def _scan(name: str, content: bytes) -> Named:
         or _SHELL.match(content)
         or not (os.path.splitext(name)[1] or text[:2] == "#!")
     )
-    return scan_shell(text) if is_shell else scan_code(text)
+    if is_shell:
+        return scan_shell(text)
+    return scan_code(text)

@@ -105,8 +105,15 @@ class _Reader:
         """Read a file, or a folder and all below it, of code without what Python compiled."""
         self._is_code = is_code
         parts = name.split("/")
-        if not name or name.startswith("/") or "\0" in name or any(part in ("", ".", "..") for part in parts):
-            raise UnreadableItemError(name, "is no path below the folder; write it plainly, as tools/run.sh")
+        if (
+            not name
+            or name.startswith("/")
+            or "\0" in name
+            or any(part in ("", ".", "..") for part in parts)
+        ):
+            raise UnreadableItemError(
+                name, "is no path below the folder; write it plainly, as tools/run.sh"
+            )
         with ExitStack() as handles:
             folder = root
             for index, part in enumerate(parts[:-1]):
@@ -127,7 +134,9 @@ class _Reader:
             if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
                 problem = "is a link, or lies behind one; put the file itself there"
                 raise UnreadableItemError(name, problem) from error
-            raise UnreadableItemError(name, f"cannot be read: {error.strerror}") from error
+            raise UnreadableItemError(
+                name, f"cannot be read: {error.strerror}"
+            ) from error
 
     def _entry(self, folder: int, part: str, name: str) -> None:
         handle = self._open(folder, part, READ, name)
@@ -158,9 +167,17 @@ class _Reader:
     def _file(self, handle: int, name: str, status: os.stat_result) -> None:
         self._count(name)
         content = b"".join(self._chunks(handle, name))
-        if _version(os.fstat(handle)) != _version(status) or len(content) != status.st_size:
-            raise UnreadableItemError(name, "changed while it was read; try again when nothing writes it")
-        runs = b"x" if status.st_mode & 0o111 else b"-"
+        if (
+            _version(os.fstat(handle)) != _version(status)
+            or len(content) != status.st_size
+        ):
+            raise UnreadableItemError(
+                name, "changed while it was read; try again when nothing writes it"
+            )
+        if status.st_mode & 0o111:
+            runs = b"x"
+        else:
+            runs = b"-"
         self.items[name] = _digest(b"file", runs, content)
         self.contents[name] = content
 
@@ -168,12 +185,18 @@ class _Reader:
         while chunk := os.read(handle, _CHUNK):
             self._bytes += len(chunk)
             if self._bytes > _MAX_BYTES:
-                raise UnreadableItemError(name, f"makes it more than {_MAX_BYTES} bytes; that is too much to trust")
+                raise UnreadableItemError(
+                    name,
+                    f"makes it more than {_MAX_BYTES} bytes; that is too much to trust",
+                )
             yield chunk
 
     def _count(self, name: str) -> None:
         if len(self.items) >= _MAX_FILES:
-            raise UnreadableItemError(name, f"makes it more than {_MAX_FILES} files; that is too much to trust")
+            raise UnreadableItemError(
+                name,
+                f"makes it more than {_MAX_FILES} files; that is too much to trust",
+            )
 
 
 def _version(status: os.stat_result) -> tuple[int, int, int]:

@@ -11,7 +11,12 @@ PROJECT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "agents": (".amplifier/agents", ".claude/agents"),
     "commands": (".amplifier/commands", ".claude/commands"),
     "environment": (".env", ".env.local"),
-    "hooks": (".amplifier/hooks", ".claude/hooks", ".claude/settings.json", ".claude/settings.local.json"),
+    "hooks": (
+        ".amplifier/hooks",
+        ".claude/hooks",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
+    ),
     "mcp": (".mcp.json", ".amplifier/mcp.json", ".amplifier/mcp.yaml"),
     "modules": (".amplifier/modules",),
     "plugins": (".amplifier/plugins",),

@@ -60,7 +60,10 @@ def references(name: str, content: bytes, *, has_directives: bool) -> References
         _take(value, found)
     if os.path.basename(name) in TASK_FILES:
         found.commands += (
-            text for value in _values(document) for key in _TASK_KEYS for text in _strings(value.get(key))
+            text
+            for value in _values(document)
+            for key in _TASK_KEYS
+            for text in _strings(value.get(key))
         )
     return found
 
@@ -72,11 +75,14 @@ def _read(name: str, text: str) -> JSONValue:
         except (ValueError, RecursionError):
             return None
         return read
-    from amplifier_kit.files.documents import DocumentError, parse_yaml  # YAML is read where there is any
+    # YAML is read where there is any
+    from amplifier_kit.files.documents import DocumentError, parse_yaml
     from amplifier_kit.files.frontmatter import parse_front_matter
 
     try:
-        return dict(parse_front_matter(text).fields) if name.endswith(".md") else parse_yaml(text)
+        if name.endswith(".md"):
+            return dict(parse_front_matter(text).fields)
+        return parse_yaml(text)
     except (DocumentError, RecursionError):
         return None
 
@@ -108,12 +114,20 @@ def _strings(value: JSONValue) -> Iterator[str]:
 
 def _take(value: dict[str, JSONValue], found: References) -> None:
     command, arguments = value.get("command"), value.get("args")
-    words = [command] if isinstance(command, str) else command if isinstance(command, list) else []
-    rest = arguments if isinstance(arguments, list) else []
+    if isinstance(command, str):
+        words = [command]
+    else:
+        words = command if isinstance(command, list) else []
+    if isinstance(arguments, list):
+        rest = arguments
+    else:
+        rest = []
     if isinstance(command, str) and not rest:
         found.commands.append(command)
     elif words:
-        found.commands.append(shlex.join(word for word in (*words, *rest) if isinstance(word, str)))
+        found.commands.append(
+            shlex.join(word for word in (*words, *rest) if isinstance(word, str))
+        )
     start = value.get("cwd")
     if words and isinstance(start, str):
         found.folders.append(start)
@@ -125,6 +139,9 @@ def _take(value: dict[str, JSONValue], found: References) -> None:
 
 
 def _texts(source: JSONValue) -> Iterator[str]:
-    inside = source.get("path") if isinstance(source, dict) else source
+    if isinstance(source, dict):
+        inside = source.get("path")
+    else:
+        inside = source
     if isinstance(inside, str):
         yield inside

@@ -9,9 +9,24 @@ __all__ = ["LAUNCHERS", "RUNNERS", "TASK_FILES"]
 
 _MAKE: Final = ("Makefile", "makefile", "GNUmakefile")
 _PACKAGE: Final = ("package.json",)
-_GRADLE: Final = ("build.gradle", "build.gradle.kts", "settings.gradle", "settings.gradle.kts")
-_COMPOSE: Final = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-_LEFTHOOK: Final = ("lefthook.yml", "lefthook.yaml", ".lefthook.yml", "lefthook-local.yml")
+_GRADLE: Final = (
+    "build.gradle",
+    "build.gradle.kts",
+    "settings.gradle",
+    "settings.gradle.kts",
+)
+_COMPOSE: Final = (
+    "compose.yaml",
+    "compose.yml",
+    "docker-compose.yaml",
+    "docker-compose.yml",
+)
+_LEFTHOOK: Final = (
+    "lefthook.yml",
+    "lefthook.yaml",
+    ".lefthook.yml",
+    "lefthook-local.yml",
+)
 _TASKFILE: Final = ("Taskfile.yml", "Taskfile.yaml")
 _PROJECT: Final = ("pyproject.toml",)
 
@@ -25,7 +40,13 @@ RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
     "direnv": (".envrc",),
     "docker": _COMPOSE,
     "docker-compose": _COMPOSE,
-    "eslint": ("eslint.config.js", "eslint.config.mjs", "eslint.config.cjs", ".eslintrc.js", ".eslintrc.cjs"),
+    "eslint": (
+        "eslint.config.js",
+        "eslint.config.mjs",
+        "eslint.config.cjs",
+        ".eslintrc.js",
+        ".eslintrc.cjs",
+    ),
     "fab": ("fabfile.py",),
     "gmake": _MAKE,
     "gradle": _GRADLE,
@@ -57,9 +78,9 @@ RUNNERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """Programs that run what a file of the folder says, and those files."""
 
-TASK_FILES: Final = frozenset((*_PACKAGE, *_COMPOSE, *_LEFTHOOK, *_TASKFILE, "composer.json", "deno.json")) | {
-    ".pre-commit-config.yaml"
-}
+TASK_FILES: Final = frozenset(
+    (*_PACKAGE, *_COMPOSE, *_LEFTHOOK, *_TASKFILE, "composer.json", "deno.json")
+) | {".pre-commit-config.yaml"}
 """Documents among them, in which shell texts stand."""
 
 LAUNCHERS: Final = frozenset(

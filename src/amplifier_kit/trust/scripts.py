@@ -23,9 +23,15 @@ _MAX_JOINED: Final = 50
 _BETWEEN: Final = re.compile(r"[\s'\"`;&|<>(){}\[\]$=,:*?!#\\\0]+")
 _QUOTED: Final = re.compile(r"'([^'\n]{1,300})'|\"([^\"\n]{1,300})\"")
 _EXPANDED: Final = re.compile(r"\$\{[^{}]*\}|\$\w+|\$\([^()]*\)|\{[^{}]*\}|[*?\[\]]")
-_IMPORTING: Final = re.compile(r"\b(?:__import__|import\w*|from|require\w*|use|include\w*|load\w*|source)\b|^\s*\.\s")
-_COMPOSED_IMPORT: Final = re.compile(r"\b(?:import_module|__import__|run_path|run_module)\(\s*(?:f[\"']|[A-Za-z_])")
-_SEARCHING: Final = re.compile(r"\bsys\.path\b|PATH\b|\buse\s+lib\b|\bLOAD_PATH\b|\bchdir\b|\bcwd\b")
+_IMPORTING: Final = re.compile(
+    r"\b(?:__import__|import\w*|from|require\w*|use|include\w*|load\w*|source)\b|^\s*\.\s"
+)
+_COMPOSED_IMPORT: Final = re.compile(
+    r"\b(?:import_module|__import__|run_path|run_module)\(\s*(?:f[\"']|[A-Za-z_])"
+)
+_SEARCHING: Final = re.compile(
+    r"\bsys\.path\b|PATH\b|\buse\s+lib\b|\bLOAD_PATH\b|\bchdir\b|\bcwd\b"
+)
 """What a line of code says that names where modules and programs are looked for."""
 _MODULE: Final = re.compile(r"[\w./@-]+")
 _RUNNING: Final = re.compile(

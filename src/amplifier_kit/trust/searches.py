@@ -20,7 +20,23 @@ _Kind: TypeAlias = Literal["", "file", "folder", "other"]
 _MAX_FOLDERS: Final = 100
 _MAX_WORD: Final = 1_000
 _ENDS: Final = (
-    *("", ".py", ".sh", ".js", ".mjs", ".cjs", ".ts", ".mts", ".tsx", ".jsx", ".node", ".rb", ".pm", ".pl", ".php"),
+    *(
+        "",
+        ".py",
+        ".sh",
+        ".js",
+        ".mjs",
+        ".cjs",
+        ".ts",
+        ".mts",
+        ".tsx",
+        ".jsx",
+        ".node",
+        ".rb",
+        ".pm",
+        ".pl",
+        ".php",
+    ),
     *(".lua", ".so", "/index.js", "/index.ts"),
 )
 _COMPILED_JS: Final = re.compile(r"\.([cm]?)js\Z")
@@ -29,7 +45,14 @@ _HERE: Final = re.compile(r"\A(?:~\+|/proc/self/cwd)/")
 _INSTALLED: Final = frozenset({"node_modules", ".venv", "venv", "site-packages"})
 """Folders of what package managers put there: of a project's programs these are not followed."""
 
-_STANDARD: Final = sys.stdlib_module_names - {"antigravity", "idlelib", "lib2to3", "test", "this", "turtledemo"}
+_STANDARD: Final = sys.stdlib_module_names - {
+    "antigravity",
+    "idlelib",
+    "lib2to3",
+    "test",
+    "this",
+    "turtledemo",
+}
 _PACKAGES: Final = ("__init__", "__main__")
 
 
@@ -49,9 +72,15 @@ class Tree:
         """Return what is in a directory, by name; nothing where it cannot be listed."""
         if path not in self._known:
             found: dict[str, _Kind] = {}
-            with suppress(OSError), os.scandir(os.path.join(self.folder, path)) as entries:
+            with (
+                suppress(OSError),
+                os.scandir(os.path.join(self.folder, path)) as entries,
+            ):
                 for entry in entries:
-                    found[entry.name] = "folder" if entry.is_dir() else "file" if entry.is_file() else "other"
+                    if entry.is_dir():
+                        found[entry.name] = "folder"
+                    else:
+                        found[entry.name] = "file" if entry.is_file() else "other"
             self._known[path] = found
         return self._known[path]
 
@@ -85,22 +114,39 @@ class ProjectSearch:
         """
         folders = self._folders(named.words, ["", base])
         bases = [*dict.fromkeys(["", base, *folders, *self._shared])]
-        self.items.update(path for word in named.words for path in self._files(word, bases))
+        self.items.update(
+            path for word in named.words for path in self._files(word, bases)
+        )
         for word in named.run:
             found = list(self._below(word, bases))
             self._certainly([path for path in found if self.tree.kind(path)] or found)
         searched = [*dict.fromkeys([*bases, *parents(base)])]
-        searched += self._folders({word.replace(".", "/") for word in named.modules}, searched)
-        begins = {name.partition(".")[0] for each in searched for name in self.tree.names(each)}
+        searched += self._folders(
+            {word.replace(".", "/") for word in named.modules}, searched
+        )
+        begins = {
+            name.partition(".")[0]
+            for each in searched
+            for name in self.tree.names(each)
+        }
         for word in named.modules:
-            if word[:1] not in ("", ".", "/", "~", "@") and re.split(r"[./]", word, maxsplit=1)[0] not in begins:
+            if (
+                word[:1] not in ("", ".", "/", "~", "@")
+                and re.split(r"[./]", word, maxsplit=1)[0] not in begins
+            ):
                 continue  # as most words of a line with an import
             found = list(self._modules(word, searched))
             self.items.update(found)
             # What has no ending is a module's file in no language, but may be what a line with an import writes.
-            self._certainly(path for path in found if "." in os.path.basename(path) or self.tree.kind(path) == "folder")
+            self._certainly(
+                path
+                for path in found
+                if "." in os.path.basename(path) or self.tree.kind(path) == "folder"
+            )
         for name in named.programs:
-            self._certainly(path for folder in self._paths for path in self._files(name, [folder]))
+            self._certainly(
+                path for folder in self._paths for path in self._files(name, [folder])
+            )
         if named.is_python:
             self._shadow(["", *self._shared])
         elif subject.endswith(".py"):
@@ -122,7 +168,10 @@ class ProjectSearch:
         found = list(self._below(text, bases))
         self.sources.update([path for path in found if self.tree.kind(path)] or found)
         folder = self.tree.folder
-        places = (os.path.normpath(os.path.join(folder, each, os.path.expanduser(text))) for each in bases)
+        places = (
+            os.path.normpath(os.path.join(folder, each, os.path.expanduser(text)))
+            for each in bases
+        )
         if any(f"{folder}/".startswith(f"{place.rstrip('/')}/") for place in places):
             problem = "is the project's whole folder; name the module in your own settings, or put it into a folder"
             self.problem = self.problem or f"the source {text!a:.200} {problem}"
@@ -130,7 +179,9 @@ class ProjectSearch:
     def new_items(self) -> tuple[str, ...]:
         """Return what was found besides what was known; what lies in a folder that counts as a whole is left out."""
         new = self.items - self.known
-        return tuple(sorted(name for name in new if self.items.isdisjoint(parents(name))))
+        return tuple(
+            sorted(name for name in new if self.items.isdisjoint(parents(name)))
+        )
 
     def _certainly(self, paths: Iterable[str]) -> None:
         found = set(paths)
@@ -141,24 +192,37 @@ class ProjectSearch:
         """Return the folders that words name, one within the other as well."""
         words, known = list(words), [*dict.fromkeys(bases)]
         found: dict[str, None] = {}
-        while known and len(found) < _MAX_FOLDERS:  # a path may be put together of its parts
+        # a path may be put together of its parts
+        while known and len(found) < _MAX_FOLDERS:
             paths = {path for word in words for path in self._existing(word, known)}
-            known = sorted(path for path in paths if path not in found and self.tree.kind(path) == "folder")
+            known = sorted(
+                path
+                for path in paths
+                if path not in found and self.tree.kind(path) == "folder"
+            )
             found.update(dict.fromkeys(known))
         return list(found)[:_MAX_FOLDERS]
 
     def _files(self, word: str, bases: Iterable[str]) -> Iterator[str]:
-        return (path for path in self._existing(word, bases) if self.tree.kind(path) == "file")
+        return (
+            path
+            for path in self._existing(word, bases)
+            if self.tree.kind(path) == "file"
+        )
 
     def _existing(self, word: str, bases: Iterable[str]) -> Iterator[str]:
         """Yield where a word leads to something; most words are in no folder, which their beginning tells."""
         first, slash, _ = word.partition("/")
         if first in ("", ".", "..", "~", "~+"):
-            yield from (path for path in self._below(word, bases) if self.tree.kind(path))
+            yield from (
+                path for path in self._below(word, bases) if self.tree.kind(path)
+            )
             return
         holding = [base for base in bases if first in self.tree.names(base)]
         if slash:
-            yield from (path for path in self._below(word, holding) if self.tree.kind(path))
+            yield from (
+                path for path in self._below(word, holding) if self.tree.kind(path)
+            )
         else:
             yield from (os.path.join(base, word) for base in holding)
 
@@ -177,7 +241,11 @@ class ProjectSearch:
 
     def _modules(self, word: str, bases: Iterable[str]) -> Iterator[str]:
         """Yield the files that an import of a word may read, and a package as a whole."""
-        spellings = (word, word.strip(".").replace(".", "/"), _COMPILED_JS.sub(r".\1ts", word))
+        spellings = (
+            word,
+            word.strip(".").replace(".", "/"),
+            _COMPILED_JS.sub(r".\1ts", word),
+        )
         for each in dict.fromkeys(spellings):
             for end in _ENDS:
                 yield from self._files(each + end, bases)
@@ -185,7 +253,9 @@ class ProjectSearch:
                 yield from self._package(path)
 
     def _package(self, path: str) -> Iterator[str]:
-        if self.tree.kind(path) == "folder" and any(f"{name}.py" in self.tree.names(path) for name in _PACKAGES):
+        if self.tree.kind(path) == "folder" and any(
+            f"{name}.py" in self.tree.names(path) for name in _PACKAGES
+        ):
             yield path
 
     def _shadow(self, bases: Iterable[str]) -> None:
@@ -195,7 +265,11 @@ class ProjectSearch:
                 stem, _, end = name.partition(".")
                 path = os.path.join(base, name)
                 if stem in _STANDARD:
-                    self._certainly([path] if end in ("py", "pyc") or end.endswith("so") else self._package(path))
+                    self._certainly(
+                        [path]
+                        if end in ("py", "pyc") or end.endswith("so")
+                        else self._package(path)
+                    )
 
 
 def parents(name: str) -> Iterator[str]:

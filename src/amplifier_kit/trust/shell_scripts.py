@@ -10,20 +10,32 @@ from typing import Final
 import attrs
 
 from amplifier_kit.trust.runners import LAUNCHERS, RUNNERS
-from amplifier_kit.trust.scripts import HOLE, Named, is_data, pieces, scan_code, words_of
+from amplifier_kit.trust.scripts import (
+    HOLE,
+    Named,
+    is_data,
+    pieces,
+    scan_code,
+    words_of,
+)
 
 __all__ = ["scan_shell"]
 
 _SUBSTITUTION: Final = re.compile(r"\$\(([^()]*)\)|`([^`]*)`")
-_VARIABLE: Final = re.compile(r"\$(?:\{(?P<braced>[^{}]*)\}|(?P<bare>[A-Za-z_]\w*|[0-9@*#?!$-]))")
+_VARIABLE: Final = re.compile(
+    r"\$(?:\{(?P<braced>[^{}]*)\}|(?P<bare>[A-Za-z_]\w*|[0-9@*#?!$-]))"
+)
 _DEFAULT: Final = re.compile(r"\w+:?[-=+](.*)", re.DOTALL)
 _COMMENT: Final = re.compile(r"(?m)(?:^|(?<=[\s;]))#[^\n]*")
 _TOKEN: Final = re.compile(
-    r"""(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|<>()'"\\]|['"\\])+)|(?P<sign>\n|[;&|()]|[<>]+&?)""", re.DOTALL
+    r"""(?P<word>(?:\\.|'[^']*'|"(?:\\.|[^"\\])*"|[^\s;&|<>()'"\\]|['"\\])+)|(?P<sign>\n|[;&|()]|[<>]+&?)""",
+    re.DOTALL,
 )
 _ESCAPES: Final = re.compile(r"\$'((?:\\.|[^'\\])*)'", re.DOTALL)
 _QUOTING: Final = re.compile(r"""\\(.)|['"]""", re.DOTALL)
-_ASSIGNED: Final = re.compile(r"\b([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|[^\s;&|()]*)|\bread\b([^;&|\n]*)")
+_ASSIGNED: Final = re.compile(
+    r"\b([A-Za-z_]\w*)=(\"[^\"]*\"|'[^']*'|[^\s;&|()]*)|\bread\b([^;&|\n]*)"
+)
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh", "ash"})
 _INTERPRETERS: Final = re.compile(
     r"(?:ba|da|k|z|a)?sh|\.|source|python[\d.]*|pypy3?|node|ruby|perl|php|deno|bun|lua|pwsh"
@@ -35,12 +47,22 @@ _BEFORE: Final = (
 """Words before a command."""
 
 _COUNT: Final = re.compile(r"\d+(?:\.\d+)?[smhd]?")
-_FOLDER_OPTIONS: Final = frozenset({"-C", "-I", "--chdir", "--cwd", "--dir", "--directory", "--prefix"})
-_MODULE_OPTIONS: Final = frozenset({"-m", "-p", "-r", "--import", "--init-file", "--loader", "--rcfile", "--require"})
-_VALUE_OPTIONS: Final = frozenset({"-O", "-Q", "-W", "-X", "-o", "--conditions", "--env-file"})
+_FOLDER_OPTIONS: Final = frozenset(
+    {"-C", "-I", "--chdir", "--cwd", "--dir", "--directory", "--prefix"}
+)
+_MODULE_OPTIONS: Final = frozenset(
+    {"-m", "-p", "-r", "--import", "--init-file", "--loader", "--rcfile", "--require"}
+)
+_VALUE_OPTIONS: Final = frozenset(
+    {"-O", "-Q", "-W", "-X", "-o", "--conditions", "--env-file"}
+)
 _SHELL_TEXT: Final = re.compile(r"-[A-Za-z]*c[A-Za-z]*")
-_PYTHON_TEXT: Final = re.compile(r"-[BbdEiIOqsSuvx]*(?P<option>[cm])(?P<value>.*)", re.DOTALL)
-_OTHER_TEXT: Final = re.compile(r"(?:-[A-Za-z]*?e|--eval=?|-p|--print)(?P<value>.*)", re.DOTALL)
+_PYTHON_TEXT: Final = re.compile(
+    r"-[BbdEiIOqsSuvx]*(?P<option>[cm])(?P<value>.*)", re.DOTALL
+)
+_OTHER_TEXT: Final = re.compile(
+    r"(?:-[A-Za-z]*?e|--eval=?|-p|--print)(?P<value>.*)", re.DOTALL
+)
 _MODULE: Final = re.compile(r"[\w./@-]+")
 _PATTERN: Final = re.compile(r"[*?\[]|\{[^{}]*(?:,|\.\.)[^{}]*\}")
 _SUBCOMMANDS: Final = frozenset({"eval", "exec", "run", "task", "test"})
@@ -84,10 +106,16 @@ class _ShellScan:
                 self.found.paths.update(folders)
 
     def read(self, text: str) -> None:
-        text = _ESCAPES.sub(lambda place: HOLE if "\\" in place[1] else f"'{place[1]}'", text)
+        text = _ESCAPES.sub(
+            lambda place: HOLE if "\\" in place[1] else f"'{place[1]}'", text
+        )
         text = _COMMENT.sub("", text.replace("\\\n", ""))
         inner: list[str] = []
-        while (cut := _SUBSTITUTION.sub(lambda place: self._hole(place[1] or place[2] or "", inner), text)) != text:
+        while (
+            cut := _SUBSTITUTION.sub(
+                lambda place: self._hole(place[1] or place[2] or "", inner), text
+            )
+        ) != text:
             text = cut
         text = _VARIABLE.sub(self._value, text)
         self._commands(list(_TOKEN.finditer(text)))
@@ -105,7 +133,9 @@ class _ShellScan:
         if default is not None:
             self.found.words.add(default[1].strip("\"'"))
         # Positional parameters come from a text that is looked at as well.
-        return "" if name in self.fixed or name[:1] in "@*123456789" else HOLE
+        if name in self.fixed or name[:1] in "@*123456789":
+            return ""
+        return HOLE
 
     def _commands(self, tokens: list[re.Match[str]]) -> None:
         words: list[str] = []
@@ -121,7 +151,10 @@ class _ShellScan:
                     words.append(token["word"])
                 direction = ""
                 continue
-            direction = sign[0] if sign[0] in "<>" else ""
+            if sign[0] in "<>":
+                direction = sign[0]
+            else:
+                direction = ""
             if direction:
                 continue
             is_pattern = sign == ")" and depth == 0  # of a `case`
@@ -134,14 +167,17 @@ class _ShellScan:
     def _command(self, raw: list[str]) -> None:
         words = [_unquoted(word) for word in raw]
         for word in words:
-            self.found.words.update(piece for piece in pieces(word) if not is_data(piece))
+            self.found.words.update(
+                piece for piece in pieces(word) if not is_data(piece)
+            )
         if words and words[0].lstrip("-s") == "include":  # of a makefile
             self.found.run.update(words[1:])
         start = self._start(words)
         if start == len(words) or words[start] in ("for", "case", "in", "function"):
             return
         self._options(words[start:])
-        self._run(words[start].lstrip("@+-"))  # a makefile has such marks before a command
+        # a makefile has such marks before a command
+        self._run(words[start].lstrip("@+-"))
         name = os.path.basename(words[start])
         self.found.programs.add(name)
         self.found.run.update(RUNNERS.get(name, ()))
@@ -150,21 +186,33 @@ class _ShellScan:
         elif name in LAUNCHERS:
             self._launched(words[start + 1 :])
         elif words[start : start + 2] == ["go", "run"]:
-            self.found.run.update([word for word in words[start + 2 :] if not word.startswith("-")][:1])
+            self.found.run.update(
+                [word for word in words[start + 2 :] if not word.startswith("-")][:1]
+            )
 
     def _start(self, words: Sequence[str]) -> int:
         """Return where the command begins, behind what is set for it and what only starts it."""
         start, last = 0, ""
         for word in words:
             is_split = last == "env" and word.startswith(("-S", "--split-string"))
-            is_before = is_split or word in _BEFORE or word.startswith("-") or re.match(r"\w+=", word)
-            if not is_before and not (start and _COUNT.fullmatch(word)):  # of `timeout 5`
+            is_before = (
+                is_split
+                or word in _BEFORE
+                or word.startswith("-")
+                or re.match(r"\w+=", word)
+            )
+            # of `timeout 5`
+            if not is_before and not (start and _COUNT.fullmatch(word)):
                 break
             start += 1
             if is_split or word in ("eval", "trap"):
-                attached = word.partition("=")[2] if word.startswith("--") else word[2:]
+                if word.startswith("--"):
+                    attached = word.partition("=")[2]
+                else:
+                    attached = word[2:]
                 self._evaluate([attached] if is_split and attached else words[start:])
-            last = word if word in _BEFORE else last
+            if word in _BEFORE:
+                last = word
         return start
 
     def _evaluate(self, words: Sequence[str]) -> None:
@@ -193,7 +241,11 @@ class _ShellScan:
         for index, word in enumerate(words):
             name = os.path.basename(word)
             self.found.run.update(RUNNERS.get(name, ()))
-            if _SCRIPT.fullmatch(word) and HOLE not in word and not _PATTERN.search(word):
+            if (
+                _SCRIPT.fullmatch(word)
+                and HOLE not in word
+                and not _PATTERN.search(word)
+            ):
                 self.found.run.add(word)
             if _INTERPRETERS.fullmatch(name) and name not in (".", "source"):
                 self._script(name, words[index + 1 :])
@@ -208,7 +260,11 @@ class _ShellScan:
         """
         is_value = False
         for index, word in enumerate(words):
-            if is_value or word in _VALUE_OPTIONS or word in _MODULE_OPTIONS - {"-m", "-p"}:
+            if (
+                is_value
+                or word in _VALUE_OPTIONS
+                or word in _MODULE_OPTIONS - {"-m", "-p"}
+            ):
                 is_value = not is_value
             elif word.startswith("-"):
                 if self._text(name, word, words[index + 1 :]):
@@ -246,11 +302,18 @@ class _ShellScan:
         elif not hole:
             if word and (is_file or "/" in word):
                 self.found.run.add(word)
-        elif tail.startswith("/") and tail.strip("/") and before.count(HOLE) == 0 and "/" not in before:
+        elif (
+            tail.startswith("/")
+            and tail.strip("/")
+            and before.count(HOLE) == 0
+            and "/" not in before
+        ):
             self.found.run.add(tail.lstrip("/"))
         else:
             self.found.is_composed = True
 
 
 def _unquoted(word: str) -> str:
-    return HOLE if word == "{}" else _QUOTING.sub(lambda found: found[1] or "", word)
+    if word == "{}":
+        return HOLE
+    return _QUOTING.sub(lambda found: found[1] or "", word)

@@ -12,7 +12,13 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.private import PrivateFile
-from amplifier_kit.trust.fingerprints import Code, Declared, Fingerprint, UnreadableItemError, fingerprint
+from amplifier_kit.trust.fingerprints import (
+    Code,
+    Declared,
+    Fingerprint,
+    UnreadableItemError,
+    fingerprint,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Decision", "Grant", "TrustStore"]
@@ -64,7 +70,9 @@ class TrustStore:
         """Return the person's own store: `trust/projects.json` in `AMPLIFIER_HOME`, else in `~/.amplifier`."""
         return cls(PrivateFile(amplifier_home() / "trust" / "projects.json"))
 
-    def require(self, folder: Path, kind: str, items: Sequence[str | Code | Declared]) -> Decision:
+    def require(
+        self, folder: Path, kind: str, items: Sequence[str | Code | Declared]
+    ) -> Decision:
         """Tell whether the items of a project may be used; whatever is not certain is not trusted.
 
         Where none of the items exists there is nothing to trust, and nothing in `Decision.contents` to use. What was
@@ -78,7 +86,9 @@ class TrustStore:
         """
         real = os.path.realpath(folder)
 
-        def refuse(reason: str, found: Fingerprint | None = None, changed: Sequence[str] = ()) -> Decision:
+        def refuse(
+            reason: str, found: Fingerprint | None = None, changed: Sequence[str] = ()
+        ) -> Decision:
             return Decision(
                 trusted=False,
                 reason=reason,
@@ -97,16 +107,26 @@ class TrustStore:
         if all(value == "absent" for value in found.items.values()):
             return attrs.evolve(refuse("", found), trusted=True)
         if Path(os.path.realpath(self.file.path)).is_relative_to(real):
-            return refuse(f"the store {self.file.path} lies in the project; set AMPLIFIER_HOME to a place outside it")
+            return refuse(
+                f"the store {self.file.path} lies in the project; set AMPLIFIER_HOME to a place outside it"
+            )
         try:
             grant = _grant_of(self.file.read(), real, kind)
         except (OSError, ValueError) as error:
             return refuse(f"what was trusted cannot be read: {error}", found)
         if grant is None:
-            return refuse(f"nobody trusted the {kind} of this folder yet", found, sorted(found.items))
+            return refuse(
+                f"nobody trusted the {kind} of this folder yet",
+                found,
+                sorted(found.items),
+            )
         changed = sorted(_changed(grant.items, found.items, _names(items)))
         if changed:
-            return refuse(f"it changed since it was trusted: {', '.join(map(ascii, changed))}", found, changed)
+            return refuse(
+                f"it changed since it was trusted: {', '.join(map(ascii, changed))}",
+                found,
+                changed,
+            )
         return attrs.evolve(refuse("", found), trusted=True)
 
     def lost(self, decision: Decision) -> str:
@@ -119,14 +139,24 @@ class TrustStore:
         try:
             grant = self.of_folder(Path(decision.folder)).get(decision.kind)
         except (OSError, ValueError) as error:
-            return "" if decision.trusted else f"what was trusted cannot be read: {error}"
+            if decision.trusted:
+                return ""
+            return f"what was trusted cannot be read: {error}"
         items = {} if grant is None else grant.items
         trusted = [name for name, value in items.items() if value != "absent"]
         if not decision.trusted:
-            return decision.reason if trusted else ""
+            if trusted:
+                return decision.reason
+            return ""
         # Looked for now: it may have come, and been trusted, after the decision.
-        gone = [name for name in trusted if not os.path.lexists(os.path.join(decision.folder, name))]
-        return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, gone)))}" if gone else ""
+        gone = [
+            name
+            for name in trusted
+            if not os.path.lexists(os.path.join(decision.folder, name))
+        ]
+        if gone:
+            return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, gone)))}"
+        return ""
 
     def grant(self, decision: Decision) -> None:
         """Trust what a decision looked at, that content and no other.
@@ -136,12 +166,20 @@ class TrustStore:
             OSError: it cannot be kept.
         """
         if not decision.can_be_trusted:
-            raise ValueError(f"the {decision.kind} of {decision.folder} cannot be trusted: {decision.reason}")
+            raise ValueError(
+                f"the {decision.kind} of {decision.folder} cannot be trusted: {decision.reason}"
+            )
         entry: JSONValue = {"items": dict(decision.items), "granted": time.time()}
 
         def add(content: JSONValue) -> JSONValue:
             folders = _folders(content)
-            return {**folders, decision.folder: {**_kinds(folders, decision.folder), decision.kind: entry}}
+            return {
+                **folders,
+                decision.folder: {
+                    **_kinds(folders, decision.folder),
+                    decision.kind: entry,
+                },
+            }
 
         self.file.update(add)
 
@@ -153,14 +191,22 @@ class TrustStore:
             ValueError: it is damaged.
         """
         real = os.path.realpath(folder)
-        if not any(grant.folder == real and kind in (None, grant.kind) for grant in self.list()):
+        if not any(
+            grant.folder == real and kind in (None, grant.kind) for grant in self.list()
+        ):
             return False
 
         def remove(content: JSONValue) -> JSONValue:
             folders = dict(_folders(content))
-            kinds = {key: value for key, value in _kinds(folders, real).items() if kind not in (None, key)}
+            kinds = {
+                key: value
+                for key, value in _kinds(folders, real).items()
+                if kind not in (None, key)
+            }
             folders.pop(real, None)
-            return {**folders, real: kinds} if kinds else folders
+            if kinds:
+                return {**folders, real: kinds}
+            return folders
 
         self.file.update(remove)
         return True
@@ -194,14 +240,23 @@ class TrustStore:
 
 
 def _names(items: Sequence[str | Code | Declared]) -> tuple[str, ...]:
-    return tuple(item.name if isinstance(item, Code) else item for item in items if not isinstance(item, Declared))
+    return tuple(
+        item.name if isinstance(item, Code) else item
+        for item in items
+        if not isinstance(item, Declared)
+    )
 
 
-def _changed(before: Mapping[str, str], now: Mapping[str, str], asked: Sequence[str]) -> Iterator[str]:
+def _changed(
+    before: Mapping[str, str], now: Mapping[str, str], asked: Sequence[str]
+) -> Iterator[str]:
     """Yield the names whose content is other than it was; what is declared counts whether it is asked about or not."""
     for name in {*before, *now}:
         if name not in now:
-            if name.startswith("=") or any(f"{name.rstrip('/')}/".startswith(f"{item.rstrip('/')}/") for item in asked):
+            if name.startswith("=") or any(
+                f"{name.rstrip('/')}/".startswith(f"{item.rstrip('/')}/")
+                for item in asked
+            ):
                 yield name
         elif now[name] != before.get(name, "absent"):
             yield name
@@ -209,7 +264,9 @@ def _changed(before: Mapping[str, str], now: Mapping[str, str], asked: Sequence[
 
 def _grant_of(content: JSONValue, folder: str, kind: str) -> Grant | None:
     kinds = _kinds(_folders(content), folder)
-    return _read_grant(kinds[kind], folder, kind) if kind in kinds else None
+    if kind in kinds:
+        return _read_grant(kinds[kind], folder, kind)
+    return None
 
 
 def _folders(content: JSONValue) -> Mapping[str, JSONValue]:
@@ -228,8 +285,19 @@ def _kinds(folders: Mapping[str, JSONValue], folder: str) -> Mapping[str, JSONVa
 
 
 def _read_grant(entry: JSONValue, folder: str, kind: str) -> Grant:
-    items = entry.get("items") if isinstance(entry, Mapping) else None
-    granted = entry.get("granted") if isinstance(entry, Mapping) else None
+    if isinstance(entry, Mapping):
+        items = entry.get("items")
+    else:
+        items = None
+    if isinstance(entry, Mapping):
+        granted = entry.get("granted")
+    else:
+        granted = None
     if not isinstance(items, Mapping) or not isinstance(granted, (int, float)):
         raise ValueError(f"the entry {folder!r}, {kind!r} is damaged; remove it")
-    return Grant(folder=folder, kind=kind, items={key: str(value) for key, value in items.items()}, granted=granted)
+    return Grant(
+        folder=folder,
+        kind=kind,
+        items={key: str(value) for key, value in items.items()},
+        granted=granted,
+    )

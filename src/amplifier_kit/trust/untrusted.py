@@ -19,7 +19,8 @@ UNTRUSTED: Final = "untrusted"
 _MARK: Final = "untrusted-content"
 # A mark may be imitated with any letter case, other dashes, blanks, or the wide forms of its brackets and slash.
 _IMITATED: Final = re.compile(
-    r"[<\uff1c\ufe64\u2039\u3008\u27e8](?=[\s/\\\uff0f\u2215\u2044]*untrusted[\W_]*content)", re.IGNORECASE
+    r"[<\uff1c\ufe64\u2039\u3008\u27e8](?=[\s/\\\uff0f\u2215\u2044]*untrusted[\W_]*content)",
+    re.IGNORECASE,
 )
 # Control characters but tab and line end, half surrogate pairs, what reorders or hides text, and tags.
 _UNSEEN: Final = re.compile(

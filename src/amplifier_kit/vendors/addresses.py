@@ -10,7 +10,13 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
 from amplifier_sdk.secret import WITHHELD, is_secret_name
 
-__all__ = ["address_secrets", "check_address", "is_loopback", "join_address", "shown_address"]
+__all__ = [
+    "address_secrets",
+    "check_address",
+    "is_loopback",
+    "join_address",
+    "shown_address",
+]
 
 _SCHEMES: Final = ("http", "https")
 _LONGEST_PART: Final = 63
@@ -28,18 +34,26 @@ def check_address(address: str, name: str) -> str:
     """
     try:
         parts = urlsplit(address)
-        is_sound = parts.scheme in _SCHEMES and _is_host(parts.hostname or "") and not parts.fragment
+        is_sound = (
+            parts.scheme in _SCHEMES
+            and _is_host(parts.hostname or "")
+            and not parts.fragment
+        )
         _ = parts.port  # raises when it is none
     except ValueError:
         is_sound = False
     if not is_sound or not address.isprintable() or " " in address:
-        raise ValueError(f"{name} is an address such as https://host/path; got {shown_address(address)!r}")
+        raise ValueError(
+            f"{name} is an address such as https://host/path; got {shown_address(address)!r}"
+        )
     return address
 
 
 def _is_host(host: str) -> bool:
     """Tell whether a host may be one: a name's parts have 1 to 63 characters, or nothing can look it up."""
-    return all(0 < len(part) <= _LONGEST_PART for part in host.removesuffix(".").split("."))
+    return all(
+        0 < len(part) <= _LONGEST_PART for part in host.removesuffix(".").split(".")
+    )
 
 
 def shown_address(address: str) -> str:
@@ -47,8 +61,15 @@ def shown_address(address: str) -> str:
     try:
         parts = urlsplit(address)
         host = parts.netloc.rpartition("@")[2]
-        netloc = f"{WITHHELD}@{host}" if "@" in parts.netloc else host
-        return urlunsplit(SplitResult(parts.scheme, netloc, parts.path, WITHHELD if parts.query else "", ""))
+        if "@" in parts.netloc:
+            netloc = f"{WITHHELD}@{host}"
+        else:
+            netloc = host
+        return urlunsplit(
+            SplitResult(
+                parts.scheme, netloc, parts.path, WITHHELD if parts.query else "", ""
+            )
+        )
     except ValueError:
         return WITHHELD
 
@@ -81,6 +102,9 @@ def is_loopback(address: str) -> bool:
 def join_address(base: str, path: str) -> str:
     """Put a path behind an address; the queries of both are kept."""
     parts, added = urlsplit(base), urlsplit(path)
-    whole = f"{parts.path.rstrip('/')}/{added.path.lstrip('/')}" if added.path else parts.path
+    if added.path:
+        whole = f"{parts.path.rstrip('/')}/{added.path.lstrip('/')}"
+    else:
+        whole = parts.path
     query = "&".join(filter(None, (parts.query, added.query)))
     return urlunsplit(SplitResult(parts.scheme, parts.netloc, whole, query, ""))

@@ -18,7 +18,13 @@ from amplifier_kit.vendors.lines import LineDecoder
 from amplifier_kit.vendors.payloads import read_json, write_json
 from amplifier_kit.vendors.refusals import is_error, status_of
 from amplifier_kit.vendors.transport import network
-from amplifier_sdk.errors import ConfigurationError, LLMError, LLMTimeoutError, NetworkError, StreamError
+from amplifier_sdk.errors import (
+    ConfigurationError,
+    LLMError,
+    LLMTimeoutError,
+    NetworkError,
+    StreamError,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Call", "Framing", "Refuse", "VendorClient"]
@@ -100,14 +106,25 @@ class VendorClient:
             trust_env=False,
             headers={"User-Agent": "amplifier"},
         )
-        way = "" if proxy is None else f" through the proxy {shown_address(proxy)}"
-        return cls(address, idle_timeout, http, transport is None and not is_loopback(address), way)
+        if proxy is None:
+            way = ""
+        else:
+            way = f" through the proxy {shown_address(proxy)}"
+        return cls(
+            address,
+            idle_timeout,
+            http,
+            transport is None and not is_loopback(address),
+            way,
+        )
 
     async def aclose(self) -> None:
         """Close the connections that are kept."""
         await self._http.aclose()
 
-    async def events(self, call: Call, *, framing: Framing = "sse") -> AsyncGenerator[ServerEvent | Comment, None]:
+    async def events(
+        self, call: Call, *, framing: Framing = "sse"
+    ) -> AsyncGenerator[ServerEvent | Comment, None]:
         """Yield an answer's events and comments as they arrive; closing the generator closes the connection.
 
         Raises:
@@ -155,7 +172,10 @@ class VendorClient:
 
     async def _send(self, call: Call) -> httpx2.Response:
         """Send the call, and once more when a connection that was kept turns out to be closed."""
-        content = None if call.body is None else write_json(call.body)
+        if call.body is None:
+            content = None
+        else:
+            content = write_json(call.body)
         is_new = not self._keeps
 
         async def trace(name: str, _: object) -> None:
@@ -176,19 +196,31 @@ class VendorClient:
     def _request(self, call: Call, content: bytes | None) -> httpx2.Request:
         for name, value in call.headers.items():
             if not (name.isascii() and is_header_value(value)):
-                part = "a value that no header can have (not shown)" if name.isascii() else "a name that is none"
+                if name.isascii():
+                    part = "a value that no header can have (not shown)"
+                else:
+                    part = "a name that is none"
                 raise ConfigurationError(f"The header {name!r} has {part}")
         address = join_address(self.address, call.path)
-        method = "GET" if content is None else "POST"
+        if content is None:
+            method = "GET"
+        else:
+            method = "POST"
         try:
-            request = self._http.build_request(method, address, content=content, headers=call.headers)
+            request = self._http.build_request(
+                method, address, content=content, headers=call.headers
+            )
         except httpx2.InvalidURL as error:
-            raise ConfigurationError(f"The address {shown_address(address)} cannot be asked: {error}") from None
+            raise ConfigurationError(
+                f"The address {shown_address(address)} cannot be asked: {error}"
+            ) from None
         if content is not None:
             request.headers.setdefault("Content-Type", "application/json")
         return request
 
-    def _told(self, error: httpx2.RequestError | EventTooLongError | LLMError) -> LLMError:
+    def _told(
+        self, error: httpx2.RequestError | EventTooLongError | LLMError
+    ) -> LLMError:
         """Return what failed as an error of the SDK. Tracebacks end here: what is below holds credentials."""
         if isinstance(error, LLMError):
             return error.with_traceback(None)
@@ -203,14 +235,22 @@ class VendorClient:
     def _error(self, error: httpx2.RequestError) -> LLMError:
         match error:
             case httpx2.LocalProtocolError():
-                return ConfigurationError("The request cannot be sent: a header's name or value is not allowed")
+                return ConfigurationError(
+                    "The request cannot be sent: a header's name or value is not allowed"
+                )
             case httpx2.ConnectError() | httpx2.ConnectTimeout():
                 where = f"{shown_address(self.address)}{self._way}"
-                return NetworkError(f"The vendor cannot be reached at {where}: {_words(error)}")
+                return NetworkError(
+                    f"The vendor cannot be reached at {where}: {_words(error)}"
+                )
             case httpx2.ProxyError():
-                return NetworkError(f"The proxy does not let the request through: {_words(error)}")
+                return NetworkError(
+                    f"The proxy does not let the request through: {_words(error)}"
+                )
             case _:
-                return StreamError(f"The connection to the vendor broke: {_words(error)}")
+                return StreamError(
+                    f"The connection to the vendor broke: {_words(error)}"
+                )
 
 
 @attrs.define(eq=False)
@@ -219,7 +259,9 @@ class _Patience:
 
     total: float
     idle: float
-    left: float = attrs.field(default=attrs.Factory(lambda self: self.total, takes_self=True))
+    left: float = attrs.field(
+        default=attrs.Factory(lambda self: self.total, takes_self=True)
+    )
 
     async def wait(self, step: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts) -> T:
         """Take one step.
@@ -233,8 +275,12 @@ class _Patience:
             self.left -= anyio.current_time() - started
             return result
         if self.idle <= self.left:
-            raise LLMTimeoutError(f"The vendor was silent for {self.idle:g} s (`idle_timeout`)")
-        raise LLMTimeoutError(f"The answer took longer than {self.total:g} s (`timeout`)")
+            raise LLMTimeoutError(
+                f"The vendor was silent for {self.idle:g} s (`idle_timeout`)"
+            )
+        raise LLMTimeoutError(
+            f"The answer took longer than {self.total:g} s (`timeout`)"
+        )
 
 
 async def _check(response: httpx2.Response, call: Call, patience: _Patience) -> None:
@@ -256,13 +302,16 @@ async def _decoder(
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in _NO_STREAMS[framing]:
-        return EventDecoder() if framing == "sse" else LineDecoder()
+        if framing == "sse":
+            return EventDecoder()
+        return LineDecoder()
     body = await _beginning(response, patience, _LONGEST_REFUSAL)
     if is_error(body):
         raise call.refuse(status_of(body), response.headers, body)
     words = body.decode("utf-8", "replace")[:200]
     raise StreamError(
-        f"The vendor answered with {kind}, not with a stream; is `base_url` right? It says {words!r}", retryable=False
+        f"The vendor answered with {kind}, not with a stream; is `base_url` right? It says {words!r}",
+        retryable=False,
     )
 
 
@@ -274,7 +323,10 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
     """
     packed = response.headers.get("content-encoding", "")
     if "," in packed:
-        raise StreamError(f"The vendor sent what is packed more than once: {packed[:200]!r}", retryable=False)
+        raise StreamError(
+            f"The vendor sent what is packed more than once: {packed[:200]!r}",
+            retryable=False,
+        )
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
             for start in range(0, len(piece), _MOST_AT_ONCE):
@@ -286,10 +338,15 @@ async def _next(pieces: AsyncGenerator[bytes, None]) -> bytes | None:
     return await anext(pieces, None)
 
 
-async def _beginning(response: httpx2.Response, patience: _Patience, longest: int) -> bytes:
+async def _beginning(
+    response: httpx2.Response, patience: _Patience, longest: int
+) -> bytes:
     body = bytearray()
     async with aclosing(_pieces(response)) as pieces:
-        while len(body) < longest and (piece := await patience.wait(_next, pieces)) is not None:
+        while (
+            len(body) < longest
+            and (piece := await patience.wait(_next, pieces)) is not None
+        ):
             body += piece
     return bytes(body[:longest])
 

@@ -16,18 +16,32 @@ from amplifier_sdk.secret import Secret
 __all__ = ["VendorConfig"]
 
 
-def _address(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+def _address(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
     if value is not None:
         check_address(value, attribute.name)
 
 
-def _prices(_: object, attribute: attrs.Attribute[Mapping[str, Pricing]], value: Mapping[str, Pricing]) -> None:
+def _prices(
+    _: object,
+    attribute: attrs.Attribute[Mapping[str, Pricing]],
+    value: Mapping[str, Pricing],
+) -> None:
     for model, pricing in value.items():
         if pricing.currency != "USD":
-            raise ValueError(f"{attribute.name}: costs are counted in USD; {model!r} has {pricing.currency!r}")
-        figures = (value for value in attrs.astuple(pricing, recurse=False) if isinstance(value, Decimal))
+            raise ValueError(
+                f"{attribute.name}: costs are counted in USD; {model!r} has {pricing.currency!r}"
+            )
+        figures = (
+            value
+            for value in attrs.astuple(pricing, recurse=False)
+            if isinstance(value, Decimal)
+        )
         if any(not figure.is_finite() or figure < 0 for figure in figures):
-            raise ValueError(f"{attribute.name}: a price is 0 or more; {model!r} has {pricing!r}")
+            raise ValueError(
+                f"{attribute.name}: a price is 0 or more; {model!r} has {pricing!r}"
+            )
 
 
 def _shown(address: str | None) -> str:
@@ -70,13 +84,19 @@ class VendorConfig:
     api_key: Secret | None = None
     base_url: str | None = attrs.field(default=None, validator=_address, repr=_shown)
     model: str | None = None
-    default_model: str | None = attrs.field(default=attrs.Factory(lambda self: self.model, takes_self=True))
-    max_output_tokens: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    default_model: str | None = attrs.field(
+        default=attrs.Factory(lambda self: self.model, takes_self=True)
+    )
+    max_output_tokens: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     max_tokens: int | None = attrs.field(
         default=attrs.Factory(lambda self: self.max_output_tokens, takes_self=True),
         validator=attrs.validators.optional(count),
     )
-    temperature: float | None = attrs.field(default=None, validator=attrs.validators.optional(number(0, 2)))
+    temperature: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(number(0, 2))
+    )
     timeout: float = attrs.field(default=600.0, validator=seconds)
     idle_timeout: float = attrs.field(default=60.0, validator=seconds)
     priority: float = 100
@@ -84,7 +104,9 @@ class VendorConfig:
     min_retry_delay: float = attrs.field(default=1.0, validator=pause)
     max_retry_delay: float = attrs.field(default=60.0, validator=pause)
     retry_jitter: bool = True
-    max_concurrent_requests: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    max_concurrent_requests: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     max_images: int = attrs.field(default=20, validator=amount)
     max_image_bytes: int = attrs.field(default=20_000_000, validator=count)
     prices: Mapping[str, Pricing] = attrs.field(factory=dict, validator=_prices)
@@ -94,7 +116,12 @@ class VendorConfig:
     raw: bool = False
 
     def __attrs_post_init__(self) -> None:
-        for name, other in (("default_model", "model"), ("max_tokens", "max_output_tokens")):
+        for name, other in (
+            ("default_model", "model"),
+            ("max_tokens", "max_output_tokens"),
+        ):
             value, same = getattr(self, name), getattr(self, other)
             if same is not None and value != same:
-                raise ValueError(f"{other} is another name of {name}; they are {same!r} and {value!r}: give one")
+                raise ValueError(
+                    f"{other} is another name of {name}; they are {same!r} and {value!r}: give one"
+                )

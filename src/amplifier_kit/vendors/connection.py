@@ -42,8 +42,12 @@ class Connection:
         """Post a request once and yield the events of the answer; see `VendorProvider.events`."""
         client = await self._opened()
         call = await self._call(outgoing.path, outgoing.body, outgoing.headers)
-        call = attrs.evolve(call, timeout=timeout or call.timeout, heard=heard, is_over=is_over)
-        async with aclosing(client.events(call, framing=self.provider.framing)) as events:
+        call = attrs.evolve(
+            call, timeout=timeout or call.timeout, heard=heard, is_over=is_over
+        )
+        async with aclosing(
+            client.events(call, framing=self.provider.framing)
+        ) as events:
             async for event in events:
                 yield event
 
@@ -81,19 +85,29 @@ class Connection:
             if self._client is None:
                 # Importing HTTP and loading certificates take a fifth of a second.
                 is_scripted = self.provider.transport is not None
-                self._client = self._open() if is_scripted else await to_thread.run_sync(self._open)
+                if is_scripted:
+                    self._client = self._open()
+                else:
+                    self._client = await to_thread.run_sync(self._open)
             return self._client
 
     def _open(self) -> VendorClient:
-        from amplifier_kit.vendors.client import VendorClient  # a mounted provider may never be asked
+        # a mounted provider may never be asked
+        from amplifier_kit.vendors.client import VendorClient
 
         provider, config = self.provider, self.provider.config
         return VendorClient.open(
-            provider.base_url, idle_timeout=config.idle_timeout, proxy=config.proxy, transport=provider.transport
+            provider.base_url,
+            idle_timeout=config.idle_timeout,
+            proxy=config.proxy,
+            transport=provider.transport,
         )
 
-    async def _call(self, path: str, body: JSONObject | None, headers: Mapping[str, str]) -> Call:
-        from amplifier_kit.vendors.client import Call  # a mounted provider may never be asked
+    async def _call(
+        self, path: str, body: JSONObject | None, headers: Mapping[str, str]
+    ) -> Call:
+        # a mounted provider may never be asked
+        from amplifier_kit.vendors.client import Call
 
         provider, config = self.provider, self.provider.config
         given, extra = await provider.credentials(), config.extra_headers
@@ -107,7 +121,9 @@ class Connection:
         return Call(
             path=path,
             body=body,
-            headers={name.lower(): value for part in parts for name, value in part.items()},
+            headers={
+                name.lower(): value for part in parts for name, value in part.items()
+            },
             refuse=provider.refusal,
             timeout=config.timeout,
         )

@@ -42,7 +42,11 @@ class Costs:
 
     async def add(self, model: str, usage: Usage) -> Usage:
         """Count one answer in, and return its usage with the cost; a model whose price nobody knows has none."""
-        cost = usage.cost_usd if usage.cost_usd is not None else await self._cost(model, usage)
+        cost = (
+            usage.cost_usd
+            if usage.cost_usd is not None
+            else await self._cost(model, usage)
+        )
         if cost is None:
             self._unpriced += 1
             return usage
@@ -63,8 +67,13 @@ class Costs:
         pricing = self.prices.get(model)
         if pricing is not None:
             return cost_by_prices(pricing, usage)
-        table = price_table() if _loaded else await to_thread.run_sync(price_table)
-        return None if table is None else _cost_by_table(table, self.vendor, self.address, model, usage)
+        if _loaded:
+            table = price_table()
+        else:
+            table = await to_thread.run_sync(price_table)
+        if table is None:
+            return None
+        return _cost_by_table(table, self.vendor, self.address, model, usage)
 
 
 def cost_by_prices(pricing: Pricing, usage: Usage) -> Decimal:
@@ -81,7 +90,9 @@ def cost_by_prices(pricing: Pricing, usage: Usage) -> Decimal:
 
 
 def _either(price: Decimal | None, other: Decimal) -> Decimal:
-    return other if price is None else price
+    if price is None:
+        return other
+    return price
 
 
 def price_table() -> ModuleType | None:
@@ -94,7 +105,9 @@ def price_table() -> ModuleType | None:
     return _loaded["table"]
 
 
-def _cost_by_table(table: ModuleType, vendor: str | None, address: str, model: str, usage: Usage) -> Decimal | None:
+def _cost_by_table(
+    table: ModuleType, vendor: str | None, address: str, model: str, usage: Usage
+) -> Decimal | None:
     calculate = partial(table.calc_price, model_ref=model)
     counts = table.Usage(
         input_tokens=usage.input_tokens,
@@ -103,8 +116,12 @@ def _cost_by_table(table: ModuleType, vendor: str | None, address: str, model: s
         cache_write_tokens=usage.cache_write_tokens,
     )
     try:
-        where = {"provider_api_url": address} if vendor is None else {"provider_id": vendor}
+        if vendor is None:
+            where = {"provider_api_url": address}
+        else:
+            where = {"provider_id": vendor}
         price: Decimal = calculate(counts, **where).total_price
-    except (LookupError, ValueError):  # the table has no such model, or the counts contradict each other
+    except (LookupError, ValueError):
+        # the table has no such model, or the counts contradict each other
         return None
     return price

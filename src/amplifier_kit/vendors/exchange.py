@@ -17,7 +17,10 @@ from amplifier_kit.vendors.retries import Try, tries
 from amplifier_kit.vendors.slots import SIGN_OF_LIFE
 from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation
 from amplifier_sdk.errors import LLMError
-from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
+from amplifier_sdk.events import (
+    PROVIDER_TOOL_SEQUENCE_REPAIRED,
+    ProviderToolSequenceRepaired,
+)
 from amplifier_sdk.history import sendable
 from amplifier_sdk.streaming import Delta, TextDelta, ToolCallDelta
 
@@ -51,7 +54,9 @@ class Answering:
             outgoing = provider.complete_outgoing(provider.write(self.request, model))
             if left_out is not None:
                 losses = [left_out, *filter(None, [outgoing.degradation])]
-                outgoing = attrs.evolve(outgoing, degradation=Degradation.of_all(losses))
+                outgoing = attrs.evolve(
+                    outgoing, degradation=Degradation.of_all(losses)
+                )
         except LLMError as error:
             provider.name_error(error, self._model)
             raise
@@ -80,8 +85,12 @@ class Answering:
         self.request = attrs.evolve(
             request,
             messages=history.messages,
-            temperature=config.temperature if request.temperature is None else request.temperature,
-            max_output_tokens=config.max_tokens if request.max_output_tokens is None else request.max_output_tokens,
+            temperature=config.temperature
+            if request.temperature is None
+            else request.temperature,
+            max_output_tokens=config.max_tokens
+            if request.max_output_tokens is None
+            else request.max_output_tokens,
         )
         hooks = self.provider.coordinator.hooks
         if history.findings and hooks.has_handlers(PROVIDER_TOOL_SEQUENCE_REPAIRED):
@@ -95,7 +104,11 @@ class Answering:
     def _fit_images(self) -> Degradation | None:
         """Leave out the oldest images of a request that has more than the configuration allows."""
         config = self.provider.config
-        fitted = fit_images(self.request.messages, max_images=config.max_images, max_characters=config.max_image_bytes)
+        fitted = fit_images(
+            self.request.messages,
+            max_images=config.max_images,
+            max_characters=config.max_image_bytes,
+        )
         if not fitted.left_out:
             return None
         self.request = attrs.evolve(self.request, messages=fitted.messages)
@@ -118,7 +131,9 @@ class Answering:
             async for _ in turns:
                 yield
 
-    async def _exchange(self, outgoing: Outgoing, model: str) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def _exchange(
+        self, outgoing: Outgoing, model: str
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Send the request and read the answer, and tell of both."""
         provider = self.provider
         report = ExchangeReport(provider, model)
@@ -126,7 +141,10 @@ class Answering:
             await report.begin(self.request, outgoing.body)
             reader = provider.reader(self.request, model)
             events = provider.events(
-                outgoing, timeout=self.request.timeout, heard=report.heard, is_over=lambda: reader.is_ended
+                outgoing,
+                timeout=self.request.timeout,
+                heard=report.heard,
+                is_over=lambda: reader.is_ended,
             )
             async with aclosing(events):
                 async for event in events:
@@ -146,14 +164,18 @@ class Answering:
             if isinstance(error, LLMError):
                 provider.name_error(error, model)
                 if "image" in str(error).lower() and has_images(self.request.messages):
-                    error.args = (f"{error}; if the model cannot see, set `max_images: 0`",)
+                    error.args = (
+                        f"{error}; if the model cannot see, set `max_images: 0`",
+                    )
             await report.end(error)
             raise
         await report.throttle()
         await report.end(response)
         yield response
 
-    async def _finished(self, response: ChatResponse, outgoing: Outgoing, model: str) -> ChatResponse:
+    async def _finished(
+        self, response: ChatResponse, outgoing: Outgoing, model: str
+    ) -> ChatResponse:
         """Add the cost, and what could not be given."""
         if response.usage is not None:
             usage = await self.provider.costs.add(model, response.usage)

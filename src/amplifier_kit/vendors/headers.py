@@ -13,11 +13,20 @@ from typing import Final
 
 import attrs
 
-__all__ = ["RateLimit", "is_header_value", "rate_limits", "request_id", "retry_after", "should_retry"]
+__all__ = [
+    "RateLimit",
+    "is_header_value",
+    "rate_limits",
+    "request_id",
+    "retry_after",
+    "should_retry",
+]
 
 _REQUEST_IDS: Final = ("request-id", "x-request-id", "apim-request-id", "cf-ray")
 _MOST_DIGITS: Final = 15
-_REMAINING: Final = re.compile(r"(?:anthropic|x)-ratelimit-(?:(.+)-remaining|remaining(?:-(.+))?)")
+_REMAINING: Final = re.compile(
+    r"(?:anthropic|x)-ratelimit-(?:(.+)-remaining|remaining(?:-(.+))?)"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +55,9 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return milliseconds / 1000
     text = headers.get("retry-after")
     seconds = _seconds(text)
-    return seconds if seconds is not None or text is None else _until(text)
+    if seconds is not None or text is None:
+        return seconds
+    return _until(text)
 
 
 def _seconds(text: str | None) -> float | None:
@@ -54,12 +65,15 @@ def _seconds(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
-    return number if isfinite(number) and number >= 0 else None
+    if isfinite(number) and number >= 0:
+        return number
+    return None
 
 
 def _until(text: str) -> float | None:
     """Return the seconds to a date, 0 when it is past."""
-    from email.utils import parsedate_to_datetime  # takes long to import, and few vendors send dates
+    # takes long to import, and few vendors send dates
+    from email.utils import parsedate_to_datetime
 
     try:
         date = parsedate_to_datetime(text)
@@ -84,7 +98,10 @@ def rate_limits(headers: Mapping[str, str]) -> Iterator[RateLimit]:
     """Yield the limits that the headers tell of, in their order."""
     for name, value in headers.items():
         match = _REMAINING.fullmatch(name)
-        limit, remaining = _figure(headers.get(name.replace("remaining", "limit"))), _figure(value)
+        limit, remaining = (
+            _figure(headers.get(name.replace("remaining", "limit"))),
+            _figure(value),
+        )
         if match and limit is not None and remaining is not None:
             yield RateLimit(
                 dimension=match[1] or match[2] or "requests",
@@ -95,4 +112,6 @@ def rate_limits(headers: Mapping[str, str]) -> Iterator[RateLimit]:
 
 
 def _figure(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS else None
+    if text is not None and text.isdecimal() and len(text) <= _MOST_DIGITS:
+        return int(text)
+    return None

@@ -27,7 +27,9 @@ def has_images(messages: Iterable[Message]) -> bool:
     return any(True for _ in _images(messages))
 
 
-def fit_images(messages: Sequence[Message], *, max_images: int, max_characters: int) -> FittedImages:
+def fit_images(
+    messages: Sequence[Message], *, max_images: int, max_characters: int
+) -> FittedImages:
     """Put texts in place of the oldest images of a request that has too many.
 
     When one more image is too many a quarter of them goes at once, so that what was sent before keeps its form
@@ -46,16 +48,22 @@ def fit_images(messages: Sequence[Message], *, max_images: int, max_characters: 
         shown.append(image)
         size += image.size
         if len(shown) > max_images or size > max_characters:
-            while shown and (len(shown) > count_after or (len(shown) > 1 and size > size_after)):
+            while shown and (
+                len(shown) > count_after or (len(shown) > 1 and size > size_after)
+            ):
                 oldest = shown.popleft()
                 size -= oldest.size
                 removed.add(oldest.place)
     if not removed:
         return FittedImages(messages=messages)
-    note = image_note("this model cannot see" if max_images == 0 else "newer ones took its place")
+    note = image_note(
+        "this model cannot see" if max_images == 0 else "newer ones took its place"
+    )
     changed = {index for index, _ in removed}
     fitted = [
-        _without(message, {at for place, at in removed if place == index}, note) if index in changed else message
+        _without(message, {at for place, at in removed if place == index}, note)
+        if index in changed
+        else message
         for index, message in enumerate(messages)
     ]
     return FittedImages(messages=fitted, left_out=len(removed))
@@ -69,17 +77,29 @@ class _Shown:
     size: int
 
 
-def _images(messages: Iterable[Message]) -> Iterable[tuple[tuple[int, int], ImageBlock]]:
+def _images(
+    messages: Iterable[Message],
+) -> Iterable[tuple[tuple[int, int], ImageBlock]]:
     for index, message in enumerate(messages):
         content = message.content
         if not isinstance(content, str):
-            yield from (((index, at), block) for at, block in enumerate(content) if isinstance(block, ImageBlock))
+            yield from (
+                ((index, at), block)
+                for at, block in enumerate(content)
+                if isinstance(block, ImageBlock)
+            )
 
 
 def _size(block: ImageBlock) -> int:
-    return sum(len(part) for key in ("data", "url") if isinstance(part := block.source.get(key), str))
+    return sum(
+        len(part)
+        for key in ("data", "url")
+        if isinstance(part := block.source.get(key), str)
+    )
 
 
 def _without(message: Message, places: set[int], note: TextBlock) -> Message:
-    content: list[ContentBlock] = [note if at in places else block for at, block in enumerate(message.blocks)]
+    content: list[ContentBlock] = [
+        note if at in places else block for at, block in enumerate(message.blocks)
+    ]
     return attrs.evolve(message, content=content)

@@ -34,7 +34,9 @@ class LineDecoder:
             line = bytes(self._pending[:end])
             del self._pending[: end + 1]
             searched = 0
-            if len(line) <= self.max_bytes and (text := line.decode("utf-8", "replace").strip()):
+            if len(line) <= self.max_bytes and (
+                text := line.decode("utf-8", "replace").strip()
+            ):
                 yield ServerEvent(data=text)
             elif len(line) > self.max_bytes:
                 raise EventTooLongError(self.max_bytes)

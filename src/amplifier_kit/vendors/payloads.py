@@ -27,9 +27,13 @@ def write_json(body: JSONValue) -> bytes:
         InvalidRequestError: it holds what is not JSON, such as NaN.
     """
     try:
-        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(
+            "utf-8", "replace"
+        )
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidRequestError(f"The request cannot be written as JSON: {error}") from error
+        raise InvalidRequestError(
+            f"The request cannot be written as JSON: {error}"
+        ) from error
 
 
 def read_json(text: str | bytes) -> JSONValue:
@@ -39,9 +43,13 @@ def read_json(text: str | bytes) -> JSONValue:
         StreamError: it is none.
     """
     try:
-        value: JSONValue = _DECODER.decode(text if isinstance(text, str) else text.decode("utf-8-sig", "replace"))
+        value: JSONValue = _DECODER.decode(
+            text if isinstance(text, str) else text.decode("utf-8-sig", "replace")
+        )
     except (ValueError, RecursionError) as error:
-        raise StreamError(f"The vendor sent what is not JSON: {text[:200]!r}") from error
+        raise StreamError(
+            f"The vendor sent what is not JSON: {text[:200]!r}"
+        ) from error
     return value
 
 
@@ -59,8 +67,13 @@ def read_object(text: str) -> JSONObject:
 
 def read_tokens(counts: JSONValue, key: str) -> int | None:
     """Return a count out of the vendor's figures; `None` where there is none, or something else."""
-    value = counts.get(key) if isinstance(counts, Mapping) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(counts, Mapping):
+        value = counts.get(key)
+    else:
+        value = None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
 
 
 def storable(text: str) -> str:

@@ -76,10 +76,14 @@ class VendorProvider(BaseProvider):
         self.base_url: str = self._base_url()
         self.key: Secret | None = self._key()
         self.slots: Slots = Slots(config.max_concurrent_requests)
-        self.costs: Costs = Costs(self.name, config.prices, self.price_vendor, self.base_url)
+        self.costs: Costs = Costs(
+            self.name, config.prices, self.price_vendor, self.base_url
+        )
         self.withholder: Withholder = Withholder()
         self._connection = Connection(self)
-        coordinator.register_contributor("session.cost", self.name, self.costs.contribution)
+        coordinator.register_contributor(
+            "session.cost", self.name, self.costs.contribution
+        )
 
     @abstractmethod
     def write(self, request: ChatRequest, model: str) -> Outgoing:
@@ -95,7 +99,9 @@ class VendorProvider(BaseProvider):
 
     async def credentials(self) -> Mapping[str, str]:
         """Return the headers that say who asks; called for each try. By default the key as a bearer's."""
-        return {} if self.key is None else {"Authorization": f"Bearer {self.key.reveal()}"}
+        if self.key is None:
+            return {}
+        return {"Authorization": f"Bearer {self.key.reveal()}"}
 
     def headers(self) -> Mapping[str, str]:
         """Return what every request's headers say that is no secret, such as the API's version."""
@@ -129,7 +135,10 @@ class VendorProvider(BaseProvider):
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is, with the model of its configuration."""
-        model, variable = self.config.default_model or self.standard_model, self.key_source()
+        model, variable = (
+            self.config.default_model or self.standard_model,
+            self.key_source(),
+        )
         return ProviderInfo(
             id=self.name,
             display_name=self.name,
@@ -183,13 +192,16 @@ class VendorProvider(BaseProvider):
             raise ConfigurationError(_NO_MODEL)
         return model
 
-    def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream one answer; while it waits, and when the vendor shows that it lives, empty deltas do the same here.
 
         Raises:
             LLMError: it cannot be had; the error names the provider and the model.
         """
-        from amplifier_kit.vendors.exchange import Answering  # imports tenacity, which only requests need
+        # imports tenacity, which only requests need
+        from amplifier_kit.vendors.exchange import Answering
 
         return Answering(self, request).deltas()
 
@@ -237,14 +249,20 @@ class VendorProvider(BaseProvider):
     def complete_outgoing(self, outgoing: Outgoing) -> Outgoing:
         """Add the configuration's `extra_request_params` to what is sent."""
         extra = self.config.extra_request_params
-        return attrs.evolve(outgoing, body={**outgoing.body, **extra}) if extra else outgoing
+        if extra:
+            return attrs.evolve(outgoing, body={**outgoing.body, **extra})
+        return outgoing
 
     def name_error(self, error: LLMError, model: str | None) -> None:
         """Let an error say whose it is, no secret, and nothing that cannot be written."""
-        error.provider, error.model = error.provider or self.mounted_name, error.model or model
+        error.provider, error.model = (
+            error.provider or self.mounted_name,
+            error.model or model,
+        )
         for told in filter(None, (error, error.__cause__)):
             told.args = tuple(
-                storable(self.withholder.text(part)) if isinstance(part, str) else part for part in told.args
+                storable(self.withholder.text(part)) if isinstance(part, str) else part
+                for part in told.args
             )
 
     @property
@@ -257,28 +275,54 @@ class VendorProvider(BaseProvider):
     def _base_url(self) -> str:
         text = self.config.base_url or _variable(self.url_variable) or self.public_url
         if text is None:
-            raise ConfigError([Problem("base_url", f"missing; the address of the API{_or_set(self.url_variable)}")])
+            raise ConfigError(
+                [
+                    Problem(
+                        "base_url",
+                        f"missing; the address of the API{_or_set(self.url_variable)}",
+                    )
+                ]
+            )
         try:
             return self.address(text)
         except ValueError as error:
             raise ConfigError([Problem("base_url", str(error))]) from None
 
     def _key(self) -> Secret | None:
-        given = self.config.api_key.reveal() if self.config.api_key else _variable(self.key_source())
+        given = (
+            self.config.api_key.reveal()
+            if self.config.api_key
+            else _variable(self.key_source())
+        )
         key = (given or "").strip()
         if not key:
             if self.needs_key():
-                problem = Problem("api_key", f"missing; the key of your account{_or_set(self.key_source())}")
-                raise ConfigError([problem], subject=f"configuration of provider {self.name!r}")
+                problem = Problem(
+                    "api_key",
+                    f"missing; the key of your account{_or_set(self.key_source())}",
+                )
+                raise ConfigError(
+                    [problem], subject=f"configuration of provider {self.name!r}"
+                )
             return None
         if not is_header_value(key):
-            raise ConfigError([Problem("api_key", "holds characters that no key can have (not shown)")])
+            raise ConfigError(
+                [
+                    Problem(
+                        "api_key", "holds characters that no key can have (not shown)"
+                    )
+                ]
+            )
         return Secret(key)
 
 
 def _variable(name: str | None) -> str | None:
-    return os.environ.get(name) or None if name is not None else None
+    if name is not None:
+        return os.environ.get(name) or None
+    return None
 
 
 def _or_set(variable: str | None) -> str:
-    return "" if variable is None else f", or the environment variable {variable}"
+    if variable is None:
+        return ""
+    return f", or the environment variable {variable}"

@@ -38,8 +38,15 @@ class Withholder:
 
         What was learnt before stays, as exchanges that sent it may still run; of very many the oldest go.
         """
-        parts = {part for text in texts for part in (text, text.rpartition(" ")[2]) if len(part) >= _SHORTEST}
-        self._learnt = [*(part for part in self._learnt if part not in parts), *parts][-_MOST:]
+        parts = {
+            part
+            for text in texts
+            for part in (text, text.rpartition(" ")[2])
+            if len(part) >= _SHORTEST
+        }
+        self._learnt = [*(part for part in self._learnt if part not in parts), *parts][
+            -_MOST:
+        ]
         self._longest_first = tuple(sorted(self._learnt, key=len, reverse=True))
 
     def text(self, text: str) -> str:
@@ -54,7 +61,11 @@ class Withholder:
             return self.text(value)
         if isinstance(value, Mapping):
             return {
-                key: WITHHELD if isinstance(item, str) and is_withheld(key) else self.payload(item)
+                key: WITHHELD
+                if isinstance(item, str) and is_withheld(key)
+                else self.payload(item)
                 for key, item in value.items()
             }
-        return [self.payload(item) for item in value] if isinstance(value, (list, tuple)) else value
+        if isinstance(value, (list, tuple)):
+            return [self.payload(item) for item in value]
+        return value

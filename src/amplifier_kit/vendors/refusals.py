@@ -22,7 +22,14 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["OVERLOADED_DELAY_MULTIPLIER", "is_error", "read_problem", "refusal", "status_of", "status_of_code"]
+__all__ = [
+    "OVERLOADED_DELAY_MULTIPLIER",
+    "is_error",
+    "read_problem",
+    "refusal",
+    "status_of",
+    "status_of_code",
+]
 
 OVERLOADED_DELAY_MULTIPLIER: Final = 10.0
 """How much longer than after other failures the wait is when the vendor is overloaded (status 529)."""
@@ -58,7 +65,12 @@ _BY_CODE: Final[Mapping[str, type[LLMError]]] = {
 
 
 def refusal(
-    status: int, headers: Mapping[str, str], body: bytes, *, kind: type[LLMError] | None = None, words: str = ""
+    status: int,
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    kind: type[LLMError] | None = None,
+    words: str = "",
 ) -> LLMError:
     """Return the error for an answer that is none.
 
@@ -70,7 +82,13 @@ def refusal(
         words: what to say instead of the vendor's message.
     """
     problem = read_problem(body)
-    cls = kind or _by_code(problem) or _BY_STATUS.get(status, ProviderUnavailableError if status >= 500 else LLMError)
+    cls = (
+        kind
+        or _by_code(problem)
+        or _BY_STATUS.get(
+            status, ProviderUnavailableError if status >= 500 else LLMError
+        )
+    )
     said = words or _words(problem, body) or "no reason given"
     number = request_id(headers)
     return cls(
@@ -93,7 +111,9 @@ def read_problem(body: bytes | str) -> JSONObject:
     problem: JSONValue = value.get("error", value)
     if isinstance(problem, dict):
         return problem
-    return {"message": problem} if isinstance(problem, str) else {}
+    if isinstance(problem, str):
+        return {"message": problem}
+    return {}
 
 
 def is_error(body: bytes | str) -> bool:
@@ -114,13 +134,24 @@ def status_of(body: bytes | str) -> int:
 
 def status_of_code(code: JSONValue) -> int | None:
     """Return the status that an error's code is, as a number or as a text of one; `None` when it is another code."""
-    number = int(code) if isinstance(code, str) and code.isdecimal() and len(code) == _DIGITS else code
+    number = (
+        int(code)
+        if isinstance(code, str) and code.isdecimal() and len(code) == _DIGITS
+        else code
+    )
     return number if isinstance(number, int) and 400 <= number < 600 else None
 
 
 def _by_code(problem: JSONObject) -> type[LLMError] | None:
     codes = (problem.get(key) for key in ("code", "type"))
-    return next((_BY_CODE[code] for code in codes if isinstance(code, str) and code in _BY_CODE), None)
+    return next(
+        (
+            _BY_CODE[code]
+            for code in codes
+            if isinstance(code, str) and code in _BY_CODE
+        ),
+        None,
+    )
 
 
 def _words(problem: JSONObject, body: bytes) -> str:
@@ -131,4 +162,6 @@ def _words(problem: JSONObject, body: bytes) -> str:
 
 
 def _advice(status: int) -> str:
-    return "; it is elsewhere: correct `base_url`" if 300 <= status < 400 else ""
+    if 300 <= status < 400:
+        return "; it is elsewhere: correct `base_url`"
+    return ""

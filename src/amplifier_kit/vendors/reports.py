@@ -90,9 +90,12 @@ class ExchangeReport:
             if outcome.usage is not None:
                 said["usage"] = _usage(outcome.usage)
         elif isinstance(outcome, Exception):
-            said["error"] = self.provider.withholder.text(f"{type(outcome).__name__}: {outcome}")
+            said["error"] = self.provider.withholder.text(
+                f"{type(outcome).__name__}: {outcome}"
+            )
         if number := request_id(self._headers):
-            said["vendor_request_id"] = number  # `request_id` is the session's own, the same as in `llm:request`
+            # `request_id` is the session's own, the same as in `llm:request`
+            said["vendor_request_id"] = number
         if self.keeps:
             said["raw"] = self.provider.withholder.payload(self._received)
         return said
@@ -126,18 +129,28 @@ class ExchangeReport:
 def _status(outcome: ChatResponse | BaseException) -> str:
     if isinstance(outcome, ChatResponse):
         return "ok"
-    return "error" if isinstance(outcome, Exception) else "cancelled"
+    if isinstance(outcome, Exception):
+        return "error"
+    return "cancelled"
 
 
 def _usage(usage: Usage) -> JSONObject:
-    counts = {name: getattr(usage, name) for name in attrs.fields_dict(Usage) if name not in ("extras", "cost_usd")}
-    said: JSONObject = {name: count for name, count in counts.items() if count is not None}
+    counts = {
+        name: getattr(usage, name)
+        for name in attrs.fields_dict(Usage)
+        if name not in ("extras", "cost_usd")
+    }
+    said: JSONObject = {
+        name: count for name, count in counts.items() if count is not None
+    }
     if usage.cost_usd is not None:
         said["cost_usd"] = str(usage.cost_usd)
     return said
 
 
-async def report_retry(provider: VendorProvider, attempt: Try, error: LLMError, model: str | None) -> None:
+async def report_retry(
+    provider: VendorProvider, attempt: Try, error: LLMError, model: str | None
+) -> None:
     """Tell that a request is sent again after a wait; the event's `attempt` counts the failed ones from 1."""
     hooks = provider.coordinator.hooks
     if hooks.has_handlers(PROVIDER_RETRY):

@@ -7,7 +7,13 @@ from functools import partial
 from random import uniform
 
 import attrs
-from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, wait_exponential
+from tenacity import (
+    RetryCallState,
+    Retrying,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_exponential,
+)
 
 from amplifier_kit.vendors.config import VendorConfig
 from amplifier_sdk.errors import LLMError
@@ -59,8 +65,14 @@ def tries(config: VendorConfig) -> Iterator[Try]:
     for attempt in policy:
         state = attempt.retry_state
         yield Try(state.attempt_number, delays.pop() if delays else 0.0, error, state)
-        failed = state.outcome.exception() if state.outcome is not None else None
-        error = failed if isinstance(failed, LLMError) else None
+        if state.outcome is not None:
+            failed = state.outcome.exception()
+        else:
+            failed = None
+        if isinstance(failed, LLMError):
+            error = failed
+        else:
+            error = None
 
 
 def _may_pass(config: VendorConfig, error: BaseException) -> bool:
@@ -75,11 +87,22 @@ def _may_pass(config: VendorConfig, error: BaseException) -> bool:
 
 def _delay(config: VendorConfig, state: RetryCallState) -> float:
     """Return the wait: doubled each time, spread, capped, stretched as the error says, never below what was asked."""
-    error = state.outcome.exception() if state.outcome is not None else None
+    if state.outcome is not None:
+        error = state.outcome.exception()
+    else:
+        error = None
     assert isinstance(error, LLMError)
-    spread = _SPREAD if config.retry_jitter else 0.0
-    base = wait_exponential(multiplier=config.min_retry_delay, max=config.max_retry_delay)(state)
-    delay = min(base * uniform(1 - spread, 1 + spread), config.max_retry_delay) * error.delay_multiplier  # noqa: S311  # no secret
+    if config.retry_jitter:
+        spread = _SPREAD
+    else:
+        spread = 0.0
+    base = wait_exponential(
+        multiplier=config.min_retry_delay, max=config.max_retry_delay
+    )(state)
+    delay = (
+        min(base * uniform(1 - spread, 1 + spread), config.max_retry_delay)  # noqa: S311  # no secret
+        * error.delay_multiplier
+    )
     asked = error.retry_after
     if asked is None or delay >= asked:
         return delay

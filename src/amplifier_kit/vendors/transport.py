@@ -28,14 +28,21 @@ def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransp
         address: where requests go; connections to it, as to everything, are made with the first request.
         proxy: an HTTP proxy's address; those that environment variables name are not used.
     """
-    is_plain = address.startswith("http:") and (proxy is None or proxy.startswith("http:"))
-    kept = 0 if is_loopback(address) else _MOST_KEPT
+    is_plain = address.startswith("http:") and (
+        proxy is None or proxy.startswith("http:")
+    )
+    if is_loopback(address):
+        kept = 0
+    else:
+        kept = _MOST_KEPT
     return ClosingTransport(
         # Without certificates to load, a context is made in no time.
         verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_plain else True,
         trust_env=False,
         proxy=proxy,
-        limits=httpx2.Limits(max_keepalive_connections=kept, max_connections=None, keepalive_expiry=_KEPT),
+        limits=httpx2.Limits(
+            max_keepalive_connections=kept, max_connections=None, keepalive_expiry=_KEPT
+        ),
     )
 
 

@@ -64,7 +64,8 @@ _HOME = {
     "typed": "_log",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

@@ -46,7 +46,11 @@ def open_calls(messages: Sequence[MessageDict]) -> tuple[OpenCall, ...]:
 def _calls(message: MessageDict) -> Iterator[OpenCall]:
     content = Message.from_dict(message).content
     if not isinstance(content, str):
-        yield from (OpenCall(block.id, block.name) for block in content if isinstance(block, ToolCallBlock))
+        yield from (
+            OpenCall(block.id, block.name)
+            for block in content
+            if isinstance(block, ToolCallBlock)
+        )
 
 
 def _is_plain_answer(message: MessageDict) -> bool:
@@ -76,10 +80,19 @@ def _answered(message: MessageDict) -> Iterator[str]:
 
 
 def tool_message(
-    call_id: str, name: str, content: str | list[JSONObject], *, metadata: Mapping[str, JSONValue] | None = None
+    call_id: str,
+    name: str,
+    content: str | list[JSONObject],
+    *,
+    metadata: Mapping[str, JSONValue] | None = None,
 ) -> MessageDict:
     """Build the stored message that answers a tool call: with a text, or with content blocks."""
-    message: MessageDict = {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
+    message: MessageDict = {
+        "role": "tool",
+        "tool_call_id": call_id,
+        "name": name,
+        "content": content,
+    }
     if metadata is not None:
         message["metadata"] = metadata
     return message
@@ -87,4 +100,6 @@ def tool_message(
 
 def closing_message(call: OpenCall, reason: str) -> MessageDict:
     """Build the message that answers a call which never returned; its metadata says it was made up."""
-    return tool_message(call.id, call.name, f"Error: {reason}", metadata={"synthesized": True})
+    return tool_message(
+        call.id, call.name, f"Error: {reason}", metadata={"synthesized": True}
+    )

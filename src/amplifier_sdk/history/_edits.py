@@ -15,11 +15,18 @@ __all__ = ["part_of", "readable", "with_call_ids", "with_result_ids", "without_r
 
 def readable(message: MessageDict) -> MessageDict:
     """Make a message of one that cannot be read: as much of it as can be, the rest as text."""
-    message = {**message, "role": message.get("role") if _can_be_read({"role": message.get("role")}) else "user"}
+    message = {
+        **message,
+        "role": message.get("role")
+        if _can_be_read({"role": message.get("role")})
+        else "user",
+    }
     if _can_be_read(message):
         return message
     message.pop("tool_calls", None)
-    return message if _can_be_read(message) else {**message, "content": _text(message.get("content"))}
+    if _can_be_read(message):
+        return message
+    return {**message, "content": _text(message.get("content"))}
 
 
 def _can_be_read(message: MessageDict) -> bool:
@@ -31,7 +38,9 @@ def _can_be_read(message: MessageDict) -> bool:
 
 
 def _text(content: JSONValue) -> str:
-    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+    if isinstance(content, str):
+        return content
+    return json.dumps(content, ensure_ascii=False, default=str)
 
 
 def with_call_ids(message: MessageDict, calls: Sequence[Call]) -> MessageDict:
@@ -51,12 +60,16 @@ def with_call_ids(message: MessageDict, calls: Sequence[Call]) -> MessageDict:
     if by_id:
         changed["content"] = content
     if _items(message.get("tool_calls")):
-        changed["tool_calls"] = list(_beside(_items(message.get("tool_calls")), by_id, rest))
+        changed["tool_calls"] = list(
+            _beside(_items(message.get("tool_calls")), by_id, rest)
+        )
     return changed
 
 
 def _beside(
-    entries: Sequence[JSONValue], by_id: Mapping[str, Sequence[str]], rest: Iterator[Call]
+    entries: Sequence[JSONValue],
+    by_id: Mapping[str, Sequence[str]],
+    rest: Iterator[Call],
 ) -> Iterator[JSONValue]:
     """Yield the calls beside the content: those that repeat a block get its id, the others are calls of their own."""
     seen: dict[str, int] = defaultdict(int)
@@ -84,13 +97,17 @@ def with_result_ids(message: MessageDict, ids: Sequence[str]) -> MessageDict:
     if has_blocks:
         left = iter(ids)
         changed["content"] = [
-            {**_object(block), "tool_call_id": next(left)} if _type(block) == "tool_result" else block
+            {**_object(block), "tool_call_id": next(left)}
+            if _type(block) == "tool_result"
+            else block
             for block in content
         ]
     return changed
 
 
-def part_of(message: MessageDict, start: int, stop: int | None, call_id: str, *, alone: bool) -> MessageDict:
+def part_of(
+    message: MessageDict, start: int, stop: int | None, call_id: str, *, alone: bool
+) -> MessageDict:
     """Make a message of its own of one of several results: the blocks from `start` to `stop` of a message's content.
 
     Args:
@@ -101,24 +118,39 @@ def part_of(message: MessageDict, start: int, stop: int | None, call_id: str, *,
         alone: take nothing but the content: the message itself is somebody else's.
     """
     blocks = [
-        {**_object(block), "tool_call_id": call_id} if _type(block) == "tool_result" else block
+        {**_object(block), "tool_call_id": call_id}
+        if _type(block) == "tool_result"
+        else block
         for block in _items(message.get("content"))[start:stop]
     ]
-    base: MessageDict = {"role": "tool"} if alone else {**message}
+    base: MessageDict
+    if alone:
+        base = {"role": "tool"}
+    else:
+        base = {**message}
     return {**base, "tool_call_id": call_id, "content": blocks}
 
 
 def without_results(message: MessageDict) -> MessageDict:
     """Take the results out of a message of another role."""
-    return {**message, "content": [b for b in _items(message.get("content")) if _type(b) != "tool_result"]}
+    return {
+        **message,
+        "content": [
+            b for b in _items(message.get("content")) if _type(b) != "tool_result"
+        ],
+    }
 
 
 def _items(value: JSONValue) -> Sequence[JSONValue]:
-    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return value
+    return ()
 
 
 def _object(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _type(value: JSONValue) -> JSONValue:

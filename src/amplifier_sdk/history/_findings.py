@@ -26,14 +26,29 @@ HistoryProblem: TypeAlias = Literal[
 """What vendors refuse in a history, or what keeps one from being read at all."""
 
 _TEXTS: Final[Mapping[HistoryProblem, tuple[str, str]]] = {
-    "duplicate_call": ("A call has the id of an earlier one", "the call and its result get an id of their own"),
-    "duplicate_result": ("A call has a second result", "the first one stays, or the one that was not made up"),
+    "duplicate_call": (
+        "A call has the id of an earlier one",
+        "the call and its result get an id of their own",
+    ),
+    "duplicate_result": (
+        "A call has a second result",
+        "the first one stays, or the one that was not made up",
+    ),
     "empty_answer": ("An answer has neither text nor calls", "it is left out"),
-    "misplaced_result": ("A result does not stand directly after its call, in the calls' order", "it is moved there"),
-    "mismatched_id": ("A result and its block name two calls", "both name the call that there is"),
+    "misplaced_result": (
+        "A result does not stand directly after its call, in the calls' order",
+        "it is moved there",
+    ),
+    "mismatched_id": (
+        "A result and its block name two calls",
+        "both name the call that there is",
+    ),
     "missing_id": ("A call or a result has no id", "it gets one"),
     "orphan_result": ("A result answers no call", "it is left out"),
-    "unanswered_call": ("A call has no result", "a result that says so is put after it"),
+    "unanswered_call": (
+        "A call has no result",
+        "a result that says so is put after it",
+    ),
     "unreadable_message": ("A message cannot be read", "its content becomes text"),
 }
 
@@ -63,7 +78,12 @@ class Finding(Value):
 
     def to_dict(self) -> JSONObject:
         """Write the finding as events carry it."""
-        data: JSONObject = {"problem": self.problem, "index": self.index, "text": self.text, "remedy": self.remedy}
+        data: JSONObject = {
+            "problem": self.problem,
+            "index": self.index,
+            "text": self.text,
+            "remedy": self.remedy,
+        }
         if self.call_id is not None:
             data["call_id"] = self.call_id
         if self.name is not None:
@@ -71,5 +91,8 @@ class Finding(Value):
         return data
 
     def __str__(self) -> str:
-        about = f" ({self.name or 'call'} {self.call_id!r})" if self.call_id is not None else ""
+        if self.call_id is not None:
+            about = f" ({self.name or 'call'} {self.call_id!r})"
+        else:
+            about = ""
         return f"Message {self.index}: {self.text}{about}; {self.remedy}"

@@ -72,7 +72,9 @@ class MessageView(Sequence[MessageDict]):
 
     def __len__(self) -> int:
         ranges = self._ranges
-        return len(ranges[0]) if len(ranges) == 1 else sum(map(len, ranges))
+        if len(ranges) == 1:
+            return len(ranges[0])
+        return sum(map(len, ranges))
 
     def __iter__(self) -> Iterator[MessageDict]:
         stored = self._log.stored
@@ -84,7 +86,10 @@ class MessageView(Sequence[MessageDict]):
     def __getitem__(self, index: _Slice) -> list[MessageDict]: ...
     def __getitem__(self, index: int | _Slice) -> MessageDict | list[MessageDict]:
         if isinstance(index, slice):
-            return [self._log.stored(self._locate(at)) for at in range(*index.indices(len(self)))]
+            return [
+                self._log.stored(self._locate(at))
+                for at in range(*index.indices(len(self)))
+            ]
         if index == -1 and self:  # asked for at the end of every turn
             return self._log.stored(self._ranges[-1][-1])
         return self._log.stored(self._locate(index))
@@ -92,7 +97,9 @@ class MessageView(Sequence[MessageDict]):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sequence) or isinstance(other, (str, bytes)):
             return NotImplemented
-        return len(self) == len(other) and all(mine == theirs for mine, theirs in zip(self, other, strict=True))
+        return len(self) == len(other) and all(
+            mine == theirs for mine, theirs in zip(self, other, strict=True)
+        )
 
     __hash__: ClassVar[None]  # type: ignore[assignment]  # a sequence of dicts is not hashable
 
@@ -104,7 +111,10 @@ class MessageView(Sequence[MessageDict]):
 
 
 def _locate(ranges: tuple[range, ...], index: int, length: int) -> int:
-    offset = index + length if index < 0 else index
+    if index < 0:
+        offset = index + length
+    else:
+        offset = index
     for kept in ranges:
         if 0 <= offset < len(kept):
             return kept[offset]
@@ -116,7 +126,9 @@ def _locate(ranges: tuple[range, ...], index: int, length: int) -> int:
 class _TypedView(Sequence[Message]):
     __slots__ = ("_extra", "_log", "_ranges")
 
-    def __init__(self, log: MessageLog, ranges: tuple[range, ...], extra: tuple[Message, ...]) -> None:
+    def __init__(
+        self, log: MessageLog, ranges: tuple[range, ...], extra: tuple[Message, ...]
+    ) -> None:
         self._log = log
         self._ranges = ranges
         self._extra = extra
@@ -141,13 +153,20 @@ class _TypedView(Sequence[Message]):
     def _at(self, index: int) -> Message:
         length = len(self)
         stored = length - len(self._extra)
-        at = index + length if index < 0 else index
+        if index < 0:
+            at = index + length
+        else:
+            at = index
         if stored <= at < length:
             return self._extra[at - stored]
-        return self._log.message(_locate(self._ranges, at if at >= 0 else length, stored))
+        return self._log.message(
+            _locate(self._ranges, at if at >= 0 else length, stored)
+        )
 
 
-def typed(messages: Sequence[MessageDict], extra: Sequence[Message] = ()) -> Sequence[Message]:
+def typed(
+    messages: Sequence[MessageDict], extra: Sequence[Message] = ()
+) -> Sequence[Message]:
     """Read stored messages as `Message` values, with `extra` ones at the end.
 
     A view converts on demand and keeps what it converted; any other sequence is converted now.

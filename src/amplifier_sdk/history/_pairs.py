@@ -77,7 +77,11 @@ class Pairing:
         calls: list[Call] = []
         by_id: dict[str, deque[Call]] = defaultdict(deque)
         if message.role == "assistant" and not isinstance(message.content, str):
-            calls = [Call(index, block.id, block.name) for block in message.content if isinstance(block, ToolCallBlock)]
+            calls = [
+                Call(index, block.id, block.name)
+                for block in message.content
+                if isinstance(block, ToolCallBlock)
+            ]
         for call in calls:
             self._known[call.id].append(call)
             by_id[call.id].append(call)
@@ -116,7 +120,14 @@ class Pairing:
             if id(group) not in waiting:
                 waiting[id(group)] = [call for call in group if call.result is None]
             calls = waiting[id(group)]
-            at = next((at for at, call in enumerate(calls) if result.name in (None, call.name)), None)
+            at = next(
+                (
+                    at
+                    for at, call in enumerate(calls)
+                    if result.name in (None, call.name)
+                ),
+                None,
+            )
             if at is not None:
                 self._join(calls.pop(at), result)
 
@@ -149,22 +160,54 @@ class Pairing:
                 stem = call.id[:LONGEST_STEM] or "call"
                 counts[stem] += 1
                 new_id = f"{stem}-{counts[stem]}"
-                call.new_id = "" if new_id in taken else new_id
+                if new_id in taken:
+                    call.new_id = ""
+                else:
+                    call.new_id = new_id
             used.add(call.new_id)
 
 
-def _results(index: int, message: Message, known: Mapping[str, Sequence[Call]]) -> Iterator[Result]:
+def _results(
+    index: int, message: Message, known: Mapping[str, Sequence[Call]]
+) -> Iterator[Result]:
     """Yield the results that a message has: those of its blocks, else, in the role `tool`, itself."""
     own, content = message.tool_call_id or "", message.content
-    blocks = [] if isinstance(content, str) else [at for at, b in enumerate(content) if isinstance(b, ToolResultBlock)]
-    ids = [block.tool_call_id for block in message.blocks if isinstance(block, ToolResultBlock)]
+    if isinstance(content, str):
+        blocks = []
+    else:
+        blocks = [at for at, b in enumerate(content) if isinstance(b, ToolResultBlock)]
+    ids = [
+        block.tool_call_id
+        for block in message.blocks
+        if isinstance(block, ToolResultBlock)
+    ]
     made_up = bool(message.metadata and message.metadata.get("synthesized"))
     if message.role != "tool":
-        yield from (Result(index, at, at + 1, id, None, made_up) for at, id in zip(blocks, ids, strict=True))
+        yield from (
+            Result(index, at, at + 1, id, None, made_up)
+            for at, id in zip(blocks, ids, strict=True)
+        )
     elif len(blocks) > 1:  # what stands between two results goes with the first of them
         edges = zip([0, *blocks[1:]], [*blocks[1:], None], ids, strict=True)
-        yield from (Result(index, start, stop, id, message.name, made_up) for start, stop, id in edges)
+        yield from (
+            Result(index, start, stop, id, message.name, made_up)
+            for start, stop, id in edges
+        )
     else:
-        inner = ids[0] if ids else own
-        looked_for = inner if not own or (own not in known and inner != "" and inner in known) else own
-        yield Result(index, 0, None, looked_for, message.name, made_up, bool(own) and inner != own)
+        if ids:
+            inner = ids[0]
+        else:
+            inner = own
+        if not own or (own not in known and inner != "" and inner in known):
+            looked_for = inner
+        else:
+            looked_for = own
+        yield Result(
+            index,
+            0,
+            None,
+            looked_for,
+            message.name,
+            made_up,
+            bool(own) and inner != own,
+        )

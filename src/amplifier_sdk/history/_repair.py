@@ -7,7 +7,13 @@ from collections.abc import Sequence
 import attrs
 
 from amplifier_sdk.history._calls import OpenCall, closing_message
-from amplifier_sdk.history._edits import part_of, readable, with_call_ids, with_result_ids, without_results
+from amplifier_sdk.history._edits import (
+    part_of,
+    readable,
+    with_call_ids,
+    with_result_ids,
+    without_results,
+)
 from amplifier_sdk.history._findings import Finding, HistoryProblem
 from amplifier_sdk.history._pairs import Call, Pairing, Result
 from amplifier_sdk.history._soundness import has_content, is_sound, read_quickly
@@ -90,11 +96,22 @@ class _Mending:
             if self._is_kept[index]:
                 self._write(index)
         self.repair = Repair(
-            messages=tuple(self._made), findings=tuple(sorted(self._findings, key=lambda finding: finding.index))
+            messages=tuple(self._made),
+            findings=tuple(sorted(self._findings, key=lambda finding: finding.index)),
         )
 
-    def _find(self, problem: HistoryProblem, index: int, call_id: str | None = None, name: str | None = None) -> None:
-        self._findings.append(Finding(problem=problem, index=index, call_id=call_id or None, name=name or None))
+    def _find(
+        self,
+        problem: HistoryProblem,
+        index: int,
+        call_id: str | None = None,
+        name: str | None = None,
+    ) -> None:
+        self._findings.append(
+            Finding(
+                problem=problem, index=index, call_id=call_id or None, name=name or None
+            )
+        )
 
     def _read_message(self, index: int, message: MessageDict) -> None:
         try:
@@ -111,7 +128,9 @@ class _Mending:
         message = self._read[index]
         if message.role == "tool":
             return False
-        return has_content(message) or not (message.role == "assistant" or self._pairing.results[index])
+        return has_content(message) or not (
+            message.role == "assistant" or self._pairing.results[index]
+        )
 
     def _number(self) -> dict[int | Result, int]:
         """Count what stays, in its order: messages by their index, and the results of the role `tool`."""
@@ -120,7 +139,12 @@ class _Mending:
             if self._is_kept[index]:
                 places[index] = len(places)
             elif self._read[index].role == "tool":
-                places.update({result: len(places) + n for n, result in enumerate(r for r in results if r.call)})
+                places.update(
+                    {
+                        result: len(places) + n
+                        for n, result in enumerate(r for r in results if r.call)
+                    }
+                )
         return places
 
     def _report_results(self, index: int) -> None:
@@ -131,7 +155,12 @@ class _Mending:
         for result in results:
             if result.call is None:
                 is_second = result in self._pairing.duplicates
-                self._find("duplicate_result" if is_second else "orphan_result", index, result.id, result.name)
+                self._find(
+                    "duplicate_result" if is_second else "orphan_result",
+                    index,
+                    result.id,
+                    result.name,
+                )
                 continue
             if result.is_mismatched:
                 self._find("mismatched_id", index, result.id, result.name)
@@ -149,7 +178,12 @@ class _Mending:
         place = self._places[index]
         for call in calls:
             if call.new_id != call.id:
-                self._find("duplicate_call" if call.id else "missing_id", index, call.id, call.name)
+                self._find(
+                    "duplicate_call" if call.id else "missing_id",
+                    index,
+                    call.id,
+                    call.name,
+                )
             if call.result is None:
                 self._find("unanswered_call", index, call.id, call.name)
                 continue
@@ -163,12 +197,22 @@ class _Mending:
         while at < len(calls):
             result = calls[at].result
             if result is None:
-                self._made.append(closing_message(OpenCall(calls[at].new_id, calls[at].name), NO_RESULT))
+                self._made.append(
+                    closing_message(
+                        OpenCall(calls[at].new_id, calls[at].name), NO_RESULT
+                    )
+                )
                 at += 1
                 continue
             together = self._pairing.results[result.index]
-            group = calls[at : at + len(together)] if together[0] is result else calls[at : at + 1]
-            if self._read[result.index].role == "tool" and [call.result for call in group] == together:
+            if together[0] is result:
+                group = calls[at : at + len(together)]
+            else:
+                group = calls[at : at + 1]
+            if (
+                self._read[result.index].role == "tool"
+                and [call.result for call in group] == together
+            ):
                 self._made.append(self._whole(result.index, group))
                 at += len(group)
             else:
@@ -178,7 +222,10 @@ class _Mending:
     def _whole(self, index: int, calls: Sequence[Call]) -> MessageDict:
         """Return a message of results as it is, or with the ids that its calls have now."""
         results = self._pairing.results[index]
-        same = all(call.new_id == result.id for call, result in zip(calls, results, strict=True))
+        same = all(
+            call.new_id == result.id
+            for call, result in zip(calls, results, strict=True)
+        )
         if same and not results[0].is_mismatched:
             return self._given[index]
         return with_result_ids(self._given[index], [call.new_id for call in calls])
@@ -186,4 +233,6 @@ class _Mending:
     def _part(self, result: Result, call_id: str) -> MessageDict:
         """Return one of several results, or one of a message of another role, as a message of its own."""
         alone = self._read[result.index].role != "tool"
-        return part_of(self._given[result.index], result.start, result.stop, call_id, alone=alone)
+        return part_of(
+            self._given[result.index], result.start, result.stop, call_id, alone=alone
+        )

@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk.content import ContentBlock, ImageBlock, TextBlock, VendorBlock, block_from_dict, block_to_dict
+from amplifier_sdk.content import (
+    ContentBlock,
+    ImageBlock,
+    TextBlock,
+    VendorBlock,
+    block_from_dict,
+    block_to_dict,
+)
 from amplifier_sdk.history._calls import tool_message
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
@@ -15,7 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["result_message"]
 
-_OWN: Final = frozenset({"thinking", "redacted_thinking", "reasoning", "tool_call", "tool_result"})
+_OWN: Final = frozenset(
+    {"thinking", "redacted_thinking", "reasoning", "tool_call", "tool_result"}
+)
 """The types of blocks that no tool makes."""
 
 
@@ -28,10 +37,16 @@ def result_message(call_id: str, name: str, result: ToolResult) -> MessageDict:
     text = result.get_serialized_output()
     if not result.content:
         return tool_message(call_id, name, text)
-    return tool_message(call_id, name, list(_written(text, result.content, is_failure=not result.success)))
+    return tool_message(
+        call_id,
+        name,
+        list(_written(text, result.content, is_failure=not result.success)),
+    )
 
 
-def _written(text: str, content: Sequence[ContentBlock], *, is_failure: bool) -> Iterator[JSONObject]:
+def _written(
+    text: str, content: Sequence[ContentBlock], *, is_failure: bool
+) -> Iterator[JSONObject]:
     if is_failure or not any(map(_words, content)):
         yield {"type": "text", "text": text}
     for block in content:
@@ -42,8 +57,14 @@ def _written(text: str, content: Sequence[ContentBlock], *, is_failure: bool) ->
 
 
 def _words(block: ContentBlock) -> str:
-    text: object = block.text if isinstance(block, TextBlock) else None
-    return text.strip() if isinstance(text, str) else ""
+    text: object
+    if isinstance(block, TextBlock):
+        text = block.text
+    else:
+        text = None
+    if isinstance(text, str):
+        return text.strip()
+    return ""
 
 
 def _shown(block: ContentBlock) -> ContentBlock:

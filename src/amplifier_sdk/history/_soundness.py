@@ -20,10 +20,13 @@ def is_sound(messages: Iterable[Message]) -> bool:
     Answers without any content are not sound either.
     """
     used: set[str] = set()
-    waiting: list[str] = []  # the ids of the calls whose results must come next, the last one first
+    # the ids of the calls whose results must come next, the last one first
+    waiting: list[str] = []
     for message in messages:
         if message.role == "tool":
-            if any(not waiting or waiting.pop() != call_id for call_id in _answers(message)):
+            if any(
+                not waiting or waiting.pop() != call_id for call_id in _answers(message)
+            ):
                 return False
             continue
         if waiting or _holds_results(message):
@@ -43,11 +46,17 @@ def _calls(message: Message) -> list[str]:
     """Return the ids of a message's calls, the last one first."""
     if isinstance(message.content, str):
         return []
-    return [block.id for block in reversed(message.content) if isinstance(block, ToolCallBlock)]
+    return [
+        block.id
+        for block in reversed(message.content)
+        if isinstance(block, ToolCallBlock)
+    ]
 
 
 def _holds_results(message: Message) -> bool:
-    return not isinstance(message.content, str) and any(isinstance(b, ToolResultBlock) for b in message.content)
+    return not isinstance(message.content, str) and any(
+        isinstance(b, ToolResultBlock) for b in message.content
+    )
 
 
 def _answers(message: Message) -> list[str]:
@@ -55,10 +64,16 @@ def _answers(message: Message) -> list[str]:
     own = message.tool_call_id
     if isinstance(message.content, str):
         return [own or ""]
-    ids = [block.tool_call_id for block in message.content if isinstance(block, ToolResultBlock)]
+    ids = [
+        block.tool_call_id
+        for block in message.content
+        if isinstance(block, ToolResultBlock)
+    ]
     if not ids:
         return [own or ""]
-    return ids if len(ids) > 1 or not own or own == ids[0] else [""]
+    if len(ids) > 1 or not own or own == ids[0]:
+        return ids
+    return [""]
 
 
 def has_content(message: Message) -> bool:
@@ -66,7 +81,9 @@ def has_content(message: Message) -> bool:
     if isinstance(message.content, str):
         return bool(message.content.strip()) or any(message.extras.values())
     for block in message.content:
-        if not isinstance(block, (TextBlock, ToolResultBlock)) or (isinstance(block, TextBlock) and block.text.strip()):
+        if not isinstance(block, (TextBlock, ToolResultBlock)) or (
+            isinstance(block, TextBlock) and block.text.strip()
+        ):
             return True
     return any(message.extras.values())
 
@@ -77,7 +94,10 @@ def read_quickly(messages: Sequence[MessageDict]) -> Iterator[Message]:
     Raises:
         ValueError: a message cannot be read.
     """
-    return (_WORDS if _is_words(message) else Message.from_dict(message) for message in messages)
+    return (
+        _WORDS if _is_words(message) else Message.from_dict(message)
+        for message in messages
+    )
 
 
 def _is_words(message: MessageDict) -> bool:
@@ -90,5 +110,8 @@ def _is_words(message: MessageDict) -> bool:
     if not isinstance(content, list) or len(content) != 1:
         return False
     block = content[0]
-    text = block.get("text") if isinstance(block, dict) and len(block) == 2 and block.get("type") == "text" else None
+    if isinstance(block, dict) and len(block) == 2 and block.get("type") == "text":
+        text = block.get("text")
+    else:
+        text = None
     return isinstance(text, str) and bool(text.strip())

@@ -27,4 +27,12 @@ from amplifier_sdk.loops.priorities import choose_provider
 from amplifier_sdk.loops.specs import schema_of, tool_spec
 from amplifier_sdk.loops.turn import Turn
 
-__all__ = ["Loop", "LoopConfig", "RoleCandidate", "Turn", "choose_provider", "schema_of", "tool_spec"]
+__all__ = [
+    "Loop",
+    "LoopConfig",
+    "RoleCandidate",
+    "Turn",
+    "choose_provider",
+    "schema_of",
+    "tool_spec",
+]

@@ -34,7 +34,9 @@ class CircuitBreaker:
     @property
     def wait(self) -> float:
         """Seconds until a request may try again; 0 when one may."""
-        return 0.0 if self._opened_at is None else max(0.0, self._opened_at + self.cooldown - anyio.current_time())
+        if self._opened_at is None:
+            return 0.0
+        return max(0.0, self._opened_at + self.cooldown - anyio.current_time())
 
     def begin(self) -> None:
         """Note that a request passes; of an open breaker it is the one that tries."""

@@ -15,7 +15,13 @@ import attrs
 
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.contracts import Provider
-from amplifier_sdk.errors import ConfigError, LLMError, Problem, ProviderUnavailableError, did_you_mean
+from amplifier_sdk.errors import (
+    ConfigError,
+    LLMError,
+    Problem,
+    ProviderUnavailableError,
+    did_you_mean,
+)
 from amplifier_sdk.events import PROVIDER_RESOLVE, ProviderResolve
 from amplifier_sdk.loops.breaker import CircuitBreaker
 from amplifier_sdk.loops.config import LoopConfig
@@ -25,7 +31,14 @@ from amplifier_sdk.values import Value
 if TYPE_CHECKING:
     from amplifier_sdk.loops.turn import Turn
 
-__all__ = ["Attempt", "Candidate", "ProviderChoice", "Wish", "matching_providers", "missing_provider"]
+__all__ = [
+    "Attempt",
+    "Candidate",
+    "ProviderChoice",
+    "Wish",
+    "matching_providers",
+    "missing_provider",
+]
 
 PREFIX: Final = "provider-"
 
@@ -79,7 +92,9 @@ class ProviderChoice:
         left, tried = list(field.candidates), set[str]()
         failure: LLMError | None = None
         while True:
-            asked = await self._resolve(turn, field, self._ready(left, failure), tried, failure)
+            asked = await self._resolve(
+                turn, field, self._ready(left, failure), tried, failure
+            )
             try:
                 return await self._attempt(asked, attempt)
             except LLMError as error:
@@ -116,9 +131,15 @@ class ProviderChoice:
         self.breakers.pop(candidate.provider, None)
         return response
 
-    def _ready(self, left: Sequence[Candidate], failure: LLMError | None) -> list[Candidate]:
+    def _ready(
+        self, left: Sequence[Candidate], failure: LLMError | None
+    ) -> list[Candidate]:
         """Return the candidates that do not cool down."""
-        waits = {name: breaker.wait for name, breaker in self.breakers.items() if breaker.is_open}
+        waits = {
+            name: breaker.wait
+            for name, breaker in self.breakers.items()
+            if breaker.is_open
+        }
         ready = [candidate for candidate in left if candidate.provider not in waits]
         if ready:
             return ready
@@ -135,7 +156,12 @@ class ProviderChoice:
         )
 
     async def _resolve(
-        self, turn: Turn, field: _Field, ready: Sequence[Candidate], tried: set[str], failure: LLMError | None
+        self,
+        turn: Turn,
+        field: _Field,
+        ready: Sequence[Candidate],
+        tried: set[str],
+        failure: LLMError | None,
     ) -> Candidate:
         """Let handlers of `provider:resolve` change whom the request goes to."""
         first = ready[0]
@@ -165,7 +191,10 @@ class ProviderChoice:
             return self._of_role(turn, role, model, "role of the metadata")
         if config.role is not None:
             return self._of_role(turn, config.role, model, "role of the loop")
-        reason = "priority" if config.default_provider is None else "default_provider"
+        if config.default_provider is None:
+            reason = "priority"
+        else:
+            reason = "default_provider"
         return self._named(turn, turn.provider_name, model or config.model, reason)
 
     def _named(self, turn: Turn, name: str, model: str | None, reason: str) -> _Field:
@@ -173,7 +202,11 @@ class ProviderChoice:
             raise missing_provider(name, turn.providers)
         candidates = [Candidate(name, model)]
         if self.config.fallback:
-            candidates += [Candidate(other) for other in by_priority(turn.providers) if other != name]
+            candidates += [
+                Candidate(other)
+                for other in by_priority(turn.providers)
+                if other != name
+            ]
         return _Field(candidates=candidates, reason=reason)
 
     def _of_role(self, turn: Turn, role: str, model: str | None, reason: str) -> _Field:
@@ -181,7 +214,14 @@ class ProviderChoice:
         if role not in roles:
             known = ", ".join(roles) or "none"
             hint = did_you_mean(role, list(roles))
-            raise ConfigError([Problem("role", f"no role {role!r} in the loop's 'roles'; known: {known}{hint}")])
+            raise ConfigError(
+                [
+                    Problem(
+                        "role",
+                        f"no role {role!r} in the loop's 'roles'; known: {known}{hint}",
+                    )
+                ]
+            )
         candidates = [
             Candidate(name, model or wanted.model)
             for wanted in roles[role]
@@ -189,26 +229,40 @@ class ProviderChoice:
         ]
         if candidates:
             return _Field(candidates=candidates, reason=reason, role=role)
-        wanted_names = ", ".join(repr(wanted.provider) for wanted in roles[role]) or "none"
+        wanted_names = (
+            ", ".join(repr(wanted.provider) for wanted in roles[role]) or "none"
+        )
         mounted = ", ".join(turn.providers) or "none"
-        problem = f"no candidate is mounted; candidates: {wanted_names}; mounted: {mounted}"
+        problem = (
+            f"no candidate is mounted; candidates: {wanted_names}; mounted: {mounted}"
+        )
         raise ConfigError([Problem(f"roles.{role}", problem)])
 
 
 def matching_providers(pattern: str, providers: Mapping[str, Provider]) -> list[str]:
     """Return the mounted names that a pattern means, which may be a module id, in the order of mounting."""
     pattern = pattern.removeprefix(PREFIX)
-    return [name for name in providers if fnmatchcase(name.removeprefix(PREFIX), pattern)]
+    return [
+        name for name in providers if fnmatchcase(name.removeprefix(PREFIX), pattern)
+    ]
 
 
 def missing_provider(name: str, providers: Mapping[str, Provider]) -> ConfigError:
     """Make the error of a provider that is not mounted; it names the nearest one."""
     known = ", ".join(providers) or "none"
     hint = did_you_mean(name, list(providers))
-    return ConfigError([Problem("provider", f"no provider {name!r} is mounted; mounted: {known}{hint}")])
+    return ConfigError(
+        [
+            Problem(
+                "provider", f"no provider {name!r} is mounted; mounted: {known}{hint}"
+            )
+        ]
+    )
 
 
-async def _decided(turn: Turn, payload: ProviderResolve, ready: Sequence[Candidate], tried: set[str]) -> Candidate:
+async def _decided(
+    turn: Turn, payload: ProviderResolve, ready: Sequence[Candidate], tried: set[str]
+) -> Candidate:
     """Emit `provider:resolve` and return what handlers left; whom they chose before is not asked twice in vain."""
     first = ready[0]
     emission = await turn.hooks.emit(PROVIDER_RESOLVE, payload)
@@ -218,16 +272,24 @@ async def _decided(turn: Turn, payload: ProviderResolve, ready: Sequence[Candida
     if emission.denied:
         reason = f"The choice of a provider was denied by {emission.decided_by}: {emission.reason}"
         raise LLMError(reason, provider=first.provider)
-    name = cast("str", emission.data["provider"])  # the registry checks what handlers change
+    # the registry checks what handlers change
+    name = cast("str", emission.data["provider"])
     model = cast("str | None", emission.data["model"])
     if name != first.provider and name in tried:
         return first
     if name not in turn.providers:
         raise missing_provider(name, turn.providers)
-    chosen = next((candidate for candidate in ready if candidate.provider == name), Candidate(name))
-    return Candidate(name, model) if model is not None and model != first.model else chosen
+    chosen = next(
+        (candidate for candidate in ready if candidate.provider == name),
+        Candidate(name),
+    )
+    if model is not None and model != first.model:
+        return Candidate(name, model)
+    return chosen
 
 
 def _text(metadata: Mapping[str, object], key: str) -> str | None:
     value = metadata.get(key)
-    return value if isinstance(value, str) and value else None
+    if isinstance(value, str) and value:
+        return value
+    return None

@@ -55,6 +55,8 @@ class LoopConfig(Value):
     temperature: float | None = None
     max_output_tokens: int | None = None
     reasoning_effort: str | None = None
-    breaker_failures: int | None = attrs.field(default=_FIVE, validator=attrs.validators.optional(count))
+    breaker_failures: int | None = attrs.field(
+        default=_FIVE, validator=attrs.validators.optional(count)
+    )
     breaker_window: float = attrs.field(default=60.0, validator=seconds)
     breaker_cooldown: float = attrs.field(default=30.0, validator=seconds)

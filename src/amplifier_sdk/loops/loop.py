@@ -71,16 +71,25 @@ class Loop(ABC):
         """
         name = self.config.first_tool
         if name is None or name in tools:
-            return None if name is None else {"type": "tool", "name": name}
+            if name is None:
+                return None
+            return {"type": "tool", "name": name}
         known = ", ".join(tools) or "none"
         hint = did_you_mean(name, list(tools))
-        raise ConfigError([Problem("first_tool", f"no tool {name!r} is mounted; mounted: {known}{hint}")])
+        raise ConfigError(
+            [
+                Problem(
+                    "first_tool", f"no tool {name!r} is mounted; mounted: {known}{hint}"
+                )
+            ]
+        )
 
     @property
     def choice(self) -> ProviderChoice:
         """What chooses among several providers, and remembers which of them failed."""
         if self._choice is None:
-            from amplifier_sdk.loops.choice import ProviderChoice  # most loops have one provider that works
+            # most loops have one provider that works
+            from amplifier_sdk.loops.choice import ProviderChoice
 
             self._choice = ProviderChoice(self.config)
         return self._choice
@@ -103,17 +112,37 @@ class Loop(ABC):
         """Run one turn; see `amplifier_sdk.contracts.Orchestrator`."""
         host = hooks.host
         name, specs = self.provider_name(providers), self._specs(tools)
-        turn = Turn(self, prompt, context, providers, tools, hooks, host, name, specs, host.metadata)
+        turn = Turn(
+            self,
+            prompt,
+            context,
+            providers,
+            tools,
+            hooks,
+            host,
+            name,
+            specs,
+            host.metadata,
+        )
         status, answer = "error", ""
         try:
             if hooks.has_handlers(EXECUTION_START):
                 await hooks.emit(EXECUTION_START, ExecutionStart(prompt=prompt))
             denial = await turn.begin()
-            answer = await self._run(turn) if denial is None else denial
-            status = _status(turn, answer) if denial is None else "denied"
+            if denial is None:
+                answer = await self._run(turn)
+            else:
+                answer = denial
+            if denial is None:
+                status = _status(turn, answer)
+            else:
+                status = "denied"
             await turn.end(answer)
         except BaseException as error:
-            status = "error" if isinstance(error, Exception) else "cancelled"
+            if isinstance(error, Exception):
+                status = "error"
+            else:
+                status = "cancelled"
             raise
         finally:
             await self._report(turn, answer, status)
@@ -123,13 +152,22 @@ class Loop(ABC):
         """Announce that texts which were typed while the agent worked are in the conversation."""
         if turn.hooks.has_handlers(STEERING_INJECTED):
             for number, text in enumerate(texts, 1):
-                await turn.hooks.emit(STEERING_INJECTED, SteeringEntered(text=text, waiting=len(texts) - number))
+                await turn.hooks.emit(
+                    STEERING_INJECTED,
+                    SteeringEntered(text=text, waiting=len(texts) - number),
+                )
 
     async def _run(self, turn: Turn) -> str:
         """Run the turn's steps, and once more for each time that a handler does not let the agent stop."""
         answer = await self.run(turn)
-        for continued in range(MAX_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0):
-            if turn.is_over or turn.host.cancellation.is_cancelled or not await turn.is_continued(answer, continued):
+        for continued in range(
+            MAX_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0
+        ):
+            if (
+                turn.is_over
+                or turn.host.cancellation.is_cancelled
+                or not await turn.is_continued(answer, continued)
+            ):
                 break
             answer = await self.run(turn)
         return answer
@@ -142,20 +180,33 @@ class Loop(ABC):
         if tools != self._described[0] or any(map(_is_new, self._changing)):
             described = [(tool, tool_spec(tool)) for tool in tools.values()]
             self._described = (dict(tools), tuple(spec for _, spec in described))
-            self._changing = tuple(one for one in described if getattr(one[0], "describes_anew", False) is True)
+            self._changing = tuple(
+                one
+                for one in described
+                if getattr(one[0], "describes_anew", False) is True
+            )
         return self._described[1]
 
     async def _report(self, turn: Turn, answer: str, status: str) -> None:
         """Emit the events that close the turn; they are owed however it ended."""
         hooks = turn.hooks
-        if not hooks.has_handlers(ORCHESTRATOR_COMPLETE) and not hooks.has_handlers(EXECUTION_END):
+        if not hooks.has_handlers(ORCHESTRATOR_COMPLETE) and not hooks.has_handlers(
+            EXECUTION_END
+        ):
             return
-        with anyio.CancelScope(shield=True), anyio.move_on_after(turn.host.limits.cleanup_timeout):
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(turn.host.limits.cleanup_timeout),
+        ):
             await hooks.emit(
                 ORCHESTRATOR_COMPLETE,
-                OrchestratorComplete(orchestrator=self.name, turn_count=turn.iteration, status=status),
+                OrchestratorComplete(
+                    orchestrator=self.name, turn_count=turn.iteration, status=status
+                ),
             )
-            await hooks.emit(EXECUTION_END, ExecutionEnd(response=answer, status=status))
+            await hooks.emit(
+                EXECUTION_END, ExecutionEnd(response=answer, status=status)
+            )
 
 
 def _is_new(described: tuple[Tool, ToolSpec]) -> bool:
@@ -168,4 +219,6 @@ def _status(turn: Turn, answer: str) -> str:
     """Say how a turn ended that has an answer: at a limit, with nothing said, or well."""
     if turn.host.limit is not None:
         return "incomplete"
-    return "success" if answer.strip() else "empty"
+    if answer.strip():
+        return "success"
+    return "empty"

@@ -18,11 +18,14 @@ __all__ = [
 ]
 
 LAST_ANSWER: Final = (
-    "A limit of this turn is reached. No tool can be used any more: answer now, with what you know so far."
+    "A limit of this turn is reached. No tool can be used "
+    "any more: answer now, with what you know so far."
 )
 """What a model reads with the request whose answer is its last one."""
 
-CALL_CANCELLED: Final = ToolResult.failure("Not run: the turn was cancelled", type="cancelled")
+CALL_CANCELLED: Final = ToolResult.failure(
+    "Not run: the turn was cancelled", type="cancelled"
+)
 """The result of a call that was made after the turn was asked to stop."""
 
 RESULT_UNCHECKED: Final = ToolResult.failure(
@@ -34,17 +37,26 @@ RESULT_UNCHECKED: Final = ToolResult.failure(
 def ended_early(answer: str, limit: str, amount: object) -> str:
     """Return what is added to the answer of a turn that a limit ended."""
     note = f"[The turn ended early: its limit {limit!r} of {amount} is reached.]"
-    return f"\n\n{note}" if answer else note
+    if answer:
+        return f"\n\n{note}"
+    return note
 
 
 def call_limit_reached(limit: str, amount: object) -> ToolResult:
     """Return the result of a call that a limit did not allow."""
-    whose = "session" if limit.startswith("session_") else "turn"
-    return ToolResult.failure(f"Not run: the {whose}'s limit of {amount} tool calls is reached", type="limit")
+    if limit.startswith("session_"):
+        whose = "session"
+    else:
+        whose = "turn"
+    return ToolResult.failure(
+        f"Not run: the {whose}'s limit of {amount} tool calls is reached", type="limit"
+    )
 
 
 def unknown_tool(name: str, known: Collection[str]) -> ToolResult:
     """Return the result of a call of a tool that there is not; it names the nearest one."""
     names = ", ".join(sorted(known)) or "none"
     hint = did_you_mean(name, list(known)) or "."
-    return ToolResult.failure(f"There is no tool {name!r}{hint} Available: {names}", type="unknown_tool")
+    return ToolResult.failure(
+        f"There is no tool {name!r}{hint} Available: {names}", type="unknown_tool"
+    )

@@ -23,7 +23,14 @@ def choose_provider(providers: Mapping[str, Provider]) -> str:
         ConfigError: no provider is mounted.
     """
     if not providers:
-        raise ConfigError([Problem("providers", "no provider is mounted; name one in the plan's 'providers'")])
+        raise ConfigError(
+            [
+                Problem(
+                    "providers",
+                    "no provider is mounted; name one in the plan's 'providers'",
+                )
+            ]
+        )
     if len(providers) == 1:
         return next(iter(providers))
     return by_priority(providers)[0]
@@ -38,5 +45,10 @@ def _priority(provider: Provider) -> float:
     priority = getattr(provider, "priority", None)
     if priority is None:
         config = getattr(provider, "config", None)
-        priority = config.get("priority") if isinstance(config, Mapping) else None
-    return priority if isinstance(priority, (int, float)) else DEFAULT_PRIORITY
+        if isinstance(config, Mapping):
+            priority = config.get("priority")
+        else:
+            priority = None
+    if isinstance(priority, (int, float)):
+        return priority
+    return DEFAULT_PRIORITY

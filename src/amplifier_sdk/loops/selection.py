@@ -77,7 +77,9 @@ class ProviderFailed(EventFields):
 
 
 DECISION_TOOL_RESOLUTION: Final = Event[ToolResolution]("decision:tool_resolution")
-DECISION_PROVIDER_RESOLUTION: Final = Event[ProviderResolution]("decision:provider_resolution")
+DECISION_PROVIDER_RESOLUTION: Final = Event[ProviderResolution](
+    "decision:provider_resolution"
+)
 TOOL_SELECTING: Final = Event[ToolSelecting]("tool:selecting")
 TOOL_SELECTED: Final = Event[ToolSelected]("tool:selected")
 ERROR_TOOL: Final = Event[ToolFailed]("error:tool")

@@ -16,7 +16,9 @@ ANY_OBJECT: Final[Mapping[str, JSONValue]] = {"type": "object"}
 
 def tool_spec(tool: Tool) -> ToolSpec:
     """Describe a tool for a model; its schema is `input_schema`, else `get_schema()`, else any object."""
-    return ToolSpec(name=tool.name, description=tool.description, parameters=schema_of(tool))
+    return ToolSpec(
+        name=tool.name, description=tool.description, parameters=schema_of(tool)
+    )
 
 
 def schema_of(tool: Tool) -> Mapping[str, JSONValue]:
@@ -24,4 +26,6 @@ def schema_of(tool: Tool) -> Mapping[str, JSONValue]:
     schema = getattr(tool, "input_schema", None)
     if schema is None and callable(get_schema := getattr(tool, "get_schema", None)):
         schema = get_schema()
-    return schema if schema and (type(schema) is dict or isinstance(schema, Mapping)) else ANY_OBJECT
+    if schema and (type(schema) is dict or isinstance(schema, Mapping)):
+        return schema
+    return ANY_OBJECT

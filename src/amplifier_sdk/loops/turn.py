@@ -8,10 +8,30 @@ from typing import TYPE_CHECKING, Final, cast
 
 import attrs
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ToolCall, ToolChoice, ToolSpec, Usage
-from amplifier_sdk.contracts import ContextManager, Hooks, Provider, RequestBuilder, Tool, TurnHost
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ToolCall,
+    ToolChoice,
+    ToolSpec,
+    Usage,
+)
+from amplifier_sdk.contracts import (
+    ContextManager,
+    Hooks,
+    Provider,
+    RequestBuilder,
+    Tool,
+    TurnHost,
+)
 from amplifier_sdk.errors import LLMError
-from amplifier_sdk.events import PROMPT_COMPLETE, PROMPT_SUBMIT, PROVIDER_RESOLVE, PromptComplete, PromptSubmit
+from amplifier_sdk.events import (
+    PROMPT_COMPLETE,
+    PROMPT_SUBMIT,
+    PROVIDER_RESOLVE,
+    PromptComplete,
+    PromptSubmit,
+)
 from amplifier_sdk.history import result_message
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookResult, ToolResult
@@ -64,8 +84,11 @@ class Turn:
             emission = await self.host.process_hook_result(emission, PROMPT_SUBMIT)
             if emission.denied:
                 return f"Operation denied: {emission.reason}"
-            self.prompt = cast("str", emission.data["prompt"])  # the registry checks what handlers change
-            self.metadata = cast("Mapping[str, JSONValue]", emission.data.get("metadata", self.metadata))
+            # the registry checks what handlers change
+            self.prompt = cast("str", emission.data["prompt"])
+            self.metadata = cast(
+                "Mapping[str, JSONValue]", emission.data.get("metadata", self.metadata)
+            )
         await self.context.add_message({"role": "user", "content": self.prompt})
         return None
 
@@ -76,14 +99,21 @@ class Turn:
             answer: what the turn would end with.
             continued: how many times it was continued already.
         """
-        from amplifier_sdk.loops.events import STOPPING, Stopping  # few sessions have such a handler
+        # few sessions have such a handler
+        from amplifier_sdk.loops.events import STOPPING, Stopping
 
-        emission = await self.hooks.emit(STOPPING, Stopping(response=answer, continued=continued))
+        emission = await self.hooks.emit(
+            STOPPING, Stopping(response=answer, continued=continued)
+        )
         emission = await self.host.process_hook_result(emission, STOPPING)
         if not emission.denied:
             return False
-        wanted = HookResult.inject(f"Do not stop yet: {emission.reason or 'go on.'}", role="user")
-        await self.host.process_hook_result(wanted, STOPPING, emission.decided_by or "unknown")
+        wanted = HookResult.inject(
+            f"Do not stop yet: {emission.reason or 'go on.'}", role="user"
+        )
+        await self.host.process_hook_result(
+            wanted, STOPPING, emission.decided_by or "unknown"
+        )
         return True
 
     async def end(self, answer: str) -> None:
@@ -91,7 +121,12 @@ class Turn:
         if self.hooks.has_handlers(PROMPT_COMPLETE):
             await self.hooks.emit(
                 PROMPT_COMPLETE,
-                PromptComplete(prompt=self.prompt, response=answer, response_preview=answer[:200], length=len(answer)),
+                PromptComplete(
+                    prompt=self.prompt,
+                    response=answer,
+                    response_preview=answer[:200],
+                    length=len(answer),
+                ),
             )
 
     async def complete(
@@ -125,7 +160,12 @@ class Turn:
         """
         config = self.loop.config
         request = self._request()
-        if (tool_choice, temperature, max_output_tokens, reasoning_effort) != _NO_WISHES:
+        if (
+            tool_choice,
+            temperature,
+            max_output_tokens,
+            reasoning_effort,
+        ) != _NO_WISHES:
             request = partial(
                 request,
                 tool_choice=tool_choice,
@@ -135,7 +175,9 @@ class Turn:
             )
         if self._is_decided(provider or role):
             try:
-                response = await self._ask(self.provider_name, model or config.model, request)
+                response = await self._ask(
+                    self.provider_name, model or config.model, request
+                )
             except LLMError as error:
                 self.loop.choice.failed(self.host.assigned or self.provider_name, error)
                 raise
@@ -143,7 +185,10 @@ class Turn:
             response = await self._choose(provider, role, model, request)
         self.iteration += 1
         if response.usage is not None:
-            self.usage = response.usage if self.usage is None else self.usage + response.usage
+            if self.usage is None:
+                self.usage = response.usage
+            else:
+                self.usage = self.usage + response.usage
         await self.context.add_message(response.to_message())
         return response
 
@@ -161,7 +206,9 @@ class Turn:
         await self.store_results(calls, results)
         return results
 
-    async def store_results(self, calls: Sequence[ToolCall], results: Sequence[ToolResult]) -> None:
+    async def store_results(
+        self, calls: Sequence[ToolCall], results: Sequence[ToolResult]
+    ) -> None:
         """Store the results of calls that a loop ran itself, as answers to the calls of the model."""
         for call, result in zip(calls, results, strict=True):
             await self.context.add_message(result_message(call.id, call.name, result))
@@ -199,7 +246,11 @@ class Turn:
         return self.host.assigned is not None
 
     async def _choose(
-        self, provider: str | None, role: str | None, model: str | None, request: partial[ChatRequest]
+        self,
+        provider: str | None,
+        role: str | None,
+        model: str | None,
+        request: partial[ChatRequest],
     ) -> ChatResponse:
         """Ask whoever the rules of `amplifier_sdk.loops.choice` say."""
         from amplifier_sdk.loops.choice import Wish  # most turns have one candidate
@@ -210,11 +261,24 @@ class Turn:
         wish = Wish(provider=provider, role=role, model=model)
         return await self.loop.choice.ask(self, wish, attempt)
 
-    def _ask(self, name: str, model: str | None, request: partial[ChatRequest]) -> Awaitable[ChatResponse]:
+    def _ask(
+        self, name: str, model: str | None, request: partial[ChatRequest]
+    ) -> Awaitable[ChatResponse]:
         asked = self.providers.get(name)
         if asked is None:
             from amplifier_sdk.loops.choice import missing_provider  # likewise
 
             raise missing_provider(name, self.providers)
-        build: RequestBuilder = request if model is None else partial(request, model=model)
-        return self.host.complete(asked, build, context=self.context, name=name, model=model, iteration=self.iteration)
+        build: RequestBuilder
+        if model is None:
+            build = request
+        else:
+            build = partial(request, model=model)
+        return self.host.complete(
+            asked,
+            build,
+            context=self.context,
+            name=name,
+            model=model,
+            iteration=self.iteration,
+        )

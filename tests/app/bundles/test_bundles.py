@@ -59,7 +59,10 @@ def acme(folder: Path, root: str = ROOT) -> Path:
     write(folder / "behaviors/rules.md", "Write small.")
     write(folder / "behaviors/quiet.yaml", QUIET)
     write(folder / "context/house rules.md", "House rules.")
-    write(folder / "agents/helper.md", "---\nmeta: {name: helper, description: Helps.}\n---\nYou help.\n")
+    write(
+        folder / "agents/helper.md",
+        "---\nmeta: {name: helper, description: Helps.}\n---\nYou help.\n",
+    )
     return folder
 
 
@@ -71,13 +74,20 @@ def made(places: Places, name: str | None, **chosen: str) -> Composition:
 def shown(composition: Composition) -> str:
     """Return what the agent is shown before its instruction."""
     assert composition.profile is not None
-    loader = MentionLoader(MentionResolver(composition.places, composition.collections), MentionSettings())
+    loader = MentionLoader(
+        MentionResolver(composition.places, composition.collections), MentionSettings()
+    )
     writer = Writer(composition.profile.profile.path.parent)
     batch = loader.load(composition.instruction or "", writer, ContentDeduplicator())
-    return "\n".join(str(message.content if hasattr(message, "content") else message) for message in batch.messages)
+    return "\n".join(
+        str(message.content if hasattr(message, "content") else message)
+        for message in batch.messages
+    )
 
 
-def test_a_bundle_is_merged_over_what_it_includes(places: Places, tmp_path: Path) -> None:
+def test_a_bundle_is_merged_over_what_it_includes(
+    places: Places, tmp_path: Path
+) -> None:
     composition = made(places, str(acme(tmp_path / "lib")))
     plan = composition.plan
     agents = plan.pop("agents")  # type: ignore[attr-defined]  # a plan of its own
@@ -89,14 +99,24 @@ def test_a_bundle_is_merged_over_what_it_includes(places: Places, tmp_path: Path
         },
         "providers": [{"module": "provider-acme"}],
         "tools": [
-            {"module": "tool-notes", "source": str(tmp_path / "lib/notes"), "config": {"folder": "there", "size": 3}},
-            {"module": "tool-task", "config": {"exclude_tools": ["tool-bash"], "inherit_hooks": []}},
+            {
+                "module": "tool-notes",
+                "source": str(tmp_path / "lib/notes"),
+                "config": {"folder": "there", "size": 3},
+            },
+            {
+                "module": "tool-task",
+                "config": {"exclude_tools": ["tool-bash"], "inherit_hooks": []},
+            },
         ],
         "hooks": [{"module": "hooks-quiet"}],
     }
     assert agents == {
         "helper": {"description": "Helps.", "system": {"instruction": "You help."}},
-        "tiny": {"description": "Small.", "tools": [{"module": "tool-x", "source": str(tmp_path / "lib/x")}]},
+        "tiny": {
+            "description": "Small.",
+            "tools": [{"module": "tool-x", "source": str(tmp_path / "lib/x")}],
+        },
     }
     assert not composition.display.show_usage
     profile = composition.profile
@@ -107,7 +127,9 @@ def test_a_bundle_is_merged_over_what_it_includes(places: Places, tmp_path: Path
     assert profile.origins["hooks[hooks-quiet].module"].profile == "bundle:quiet"
 
 
-def test_the_agent_is_shown_the_files_of_all_and_told_the_last_body(places: Places, tmp_path: Path) -> None:
+def test_the_agent_is_shown_the_files_of_all_and_told_the_last_body(
+    places: Places, tmp_path: Path
+) -> None:
     folder = acme(tmp_path / "lib")
     composition = made(places, str(folder))
     assert (composition.instruction or "").endswith("\n\nYou work for Acme.")
@@ -121,19 +143,29 @@ def test_the_agent_is_shown_the_files_of_all_and_told_the_last_body(places: Plac
 
 
 def test_two_bundles_may_include_the_same(places: Places) -> None:
-    write(places.home / "bundles/base.yaml", "tools: [tool-a]\ncontext: {include: [base.txt]}\n")
+    write(
+        places.home / "bundles/base.yaml",
+        "tools: [tool-a]\ncontext: {include: [base.txt]}\n",
+    )
     write(places.home / "bundles/base.txt", "Base.")
     write(places.home / "bundles/one.yaml", "includes: [base]\n")
     write(places.home / "bundles/two.md", "---\nincludes: [base, one]\n---\nTwo.")
     composition = made(places, "two")
     assert composition.profile is not None
-    assert [file.name for file in composition.profile.chain] == ["bundle:base", "bundle:one", "bundle:two"]
+    assert [file.name for file in composition.profile.chain] == [
+        "bundle:base",
+        "bundle:one",
+        "bundle:two",
+    ]
     assert (composition.instruction or "").count("base.txt") == 1
 
 
 def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
     for name in ("a", "b"):
-        write(places.home / f"bundles/{name}/bundle.yaml", "bundle: {name: same}\ncontext: {include: [own.md]}\n")
+        write(
+            places.home / f"bundles/{name}/bundle.yaml",
+            "bundle: {name: same}\ncontext: {include: [own.md]}\n",
+        )
         write(places.home / f"bundles/{name}/own.md", f"Of {name}.")
     write(places.home / "bundles/both.yaml", "includes: [a, b]\n")
     text = shown(made(places, "both"))
@@ -143,40 +175,65 @@ def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
 
 def test_excluded_is_taken_out_of_what_is_included(places: Places) -> None:
     write(places.home / "bundles/base.yaml", "tools: [tool-a, tool-b]\n")
-    write(places.home / "bundles/dev.yaml", "includes: [base]\nexclude: {tools: [tool-a]}\n")
+    write(
+        places.home / "bundles/dev.yaml",
+        "includes: [base]\nexclude: {tools: [tool-a]}\n",
+    )
     assert made(places, "dev").plan["tools"] == [{"module": "tool-b"}]
 
 
 # -- which one is used
 
 
-def test_the_stronger_scope_decides_between_a_bundle_and_a_profile(places: Places) -> None:
+def test_the_stronger_scope_decides_between_a_bundle_and_a_profile(
+    places: Places,
+) -> None:
     write(places.home / "bundles/crate.md", "Of the bundle.")
-    write(places.home / "profiles/dev.md", "---\nprofile: {name: dev}\n---\nOf the profile.")
-    write(places.home / "settings.yaml", "bundle: {active: crate}\nprofile: {active: dev, default: dev}\n")
+    write(
+        places.home / "profiles/dev.md",
+        "---\nprofile: {name: dev}\n---\nOf the profile.",
+    )
+    write(
+        places.home / "settings.yaml",
+        "bundle: {active: crate}\nprofile: {active: dev, default: dev}\n",
+    )
     assert made(places, None).instruction == "Of the bundle."
     assert places.project is not None
     write(places.project / "settings.yaml", "profile: {active: dev}\n")
     trust(places, "settings")
     assert made(places, None).instruction == "Of the profile."
-    assert compose(PlanOptions(profile="dev"), places, installed=INSTALLED).instruction == "Of the profile."
+    assert (
+        compose(PlanOptions(profile="dev"), places, installed=INSTALLED).instruction
+        == "Of the profile."
+    )
 
 
 def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
-    write(places.home / "bundles/house.md", "---\ntools: [{module: tool-a, config: {x: 1}}]\n---\nKeep it short.")
+    write(
+        places.home / "bundles/house.md",
+        "---\ntools: [{module: tool-a, config: {x: 1}}]\n---\nKeep it short.",
+    )
     write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
     plain = made(places, None)
-    assert plain.plan["tools"] == [{"module": "tool-a", "config": {"x": 1}}, {"module": "tool-filesystem"}]
+    assert plain.plan["tools"] == [
+        {"module": "tool-a", "config": {"x": 1}},
+        {"module": "tool-filesystem"},
+    ]
     assert plain.plan["providers"] == [{"module": "provider-local"}]
     assert plain.instruction == "Keep it short."
     text = "---\nsession: {orchestrator: loop-basic, context: context-simple}\nagents: none\n"
-    write(places.home / "profiles/dev.md", text + "tools: [{module: tool-a, config: {x: 2}}]\n---\nDevelop.")
+    write(
+        places.home / "profiles/dev.md",
+        text + "tools: [{module: tool-a, config: {x: 2}}]\n---\nDevelop.",
+    )
     profiled = compose(PlanOptions(profile="dev"), places, installed=INSTALLED)
     assert profiled.plan["tools"] == [{"module": "tool-a", "config": {"x": 2}}]
     assert profiled.instruction == "Keep it short.\n\nDevelop."
     assert "agents" not in profiled.plan
     write(places.home / "bundles/dev.md", "Of the bundle.")
-    assert made(places, "dev").plan["tools"] == [{"module": "tool-a", "config": {"x": 1}}]
+    assert made(places, "dev").plan["tools"] == [
+        {"module": "tool-a", "config": {"x": 1}}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -192,12 +249,19 @@ def test_the_agents_of_a_bundle_join_those_that_a_profile_chooses(
     write(places.home / "bundles/house.yaml", text)
     write(places.home / "settings.yaml", "bundle: {app: [house]}\n")
     write(places.home / "profiles/dev.md", f"---\nagents: {choice}\n---\n")
-    agents = compose(PlanOptions(profile="dev"), places, installed=INSTALLED).plan.get("agents") or {}
+    agents = (
+        compose(PlanOptions(profile="dev"), places, installed=INSTALLED).plan.get(
+            "agents"
+        )
+        or {}
+    )
     assert isinstance(agents, dict)
     assert expected == (set(agents) & {"other", "helper"})
 
 
-def test_a_bundle_is_added_from_a_path_with_dollar_signs(places: Places, tmp_path: Path) -> None:
+def test_a_bundle_is_added_from_a_path_with_dollar_signs(
+    places: Places, tmp_path: Path
+) -> None:
     write(tmp_path / "a$$b${HOME}/bundle.yaml", "bundle: {name: odd}\n")
     add_bundle(places, str(tmp_path / "a$$b${HOME}"))
     assert BundleLibrary.of(places).find("odd").path.parent.name == "a$$b${HOME}"
@@ -209,7 +273,9 @@ def test_a_bundle_is_added_from_a_path_with_dollar_signs(places: Places, tmp_pat
 def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> None:
     folder = write(tmp_path / "lib/a.yaml", "includes: [./self/a.yaml]\n").parent
     (folder / "self").symlink_to(".")
-    with pytest.raises(ConfigError, match="a -> a: bundles include each other in a cycle"):
+    with pytest.raises(
+        ConfigError, match="a -> a: bundles include each other in a cycle"
+    ):
         made(places, str(folder / "a.yaml"))
 
 
@@ -218,24 +284,54 @@ def test_a_circle_through_a_link_is_a_circle(places: Places, tmp_path: Path) -> 
     [
         ("spawn:", "spwan:", "line 13, spwan: unknown; did you mean 'spawn'?"),
         ("version:", "versoin:", "line 2, bundle.versoin: unknown"),
-        ("house rules.md", "none.md", r"line 12, context.include\[0\]: there is no 'acme:context/none.md'"),
+        (
+            "house rules.md",
+            "none.md",
+            r"line 12, context.include\[0\]: there is no 'acme:context/none.md'",
+        ),
         ("acme:context/house rules.md", "../../etc/x", r"context.include\[0\]"),
-        ("acme:context/house rules.md", "nobody:x.md", r"context.include\[0\]: there is no 'nobody:x.md'"),
-        ("[acme:helper]", "[acme:helpr]", r"line 10, agents.include\[0\]: there is no agent"),
-        ("[acme:helper]", "[acme:../../x]", r"line 10, agents.include\[0\]: there is no agent"),
+        (
+            "acme:context/house rules.md",
+            "nobody:x.md",
+            r"context.include\[0\]: there is no 'nobody:x.md'",
+        ),
+        (
+            "[acme:helper]",
+            "[acme:helpr]",
+            r"line 10, agents.include\[0\]: there is no agent",
+        ),
+        (
+            "[acme:helper]",
+            "[acme:../../x]",
+            r"line 10, agents.include\[0\]: there is no agent",
+        ),
         ("[acme:helper]", "[nobody]", "nobody: no such agent"),
         ("acme:behaviors/notes", "acme:behaviors/nots", r"line 4, includes\[0\]"),
         ("acme:behaviors/notes", "acme:../lib2/notes", "leads out of"),
         ("acme:behaviors/notes", "nowhere:x", "no such collection"),
         ("acme:behaviors/notes", "https://example.org/x.zip", "cannot|none of"),
-        ("acme:behaviors/notes", "git+https://example.org/x", "was never fetched; 'amplifier bundle add'"),
-        ("acme:behaviors/notes", "./bundle.md", "acme -> acme: bundles include each other in a cycle"),
+        (
+            "acme:behaviors/notes",
+            "git+https://example.org/x",
+            "was never fetched; 'amplifier bundle add'",
+        ),
+        (
+            "acme:behaviors/notes",
+            "./bundle.md",
+            "acme -> acme: bundles include each other in a cycle",
+        ),
         ("providers: [provider-acme]", "providers: 5", "line 7, providers"),
-        ("house rules.md]", f"x.md{', x' * 200}]", r"line 12, context.include: has at most 200 entries; got 201"),
+        (
+            "house rules.md]",
+            f"x.md{', x' * 200}]",
+            r"line 12, context.include: has at most 200 entries; got 201",
+        ),
         ("providers: [provider-acme]", "providers: [", "line 9"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(places: Places, tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_what_is_wrong_is_told_with_its_place(
+    places: Places, tmp_path: Path, old: str, new: str, told: str
+) -> None:
     folder = acme(tmp_path / "lib", ROOT.replace(old, new))
     with pytest.raises(ConfigError, match=told) as raised:
         made(places, str(folder))
@@ -244,10 +340,16 @@ def test_what_is_wrong_is_told_with_its_place(places: Places, tmp_path: Path, ol
 
 @pytest.mark.parametrize(
     ("name", "text", "told"),
-    [("a.md", b"\xff", "not UTF-8"), ("a.yaml", b"- a", "a mapping; got list"), ("a.md", b"---\na: 1", "does not end")],
+    [
+        ("a.md", b"\xff", "not UTF-8"),
+        ("a.yaml", b"- a", "a mapping; got list"),
+        ("a.md", b"---\na: 1", "does not end"),
+    ],
     ids=["encoding", "list", "front matter"],
 )
-def test_an_unreadable_file_is_told(places: Places, tmp_path: Path, name: str, text: bytes, told: str) -> None:
+def test_an_unreadable_file_is_told(
+    places: Places, tmp_path: Path, name: str, text: bytes, told: str
+) -> None:
     (tmp_path / name).write_bytes(text)
     with pytest.raises(ConfigError, match=told):
         made(places, str(tmp_path / name))
@@ -259,22 +361,38 @@ def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
         made(places, "crat")
     with pytest.raises(ConfigError, match="there is no bundle: a file that ends in"):
         made(places, "./nowhere")
-    with pytest.raises(ConfigError, match="a bundle is a file, a folder, or a repository"):
+    with pytest.raises(
+        ConfigError, match="a bundle is a file, a folder, or a repository"
+    ):
         BundleLibrary.of(places).open("some-package", places.working_dir)
 
 
 @pytest.mark.parametrize(
-    "name", ["foundation:\ud83d", "./\ud83d", "foundation:a\0b", "./a\0b", "\ud83d", "~/\ud83d"], ids=ascii
+    "name",
+    [
+        "foundation:\ud83d",
+        "./\ud83d",
+        "foundation:a\0b",
+        "./a\0b",
+        "\ud83d",
+        "~/\ud83d",
+    ],
+    ids=ascii,
 )
 def test_a_name_that_no_file_can_have_is_told(places: Places, name: str) -> None:
     with pytest.raises(ConfigError):
         made(places, name)
 
 
-def test_too_long_a_chain_is_refused(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_long_a_chain_is_refused(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("amplifier.app.bundles.chains._MAX", 3)
     for number in range(4):
-        write(places.home / f"bundles/b{number}.yaml", f"includes: [b{number + 1}]\n" if number < 3 else "")
+        write(
+            places.home / f"bundles/b{number}.yaml",
+            f"includes: [b{number + 1}]\n" if number < 3 else "",
+        )
     with pytest.raises(ConfigError, match="more than 3 bundles"):
         made(places, "b0")
 
@@ -290,7 +408,9 @@ def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
         made(places, "acme")
     with pytest.raises(ConfigError, match="nobody trusted"):
         made(places, str(places.project / "bundles/acme"))
-    assert [(found.name, found.refusal is None) for found in BundleLibrary.of(places).all()] == [("acme", False)]
+    assert [
+        (found.name, found.refusal is None) for found in BundleLibrary.of(places).all()
+    ] == [("acme", False)]
     trust(places, "profiles")
     composition = made(places, "acme")
     assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
@@ -301,21 +421,34 @@ def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
         made(places, "acme")
 
 
-def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(places: Places) -> None:
+def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(
+    places: Places,
+) -> None:
     assert places.project is not None
     write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
     write(places.project / "bundles/dev.yaml", "includes: [../../evil.yaml]\n")
     trust(places, "profiles")
-    with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier to be trusted"):
+    with pytest.raises(
+        ConfigError, match=r"must stand in its folder \.amplifier to be trusted"
+    ):
         made(places, "dev")
-    write(places.project / "settings.yaml", "bundle: {added: {evil: ./evil.yaml}, active: evil}\n")
+    write(
+        places.project / "settings.yaml",
+        "bundle: {added: {evil: ./evil.yaml}, active: evil}\n",
+    )
     trust(places, "settings")
-    with pytest.raises(ConfigError, match=r"must stand in its folder \.amplifier to be trusted"):
+    with pytest.raises(
+        ConfigError, match=r"must stand in its folder \.amplifier to be trusted"
+    ):
         made(places, None)
 
 
-@pytest.mark.parametrize("written", ["../../evil.yaml", "{}", "file:{}"], ids=["relative", "absolute", "URL"])
-def test_no_way_of_writing_a_path_leads_a_projects_bundle_to_what_nobody_trusted(places: Places, written: str) -> None:
+@pytest.mark.parametrize(
+    "written", ["../../evil.yaml", "{}", "file:{}"], ids=["relative", "absolute", "URL"]
+)
+def test_no_way_of_writing_a_path_leads_a_projects_bundle_to_what_nobody_trusted(
+    places: Places, written: str
+) -> None:
     assert places.project is not None
     evil = write(places.root / "evil.yaml", "hooks: [hooks-evil]\n")
     address = written.format(evil.as_uri() if written == "{}" else evil)
@@ -326,8 +459,12 @@ def test_no_way_of_writing_a_path_leads_a_projects_bundle_to_what_nobody_trusted
 
 
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "own"])
-def test_a_collections_bundle_includes_what_came_with_it_alone(places: Places, tmp_path: Path, installed: bool) -> None:
-    collection = places.home / "collections/acme" if not installed else tmp_path / "acme"
+def test_a_collections_bundle_includes_what_came_with_it_alone(
+    places: Places, tmp_path: Path, installed: bool
+) -> None:
+    collection = (
+        places.home / "collections/acme" if not installed else tmp_path / "acme"
+    )
     write(collection / "pyproject.toml", '[project]\nname = "acme"\n')
     write(collection / "bundles/dev.yaml", "includes: [../parts/base.yaml]\n")
     write(collection / "bundles/out.yaml", f"includes: ['{tmp_path}/own.yaml']\n")
@@ -346,7 +483,10 @@ def test_a_name_that_settings_add_may_be_relative_and_refer_to_the_environment(
 ) -> None:
     monkeypatch.setenv("BUNDLES", str(acme(tmp_path / "lib")))
     write(places.home / "near.yaml", "tools: [tool-near]\n")
-    write(places.home / "settings.yaml", "bundle: {added: {far: '${BUNDLES}', near: ./near.yaml}}\n")
+    write(
+        places.home / "settings.yaml",
+        "bundle: {added: {far: '${BUNDLES}', near: ./near.yaml}}\n",
+    )
     assert made(places, "near").plan["tools"] == [{"module": "tool-near"}]
     assert "hooks-quiet" in str(made(places, "far").plan["hooks"])
 
@@ -364,7 +504,9 @@ def test_a_bundle_is_added_used_and_removed(places: Places, tmp_path: Path) -> N
     name, path = add_bundle(places, str(acme(tmp_path / "lib")), every_session=True)
     assert (name, path) == ("acme", places.home / "settings.yaml")
     assert path.read_text().count(str(tmp_path / "lib")) == 1
-    assert [(found.name, found.level) for found in BundleLibrary.of(places).all()] == [("acme", "added")]
+    assert [(found.name, found.level) for found in BundleLibrary.of(places).all()] == [
+        ("acme", "added")
+    ]
     assert "hooks-quiet" in str(made(places, None).plan["hooks"])
     add_bundle(places, str(tmp_path / "lib"), every_session=True)
     assert BundleLibrary.of(places).settings.read().bundle.app == ("acme",)
@@ -376,13 +518,17 @@ def test_a_bundle_is_added_used_and_removed(places: Places, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("name", ["a:b", ".a", "/a"])
-def test_a_name_that_would_mean_something_else_is_refused(places: Places, tmp_path: Path, name: str) -> None:
+def test_a_name_that_would_mean_something_else_is_refused(
+    places: Places, tmp_path: Path, name: str
+) -> None:
     with pytest.raises(ConfigError, match="give another one with --name"):
         add_bundle(places, str(acme(tmp_path / "lib")), name=name)
 
 
 @pytest.mark.process
-def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp_path: Path) -> None:
+def test_a_repository_is_fetched_when_it_is_added_and_pinned(
+    places: Places, tmp_path: Path
+) -> None:
     address = repository(acme(tmp_path / "lib"))
     with pytest.raises(ConfigError, match="was never fetched"):
         made(places, address)
@@ -396,11 +542,15 @@ def test_a_repository_is_fetched_when_it_is_added_and_pinned(places: Places, tmp
 
 @pytest.mark.process
 @pytest.mark.parametrize("form", ["{path}", "file:{path}", "{uri}", "git+{folder}"])
-def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_path: Path, form: str) -> None:
+def test_what_was_fetched_includes_only_what_came_with_it(
+    places: Places, tmp_path: Path, form: str
+) -> None:
     own = write(tmp_path / "own/bundle.yaml", "hooks: [hooks-own]\n")
     commit(own.parent, {})
     address = form.format(path=own, uri=own.as_uri(), folder=own.parent.as_uri())
-    source = repository(acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", f'"{address}"')))
+    source = repository(
+        acme(tmp_path / "lib", ROOT.replace("./behaviors/quiet.yaml", f'"{address}"'))
+    )
     with pytest.raises(AmplifierError, match="leads out of what came with the bundle"):
         add_bundle(places, source)
     assert not (places.home / "settings.yaml").exists()
@@ -408,14 +558,21 @@ def test_what_was_fetched_includes_only_what_came_with_it(places: Places, tmp_pa
 
 
 @pytest.mark.process
-def test_what_was_fetched_shows_no_file_of_the_persons_own_bundles(places: Places, tmp_path: Path) -> None:
+def test_what_was_fetched_shows_no_file_of_the_persons_own_bundles(
+    places: Places, tmp_path: Path
+) -> None:
     text = "bundle: {name: lib}\ncontext: {include: ['house:private.md']}\n"
     write(tmp_path / "lib/bundle.yaml", text)
     address = repository(tmp_path / "lib")
     write(places.home / "bundles/house/private.md", "Private.")
-    write(places.home / "bundles/house/bundle.yaml", f"includes: ['{address}']\ncontext: {{include: [private.md]}}\n")
+    write(
+        places.home / "bundles/house/bundle.yaml",
+        f"includes: ['{address}']\ncontext: {{include: [private.md]}}\n",
+    )
     SourceCache.of(places).open(read_repository(address))
-    with pytest.raises(ConfigError, match=r"context.include\[0\]: there is no 'house:private.md'"):
+    with pytest.raises(
+        ConfigError, match=r"context.include\[0\]: there is no 'house:private.md'"
+    ):
         made(places, "house")
 
 
@@ -429,7 +586,9 @@ def read_repository(address: str) -> GitLocation:
 
 
 @pytest.mark.process
-def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(places: Places, tmp_path: Path) -> None:
+def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(
+    places: Places, tmp_path: Path
+) -> None:
     part = repository(acme(tmp_path / "part"))
     write(places.home / "bundles/own.yaml", f"includes: ['{part}']\n")
     add_bundle(places, part, name="part")
@@ -444,7 +603,9 @@ def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(places: Places
 
 
 @pytest.mark.process
-def test_a_bundle_that_is_not_sound_any_more_changes_nothing(places: Places, tmp_path: Path) -> None:
+def test_a_bundle_that_is_not_sound_any_more_changes_nothing(
+    places: Places, tmp_path: Path
+) -> None:
     address = repository(acme(tmp_path / "lib"))
     add_bundle(places, address, name="crate")
     commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hoks: []\n"})
@@ -454,7 +615,9 @@ def test_a_bundle_that_is_not_sound_any_more_changes_nothing(places: Places, tmp
 
 
 @pytest.mark.process
-def test_adding_a_bundle_again_leaves_its_commit_pinned(places: Places, tmp_path: Path) -> None:
+def test_adding_a_bundle_again_leaves_its_commit_pinned(
+    places: Places, tmp_path: Path
+) -> None:
     address = repository(acme(tmp_path / "lib"))
     add_bundle(places, address)
     commit(tmp_path / "lib", {"behaviors/quiet.yaml": "hooks: [hooks-loud]\n"})

@@ -91,7 +91,11 @@ def test_an_archive_is_fetched_unpacked_and_followed(
     site.bodies["/acme.tar.gz"] = packed("2.0")
     (change,) = installer(places).update()
     assert (change.version, change.is_changed) == ("2.0", True)
-    found = CollectionLibrary(places, ProjectFiles(places)).require("acme").find("context/rules.md")
+    found = (
+        CollectionLibrary(places, ProjectFiles(places))
+        .require("acme")
+        .find("context/rules.md")
+    )
     assert found is not None
     assert found.read_text() == "Rules 2.0."
 
@@ -100,32 +104,49 @@ def test_a_name_of_the_catalogue_may_lead_to_an_archive(
     places: Places, site: Site, packed: Callable[[str], bytes]
 ) -> None:
     site.bodies["/acme.tar.gz"] = packed("1.0")
-    write(places.home / "settings.yaml", f"collections: {{catalogue: {{acme: '{site.address}/acme.tar.gz'}}}}\n")
+    write(
+        places.home / "settings.yaml",
+        f"collections: {{catalogue: {{acme: '{site.address}/acme.tar.gz'}}}}\n",
+    )
 
     assert installer(places).install("acme")[0].version == "1.0"
 
 
 def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
-    places: Places, site: Site, packed: Callable[[str], bytes], monkeypatch: pytest.MonkeyPatch
+    places: Places,
+    site: Site,
+    packed: Callable[[str], bytes],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = f"{site.address}/acme.tar.gz"
     with pytest.raises(FetchError, match="working offline"):
         installer(places, offline=True).install(source)
     with pytest.raises(FetchError, match="its server answered 404"):
         installer(places).install(source)
-    with pytest.raises(FetchError, match=r"127\.0\.0\.1:9/acme\.zip cannot be fetched: "):
+    with pytest.raises(
+        FetchError, match=r"127\.0\.0\.1:9/acme\.zip cannot be fetched: "
+    ):
         installer(places).install("http://127.0.0.1:9/acme.zip")
     site.bodies["/acme.tar.gz"] = b"no archive"
     with pytest.raises(ConfigError, match="it cannot be read"):
         installer(places).install(source)
     site.bodies["/acme.tar.gz"] = packed("1.0")
-    with monkeypatch.context() as patch, pytest.raises(FetchError, match=r"it took longer than|timed out"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(FetchError, match=r"it took longer than|timed out"),
+    ):
         patch.setattr(downloads, "_TIMEOUT", 0.0001)
         installer(places).install(source)
-    with monkeypatch.context() as patch, pytest.raises(FetchError, match="it has more than 100 bytes"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(FetchError, match="it has more than 100 bytes"),
+    ):
         patch.setattr(downloads, "MAX_BYTES", 100)
         installer(places).install(source)
-    with monkeypatch.context() as patch, pytest.raises(AmplifierError, match=r"pip install 'amplifier\[http\]'"):
+    with (
+        monkeypatch.context() as patch,
+        pytest.raises(AmplifierError, match=r"pip install 'amplifier\[http\]'"),
+    ):
         patch.setitem(sys.modules, "httpx2", None)
         installer(places).install(source)
 
@@ -133,7 +154,8 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
 
 
 def test_an_address_with_the_usual_port_leads_nowhere_else(places: Places) -> None:
-    with pytest.raises(FetchError) as refused:  # nothing is served there, or nothing of this name
+    # nothing is served there, or nothing of this name
+    with pytest.raises(FetchError) as refused:
         installer(places).install("http://127.0.0.1:80/nothing-of-this-name.zip")
 
     assert "it leads on" not in str(refused.value)
@@ -142,7 +164,9 @@ def test_an_address_with_the_usual_port_leads_nowhere_else(places: Places) -> No
 def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:
     site.leads["/acme.zip"] = f"{site.address}/other.zip"
 
-    with pytest.raises(FetchError, match=r"it leads on to 127\.0\.0\.1, which is not asked by https"):
+    with pytest.raises(
+        FetchError, match=r"it leads on to 127\.0\.0\.1, which is not asked by https"
+    ):
         installer(places).install(f"{site.address}/acme.zip")
 
 
@@ -161,7 +185,9 @@ def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:
         ("https:///acme.zip", "no name of a host"),
     ],
 )
-def test_an_address_that_may_not_be_asked_is_refused(places: Places, source: str, match: str) -> None:
+def test_an_address_that_may_not_be_asked_is_refused(
+    places: Places, source: str, match: str
+) -> None:
     with pytest.raises(ConfigError, match=match) as refused:
         installer(places).install(source)
 

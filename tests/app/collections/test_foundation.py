@@ -28,20 +28,28 @@ def library(places: Places) -> CollectionLibrary:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(places: Places, name: str) -> None:
-    composition = compose(PlanOptions(profile=f"foundation:{name}"), places, installed=())
+async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(
+    places: Places, name: str
+) -> None:
+    composition = compose(
+        PlanOptions(profile=f"foundation:{name}"), places, installed=()
+    )
     assert MountPlanValidator().validate(composition.plan) == ()
     assert composition.profile is not None
     assert composition.profile.profile.head.description
     mentions = SessionMentions(places, composition.collections, MentionSettings())
-    text = await mentions.instruction(composition.instruction or "", composition.profile.profile.path.parent)
+    text = await mentions.instruction(
+        composition.instruction or "", composition.profile.profile.path.parent
+    )
 
     assert "<context_file" in text
     assert "How to work here" in text
 
 
 def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) -> None:
-    plan = compose(PlanOptions(profile="foundation:profiles/base.md"), places, installed=()).plan
+    plan = compose(
+        PlanOptions(profile="foundation:profiles/base.md"), places, installed=()
+    ).plan
 
     assert {key: plan[key] for key in ("session", "providers", "tools", "hooks")} == {
         "session": {
@@ -51,7 +59,10 @@ def test_the_base_profile_needs_what_the_default_extra_brings(places: Places) ->
         },
         "providers": [{"module": "provider-local"}],
         "tools": [{"module": "tool-filesystem"}],
-        "hooks": [{"module": f"hooks-{name}"} for name in ("redaction", "logging", "approval", "backup")],
+        "hooks": [
+            {"module": f"hooks-{name}"}
+            for name in ("redaction", "logging", "approval", "backup")
+        ],
     }
 
 
@@ -60,14 +71,20 @@ def test_the_agents_are_found(places: Places) -> None:
     agents = AgentLibrary(places, project, CollectionLibrary(places, project)).all()
 
     assert {"explorer", "planner", "reviewer"} <= set(agents)
-    assert all(agent.description and agent.plan.get("system") for agent in agents.values())
+    assert all(
+        agent.description and agent.plan.get("system") for agent in agents.values()
+    )
     reading = [{"module": "tool-filesystem", "config": {"allowed_write_paths": []}}]
     assert [agent.plan["tools"] for agent in agents.values()] == [reading] * len(agents)
 
 
-@pytest.mark.parametrize("name", ["AGENTS.md", "DISCOVERIES.md", "IMPLEMENTATION_PHILOSOPHY.md"])
+@pytest.mark.parametrize(
+    "name", ["AGENTS.md", "DISCOVERIES.md", "IMPLEMENTATION_PHILOSOPHY.md"]
+)
 def test_the_texts_are_mentioned_by_name(places: Places, name: str) -> None:
-    path = MentionResolver(places, library(places)).resolve(f"@foundation:context/{name}")
+    path = MentionResolver(places, library(places)).resolve(
+        f"@foundation:context/{name}"
+    )
 
     assert path is not None
     assert path.read_text("utf-8").startswith("# ")
@@ -77,5 +94,11 @@ def test_what_can_be_installed_by_name_can_be_used(places: Places) -> None:
     for name in Catalogue.of(Settings()).sources:
         (change,) = CollectionInstaller.of(places, offline=True).install(name)
         assert change.version
-        assert all(path.read_text("utf-8").startswith("# ") for path in Path(change.path).rglob("*.md"))
-    assert library(places).require("developer-expertise").find("testing/best-practices.md") is not None
+        assert all(
+            path.read_text("utf-8").startswith("# ")
+            for path in Path(change.path).rglob("*.md")
+        )
+    assert (
+        library(places).require("developer-expertise").find("testing/best-practices.md")
+        is not None
+    )

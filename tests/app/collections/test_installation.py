@@ -27,15 +27,22 @@ from tests.app.repositories import TOOL_FILES, commit
 PROFILE = "---\nprofile: {name: a}\n---\nHello.\n"
 
 
-def make(folder: Path, name: str = "acme", version: str = "1.0", requires: str = "") -> Path:
+def make(
+    folder: Path, name: str = "acme", version: str = "1.0", requires: str = ""
+) -> Path:
     """Write a collection, and return its folder."""
     needed = f"[tool.amplifier.collection]\nrequires = {requires}\n" if requires else ""
-    write(folder / "pyproject.toml", f'[project]\nname = "{name}"\nversion = "{version}"\n{needed}')
+    write(
+        folder / "pyproject.toml",
+        f'[project]\nname = "{name}"\nversion = "{version}"\n{needed}',
+    )
     write(folder / "profiles/a.md", PROFILE)
     return folder
 
 
-def installer(places: Places, *, local: bool = False, offline: bool = False) -> CollectionInstaller:
+def installer(
+    places: Places, *, local: bool = False, offline: bool = False
+) -> CollectionInstaller:
     return CollectionInstaller.of(places, local=local, offline=offline)
 
 
@@ -44,21 +51,27 @@ def library(places: Places) -> CollectionLibrary:
 
 
 def states(places: Places) -> dict[str, str]:
-    return {verdict.name: verdict.state for verdict in verify(CollectionLock(places.home))}
+    return {
+        verdict.name: verdict.state for verdict in verify(CollectionLock(places.home))
+    }
 
 
 def offer(places: Places, **sources: Path) -> None:
     """Name collections in the catalogue of the settings."""
     write(
         places.home / "settings.yaml",
-        json.dumps({"collections": {"catalogue": {k: str(v) for k, v in sources.items()}}}),
+        json.dumps(
+            {"collections": {"catalogue": {k: str(v) for k, v in sources.items()}}}
+        ),
     )
 
 
 # -- from where
 
 
-def test_a_folder_is_copied_without_what_tools_keep(places: Places, tmp_path: Path) -> None:
+def test_a_folder_is_copied_without_what_tools_keep(
+    places: Places, tmp_path: Path
+) -> None:
     folder = make(tmp_path / "acme", name="Acme_Inc")
     write(folder / ".git/config", "x")
     write(folder / "modules/x/__pycache__/y.pyc", "x")
@@ -72,12 +85,16 @@ def test_a_folder_is_copied_without_what_tools_keep(places: Places, tmp_path: Pa
     assert states(places) == {"acme-inc": "sound"}
 
 
-def test_a_link_in_a_circle_keeps_nothing_from_being_used(places: Places, tmp_path: Path) -> None:
+def test_a_link_in_a_circle_keeps_nothing_from_being_used(
+    places: Places, tmp_path: Path
+) -> None:
     folder = make(tmp_path / "acme")
     (folder / "profiles/self.md").symlink_to("self.md")
     installer(places).install(str(folder))
 
-    assert [path.name for path in library(places).require("acme").resources("profiles")] == ["a.md"]
+    assert [
+        path.name for path in library(places).require("acme").resources("profiles")
+    ] == ["a.md"]
     assert states(places) == {"acme": "sound"}
 
 
@@ -92,7 +109,9 @@ def test_an_archive_is_unpacked(places: Places, tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_repository_is_pinned_and_followed_when_asked(places: Places, tmp_path: Path) -> None:
+def test_a_repository_is_pinned_and_followed_when_asked(
+    places: Places, tmp_path: Path
+) -> None:
     repository = make(tmp_path / "many/acme").parent
     first = commit(repository, {})
     source = f"git+file://{repository}@main#subdirectory=acme"
@@ -112,7 +131,9 @@ def test_a_repository_is_pinned_and_followed_when_asked(places: Places, tmp_path
     assert states(places) == {"acme": "sound"}
 
 
-def test_a_name_of_the_catalogue_brings_what_it_needs(places: Places, tmp_path: Path) -> None:
+def test_a_name_of_the_catalogue_brings_what_it_needs(
+    places: Places, tmp_path: Path
+) -> None:
     make(tmp_path / "low", "low", "1.4")
     make(tmp_path / "mid", "mid", requires='["low>=1,<2"]')
     make(tmp_path / "top", "top", requires='{ mid = "*", foundation = ">=1" }')
@@ -143,15 +164,22 @@ def test_a_folder_of_the_name_stands_in_for_nothing_that_was_not_asked_for_by_ha
 
     make(places.root / "mid", "mid", "6.6")
     assert not any(change.is_changed for change in installer(places).update())
-    assert {entry.version for entry in CollectionLock(places.home).read().values()} == {"1.0", "1.4"}
+    assert {entry.version for entry in CollectionLock(places.home).read().values()} == {
+        "1.0",
+        "1.4",
+    }
 
 
-def test_an_archive_of_the_catalogue_counts_from_the_settings(places: Places, tmp_path: Path) -> None:
+def test_an_archive_of_the_catalogue_counts_from_the_settings(
+    places: Places, tmp_path: Path
+) -> None:
     make(tmp_path / "acme")
     with tarfile.open(places.home / "acme.tar.gz", "w:gz") as opened:
         opened.add(tmp_path / "acme", "acme-1.0")
     write(places.root / "acme.tar.gz", "another")
-    write(places.home / "settings.yaml", "collections: {catalogue: {acme: acme.tar.gz}}\n")
+    write(
+        places.home / "settings.yaml", "collections: {catalogue: {acme: acme.tar.gz}}\n"
+    )
     installer(places).install("acme")
 
     assert states(places) == {"acme": "sound"}
@@ -161,7 +189,10 @@ def test_an_expertise_comes_along_and_is_installed_by_name(places: Places) -> No
     assert library(places).find("developer-expertise") is None
     installer(places, offline=True).install("developer-expertise")
 
-    assert library(places).require("developer-expertise").find("python/best-practices.md") is not None
+    assert (
+        library(places).require("developer-expertise").find("python/best-practices.md")
+        is not None
+    )
 
 
 def test_the_modules_of_a_collection_are_noted(places: Places, tmp_path: Path) -> None:
@@ -199,11 +230,16 @@ def no_toml(folder: Path) -> None:
 
 
 def deep_toml(folder: Path) -> None:
-    write(folder / "pyproject.toml", f'[project]\nname = "acme"\nx = {"[" * 5000}{"]" * 5000}\n')
+    write(
+        folder / "pyproject.toml",
+        f'[project]\nname = "acme"\nx = {"[" * 5000}{"]" * 5000}\n',
+    )
 
 
 def dotted_toml(folder: Path) -> None:
-    write(folder / "pyproject.toml", f'[project]\nname = "acme"\n{"a." * 200_000}a = 1\n')
+    write(
+        folder / "pyproject.toml", f'[project]\nname = "acme"\n{"a." * 200_000}a = 1\n'
+    )
 
 
 def deep_module(folder: Path) -> None:
@@ -284,7 +320,9 @@ def test_what_is_no_sound_collection_is_refused_and_nothing_changes(
         ("a://b", "is none of"),
     ],
 )
-def test_a_source_that_is_not_there_is_named(places: Places, source: str, match: str) -> None:
+def test_a_source_that_is_not_there_is_named(
+    places: Places, source: str, match: str
+) -> None:
     with pytest.raises(ConfigError, match=match):
         installer(places).install(source)
 
@@ -315,7 +353,9 @@ def test_a_taken_name_is_kept_unless_forced(places: Places, tmp_path: Path) -> N
     assert library(places).require("acme").version == "2.0"
 
 
-def test_a_collection_of_one_s_own_is_not_replaced(places: Places, tmp_path: Path) -> None:
+def test_a_collection_of_one_s_own_is_not_replaced(
+    places: Places, tmp_path: Path
+) -> None:
     make(places.home / "collections/acme", version="9")
     with pytest.raises(ConfigError, match="it is there already, in "):
         installer(places).install(str(make(tmp_path / "acme")))
@@ -326,7 +366,9 @@ def test_a_collection_of_one_s_own_is_not_replaced(places: Places, tmp_path: Pat
     assert states(places) == {"acme": "sound"}
 
 
-def test_an_update_that_would_break_another_changes_nothing(places: Places, tmp_path: Path) -> None:
+def test_an_update_that_would_break_another_changes_nothing(
+    places: Places, tmp_path: Path
+) -> None:
     low = make(tmp_path / "low", "low", "1.0")
     installer(places).install(str(low))
     installer(places).install(str(make(tmp_path / "top", "top", requires='["low<2"]')))
@@ -377,7 +419,11 @@ def test_a_changed_collection_is_not_used_until_it_is_updated(
         library(places).require("acme")
     assert show_collection("acme", places).state == "changed"
     (change,) = installer(places).update(check_only=True)
-    assert (change.before == change.after, change.is_restored, change.is_changed) == (True, True, True)
+    assert (change.before == change.after, change.is_restored, change.is_changed) == (
+        True,
+        True,
+        True,
+    )
     assert states(places) == {"acme": "changed"}
     installer(places).update()
     assert library(places).require("acme").find("profiles/a.md") is not None
@@ -404,7 +450,9 @@ def test_a_changed_collection_can_be_kept_as_one_s_own(
     assert states(places) == {"acme": "sound"}
 
 
-def test_what_is_as_it_was_installed_or_gone_cannot_be_accepted(places: Places, tmp_path: Path) -> None:
+def test_what_is_as_it_was_installed_or_gone_cannot_be_accepted(
+    places: Places, tmp_path: Path
+) -> None:
     path = installer(places).install(str(make(tmp_path / "acme")))[0].path
     with pytest.raises(ConfigError, match="nothing to accept"):
         installer(places).accept("acme")
@@ -414,7 +462,9 @@ def test_what_is_as_it_was_installed_or_gone_cannot_be_accepted(places: Places, 
     assert states(places) == {"acme": "missing"}
 
 
-def test_no_weaker_collection_takes_the_place_of_a_changed_one(places: Places, tmp_path: Path) -> None:
+def test_no_weaker_collection_takes_the_place_of_a_changed_one(
+    places: Places, tmp_path: Path
+) -> None:
     path = installer(places).install(str(make(tmp_path / "f", "foundation")))[0].path
     edit(path)
 
@@ -423,7 +473,9 @@ def test_no_weaker_collection_takes_the_place_of_a_changed_one(places: Places, t
         library(places).find("foundation")
 
 
-def test_a_collection_that_is_gone_is_told_and_comes_back(places: Places, tmp_path: Path) -> None:
+def test_a_collection_that_is_gone_is_told_and_comes_back(
+    places: Places, tmp_path: Path
+) -> None:
     path = installer(places).install(str(make(tmp_path / "acme")))[0].path
     shutil.rmtree(path)
     assert states(places) == {"acme": "missing"}
@@ -446,14 +498,23 @@ def test_a_collection_that_is_gone_is_told_and_comes_back(places: Places, tmp_pa
             {
                 "version": "1.2",
                 "collections": {
-                    "a": {"name": "a", "source": "s", "path": "../x", "installed_at": "t", "hash": "h", "modules": {}}
+                    "a": {
+                        "name": "a",
+                        "source": "s",
+                        "path": "../x",
+                        "installed_at": "t",
+                        "hash": "h",
+                        "modules": {},
+                    }
                 },
             }
         ),
     ],
     ids=["json", "list", "version", "entry", "path"],
 )
-def test_a_damaged_lock_file_is_named_and_stays(places: Places, tmp_path: Path, text: str) -> None:
+def test_a_damaged_lock_file_is_named_and_stays(
+    places: Places, tmp_path: Path, text: str
+) -> None:
     lock = write(places.home / "collections.lock", text)
 
     with pytest.raises((ConfigError, OSError), match=r"collections\.lock"):
@@ -467,13 +528,24 @@ def test_the_lock_file_is_private(places: Places, tmp_path: Path) -> None:
 
     assert lock.stat().st_mode & 0o777 == 0o600
     entry = json.loads(lock.read_text())["collections"]["acme"]
-    assert sorted(entry) == ["commit", "hash", "installed_at", "modules", "name", "path", "source", "version"]
+    assert sorted(entry) == [
+        "commit",
+        "hash",
+        "installed_at",
+        "modules",
+        "name",
+        "path",
+        "source",
+        "version",
+    ]
     lock.chmod(0o666)
     with pytest.raises(OSError, match="can be written by others"):
         library(places).all()
 
 
-def test_a_collection_whose_metadata_cannot_be_read_is_refused_alone(places: Places) -> None:
+def test_a_collection_whose_metadata_cannot_be_read_is_refused_alone(
+    places: Places,
+) -> None:
     write(places.home / "collections/broken/pyproject.toml", "[")
     make(places.home / "collections/sound", name="sound")
 
@@ -500,7 +572,10 @@ def test_a_failure_while_switching_leaves_what_was_there(
 
     with monkeypatch.context() as patched:
         patched.setattr(CollectionLock, "change", fail)
-        for step in (installer(places).update, lambda: installer(places).remove("acme")):
+        for step in (
+            installer(places).update,
+            lambda: installer(places).remove("acme"),
+        ):
             with pytest.raises(OSError, match="disk is full"):
                 step()
     assert library(places).require("acme").version == "1.0"
@@ -646,8 +721,13 @@ def test_what_a_killed_program_left_is_removed(places: Places) -> None:
     assert Path("/etc").is_dir()
 
 
-@pytest.mark.parametrize("name", [".old-acme", ".old-1-x", ".removed-acme", ".old-00000000-..", ".old-00000000-"])
-def test_a_folder_that_a_person_put_aside_stays_and_harms_nothing(places: Places, tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [".old-acme", ".old-1-x", ".removed-acme", ".old-00000000-..", ".old-00000000-"],
+)
+def test_a_folder_that_a_person_put_aside_stays_and_harms_nothing(
+    places: Places, tmp_path: Path, name: str
+) -> None:
     installer(places).install(str(make(tmp_path / "acme")))
     mine = write(places.home / "collections" / name / "notes.md", "Mine.")
     with Shelf(CollectionLock(places.home)).changing():
@@ -662,11 +742,15 @@ def test_a_folder_that_a_person_put_aside_stays_and_harms_nothing(places: Places
 
 def test_a_project_has_collections_of_its_own(places: Places, tmp_path: Path) -> None:
     installer(places).install(str(make(tmp_path / "user", version="1.0")))
-    (change,) = installer(places, local=True).install(str(make(tmp_path / "local", version="2.0")))
+    (change,) = installer(places, local=True).install(
+        str(make(tmp_path / "local", version="2.0"))
+    )
 
     assert change.path == places.root / ".amplifier/collections/acme"
     assert library(places).require("acme").version == "2.0"
-    assert [found.version for found in list_collections(places) if found.name == "acme"] == ["2.0", "1.0"]
+    assert [
+        found.version for found in list_collections(places) if found.name == "acme"
+    ] == ["2.0", "1.0"]
     edit(change.path)
     trust(places, "profiles")
     with pytest.raises(ConfigError, match="accept acme --local"):
@@ -693,7 +777,11 @@ def test_what_others_changed_meanwhile_is_not_trusted(
     installer(places, local=True).install(str(make(tmp_path / "acme")))
     put = Shelf.put
 
-    def pulled(shelf: Shelf, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]) -> None:
+    def pulled(
+        shelf: Shelf,
+        waiting: Mapping[str, Path],
+        entries: Mapping[str, LockedCollection],
+    ) -> None:
         put(shelf, waiting, entries)
         write(places.root / ".amplifier/profiles/theirs.md", PROFILE)
 
@@ -706,7 +794,9 @@ def test_what_others_changed_meanwhile_is_not_trusted(
     assert ".amplifier/profiles/theirs.md" in decision.changed
 
 
-def test_a_lock_file_that_others_changed_has_to_be_looked_at(places: Places, tmp_path: Path) -> None:
+def test_a_lock_file_that_others_changed_has_to_be_looked_at(
+    places: Places, tmp_path: Path
+) -> None:
     installer(places, local=True).install(str(make(tmp_path / "acme")))
     lock = places.root / ".amplifier/collections.lock"
     noted = json.loads(lock.read_text())
@@ -730,7 +820,10 @@ def test_the_catalogue_of_settings_counts_from_their_file(
     trust(places, "settings")
     changes = [*installer(places).install("low"), *installer(places).install("mid")]
 
-    assert [(change.name, change.source) for change in changes] == [("low", "low"), ("mid", "mid")]
+    assert [(change.name, change.source) for change in changes] == [
+        ("low", "low"),
+        ("mid", "mid"),
+    ]
 
 
 def test_without_a_project_there_is_no_place(places: Places) -> None:
@@ -738,8 +831,13 @@ def test_without_a_project_there_is_no_place(places: Places) -> None:
         installer(Places.find(places.home.parent), local=True)
 
 
-def test_two_installers_do_not_meet(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_installers_do_not_meet(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("amplifier.app.collections.swap._PATIENCE", 0.05)
-    with Shelf(CollectionLock(places.home)).changing(), pytest.raises(OSError, match="being written by"):
+    with (
+        Shelf(CollectionLock(places.home)).changing(),
+        pytest.raises(OSError, match="being written by"),
+    ):
         installer(places).install(str(make(tmp_path / "acme")))
     assert os.listdir(places.home / "collections") == []

@@ -32,18 +32,26 @@ class Asked:
     answer: str
     questions: list[str] = attrs.field(factory=list)
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         self.questions.append(prompt)
         return self.answer
 
 
 @asynccontextmanager
-async def commands(places: Places, person: Asked | None = None) -> AsyncIterator[tuple[CommandRegistry, list[str]]]:
-    async with open_session(composed(PLAN, places.working_dir), approval=person) as opened:
+async def commands(
+    places: Places, person: Asked | None = None
+) -> AsyncIterator[tuple[CommandRegistry, list[str]]]:
+    async with open_session(
+        composed(PLAN, places.working_dir), approval=person
+    ) as opened:
         yield await make_registry(Talk.of(opened))
 
 
-async def make(registry: CommandRegistry, name: str, arguments: str = "") -> CommandPrompt:
+async def make(
+    registry: CommandRegistry, name: str, arguments: str = ""
+) -> CommandPrompt:
     made = await registry.find(name).make(arguments)
     assert isinstance(made, CommandPrompt)
     return made
@@ -51,7 +59,9 @@ async def make(registry: CommandRegistry, name: str, arguments: str = "") -> Com
 
 async def refuses(registry: CommandRegistry, name: str, place: str) -> None:
     """Run a command; it says which file has the name, and what helps."""
-    with pytest.raises(CommandError, match=r"is not trusted.*amplifier trust") as caught:
+    with pytest.raises(
+        CommandError, match=r"is not trusted.*amplifier trust"
+    ) as caught:
         await make(registry, name)
     assert place in str(caught.value)
 
@@ -64,13 +74,19 @@ async def test_a_file_is_a_command_with_arguments_and_a_model(places: Places) ->
         made = await make(registry, "translate", "French good morning")
         text = "Into French, of @notes.md: good morning"
         assert (made.text, made.metadata) == (text, {"model": "small"})
-        assert made.written == WrittenText("Into French, of  @notes.md : good morning", places.home / "commands")
+        assert made.written == WrittenText(
+            "Into French, of  @notes.md : good morning", places.home / "commands"
+        )
         assert registry.find("translate").description == "Translate a text"
-        assert (await make(registry, "user:git:note", "milk")).text == "Note this.\n\nARGUMENTS: milk"
+        assert (
+            await make(registry, "user:git:note", "milk")
+        ).text == "Note this.\n\nARGUMENTS: milk"
     assert problems == []
 
 
-async def test_the_files_of_a_project_count_once_they_are_trusted(places: Places) -> None:
+async def test_the_files_of_a_project_count_once_they_are_trusted(
+    places: Places,
+) -> None:
     write(places.root / ".amplifier/commands/ship.md", "Ship it.")
     write(places.root / ".claude/commands/team/check.md", "Check it.")
     async with commands(places) as (registry, _):
@@ -85,7 +101,9 @@ async def test_the_files_of_a_project_count_once_they_are_trusted(places: Places
         await refuses(registry, "ship", ".amplifier/commands/ship.md")
 
 
-async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_over_both(places: Places) -> None:
+async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_over_both(
+    places: Places,
+) -> None:
     for folder in (places.home / "commands", places.root / ".amplifier/commands"):
         write(folder / "ship.md", f"From {folder.parent.parent.name}.")
         write(folder / "undo.md", "Mine.")
@@ -97,13 +115,23 @@ async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_o
         assert (await make(registry, "user:undo")).text == "Mine."
 
 
-async def test_no_command_of_a_module_stands_in_for_a_project_s_that_is_not_trusted(places: Places) -> None:
+async def test_no_command_of_a_module_stands_in_for_a_project_s_that_is_not_trusted(
+    places: Places,
+) -> None:
     write(places.root / ".amplifier/commands/review.md", "Theirs.")
     write(places.root / ".amplifier/commands/ship.md", "Theirs.")
     write(places.home / "commands/ship.md", "Mine.")
-    skills: JSONObject = {"module": "tool-skills", "config": {"skills_dirs": [str(places.home / "skills")]}}
-    write(places.home / "skills/review/SKILL.md", "---\nname: review\ndescription: d\n---\nMine.\n")
-    async with open_session(composed({**PLAN, "tools": [skills]}, places.working_dir)) as opened:
+    skills: JSONObject = {
+        "module": "tool-skills",
+        "config": {"skills_dirs": [str(places.home / "skills")]},
+    }
+    write(
+        places.home / "skills/review/SKILL.md",
+        "---\nname: review\ndescription: d\n---\nMine.\n",
+    )
+    async with open_session(
+        composed({**PLAN, "tools": [skills]}, places.working_dir)
+    ) as opened:
         registry, _ = await make_registry(Talk.of(opened))
         await refuses(registry, "review", ".amplifier/commands/review.md")
         assert "Mine." in (await make(registry, "skill:person:review")).text
@@ -126,7 +154,9 @@ async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
 
 
 @pytest.mark.process
-async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(places: Places) -> None:
+async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(
+    places: Places,
+) -> None:
     write(places.home / "commands/log.md", "The log: !`echo one; exit 3`")
     person = Asked("Allow once")
     async with commands(places, person) as (registry, _):
@@ -136,20 +166,33 @@ async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(places
     assert text.startswith("The log: <untrusted-content")
 
 
-@pytest.mark.parametrize("person", [Asked("Deny"), None], ids=["denied", "nobody to ask"])
-async def test_a_program_that_is_not_allowed_does_not_run(places: Places, person: Asked | None) -> None:
+@pytest.mark.parametrize(
+    "person", [Asked("Deny"), None], ids=["denied", "nobody to ask"]
+)
+async def test_a_program_that_is_not_allowed_does_not_run(
+    places: Places, person: Asked | None
+) -> None:
     write(places.home / "commands/log.md", "!`touch ran`")
     async with commands(places, person) as (registry, _):
-        with pytest.raises(CommandError, match="/log was not run: it wants to run 'touch ran'"):
+        with pytest.raises(
+            CommandError, match="/log was not run: it wants to run 'touch ran'"
+        ):
             await make(registry, "log")
     assert not (places.working_dir / "ran").exists()
 
 
-async def test_a_project_s_command_mentions_files_of_the_project_alone(places: Places, tmp_path: Path) -> None:
+async def test_a_project_s_command_mentions_files_of_the_project_alone(
+    places: Places, tmp_path: Path
+) -> None:
     outside = write(tmp_path / "outside.md", "secret")
     os.symlink(outside, places.root / "link.md")
     write(places.root / "notes.md", "fine")
-    for name, mention in (("a", "@notes.md"), ("b", "@../outside.md"), ("c", "@link.md"), ("d", "@.env")):
+    for name, mention in (
+        ("a", "@notes.md"),
+        ("b", "@../outside.md"),
+        ("c", "@link.md"),
+        ("d", "@.env"),
+    ):
         write(places.root / f".amplifier/commands/{name}.md", f"Read {mention}")
     trust(places, "commands")
     async with commands(places) as (registry, _):
@@ -162,13 +205,17 @@ async def test_a_project_s_command_mentions_files_of_the_project_alone(places: P
                 await make(registry, name)
 
 
-@pytest.mark.parametrize("mention", ['@"{path}"', "Read:@{path}", "$1@{path}", "x,@{path}"])
+@pytest.mark.parametrize(
+    "mention", ['@"{path}"', "Read:@{path}", "$1@{path}", "x,@{path}"]
+)
 async def test_nothing_that_a_project_s_command_says_counts_as_typed(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     """What it spells so that no file is read here is text, and text of others is not followed."""
     outside = write(tmp_path / "outside.md", "secret")
-    write(places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    write(
+        places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}"
+    )
     trust(places, "commands")
     async with commands(places) as (registry, _):
         made = await make(registry, "a", "and @mine.md")
@@ -181,7 +228,9 @@ async def test_a_mention_of_a_project_s_command_is_read_here_and_refused(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     outside = write(tmp_path / "outside.md", "secret")
-    write(places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}")
+    write(
+        places.root / ".amplifier/commands/a.md", f"Go: {mention.format(path=outside)}"
+    )
     trust(places, "commands")
     async with commands(places) as (registry, _):
         with pytest.raises(CommandError, match="outside"):
@@ -189,7 +238,9 @@ async def test_a_mention_of_a_project_s_command_is_read_here_and_refused(
 
 
 @pytest.mark.process
-async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person_s_own(places: Places) -> None:
+async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person_s_own(
+    places: Places,
+) -> None:
     write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
     async with commands(places, Asked("Allow once")) as (registry, _):
         made = await make(registry, "log")
@@ -200,7 +251,9 @@ async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"), [(b"x" * 300_000, "larger than"), (b"\xff", "cannot be read")], ids=["large", "bytes"]
+    ("content", "problem"),
+    [(b"x" * 300_000, "larger than"), (b"\xff", "cannot be read")],
+    ids=["large", "bytes"],
 )
 async def test_a_file_that_a_project_s_command_cannot_show_is_an_error(
     places: Places, content: bytes, problem: str

@@ -39,13 +39,17 @@ def _session(provider: ScriptedProvider, ran: list[str]) -> AmplifierSession:
         "silent": None,
         "bash": None,
     }
-    modules = {f"tool-{name}": _tool(name, effects, ran) for name, effects in kinds.items()}
+    modules = {
+        f"tool-{name}": _tool(name, effects, ran) for name, effects in kinds.items()
+    }
     plan: JSONObject = {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "providers": ["provider-x"],
         "tools": list(modules),
     }
-    return AmplifierSession(plan, ModuleLoader(modules={"provider-x": mounting(provider), **modules}))
+    return AmplifierSession(
+        plan, ModuleLoader(modules={"provider-x": mounting(provider), **modules})
+    )
 
 
 NAMES = ("look", "write_file", "launch", "call_home", "silent", "bash")
@@ -59,7 +63,9 @@ def _all_tools() -> Step:
     return calling(*(call(name) for name in NAMES))
 
 
-async def test_only_tools_that_read_run_and_the_model_learns_why(ran: list[str]) -> None:
+async def test_only_tools_that_read_run_and_the_model_learns_why(
+    ran: list[str],
+) -> None:
     provider = ScriptedProvider(_all_tools(), "a plan", _all_tools(), "done")
     async with _session(provider, ran) as session:
         mode = PlanMode(session.coordinator)
@@ -75,7 +81,9 @@ async def test_only_tools_that_read_run_and_the_model_learns_why(ran: list[str])
             ("call_home", "its effects are network"),
             ("silent", "it does not say what it does"),
         ):
-            assert f"{name!r} may not run in it: {why}" in shown.replace('\\"', '"').replace("\\'", "'")
+            assert f"{name!r} may not run in it: {why}" in shown.replace(
+                '\\"', '"'
+            ).replace("\\'", "'")
         assert "Plan mode is on. Find out" in str(list(provider.requests[0].messages))
         assert "Plan mode is on. Find out" not in shown
 
@@ -83,15 +91,22 @@ async def test_only_tools_that_read_run_and_the_model_learns_why(ran: list[str])
         assert not is_on(mode)
         await session.execute("do it")
         assert sorted(ran[1:]) == sorted(NAMES)
-        assert "Plan mode is on. Find out" not in str(list(provider.requests[-1].messages))
+        assert "Plan mode is on. Find out" not in str(
+            list(provider.requests[-1].messages)
+        )
 
 
 async def test_a_tool_that_is_not_there_is_refused(ran: list[str]) -> None:
     async with _session(ScriptedProvider("x"), ran) as session:
-        assert PlanMode(session.coordinator).refusal("unheard-of") == "it does not say what it does"
+        assert (
+            PlanMode(session.coordinator).refusal("unheard-of")
+            == "it does not say what it does"
+        )
 
 
-async def test_an_agent_that_the_session_delegates_to_is_in_plan_mode_too(ran: list[str]) -> None:
+async def test_an_agent_that_the_session_delegates_to_is_in_plan_mode_too(
+    ran: list[str],
+) -> None:
     provider = ScriptedProvider(_all_tools(), "a plan", _all_tools(), "done")
     async with _session(provider, ran) as session:
         mode = PlanMode(session.coordinator)

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier.app.commands.registry import CommandRegistry, Typed, commands_of_modules, read_line
+from amplifier.app.commands.registry import (
+    CommandRegistry,
+    Typed,
+    commands_of_modules,
+    read_line,
+)
 from amplifier.testing import TestCoordinator
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 
@@ -43,7 +48,10 @@ def test_a_line_is_a_command_or_a_prompt(line: str, typed: Typed | None) -> None
 
 def test_the_first_has_the_name_and_the_others_their_aliases_and_source() -> None:
     registry = CommandRegistry()
-    first, second = command("review"), command("review", "shop-review", source="plugin:shop")
+    first, second = (
+        command("review"),
+        command("review", "shop-review", source="plugin:shop"),
+    )
     third = command("review", source="user")
     registry.add([first])
     registry.add([second, third])
@@ -53,7 +61,12 @@ def test_the_first_has_the_name_and_the_others_their_aliases_and_source() -> Non
     assert registry.find("plugin:shop:review") is second
     assert registry.find("user:review") is third
     assert list(registry.listed) == ["review", "shop-review", "user:review"]
-    assert registry.names == ["plugin:shop:review", "review", "shop-review", "user:review"]
+    assert registry.names == [
+        "plugin:shop:review",
+        "review",
+        "shop-review",
+        "user:review",
+    ]
 
 
 def test_a_command_that_no_name_reaches_is_left_out() -> None:
@@ -66,7 +79,10 @@ def test_a_command_waits_for_the_turn_unless_it_was_said_that_it_need_not() -> N
     registry = CommandRegistry()
     registry.add([command("status", "?")], at_once=True)
     registry.add([command("undo"), command("status", source="user")])
-    assert [name for name in registry.names if registry.is_at_once(name)] == ["?", "status"]
+    assert [name for name in registry.names if registry.is_at_once(name)] == [
+        "?",
+        "status",
+    ]
     assert registry.is_at_once("Status")
     assert not registry.is_at_once("unheard-of")
 
@@ -74,13 +90,17 @@ def test_a_command_waits_for_the_turn_unless_it_was_said_that_it_need_not() -> N
 def test_an_unknown_command_names_the_nearest() -> None:
     registry = CommandRegistry()
     registry.add([command("status")])
-    with pytest.raises(CommandError, match=r"There is no command /stats; did you mean '/status'\?"):
+    with pytest.raises(
+        CommandError, match=r"There is no command /stats; did you mean '/status'\?"
+    ):
         registry.find("stats")
 
 
 async def test_modules_offer_lists_of_commands_and_what_is_none_is_left_out() -> None:
     coordinator = TestCoordinator()
     offered = command("x")
-    coordinator.register_contributor("cli.commands", "good", lambda: [offered, "no command"])
+    coordinator.register_contributor(
+        "cli.commands", "good", lambda: [offered, "no command"]
+    )
     coordinator.register_contributor("cli.commands", "odd", lambda: "x")
     assert await commands_of_modules(coordinator) == [offered]

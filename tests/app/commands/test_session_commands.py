@@ -27,7 +27,9 @@ USAGE: JSONValue = {"input_tokens": 1000, "output_tokens": 20, "cost_usd": "0.00
 
 
 def _plan(**changes: JSONValue) -> JSONObject:
-    script: JSONValue = [{"text": f"answer {number}", "usage": USAGE} for number in range(6)]
+    script: JSONValue = [
+        {"text": f"answer {number}", "usage": USAGE} for number in range(6)
+    ]
     return {
         "session": {"orchestrator": "loop-basic", "context": "context-simple"},
         "providers": [{"module": "provider-scripted", "config": {"responses": script}}],
@@ -48,7 +50,11 @@ async def conversation(
     """Open a session, take turns in it, and gather its commands."""
     composition = composed(plan or _plan(**changes), places.working_dir)
     store = SessionStore.of(composition.places) if kept else None
-    record = new_record(composition) if session is None else SessionStore.of(composition.places).find(session).record
+    record = (
+        new_record(composition)
+        if session is None
+        else SessionStore.of(composition.places).find(session).record
+    )
     async with open_session(composition, record=record, store=store) as opened:
         talk = Talk.of(opened)
         registry, problems = await make_registry(talk)
@@ -79,7 +85,9 @@ async def refused(registry: CommandRegistry, line: str) -> str:
 
 
 async def prompts_of(talk: Talk) -> list[object]:
-    return [message["content"] for message in await talk.said() if message["role"] == "user"]
+    return [
+        message["content"] for message in await talk.said() if message["role"] == "user"
+    ]
 
 
 async def test_status_says_who_the_session_is_and_whom_it_asks(places: Places) -> None:
@@ -96,13 +104,17 @@ async def test_status_says_who_the_session_is_and_whom_it_asks(places: Places) -
 
 
 async def test_status_names_the_model_of_the_plan(places: Places) -> None:
-    async with conversation(places, kept=False, orchestrator={"config": {"model": "m-1"}}) as (_, registry):
+    async with conversation(
+        places, kept=False, orchestrator={"config": {"model": "m-1"}}
+    ) as (_, registry):
         text = await say(registry, "/status")
         assert "Model:    m-1" in text
         assert "Kept:     no" in text
 
 
-async def test_tools_are_listed_with_their_effects_and_what_the_mode_refuses(places: Places) -> None:
+async def test_tools_are_listed_with_their_effects_and_what_the_mode_refuses(
+    places: Places,
+) -> None:
     async with conversation(places) as (_, registry):
         assert "write_file      write  Write" in await say(registry, "/tools")
         await say(registry, "/mode plan")
@@ -124,12 +136,16 @@ async def test_agents_are_listed(places: Places) -> None:
 async def test_cost_counts_since_the_opening_and_in_all(places: Places) -> None:
     async with conversation(places, "one", "two") as (talk, registry):
         text = await say(registry, "/cost")
-        assert text.startswith("Since it was opened: 2,000 in, 40 out tokens, $0.0080\n")
+        assert text.startswith(
+            "Since it was opened: 2,000 in, 40 out tokens, $0.0080\n"
+        )
         assert "In all: 2,000 input, 40 output, 2,040 total tokens, $0.0080" in text
         name = talk.opened.session.session_id
     async with conversation(places, session=name) as (_, registry):
         text = await say(registry, "/cost")
-        assert text.startswith("Since it was opened: no tokens are known\nIn all: 2,000 input")
+        assert text.startswith(
+            "Since it was opened: no tokens are known\nIn all: 2,000 input"
+        )
 
 
 async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
@@ -137,11 +153,19 @@ async def test_help_lists_the_commands_and_explains_one(places: Places) -> None:
         text = await say(registry, "/help")
         assert all(f"/{name}" in text for name in ("status", "undo", "mode", "fork"))
         assert max(map(len, text.splitlines())) < 80
-        assert await say(registry, "/help /undo") == "/undo [N]\n  Take back the last turn, or N; files stay"
-        assert await refused(registry, "/help undoo") == "There is no command /undoo; did you mean '/undo'?"
+        assert (
+            await say(registry, "/help /undo")
+            == "/undo [N]\n  Take back the last turn, or N; files stay"
+        )
+        assert (
+            await refused(registry, "/help undoo")
+            == "There is no command /undoo; did you mean '/undo'?"
+        )
 
 
-async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(places: Places) -> None:
+async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(
+    places: Places,
+) -> None:
     async with conversation(places, "one", "two", "three") as (talk, registry):
         assert (await say(registry, "/undo")).startswith("1 turn taken back, 2 left.")
         assert await prompts_of(talk) == ["one", "two"]
@@ -154,19 +178,28 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(places: Plac
         assert stored == ["one", "answer 0", "two", "answer 1", "four", "answer 3"]
         name = talk.opened.session.session_id
     async with conversation(places, session=name) as (talk, registry):
-        assert (await say(registry, "/undo 2")).startswith("2 turns taken back, 1 left.")
+        assert (await say(registry, "/undo 2")).startswith(
+            "2 turns taken back, 1 left."
+        )
         assert await prompts_of(talk) == ["one"]
         assert await refused(registry, "/undo 2") == "1 turn can be taken back; got 2"
-        assert "A number of turns to take back is missing; got 'x'" in await refused(registry, "/undo x")
+        assert "A number of turns to take back is missing; got 'x'" in await refused(
+            registry, "/undo x"
+        )
 
 
-async def test_what_is_taken_back_is_so_in_a_context_with_a_history_of_its_own(places: Places) -> None:
+async def test_what_is_taken_back_is_so_in_a_context_with_a_history_of_its_own(
+    places: Places,
+) -> None:
     session: JSONValue = {"orchestrator": "loop-basic", "context": "context-persistent"}
     plan = {**_plan(), "session": session}
     async with conversation(places, "one", "two", "three", plan=plan) as (talk, _):
         kept = talk.opened.session.session_id
     async with conversation(places, session=kept, plan=plan) as (talk, registry):
-        assert await say(registry, "/undo") == "1 turn taken back, 2 left. Files stay as they are."
+        assert (
+            await say(registry, "/undo")
+            == "1 turn taken back, 2 left. Files stay as they are."
+        )
         assert await prompts_of(talk) == ["one", "two"]
     async with conversation(places, session=kept, plan=plan) as (talk, registry):
         assert await prompts_of(talk) == ["one", "two"]
@@ -182,15 +215,25 @@ async def test_what_an_undone_turn_mentioned_is_shown_again(places: Places) -> N
         await say(registry, "/undo")
         assert await talk.said() == []
         await take(talk, "Again @notes.md")
-        assert [message["role"] for message in await talk.said()] == ["developer", "user", "assistant"]
+        assert [message["role"] for message in await talk.said()] == [
+            "developer",
+            "user",
+            "assistant",
+        ]
 
 
 async def test_clear_forgets_all_but_the_instructions(places: Places) -> None:
     async with conversation(places, "one") as (talk, registry):
         context = talk.opened.session.coordinator.context
-        await context.set_messages([{"role": "system", "content": "Be kind."}, *await talk.said()])
-        assert (await say(registry, "/clear")).startswith("The conversation is empty; 1 turn forgotten.")
-        assert await context.get_messages() == [{"role": "system", "content": "Be kind."}]
+        await context.set_messages(
+            [{"role": "system", "content": "Be kind."}, *await talk.said()]
+        )
+        assert (await say(registry, "/clear")).startswith(
+            "The conversation is empty; 1 turn forgotten."
+        )
+        assert await context.get_messages() == [
+            {"role": "system", "content": "Be kind."}
+        ]
         assert talk.starts == []
         assert talk.opened.kept is not None
         assert read_history(talk.opened.kept.folder).lines == ()
@@ -199,7 +242,9 @@ async def test_clear_forgets_all_but_the_instructions(places: Places) -> None:
 async def test_a_turn_that_leaves_nothing_is_none_to_take_back(places: Places) -> None:
     async with conversation(places, kept=False) as (talk, registry):
         hooks = talk.opened.session.coordinator.hooks
-        unregister = hooks.register("prompt:submit", lambda *_: HookResult.deny("not today"), decides=True)
+        unregister = hooks.register(
+            "prompt:submit", lambda *_: HookResult.deny("not today"), decides=True
+        )
         await take(talk, "one")
         assert await talk.said() == []
         assert await refused(registry, "/undo") == "0 turns can be taken back; got 1"
@@ -219,15 +264,25 @@ async def test_compact_asks_the_context_manager(places: Places) -> None:
 
 async def test_rename_names_a_session_that_is_kept(places: Places) -> None:
     async with conversation(places) as (talk, registry):
-        assert await say(registry, "/rename  my   shop") == "The session is called 'my shop'."
-        assert SessionStore.of(places).find("my shop").record.session_id == talk.opened.session.session_id
+        assert (
+            await say(registry, "/rename  my   shop")
+            == "The session is called 'my shop'."
+        )
+        assert (
+            SessionStore.of(places).find("my shop").record.session_id
+            == talk.opened.session.session_id
+        )
         assert "A name is missing" in await refused(registry, "/rename")
-        assert "has 50 characters at most; this one has 51" in await refused(registry, f"/rename {'x' * 51}")
+        assert "has 50 characters at most; this one has 51" in await refused(
+            registry, f"/rename {'x' * 51}"
+        )
     async with conversation(places, kept=False) as (_, registry):
         assert "not stored" in await refused(registry, "/rename shop")
 
 
-async def test_fork_keeps_another_session_with_some_of_the_turns(places: Places) -> None:
+async def test_fork_keeps_another_session_with_some_of_the_turns(
+    places: Places,
+) -> None:
     async with conversation(places, "one", "two") as (talk, registry):
         text = await say(registry, "/fork 1 other way")
         store = SessionStore.of(places)
@@ -239,15 +294,22 @@ async def test_fork_keeps_another_session_with_some_of_the_turns(places: Places)
         assert made.record.turn_count == 1
         assert "with 2 turns" in await say(registry, "/fork")
         assert "2 turns" in await refused(registry, "/fork 9")
-        assert "A number of turns that go along is missing" in await refused(registry, "/fork x")
+        assert "A number of turns that go along is missing" in await refused(
+            registry, "/fork x"
+        )
     async with conversation(places, kept=False) as (_, registry):
         assert "nothing to fork" in await refused(registry, "/fork")
 
 
 @pytest.mark.parametrize("kept", [True, False], ids=["kept", "not kept"])
 async def test_save_writes_a_new_private_file(places: Places, kept: bool) -> None:
-    async with conversation(places, "The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a", kept=kept) as (_, registry):
-        assert await say(registry, "/save talk.md") == f"Written: {places.working_dir / 'talk.md'}"
+    async with conversation(
+        places, "The key is ghp_16C7e42F292c6912E7710c838347Ae178B4a", kept=kept
+    ) as (_, registry):
+        assert (
+            await say(registry, "/save talk.md")
+            == f"Written: {places.working_dir / 'talk.md'}"
+        )
         text = (places.working_dir / "talk.md").read_text("utf-8")
         assert "answer 0" in text
         assert "ghp_16C7" not in text
@@ -261,7 +323,9 @@ async def test_save_writes_a_new_private_file(places: Places, kept: bool) -> Non
         assert (await say(registry, "/save")).endswith(".md")
 
 
-async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(places: Places) -> None:
+async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(
+    places: Places,
+) -> None:
     async with conversation(places) as (talk, registry):
         assert await say(registry, "/mode") == "The mode is work."
         made = await registry.find("mode").make("plan  a shop")
@@ -275,7 +339,9 @@ async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(places: Place
         assert "did you mean 'plan'" in await refused(registry, "/mode pla")
 
 
-async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(places: Places) -> None:
+async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(
+    places: Places,
+) -> None:
     script: JSONValue = {"responses": ["from a"], "repeat": True, "name": "a"}
     other: JSONValue = {"responses": ["from b"], "repeat": True, "name": "b"}
     providers: JSONValue = [
@@ -286,9 +352,16 @@ async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(places: P
         assert "The loop chooses" in await say(registry, "/provider")
         await say(registry, "/provider b")
         await take(talk, "two")
-        assert [words_of(message) for message in await talk.said()] == ["one", "from a", "two", "from b"]
+        assert [words_of(message) for message in await talk.said()] == [
+            "one",
+            "from a",
+            "two",
+            "from b",
+        ]
         assert await say(registry, "/provider") == "  a\n* b"
-        assert "No provider 'c' is mounted: a, b" in await refused(registry, "/provider c")
+        assert "No provider 'c' is mounted: a, b" in await refused(
+            registry, "/provider c"
+        )
         assert (await say(registry, "/model")).startswith("b  ")
         assert "No provider lists it" in await say(registry, "/model a/unheard-of")
         assert talk.metadata == {"provider": "a", "model": "unheard-of"}
@@ -299,9 +372,15 @@ async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(places: P
         assert talk.metadata == {}
 
 
-async def test_who_was_chosen_answers_when_the_session_is_opened_again(places: Places) -> None:
+async def test_who_was_chosen_answers_when_the_session_is_opened_again(
+    places: Places,
+) -> None:
     scripts: list[JSONValue] = [
-        {"module": "provider-scripted", "instance_id": name, "config": {"responses": [name], "repeat": True}}
+        {
+            "module": "provider-scripted",
+            "instance_id": name,
+            "config": {"responses": [name], "repeat": True},
+        }
         for name in ("a", "b")
     ]
     async with conversation(places, "one", providers=scripts) as (talk, registry):
@@ -313,10 +392,14 @@ async def test_who_was_chosen_answers_when_the_session_is_opened_again(places: P
     composition = reopen(store, record, PlanOptions(), places).composition
     async with open_session(composition, record=record, store=store) as opened:
         await take(Talk.of(opened), "three")
-    assert [words_of(message) for message in read_history(store.folder(session)).messages][1::2] == ["a", "b", "b"]
+    assert [
+        words_of(message) for message in read_history(store.folder(session)).messages
+    ][1::2] == ["a", "b", "b"]
 
 
-async def test_a_provider_that_cannot_list_its_models_hides_no_other(places: Places) -> None:
+async def test_a_provider_that_cannot_list_its_models_hides_no_other(
+    places: Places,
+) -> None:
     async with conversation(places) as (talk, registry):
         providers = talk.opened.session.coordinator.get("providers")
         assert isinstance(providers, dict)
@@ -329,16 +412,27 @@ async def test_a_provider_that_cannot_list_its_models_hides_no_other(places: Pla
         assert await say(registry, "/model any") == "any answers from the next turn on."
 
 
-async def test_settings_are_shown_explained_and_set_for_the_session(places: Places) -> None:
+async def test_settings_are_shown_explained_and_set_for_the_session(
+    places: Places,
+) -> None:
     write(places.home / "settings.yaml", "ui:\n  show_usage: false\n")
     async with conversation(places) as (talk, registry):
-        assert json.loads(await say(registry, "/config")) == {"ui": {"show_usage": False}}
+        assert json.loads(await say(registry, "/config")) == {
+            "ui": {"show_usage": False}
+        }
         assert await say(registry, "/config ui.show_usage true") == (
             "ui.show_usage is set for this session; it holds at once."
         )
         lines = (await say(registry, "/config ui.show_usage")).splitlines()
-        assert [line.split()[:2] for line in lines] == [["session", "true"], ["user", "false"], ["default", "true"]]
-        assert await say(registry, "/config profile.active") == "profile.active is not set."
+        assert [line.split()[:2] for line in lines] == [
+            ["session", "true"],
+            ["user", "false"],
+            ["default", "true"],
+        ]
+        assert (
+            await say(registry, "/config profile.active")
+            == "profile.active is not set."
+        )
         assert "is set" in await say(registry, "/config profile.active dev")
         assert "did you mean" in await refused(registry, "/config ui.show_usagee true")
         assert "a key is written as" in await refused(registry, "/config ui..x")

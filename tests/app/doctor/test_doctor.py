@@ -14,7 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from amplifier.app.directories import Places
-from amplifier.app.doctor.environment import EXTRAS, check_extras, check_home, check_platform, tell_sandbox
+from amplifier.app.doctor.environment import (
+    EXTRAS,
+    check_extras,
+    check_home,
+    check_platform,
+    tell_sandbox,
+)
 from amplifier.app.doctor.findings import Finding
 from amplifier.app.doctor.modules import check_modules, import_modules, modules_of
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
@@ -45,7 +51,9 @@ BAD = """
 
 
 def of(found: Iterable[Finding], area: str) -> list[tuple[str, str]]:
-    return [(finding.status, finding.message) for finding in found if finding.area == area]
+    return [
+        (finding.status, finding.message) for finding in found if finding.area == area
+    ]
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +81,9 @@ def test_this_python_and_platform_are_in_order() -> None:
     assert [finding.status for finding in check_platform()] == ["ok", "ok"]
 
 
-def test_an_old_python_and_another_platform_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_old_python_and_another_platform_are_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 0))
     monkeypatch.setattr(sys, "platform", "win32")
     old, other = check_platform()
@@ -82,7 +92,9 @@ def test_an_old_python_and_another_platform_are_told(monkeypatch: pytest.MonkeyP
 
 
 def test_the_extras_are_those_of_the_project() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
+        "optional-dependencies"
+    ]
     libraries = {
         extra: {line.partition(">")[0].replace("-", "_") for line in lines}
         for extra, lines in project.items()
@@ -91,22 +103,34 @@ def test_the_extras_are_those_of_the_project() -> None:
     assert {extra: set(names) for extra, names in EXTRAS.items()} == libraries
 
 
-def test_a_missing_extra_of_the_command_line_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_extra_of_the_command_line_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     assert [finding.status for finding in check_extras()] == ["ok"]
     monkeypatch.setitem(EXTRAS, "cli", ("filelock", "nowhere.inside"))
     missing, rest = check_extras()
-    assert (missing.status, missing.remedy) == ("warning", "pip install 'amplifier[cli]'")
+    assert (missing.status, missing.remedy) == (
+        "warning",
+        "pip install 'amplifier[cli]'",
+    )
     assert "nowhere.inside" in missing.message
     assert "not installed: cli" in rest.message
 
 
-@pytest.mark.parametrize(("mode", "status"), [(0o700, "ok"), (0o755, "warning"), (0o777, "broken"), (0o720, "broken")])
-def test_who_may_look_into_the_own_folder_is_told(places: Places, mode: int, status: str) -> None:
+@pytest.mark.parametrize(
+    ("mode", "status"),
+    [(0o700, "ok"), (0o755, "warning"), (0o777, "broken"), (0o720, "broken")],
+)
+def test_who_may_look_into_the_own_folder_is_told(
+    places: Places, mode: int, status: str
+) -> None:
     places.home.chmod(mode)
     assert of(check_home(places), "home")[0][0] == status
 
 
-def test_a_folder_of_somebody_else_is_told(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_of_somebody_else_is_told(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 4711)
     assert "belongs to somebody else" in of(check_home(places), "home")[0][1]
 
@@ -120,8 +144,12 @@ def test_a_folder_that_is_not_there_or_cannot_be_written_is_told(
     assert of(check_home(places), "home")[0][0] == "broken"
 
 
-@pytest.mark.parametrize(("free", "status"), [(10**12, "ok"), (10**8, "warning"), (10**6, "broken")])
-def test_scarce_space_is_told(places: Places, monkeypatch: pytest.MonkeyPatch, free: int, status: str) -> None:
+@pytest.mark.parametrize(
+    ("free", "status"), [(10**12, "ok"), (10**8, "warning"), (10**6, "broken")]
+)
+def test_scarce_space_is_told(
+    places: Places, monkeypatch: pytest.MonkeyPatch, free: int, status: str
+) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: SimpleNamespace(free=free))
     assert of(check_home(places), "space")[0][0] == status
 
@@ -138,30 +166,51 @@ def test_the_sandbox_is_told() -> None:
 def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> None:
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     plan = {
-        "session": {"orchestrator": "loop-basic", "context": {"module": "context-simple"}},
-        "providers": ["provider-acme", {"module": "provider-far", "source": "git+https://example.org/x"}],
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": {"module": "context-simple"},
+        },
+        "providers": [
+            "provider-acme",
+            {"module": "provider-far", "source": "git+https://example.org/x"},
+        ],
         "tools": ["tool-nowhere"],
     }
-    assert modules_of(plan) == ["loop-basic", "context-simple", "provider-acme", "tool-nowhere"]  # type: ignore[arg-type]
+    assert modules_of(plan) == [  # type: ignore[arg-type]
+        "loop-basic",
+        "context-simple",
+        "provider-acme",
+        "tool-nowhere",
+    ]
     found = list(check_modules(plan, timeout=60))  # type: ignore[arg-type]  # JSON data
     assert found[2].message == "3. provider-acme, of acme-modules 1.0"
-    assert (found[3].status, found[3].remedy) == ("broken", "pip install amplifier-module-tool-nowhere")
+    assert (found[3].status, found[3].remedy) == (
+        "broken",
+        "pip install amplifier-module-tool-nowhere",
+    )
     assert "provider-local" in found[-1].message
 
 
-def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_module_that_cannot_be_imported_does_not_hide_the_others(
+    ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("ends", "fails"):
         install(ours, f"bad-{name}", {f"tool-{name}": f"bad_{name}:mount"}, BAD)
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     install(ours, "acme-again", {"provider-acme": "acme_again:mount"})
-    problems = import_modules(["tool-ends", "tool-fails", "loop-basic", "provider-acme"], timeout=60)
+    problems = import_modules(
+        ["tool-ends", "tool-fails", "loop-basic", "provider-acme"], timeout=60
+    )
     assert problems["tool-ends"] == "importing it ended the process with code 7"
     assert "disk" in problems["tool-fails"]
     assert "acme-again" in problems["provider-acme"]
     assert "loop-basic" not in problems
-    monkeypatch.setattr("amplifier.app.doctor.modules.import_modules", lambda *_, **__: problems)
+    monkeypatch.setattr(
+        "amplifier.app.doctor.modules.import_modules", lambda *_, **__: problems
+    )
     statuses = {
-        finding.message.partition(":")[0]: finding for finding in check_modules({"tools": ["tool-fails"]}, timeout=60)
+        finding.message.partition(":")[0]: finding
+        for finding in check_modules({"tools": ["tool-fails"]}, timeout=60)
     }
     assert statuses["1. tool-fails, of bad-fails 1.0"].status == "broken"
     assert statuses["tool-ends"].status == "warning"
@@ -169,7 +218,9 @@ def test_a_module_that_cannot_be_imported_does_not_hide_the_others(ours: Path, m
 
 def test_a_module_that_takes_all_the_time_is_told(ours: Path) -> None:
     install(ours, "bad-hangs", {"tool-hangs": "bad_hangs:mount"}, BAD)
-    assert import_modules(["tool-hangs"], timeout=3) == {"tool-hangs": "importing it took more than 3 s"}
+    assert import_modules(["tool-hangs"], timeout=3) == {
+        "tool-hangs": "importing it took more than 3 s"
+    }
 
 
 # -- what is kept
@@ -182,7 +233,10 @@ async def test_sessions_are_told_with_who_has_them_open(places: Places) -> None:
         found = of(check_sessions(places), "sessions")
     assert "is open in" in found[0][1]
     assert found[1][1] == "1 sound, 1 of them open, 0 damaged"
-    assert of(check_sessions(places), "sessions")[0][1] == "1 sound, 0 of them open, 0 damaged"
+    assert (
+        of(check_sessions(places), "sessions")[0][1]
+        == "1 sound, 0 of them open, 0 damaged"
+    )
 
 
 async def test_damaged_and_readable_sessions_are_told(places: Places) -> None:
@@ -198,7 +252,9 @@ async def test_damaged_and_readable_sessions_are_told(places: Places) -> None:
     assert str(first) in found[0].message
     assert "chmod -R go=" in found[1].remedy
     (second / "journal.jsonl.lock").mkdir()
-    assert "cannot be locked" in " ".join(message for _, message in of(check_sessions(places), "sessions"))
+    assert "cannot be locked" in " ".join(
+        message for _, message in of(check_sessions(places), "sessions")
+    )
 
 
 def test_withheld_and_unreadable_trust_is_told(places: Places) -> None:
@@ -207,7 +263,10 @@ def test_withheld_and_unreadable_trust_is_told(places: Places) -> None:
     project = ProjectFiles(places)
     project.judge("settings")
     withheld, count = check_trust(places, project)
-    assert (withheld.status, withheld.remedy) == ("warning", "look at them and run 'amplifier trust'")
+    assert (withheld.status, withheld.remedy) == (
+        "warning",
+        "look at them and run 'amplifier trust'",
+    )
     assert count.message == "0 folders are trusted"
     write(places.home / "trust/projects.json", "{").chmod(0o600)
     assert [finding.status for finding in check_trust(places, project)] == ["broken"]
@@ -217,7 +276,9 @@ def test_secrets_are_named_and_never_shown(places: Places) -> None:
     SecretStore.of(places).set("ACME_KEY", "s3cret")
     (told,) = check_secrets(places)
     assert told.message == "1 are stored: ACME_KEY"
-    (places.home / "secrets.json").write_text('{"ACME_KEY": {"value": "s3cret"}, "LOST_KEY": {}}')
+    (places.home / "secrets.json").write_text(
+        '{"ACME_KEY": {"value": "s3cret"}, "LOST_KEY": {}}'
+    )
     lost, _ = check_secrets(places)
     assert "LOST_KEY is named and not there" in lost.message
     (places.home / "secrets.json").write_text("{")
@@ -251,7 +312,13 @@ def test_what_is_in_order_ends_with_0() -> None:
 @pytest.mark.usefixtures("imported")
 def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -> None:
     install(
-        ours, "acme-modules", {"provider-acme": "acme_modules:mount", "provider-lost": "acme_modules:mount_lost"}, ACME
+        ours,
+        "acme-modules",
+        {
+            "provider-acme": "acme_modules:mount",
+            "provider-lost": "acme_modules:mount_lost",
+        },
+        ACME,
     )
     providers = "[{module: provider-acme}, {module: provider-lost}]"
     write(shop.home / "settings.yaml", f"config: {{providers: {providers}}}\n")
@@ -259,21 +326,37 @@ def test_what_is_broken_ends_with_1_and_has_a_remedy(shop: Places, ours: Path) -
     assert result.exit_code == 1
     data = json.loads(result.stdout)
     assert not data["passed"]
-    told = {check["message"]: check for check in data["checks"] if check["area"] == "providers"}
-    assert told["provider-acme: its key is not there"]["remedy"] == "amplifier config secret set ACME_KEY"
+    told = {
+        check["message"]: check
+        for check in data["checks"]
+        if check["area"] == "providers"
+    }
+    assert (
+        told["provider-acme: its key is not there"]["remedy"]
+        == "amplifier config secret set ACME_KEY"
+    )
     assert told["provider-acme: its key is not there"]["status"] == "broken"
-    lost = next(check for message, check in told.items() if message.startswith("provider-lost (not the one"))
+    lost = next(
+        check
+        for message, check in told.items()
+        if message.startswith("provider-lost (not the one")
+    )
     assert lost["status"] == "warning"
     assert "the disk is gone" in lost["message"]
 
 
 @pytest.mark.usefixtures("imported")
-def test_a_key_that_is_there_is_told_by_its_place(shop: Places, ours: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_is_there_is_told_by_its_place(
+    shop: Places, ours: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     write(shop.home / "settings.yaml", "config: {active: provider-acme}\n")
     monkeypatch.setenv("ACME_KEY", "s3cret")
     result = examined()
-    assert "provider-acme: key ACME_KEY from the environment, model acme-1" in result.stdout
+    assert (
+        "provider-acme: key ACME_KEY from the environment, model acme-1"
+        in result.stdout
+    )
     assert "s3cret" not in result.output
 
 
@@ -283,20 +366,41 @@ def test_a_key_that_is_there_is_told_by_its_place(shop: Places, ours: Path, monk
     [
         ("ui: {show_usag: 1}\n", "settings", "line 1, ui.show_usag"),
         ("profile: {active: nowhere}\n", "profile", "no such profile"),
-        ("profile: {active: dev}\n", "profile", "the module 'tool-nowhere' is not installed"),
-        ("overrides: {context-simple: {config: {a: '${NOWHERE}'}}}\n", "profile", "NOWHERE is not set"),
+        (
+            "profile: {active: dev}\n",
+            "profile",
+            "the module 'tool-nowhere' is not installed",
+        ),
+        (
+            "overrides: {context-simple: {config: {a: '${NOWHERE}'}}}\n",
+            "profile",
+            "NOWHERE is not set",
+        ),
         ("profile: {active: bare}\n", "providers", "new sessions have no provider"),
     ],
 )
-def test_mistakes_in_files_are_told(shop: Places, text: str, area: str, told: str) -> None:
+def test_mistakes_in_files_are_told(
+    shop: Places, text: str, area: str, told: str
+) -> None:
     head = "---\nsession: {orchestrator: loop-basic, context: context-simple}\n"
-    write(shop.home / "profiles/dev.md", f"{head}providers: [provider-local]\ntools: [tool-nowhere]\n---\n")
+    write(
+        shop.home / "profiles/dev.md",
+        f"{head}providers: [provider-local]\ntools: [tool-nowhere]\n---\n",
+    )
     write(shop.home / "profiles/bare.md", f"{head}providers: []\n---\n")
     write(shop.home / "settings.yaml", text)
     result = examined("--json")
     assert result.exit_code == 1
-    broken = [check for check in json.loads(result.stdout)["checks"] if check["status"] == "broken"]
-    assert [check for check in broken if check["area"] == area and told in check["message"] and check["remedy"]], broken
+    broken = [
+        check
+        for check in json.loads(result.stdout)["checks"]
+        if check["status"] == "broken"
+    ]
+    assert [
+        check
+        for check in broken
+        if check["area"] == area and told in check["message"] and check["remedy"]
+    ], broken
 
 
 @pytest.mark.usefixtures("imported")
@@ -306,16 +410,23 @@ def test_secrets_that_others_may_have_written_hide_nothing_else(shop: Places) ->
     assert result.exit_code == 1
     assert "s3cret" not in result.output
     checks = json.loads(result.stdout)["checks"]
-    assert {check["area"] for check in checks if check["status"] == "broken"} == {"secrets", "providers"}
+    assert {check["area"] for check in checks if check["status"] == "broken"} == {
+        "secrets",
+        "providers",
+    }
     assert checks[-1]["area"] == "sessions"
 
 
 @pytest.mark.usefixtures("shop", "imported")
-def test_a_check_that_fails_is_told_beside_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_that_fails_is_told_beside_the_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def fail(_: Places) -> list[Finding]:
         raise RuntimeError("the disk is gone")
 
     monkeypatch.setattr("amplifier.app.doctor.examination.check_sessions", fail)
     result = examined()
     assert result.exit_code == 1
-    assert "sessions   it cannot be read: RuntimeError: the disk is gone" in result.stdout
+    assert (
+        "sessions   it cannot be read: RuntimeError: the disk is gone" in result.stdout
+    )

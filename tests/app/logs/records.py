@@ -14,13 +14,17 @@ __all__ = ["Story", "at", "write_log"]
 
 def at(seconds: float) -> str:
     """Return a time, so many seconds after the new year."""
-    return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    return (datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)).isoformat(
+        timespec="milliseconds"
+    )
 
 
 class Story:
     """Makes the records of one session, a second after one another unless said otherwise."""
 
-    def __init__(self, session_id: str = "s", parent_id: str | None = None, start: float = 0.0) -> None:
+    def __init__(
+        self, session_id: str = "s", parent_id: str | None = None, start: float = 0.0
+    ) -> None:
         self.session_id = session_id
         self.parent_id = parent_id
         self.now = start
@@ -63,5 +67,9 @@ class Story:
 def write_log(path: Path, records: Iterable[LogRecord | bytes]) -> Path:
     """Write a log; bytes stand in it as they are."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"".join(one if isinstance(one, bytes) else encode_record(one) for one in records))
+    path.write_bytes(
+        b"".join(
+            one if isinstance(one, bytes) else encode_record(one) for one in records
+        )
+    )
     return path

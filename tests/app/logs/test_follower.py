@@ -39,7 +39,10 @@ def follower(path: Path, opened: ExitStack) -> FollowedLog:
 
 
 def events(log: FollowedLog) -> list[str]:
-    return ["damage" if line.record is None else line.record.event for line in log.read_new()]
+    return [
+        "damage" if line.record is None else line.record.event
+        for line in log.read_new()
+    ]
 
 
 def append(path: Path, *events: str, end: bytes = b"") -> None:
@@ -68,7 +71,9 @@ def test_what_comes_is_read_once(path: Path, opened: ExitStack) -> None:
     assert events(log) == ["damage", "d"]
 
 
-def test_files_that_are_turned_are_read_to_their_end(path: Path, opened: ExitStack) -> None:
+def test_files_that_are_turned_are_read_to_their_end(
+    path: Path, opened: ExitStack
+) -> None:
     log = follower(path, opened)
     append(path, "a")
     assert events(log) == ["a"]
@@ -87,7 +92,9 @@ def test_files_that_are_turned_are_read_to_their_end(path: Path, opened: ExitSta
     assert events(log) == ["f"]
 
 
-def test_no_file_is_passed_over_in_the_middle_of_a_turn(path: Path, opened: ExitStack) -> None:
+def test_no_file_is_passed_over_in_the_middle_of_a_turn(
+    path: Path, opened: ExitStack
+) -> None:
     log = follower(path, opened)
     append(path, "a")
     assert events(log) == ["a"]
@@ -111,7 +118,12 @@ def test_logs_are_whole_while_they_are_turned(path: Path) -> None:
     def write() -> None:
         for first in range(0, 12_000, 60):
             with path.open("ab") as file:
-                file.write(b"".join(encode_record(story.tell(str(first + number))) for number in range(60)))
+                file.write(
+                    b"".join(
+                        encode_record(story.tell(str(first + number)))
+                        for number in range(60)
+                    )
+                )
             turn(path)
         done.set()
 
@@ -133,7 +145,9 @@ def test_a_log_that_was_emptied_begins_anew(path: Path, opened: ExitStack) -> No
     assert events(log) == ["c"]
 
 
-def test_a_line_without_end_is_damage(path: Path, opened: ExitStack, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_damage(
+    path: Path, opened: ExitStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(follower_module, "LONGEST_LINE", 1000)
     log = follower(path, opened)
     append(path, end=b"x" * 5000)

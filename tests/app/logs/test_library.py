@@ -16,11 +16,20 @@ from amplifier_sdk.errors import ConfigError
 from tests.app.logs.records import Story, write_log
 
 
-def keep(root: Path, session_id: str, parent_id: str | None = None, *, name: str | None = None, age: int = 0) -> Path:
+def keep(
+    root: Path,
+    session_id: str,
+    parent_id: str | None = None,
+    *,
+    name: str | None = None,
+    age: int = 0,
+) -> Path:
     """Write the log of a session below a root, with its record where it has a name."""
     folder = root / "sessions" / folder_name(session_id)
     story = Story(session_id, parent_id)
-    path = write_log(folder / "events.jsonl", [b"no record\n", story.tell("session:start")])
+    path = write_log(
+        folder / "events.jsonl", [b"no record\n", story.tell("session:start")]
+    )
     if name is not None:
         record = SessionRecord(session_id=session_id, parent_id=parent_id, name=name)
         (folder / "metadata.json").write_text(json.dumps(record.to_dict()))
@@ -61,8 +70,13 @@ def test_a_log_is_found(library: LogLibrary, name: str, session_id: str) -> None
     assert library.find(name).session_id == session_id
 
 
-@pytest.mark.parametrize(("name", "said"), [("aaa", "aaa-1, aaa-2"), ("zzz", "no session"), ("", "no session")])
-def test_what_is_not_found_or_not_clear_is_told(library: LogLibrary, name: str, said: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("aaa", "aaa-1, aaa-2"), ("zzz", "no session"), ("", "no session")],
+)
+def test_what_is_not_found_or_not_clear_is_told(
+    library: LogLibrary, name: str, said: str
+) -> None:
     with pytest.raises(ConfigError, match=said):
         library.find(name)
 
@@ -73,7 +87,11 @@ def test_the_newest_is_no_child_and_of_this_project(library: LogLibrary) -> None
 
 def test_a_family_is_all_that_came_of_a_session(library: LogLibrary) -> None:
     family = library.family(library.find("aaa-2"))
-    assert [log.session_id for log in family] == ["aaa-2", "aaa-2-child_x", "aaa-2-child_x-deep"]
+    assert [log.session_id for log in family] == [
+        "aaa-2",
+        "aaa-2-child_x",
+        "aaa-2-child_x-deep",
+    ]
     assert len(library.family(library.find("aaa-1"))) == 1
 
 
@@ -87,6 +105,9 @@ def test_a_file_is_a_log_wherever_it_stands(tmp_path: Path, places: Places) -> N
     log = SessionLog.of_file(path)
     assert (log.session_id, log.parent_id) == ("x", "y")
     assert LogLibrary(places).family(log) == [log]
-    assert SessionLog.of_file(write_log(tmp_path / "odd" / "e.jsonl", [b"?\n"])).session_id == "odd"
+    assert (
+        SessionLog.of_file(write_log(tmp_path / "odd" / "e.jsonl", [b"?\n"])).session_id
+        == "odd"
+    )
     with pytest.raises(ConfigError, match="no such file"):
         SessionLog.of_file(tmp_path / "none")

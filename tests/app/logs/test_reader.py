@@ -22,22 +22,33 @@ from tests.app.logs.records import Story, at, write_log
 PIECES = st.one_of(
     st.binary(max_size=40).map(lambda junk: junk.replace(b"\n", b"")),
     st.integers(0, 200_000).map(lambda size: b"x" * size),
-    st.text(max_size=30).map(lambda text: encode_record(Story().tell("e", text=text)).rstrip()),
+    st.text(max_size=30).map(
+        lambda text: encode_record(Story().tell("e", text=text)).rstrip()
+    ),
 )
 
 
-@given(st.lists(PIECES, max_size=6), st.binary(max_size=5).map(lambda tail: tail.replace(b"\n", b"")))
+@given(
+    st.lists(PIECES, max_size=6),
+    st.binary(max_size=5).map(lambda tail: tail.replace(b"\n", b"")),
+)
 def test_both_ways_give_the_same_lines(pieces: list[bytes], torn: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "events.jsonl"
         path.write_bytes(b"".join(piece + b"\n" for piece in pieces) + torn)
         with LogSnapshot.take(path) as log:
-            forwards = [(line.data.rstrip(b"\r"), line.record) for line in log.forwards()]
-            backwards = [(line.data.rstrip(b"\r"), line.record) for line in log.backwards()]
+            forwards = [
+                (line.data.rstrip(b"\r"), line.record) for line in log.forwards()
+            ]
+            backwards = [
+                (line.data.rstrip(b"\r"), line.record) for line in log.backwards()
+            ]
             assert forwards == backwards[::-1]
             assert log.is_torn is bool(torn)
             wanted = [piece for piece in pieces if piece.strip()]
-            assert [data for data, _ in forwards] == [piece.rstrip(b"\r") for piece in wanted]
+            assert [data for data, _ in forwards] == [
+                piece.rstrip(b"\r") for piece in wanted
+            ]
 
 
 def told(count: int, size: int = 10) -> list[LogRecord]:
@@ -52,8 +63,12 @@ def test_earlier_files_come_first(tmp_path: Path) -> None:
         write_log(name, records[number * 2 : number * 2 + 2])
 
     with LogSnapshot.take(path) as log:
-        assert [line.record.event for line in log.forwards() if line.record] == [f"e{n}" for n in range(6)]
-        assert [line.record.event for line in log.backwards() if line.record] == [f"e{n}" for n in range(5, -1, -1)]
+        assert [line.record.event for line in log.forwards() if line.record] == [
+            f"e{n}" for n in range(6)
+        ]
+        assert [line.record.event for line in log.backwards() if line.record] == [
+            f"e{n}" for n in range(5, -1, -1)
+        ]
 
 
 @pytest.mark.parametrize("seconds", [0, 1, 2.5, 700, 1499.999, 1500, 1501, 9000])
@@ -61,7 +76,9 @@ def test_reading_begins_at_a_time(tmp_path: Path, seconds: float) -> None:
     records = told(1500, size=300)
     path = tmp_path / "events.jsonl"
     write_log(rotated_name(path, 1), [*records[:700], b"damaged\n"])
-    write_log(path, [*records[700:1000], b"\n" + b"?" * 70_000 + b"\n", *records[1000:]])
+    write_log(
+        path, [*records[700:1000], b"\n" + b"?" * 70_000 + b"\n", *records[1000:]]
+    )
     since = at(seconds)[:23]
 
     with Logs.take([path]) as logs:
@@ -110,10 +127,14 @@ def test_what_is_no_record_is_counted(tmp_path: Path, last: int | None) -> None:
 
 
 @pytest.mark.parametrize("last", [None, 100])
-def test_a_line_without_end_costs_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int | None) -> None:
+def test_a_line_without_end_costs_no_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: int | None
+) -> None:
     monkeypatch.setattr(reader, "LONGEST_LINE", 100_000)
     records = [attrs.evolve(record, data={}) for record in told(2)]
-    path = write_log(tmp_path / "events.jsonl", [records[0], b"x" * 450_000 + b"\n", records[1]])
+    path = write_log(
+        tmp_path / "events.jsonl", [records[0], b"x" * 450_000 + b"\n", records[1]]
+    )
 
     with Logs.take([path]) as logs:
         assert list(logs.select(Selection(), last)) == records
@@ -131,7 +152,21 @@ def test_several_logs_are_one_by_time(tmp_path: Path) -> None:
     paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "none.jsonl"]
 
     with Logs.take(paths) as logs:
-        assert [record.session_id for record in logs.select(Selection())] == ["a", "b", "a", "b", "a", "b"]
-        assert [record.session_id for record in logs.select(Selection(), 4)] == ["a", "b", "a", "b"]
-        assert [record.event for record in logs.select(Selection(since=at(3)[:23]), 1)] == ["y"]
+        assert [record.session_id for record in logs.select(Selection())] == [
+            "a",
+            "b",
+            "a",
+            "b",
+            "a",
+            "b",
+        ]
+        assert [record.session_id for record in logs.select(Selection(), 4)] == [
+            "a",
+            "b",
+            "a",
+            "b",
+        ]
+        assert [
+            record.event for record in logs.select(Selection(since=at(3)[:23]), 1)
+        ] == ["y"]
         assert list(logs.select(Selection(), 0)) == []

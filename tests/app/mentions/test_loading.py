@@ -10,7 +10,11 @@ import pytest
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
-from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown
+from amplifier.app.mentions.loader import (
+    Batch,
+    MentionLoader,
+    prepend_context_to_markdown,
+)
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.schema import MentionSettings
@@ -24,9 +28,18 @@ def resolver(places: Places) -> MentionResolver:
     return MentionResolver(places, CollectionLibrary(places, ProjectFiles(places)))
 
 
-def load(places: Places, text: str, deduplicator: ContentDeduplicator | None = None, **limits: int) -> Batch:
+def load(
+    places: Places,
+    text: str,
+    deduplicator: ContentDeduplicator | None = None,
+    **limits: int,
+) -> Batch:
     loader = MentionLoader(resolver(places), MentionSettings(**limits))
-    return loader.load(text, Writer(places.working_dir, typed=True), deduplicator or ContentDeduplicator())
+    return loader.load(
+        text,
+        Writer(places.working_dir, typed=True),
+        deduplicator or ContentDeduplicator(),
+    )
 
 
 def texts(batch: Batch) -> str:
@@ -41,10 +54,15 @@ def test_a_mentioned_file_becomes_a_developer_message(places: Places) -> None:
     path = write(places.root / "notes.md", "Milk.\n")
     (message,) = load(places, "Explain @notes.md").messages
     assert message.role == "developer"
-    assert message.text == f'<context_file paths="@notes.md → {path}">\nMilk.\n\n</context_file>'
+    assert (
+        message.text
+        == f'<context_file paths="@notes.md → {path}">\nMilk.\n\n</context_file>'
+    )
 
 
-def test_the_names_of_the_seed_work(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_names_of_the_seed_work(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(places.root)
     write(places.root / "a.md", "A.")
     write(places.root / "sub/a.md", "Inner.")
@@ -56,9 +74,14 @@ def test_the_names_of_the_seed_work(places: Places, monkeypatch: pytest.MonkeyPa
     assert "A." in first.text
     assert "Inner." in inner.text
     assert MentionResolver().resolve("@a.md") == places.root / "a.md"
-    assert MentionResolver().resolve("@a.md", relative_to=places.root / "sub") == places.root / "sub" / "a.md"
+    assert (
+        MentionResolver().resolve("@a.md", relative_to=places.root / "sub")
+        == places.root / "sub" / "a.md"
+    )
     assert MentionResolver().resolve("@nowhere.md") is None
-    assert prepend_context_to_markdown([first], "Body").endswith("</context_file>\n\nBody")
+    assert prepend_context_to_markdown([first], "Body").endswith(
+        "</context_file>\n\nBody"
+    )
     assert deduplicator.add_file(Path("x"), "A.") is False
     assert deduplicator.add_file(Path("x"), "other") is True
 
@@ -80,7 +103,9 @@ def test_the_names_of_the_seed_work(places: Places, monkeypatch: pytest.MonkeyPa
         ("shop/x.md..", "@x.md.."),
     ],
 )
-def test_a_file_is_looked_for_in_its_places(places: Places, tmp_path: Path, where: str, mention: str) -> None:
+def test_a_file_is_looked_for_in_its_places(
+    places: Places, tmp_path: Path, where: str, mention: str
+) -> None:
     path = write(tmp_path / where, "Found.")
     batch = load(places, f"Read {mention}")
     assert [outcome.path for outcome in batch.outcomes] == [path]
@@ -88,7 +113,11 @@ def test_a_file_is_looked_for_in_its_places(places: Places, tmp_path: Path, wher
 
 
 def test_the_working_directory_comes_first(places: Places) -> None:
-    for folder in (places.root, places.root / ".amplifier/context", places.home / "context"):
+    for folder in (
+        places.root,
+        places.root / ".amplifier/context",
+        places.home / "context",
+    ):
         write(folder / "x.md", str(folder))
     assert f"\n{places.root}\n" in texts(load(places, "@x.md"))
 
@@ -103,13 +132,21 @@ def test_a_projects_collection_wins_once_it_is_trusted(places: Places) -> None:
     assert "Theirs." in texts(load(places, "@acme:context/x.md"))
 
 
-def test_what_a_collection_lacks_is_found_in_the_weaker_one_of_its_name(places: Places) -> None:
+def test_what_a_collection_lacks_is_found_in_the_weaker_one_of_its_name(
+    places: Places,
+) -> None:
     bundled = load(places, "@foundation:context/DISCOVERIES.md")
-    write(places.root / ".amplifier/collections/foundation/context/AGENTS.md", "Theirs. @./DISCOVERIES.md")
+    write(
+        places.root / ".amplifier/collections/foundation/context/AGENTS.md",
+        "Theirs. @./DISCOVERIES.md",
+    )
     write(places.home / "collections/foundation/context/AGENTS.md", "Mine.")
     write(places.home / "collections/foundation/context/own.md", "Mine too.")
     trust(places, "profiles")
-    batch = load(places, "@foundation:context/AGENTS.md @foundation:context/own.md @foundation:context/DISCOVERIES.md")
+    batch = load(
+        places,
+        "@foundation:context/AGENTS.md @foundation:context/own.md @foundation:context/DISCOVERIES.md",
+    )
     assert sorted(statuses(batch)) == ["loaded", "loaded", "loaded", "missing"]
     assert "Theirs." in texts(batch)
     assert "Mine." not in texts(batch)
@@ -128,8 +165,13 @@ def test_a_file_mentions_others_beside_it(places: Places) -> None:
     assert batch.outcomes[3].source == places.root / "docs/deep/c.md"
 
 
-@pytest.mark.parametrize("mention", ["@/etc/hostname", "@~/private.md", "@../outside.md", "@link.md", "@.env"])
-def test_a_file_leads_nowhere_else(places: Places, tmp_path: Path, mention: str) -> None:
+@pytest.mark.parametrize(
+    "mention",
+    ["@/etc/hostname", "@~/private.md", "@../outside.md", "@link.md", "@.env"],
+)
+def test_a_file_leads_nowhere_else(
+    places: Places, tmp_path: Path, mention: str
+) -> None:
     write(tmp_path / "outside.md", "SECRET")
     write(tmp_path / "home/private.md", "SECRET")
     write(places.root / ".env", "SECRET")
@@ -160,7 +202,12 @@ def test_a_file_of_a_project_leads_to_nothing_of_the_persons_or_of_another_proje
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     other = tmp_path / "other"
-    for name in ("notes.md", "context/diary.md", "settings.yaml", "projects/other-0123/sessions/s/transcript.md"):
+    for name in (
+        "notes.md",
+        "context/diary.md",
+        "settings.yaml",
+        "projects/other-0123/sessions/s/transcript.md",
+    ):
         write(places.home / name, "SECRET")
     write(other / "plan.md", "SECRET")
     (places.root / "linked").symlink_to(places.home / "context")
@@ -170,11 +217,17 @@ def test_a_file_of_a_project_leads_to_nothing_of_the_persons_or_of_another_proje
     assert statuses(batch) in (["loaded", "denied"], ["loaded", "missing"])
 
 
-def test_a_file_leads_nowhere_near_the_persons_folder_where_the_project_holds_it(places: Places) -> None:
+def test_a_file_leads_nowhere_near_the_persons_folder_where_the_project_holds_it(
+    places: Places,
+) -> None:
     """Somebody works in their home folder: the person's own folder lies below the root of each file there."""
-    above = Places(working_dir=places.home.parent, home=places.home, root=places.home.parent)
+    above = Places(
+        working_dir=places.home.parent, home=places.home, root=places.home.parent
+    )
     write(places.home / "notes.md", "SECRET")
-    write(above.root / "a.md", "See @user:notes.md and @.amplifier/notes.md and @./b.md")
+    write(
+        above.root / "a.md", "See @user:notes.md and @.amplifier/notes.md and @./b.md"
+    )
     write(above.root / "b.md", "B here.")
     batch = load(above, "@a.md")
     assert "SECRET" not in texts(batch)
@@ -186,12 +239,25 @@ def test_the_persons_own_files_mention_each_other(places: Places) -> None:
     write(places.home / "notes.md", "Mine.")
     write(places.home / "context/b.md", "Mine too.")
     write(places.root / "c.md", "Theirs.")
-    assert statuses(load(places, "@user:context/a.md")) == ["loaded", "loaded", "loaded"]
-    write(places.home / "context/a.md", f"See @project:c.md and @{places.root}/c.md and @c.md")
+    assert statuses(load(places, "@user:context/a.md")) == [
+        "loaded",
+        "loaded",
+        "loaded",
+    ]
+    write(
+        places.home / "context/a.md",
+        f"See @project:c.md and @{places.root}/c.md and @c.md",
+    )
     assert "Theirs." not in texts(load(places, "@user:context/a.md"))
 
 
-PRODUCT = ("settings.yaml", "trust/projects.json", "projects/x/sessions/s/transcript.jsonl", "projects/x/notes.md", ".")
+PRODUCT = (
+    "settings.yaml",
+    "trust/projects.json",
+    "projects/x/sessions/s/transcript.jsonl",
+    "projects/x/notes.md",
+    ".",
+)
 
 
 @pytest.mark.parametrize("name", PRODUCT)
@@ -203,7 +269,9 @@ def test_nobody_mentions_the_products_own_files(places: Places, name: str) -> No
     assert resolver(places).resolve(f"@user:{name}") is None
 
 
-def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Places, tmp_path: Path) -> None:
+def test_what_the_person_types_may_lead_further_but_not_to_secrets(
+    places: Places, tmp_path: Path
+) -> None:
     write(tmp_path / "outside.md", "Outside.")
     write(places.root / ".env", "KEY=1")
     write(places.home / "secrets.json", "{}")
@@ -212,7 +280,10 @@ def test_what_the_person_types_may_lead_further_but_not_to_secrets(places: Place
     assert statuses(load(places, "@user:secrets.json")) == ["denied"]
 
 
-@pytest.mark.parametrize("mention", ["@README.md", "@./README.md", "@{root}/README.md", "@docs/a.md", '@"docs/a.md"'])
+@pytest.mark.parametrize(
+    "mention",
+    ["@README.md", "@./README.md", "@{root}/README.md", "@docs/a.md", '@"docs/a.md"'],
+)
 def test_a_link_of_the_project_leads_nowhere_else_whoever_names_it(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
@@ -228,14 +299,21 @@ def test_a_link_of_the_project_leads_nowhere_else_whoever_names_it(
 def test_a_collection_leads_nowhere_else(places: Places) -> None:
     write(places.home / "collections/acme/context/x.md", "x")
     write(places.home / "notes.md", "SECRET")
-    assert statuses(load(places, "@acme:../../notes.md @nobody:x.md")) == ["denied", "missing"]
+    assert statuses(load(places, "@acme:../../notes.md @nobody:x.md")) == [
+        "denied",
+        "missing",
+    ]
 
 
 def test_each_content_is_sent_once(places: Places) -> None:
     write(places.root / "a.md", "Same.")
     write(places.root / "b.md", "Same.")
     session = ContentDeduplicator()
-    assert statuses(load(places, "@a.md @b.md @./a.md", session)) == ["loaded", "duplicate", "duplicate"]
+    assert statuses(load(places, "@a.md @b.md @./a.md", session)) == [
+        "loaded",
+        "duplicate",
+        "duplicate",
+    ]
     assert load(places, "again @a.md", session).messages == ()
 
 
@@ -267,18 +345,34 @@ def test_lines_that_are_cut_say_so(places: Places) -> None:
     assert load(places, "@a.py:101").outcomes[0].note == "has 100 lines"
 
 
-def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(places: Places) -> None:
+def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(
+    places: Places,
+) -> None:
     write(places.root / "a.txt", "12345\n" * 3_000_000)
     first, second = load(places, "@a.txt:2666660-2700000 @a.txt:2900000").outcomes
-    assert "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is read" in first.note
-    assert second.note == "has 2666666 lines in its first 16000001 bytes, and no more is read"
+    assert (
+        "lines 2666660 to 2666666 in its first 16000001 bytes, and no more is read"
+        in first.note
+    )
+    assert (
+        second.note
+        == "has 2666666 lines in its first 16000001 bytes, and no more is read"
+    )
 
 
-def test_many_mentions_of_parts_of_large_files_are_not_all_followed(places: Places) -> None:
+def test_many_mentions_of_parts_of_large_files_are_not_all_followed(
+    places: Places,
+) -> None:
     write(places.root / "a.txt", "12345\n" * 2_000)
-    batch = load(places, " ".join(f"@a.txt:{line}-{line}" for line in range(1, 40)), max_turn_bytes=2_000)
+    batch = load(
+        places,
+        " ".join(f"@a.txt:{line}-{line}" for line in range(1, 40)),
+        max_turn_bytes=2_000,
+    )
     assert {"duplicate", "too_large"} < set(statuses(batch))
-    assert batch.outcomes[-1].note == "all mentions together look through too many bytes"
+    assert (
+        batch.outcomes[-1].note == "all mentions together look through too many bytes"
+    )
 
 
 def test_a_folder_gives_a_listing(places: Places) -> None:
@@ -312,7 +406,12 @@ def test_all_files_of_a_turn_have_a_limit(places: Places) -> None:
 def test_files_within_files_have_a_limit(places: Places) -> None:
     for number in range(6):
         write(places.root / f"{number}.md", f"{number} @{number + 1}.md")
-    assert statuses(load(places, "@0.md", max_depth=2)) == ["loaded", "loaded", "loaded", "depth"]
+    assert statuses(load(places, "@0.md", max_depth=2)) == [
+        "loaded",
+        "loaded",
+        "loaded",
+        "depth",
+    ]
 
 
 def test_images_are_shown_as_images(places: Places) -> None:
@@ -385,7 +484,10 @@ SHAPES = {
 @pytest.mark.parametrize("shape", SHAPES)
 def test_circles_end(places: Places, shape: str) -> None:
     for name, mentioned in SHAPES[shape].items():
-        write(places.root / f"{name}.md", f"{name}: " + " ".join(f"@{other}.md" for other in mentioned.split()))
+        write(
+            places.root / f"{name}.md",
+            f"{name}: " + " ".join(f"@{other}.md" for other in mentioned.split()),
+        )
     batch = load(places, "@a.md", max_depth=100)
     assert len(batch.messages) == len(SHAPES[shape])
     assert {"cycle", "duplicate"} & set(statuses(batch))

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier.app.mentions.scanner import LineRange, find_mentions, has_mentions, split_range
+from amplifier.app.mentions.scanner import (
+    LineRange,
+    find_mentions,
+    has_mentions,
+    split_range,
+)
 
 
 def found(text: str) -> list[str]:
@@ -19,8 +24,14 @@ def found(text: str) -> list[str]:
         ("Explain @FILE.md", ["@FILE.md"]),
         ("See @a.md, @b/c.md: and (@d.md).", ["@a.md", "@b/c.md", "@d.md"]),
         ("Read @a.md. Then @a.md!", ["@a.md"]),
-        ("@foundation:context/AGENTS.md and @user:notes.md", ["@foundation:context/AGENTS.md", "@user:notes.md"]),
-        ("@~/x.md @./y.md @../z.md @/etc/hosts", ["@~/x.md", "@./y.md", "@../z.md", "@/etc/hosts"]),
+        (
+            "@foundation:context/AGENTS.md and @user:notes.md",
+            ["@foundation:context/AGENTS.md", "@user:notes.md"],
+        ),
+        (
+            "@~/x.md @./y.md @../z.md @/etc/hosts",
+            ["@~/x.md", "@./y.md", "@../z.md", "@/etc/hosts"],
+        ),
         ('Look at @"my notes/to do.md" now', ['@"my notes/to do.md"']),
         ("Lines @src/a.py:10-40 please", ["@src/a.py:10-40"]),
         ("the folder @docs/ and @docs", ["@docs/", "@docs"]),
@@ -90,7 +101,9 @@ def test_punctuation_behind_a_mention_may_belong_to_it() -> None:
         ("c:x.py:3-4", "c:x.py", LineRange(3, 4)),
     ],
 )
-def test_lines_stand_behind_a_colon(target: str, file: str, lines: LineRange | None) -> None:
+def test_lines_stand_behind_a_colon(
+    target: str, file: str, lines: LineRange | None
+) -> None:
     assert split_range(target) == (file, lines)
 
 
@@ -103,11 +116,18 @@ def test_a_mention_is_part_of_its_text(text: str) -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_a_path_between_blanks_is_found_wherever_no_code_or_quote_is_open(before: str, after: str) -> None:
-    before, after = (text.translate(str.maketrans("", "", "`'\"~@\\")) for text in (before, after))
+def test_a_path_between_blanks_is_found_wherever_no_code_or_quote_is_open(
+    before: str, after: str
+) -> None:
+    before, after = (
+        text.translate(str.maketrans("", "", "`'\"~@\\")) for text in (before, after)
+    )
     assert "@notes/a.md" in found(f"{before} @notes/a.md {after}")
 
 
-@pytest.mark.parametrize("piece", ["`", "'", '"', "@", "```\n", "~~~\n", "@a.", "``", "\\@", "@a\n", "(@", "`\n"])
+@pytest.mark.parametrize(
+    "piece",
+    ["`", "'", '"', "@", "```\n", "~~~\n", "@a.", "``", "\\@", "@a\n", "(@", "`\n"],
+)
 def test_long_texts_take_no_longer_than_they_are(piece: str) -> None:
     find_mentions(piece * 20_000)

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 from amplifier.app.agents import AgentLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.profiles.chains import CompiledProfile, compile_chain, flatten, follow_chain
+from amplifier.app.profiles.chains import (
+    CompiledProfile,
+    compile_chain,
+    flatten,
+    follow_chain,
+)
 from amplifier.app.profiles.documents import ProfileFile, parse_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
@@ -63,7 +68,11 @@ def test_a_profile_becomes_a_plan(places: Places) -> None:
         },
         "tools": [
             {"module": "tool-web"},
-            {"module": "tool-bash", "source": bash, "config": {"timeout": 5, "shell": "sh"}},
+            {
+                "module": "tool-bash",
+                "source": bash,
+                "config": {"timeout": 5, "shell": "sh"},
+            },
         ],
         "hooks": [{"module": "hooks-logging"}],
     }
@@ -86,7 +95,11 @@ def test_a_profile_builds_on_another(places: Places) -> None:
     bash = str(places.home / "profiles/bash")
     assert [file.name for file in read.chain] == ["base", "dev"]
     assert read.plan["tools"] == [
-        {"module": "tool-bash", "source": bash, "config": {"timeout": 60, "shell": "sh"}},
+        {
+            "module": "tool-bash",
+            "source": bash,
+            "config": {"timeout": 60, "shell": "sh"},
+        },
         {"module": "tool-todo"},
     ]
     assert "hooks" not in read.plan
@@ -98,7 +111,11 @@ def test_a_profile_builds_on_another(places: Places) -> None:
 
 def test_every_value_says_where_it_comes_from(places: Places) -> None:
     user(places, "base", BASE)
-    user(places, "dev", "---\nprofile: {extends: base}\ntools: [{module: tool-bash, config: {timeout: 60}}]\n---\n")
+    user(
+        places,
+        "dev",
+        "---\nprofile: {extends: base}\ntools: [{module: tool-bash, config: {timeout: 60}}]\n---\n",
+    )
     origins = compiled(places, "dev").origins
     assert origins["tools[tool-bash].config.timeout"].profile == "dev"
     assert origins["tools[tool-bash].config.timeout"].replaced == 5
@@ -108,7 +125,11 @@ def test_every_value_says_where_it_comes_from(places: Places) -> None:
 
 def test_what_one_profile_excludes_another_may_bring_back(places: Places) -> None:
     user(places, "base", BASE)
-    user(places, "small", "---\nprofile: {extends: base}\nexclude: {tools: all, session: {context: all}}\n---\n")
+    user(
+        places,
+        "small",
+        "---\nprofile: {extends: base}\nexclude: {tools: all, session: {context: all}}\n---\n",
+    )
     user(places, "more", "---\nprofile: {extends: small}\ntools: [tool-web]\n---\n")
     assert compiled(places, "small").plan.get("tools") is None
     assert compiled(places, "more").plan["tools"] == [{"module": "tool-web"}]
@@ -117,11 +138,18 @@ def test_what_one_profile_excludes_another_may_bring_back(places: Places) -> Non
 def test_a_circle_of_paths_is_shown(places: Places) -> None:
     user(places, "a", "---\nprofile: {extends: ../profiles/b.md}\n---\n")
     user(places, "b", "---\nprofile: {extends: ../profiles/a.md}\n---\n")
-    assert "a -> ../profiles/b.md -> ../profiles/a.md: profiles extend each other in a cycle" in problem(places, "a")
+    assert (
+        "a -> ../profiles/b.md -> ../profiles/a.md: profiles extend each other in a cycle"
+        in problem(places, "a")
+    )
 
 
 def test_what_is_wrong_is_told_with_its_line(places: Places) -> None:
-    user(places, "dev", "\ufeff---\r\nprofile:\r\n  # mine\r\n  nme: dev\r\nui: {show_usage: 1}\r\n---\r\n")
+    user(
+        places,
+        "dev",
+        "\ufeff---\r\nprofile:\r\n  # mine\r\n  nme: dev\r\nui: {show_usage: 1}\r\n---\r\n",
+    )
     assert "line 4, profile.nme: unknown" in problem(places, "dev")
     assert "line 5, ui.show_usage" in problem(places, "dev")
     write(places.home / "agents/a.md", "---\nmeta:\n  nme: a\n---\n")
@@ -129,7 +157,9 @@ def test_what_is_wrong_is_told_with_its_line(places: Places) -> None:
         AgentLibrary.of(places).require("a")
 
 
-@pytest.mark.parametrize("rule", ["{tools: 5}", "{tools: {tool-bash: all}}", "{session: {orchestrator: 1}}"])
+@pytest.mark.parametrize(
+    "rule", ["{tools: 5}", "{tools: {tool-bash: all}}", "{session: {orchestrator: 1}}"]
+)
 def test_what_cannot_be_excluded_is_named(places: Places, rule: str) -> None:
     user(places, "base", BASE)
     user(places, "dev", f"---\nprofile: {{extends: base}}\nexclude: {rule}\n---\n")
@@ -142,7 +172,10 @@ def test_a_circle_is_shown(places: Places, size: int) -> None:
         user(places, f"p{number}", head(f"p{(number + 1) % size}"))
     trail = " -> ".join([*(f"p{number}" for number in range(size)), "p0"])
     if size == 1:  # a name that is its own means a weaker profile of that name
-        assert "no such profile: it names itself, and there is no weaker one" in problem(places, "p0")
+        assert (
+            "no such profile: it names itself, and there is no weaker one"
+            in problem(places, "p0")
+        )
     else:
         assert trail in problem(places, "p0")
 
@@ -161,7 +194,9 @@ def test_a_missing_link_shows_the_chain(places: Places) -> None:
     assert "did you mean 'base'" in problem(places, "dev")
 
 
-def test_the_projects_profile_wins_and_may_build_on_the_persons_own(places: Places) -> None:
+def test_the_projects_profile_wins_and_may_build_on_the_persons_own(
+    places: Places,
+) -> None:
     user(places, "dev", BASE)
     write(places.root / ".amplifier/profiles/dev.md", head("dev") + "The project's.")
     trust(places, "profiles")
@@ -174,27 +209,46 @@ def test_a_projects_profile_is_not_used_before_it_is_trusted(places: Places) -> 
     write(places.root / ".amplifier/profiles/theirs.md", BASE)
     assert "amplifier trust" in problem(places, "theirs")
     user(places, "theirs", BASE)
-    assert "is not trusted" in problem(places, "theirs")  # the person's own does not stand in for it
+    # the person's own does not stand in for it
+    assert "is not trusted" in problem(places, "theirs")
     trust(places, "profiles")
     assert compiled(places, "theirs").profile.level == "project"
 
 
-def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted(places: Places) -> None:
+def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted(
+    places: Places,
+) -> None:
     write(places.root / "base.md", BASE)
     write(places.root / ".amplifier/profiles/dev.md", head("../../base.md"))
     write(places.root / ".amplifier/profiles/sound.md", head("./base.md"))
     write(places.root / ".amplifier/profiles/base.md", BASE)
     trust(places, "profiles")
     assert "must stand in its folder .amplifier to be trusted" in problem(places, "dev")
-    assert compiled(places, "sound").chain[0].path == places.root / ".amplifier/profiles/base.md"
+    assert (
+        compiled(places, "sound").chain[0].path
+        == places.root / ".amplifier/profiles/base.md"
+    )
 
 
-def test_a_path_into_the_projects_own_folder_is_no_way_around_trust(places: Places) -> None:
+def test_a_path_into_the_projects_own_folder_is_no_way_around_trust(
+    places: Places,
+) -> None:
     write(places.root / ".amplifier/profiles/theirs.md", BASE)
-    assert "nobody trusted the profiles" in problem(places, "./.amplifier/profiles/theirs.md")
+    assert "nobody trusted the profiles" in problem(
+        places, "./.amplifier/profiles/theirs.md"
+    )
 
 
-@pytest.mark.parametrize("name", ["acme:base", "acme:profiles/base.md", "base", "./base.md", "~/.amplifier/x/base.md"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "acme:base",
+        "acme:profiles/base.md",
+        "base",
+        "./base.md",
+        "~/.amplifier/x/base.md",
+    ],
+)
 def test_a_profile_has_several_names(places: Places, name: str) -> None:
     folder = places.home / "collections" / "acme"
     write(folder / "pyproject.toml", '[project]\nname = "Acme"\nversion = "2"\n')
@@ -204,10 +258,14 @@ def test_a_profile_has_several_names(places: Places, name: str) -> None:
     write(places.home / "x" / "base.md", BASE)
     assert compiled(places, name).instruction == "You are the base."
     assert "acme:base" in ProfileLibrary.of(places).names()
-    assert not any(name.endswith("README") for name in ProfileLibrary.of(places).names())
+    assert not any(
+        name.endswith("README") for name in ProfileLibrary.of(places).names()
+    )
 
 
-@pytest.mark.parametrize("name", ["acme:../../../secret", "acme:profiles/../../x", "nowhere:base"])
+@pytest.mark.parametrize(
+    "name", ["acme:../../../secret", "acme:profiles/../../x", "nowhere:base"]
+)
 def test_a_collections_name_leads_nowhere_else(places: Places, name: str) -> None:
     write(places.home / "collections" / "acme" / "profiles" / "base.md", BASE)
     write(places.home / "secret.md", BASE)
@@ -241,7 +299,9 @@ def test_a_profile_that_is_no_text_is_named(places: Places) -> None:
 @given(
     st.recursive(
         st.integers() | st.text(max_size=5),
-        lambda inner: st.dictionaries(st.text("abc", min_size=1, max_size=3), inner, min_size=1, max_size=3),
+        lambda inner: st.dictionaries(
+            st.text("abc", min_size=1, max_size=3), inner, min_size=1, max_size=3
+        ),
         max_leaves=8,
     )
 )
@@ -280,8 +340,14 @@ def test_an_unknown_agent_is_named_with_the_nearest(places: Places) -> None:
 
 def test_the_strongest_agent_of_a_name_wins(places: Places, tmp_path: Path) -> None:
     write(places.home / "agents" / "reviewer.md", AGENT)
-    write(places.home / "collections" / "acme" / "agents" / "reviewer.md", AGENT.replace("You review", "Acme's"))
-    write(places.root / ".amplifier/agents/reviewer.md", AGENT.replace("You review", "The project's"))
+    write(
+        places.home / "collections" / "acme" / "agents" / "reviewer.md",
+        AGENT.replace("You review", "Acme's"),
+    )
+    write(
+        places.root / ".amplifier/agents/reviewer.md",
+        AGENT.replace("You review", "The project's"),
+    )
     untrusted = agents(places)
     assert "reviewer" not in untrusted.all()  # no other stands in for it
     assert [file.is_untrusted for file in untrusted.invalid] == [True]
@@ -294,28 +360,44 @@ def test_the_strongest_agent_of_a_name_wins(places: Places, tmp_path: Path) -> N
 
 
 def test_a_readme_and_what_stands_deeper_are_no_agents(places: Places) -> None:
-    for folder in (places.home / "agents", places.root / ".amplifier/agents", places.home / "collections/x/agents"):
+    for folder in (
+        places.home / "agents",
+        places.root / ".amplifier/agents",
+        places.home / "collections/x/agents",
+    ):
         write(folder / "README.md", "What these are.")
         write(folder / "parts/more.md", "Not alone.")
     trust(places, "agents")
     assert not {"README", "more"} & set(agents(places).all())
 
 
-def test_the_sources_of_an_agent_count_from_its_file(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sources_of_an_agent_count_from_its_file(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     text = "---\ntools: [{module: tool-x, source: ./x}]\n---\n"
     write(places.home / "agents/own.md", text)
     write(places.working_dir / "given.md", text)
     monkeypatch.chdir(places.home)
     found = agents(places, AMPLIFIER_AGENT_GIVEN="./given.md").all()
-    assert found["own"].plan["tools"] == [{"module": "tool-x", "source": str(places.home / "agents/x")}]
-    assert found["given"].plan["tools"] == [{"module": "tool-x", "source": str(places.working_dir / "x")}]
+    assert found["own"].plan["tools"] == [
+        {"module": "tool-x", "source": str(places.home / "agents/x")}
+    ]
+    assert found["given"].plan["tools"] == [
+        {"module": "tool-x", "source": str(places.working_dir / "x")}
+    ]
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
-    [("---\nmeta: {nam: x}\n---\n", "did you mean"), ("---\nx: 1\n---\n", "unknown"), ("---\n", "does not end")],
+    [
+        ("---\nmeta: {nam: x}\n---\n", "did you mean"),
+        ("---\nx: 1\n---\n", "unknown"),
+        ("---\n", "does not end"),
+    ],
 )
-def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(places: Places, text: str, told: str) -> None:
+def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(
+    places: Places, text: str, told: str
+) -> None:
     path = write(places.home / "agents" / "bad.md", text)
     write(places.home / "agents" / "good.md", AGENT)
     library = agents(places)
@@ -331,7 +413,9 @@ def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(places: Pl
     assert str(path) in str(caught.value)
 
 
-def test_an_invalid_agent_of_the_environment_hides_the_one_of_its_name(places: Places) -> None:
+def test_an_invalid_agent_of_the_environment_hides_the_one_of_its_name(
+    places: Places,
+) -> None:
     write(places.home / "agents" / "reviewer.md", AGENT)
     broken = write(places.working_dir / "broken.md", "---\nx: 1\n---\n")
     library = agents(places, AMPLIFIER_AGENT_REVIEWER=str(broken))

@@ -24,9 +24,14 @@ def change_setting(path: Path, key: Key, value: JSONValue) -> None:
 
 def test_comments_and_the_rest_stay(tmp_path: Path) -> None:
     path = tmp_path / "settings.yaml"
-    path.write_text("# what I like\nui:\n  show_usage: true   # costs\n  show_tool_lines: false\n")
+    path.write_text(
+        "# what I like\nui:\n  show_usage: true   # costs\n  show_tool_lines: false\n"
+    )
     change_setting(path, ("ui", "show_usage"), value=False)
-    assert path.read_text() == "# what I like\nui:\n  show_usage: false  # costs\n  show_tool_lines: false\n"
+    assert (
+        path.read_text()
+        == "# what I like\nui:\n  show_usage: false  # costs\n  show_tool_lines: false\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,7 +43,9 @@ def test_comments_and_the_rest_stay(tmp_path: Path) -> None:
         (("sources", "tool-x"), "./x"),
     ],
 )
-def test_what_is_missing_on_the_way_is_made(tmp_path: Path, key: tuple[str | int, ...], value: JSONValue) -> None:
+def test_what_is_missing_on_the_way_is_made(
+    tmp_path: Path, key: tuple[str | int, ...], value: JSONValue
+) -> None:
     path = tmp_path / "new" / "settings.yaml"
     change_setting(path, key, value)
     layer = read_layer("user", path, path.read_bytes())
@@ -53,12 +60,18 @@ def test_taking_away_what_is_not_there_changes_nothing(tmp_path: Path) -> None:
     path.write_text("ui: {show_usage: true}\n")
     change_setting(path, ("sources", "tool-x"), None)
     change_setting(path, ("profile", "active"), None)
-    assert read_layer("user", path, path.read_bytes()).values == {"ui": {"show_usage": True}}
+    assert read_layer("user", path, path.read_bytes()).values == {
+        "ui": {"show_usage": True}
+    }
 
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [(("ui", "show_usage"), "maybe"), (("uy",), "x"), (("overrides", "tool-x", "config", "api_key"), "sk-1")],
+    [
+        (("ui", "show_usage"), "maybe"),
+        (("uy",), "x"),
+        (("overrides", "tool-x", "config", "api_key"), "sk-1"),
+    ],
 )
 def test_a_change_that_would_not_be_sound_leaves_the_file(
     tmp_path: Path, key: tuple[str | int, ...], value: JSONValue
@@ -70,8 +83,18 @@ def test_a_change_that_would_not_be_sound_leaves_the_file(
     assert path.read_text() == "ui: {show_usage: true}\n"
 
 
-@pytest.mark.parametrize("key", [("ui", 0), ("config", "providers", "x"), ("config", "providers", 3), ("ui", 0, "x")])
-def test_a_key_that_does_not_fit_what_is_there_is_refused(tmp_path: Path, key: tuple[str | int, ...]) -> None:
+@pytest.mark.parametrize(
+    "key",
+    [
+        ("ui", 0),
+        ("config", "providers", "x"),
+        ("config", "providers", 3),
+        ("ui", 0, "x"),
+    ],
+)
+def test_a_key_that_does_not_fit_what_is_there_is_refused(
+    tmp_path: Path, key: tuple[str | int, ...]
+) -> None:
     path = tmp_path / "settings.yaml"
     path.write_text("ui: {show_usage: true}\nconfig: {providers: [{module: a}]}\n")
     with pytest.raises(AmplifierError, match="cannot be set"):
@@ -107,12 +130,17 @@ modules:
         (("ui", "show_tool_lines"), "  show_tool_lines: false\n"),
         (("limits",), "limits: {iterations: 3}\n"),
         (("limits", "iterations"), "limits: {iterations: 3}\n"),
-        (("modules", "tools", 0), "    - module: a\n      config: {x: [1,\n        2]}\n"),
+        (
+            ("modules", "tools", 0),
+            "    - module: a\n      config: {x: [1,\n        2]}\n",
+        ),
         (("modules", "tools", 0, "config"), "      config: {x: [1,\n        2]}\n"),
         (("modules", "tools", 1), "    - module: b\n"),
     ],
 )
-def test_what_is_taken_away_takes_no_comment_along(tmp_path: Path, key: Key, gone: str) -> None:
+def test_what_is_taken_away_takes_no_comment_along(
+    tmp_path: Path, key: Key, gone: str
+) -> None:
     path = write(tmp_path / "settings.yaml", LAYERED)
     change_setting(path, key, None)
     assert path.read_text() == LAYERED.replace(gone, "")
@@ -121,16 +149,26 @@ def test_what_is_taken_away_takes_no_comment_along(tmp_path: Path, key: Key, gon
 @pytest.mark.parametrize(
     ("before", "key", "after"),
     [
-        ("# a\nui:\n  # b\n  show_usage: true\n# c\n", ("ui", "show_usage"), "# a\n# c\n"),
+        (
+            "# a\nui:\n  # b\n  show_usage: true\n# c\n",
+            ("ui", "show_usage"),
+            "# a\n# c\n",
+        ),
         ("# a\nui: {show_usage: true}\n# b\n", ("ui", "show_usage"), "# a\n# b\n"),
-        ("bundle:\n  app:  # all\n  - x\n# c\n", ("bundle", "app", 0), "bundle:\n  app:  # all\n    []\n# c\n"),
+        (
+            "bundle:\n  app:  # all\n  - x\n# c\n",
+            ("bundle", "app", 0),
+            "bundle:\n  app:  # all\n    []\n# c\n",
+        ),
         ("limits: {a: 1, b: 2}\n", ("limits", "a"), "limits: {b: 2}\n"),
         ("{ui: {show_usage: true}}\n", ("ui", "show_usage"), ""),
         ("ui: {}\n", ("ui", "show_usage"), "ui: {}\n"),
         ("# a\n", ("ui", "show_usage"), "# a\n"),
     ],
 )
-def test_what_is_left_empty_goes(tmp_path: Path, before: str, key: Key, after: str) -> None:
+def test_what_is_left_empty_goes(
+    tmp_path: Path, before: str, key: Key, after: str
+) -> None:
     path = write(tmp_path / "settings.yaml", before)
     change_setting(path, key, None)
     assert path.read_text() == after
@@ -143,7 +181,9 @@ def test_what_is_left_empty_goes(tmp_path: Path, before: str, key: Key, after: s
         ("limits: &a\n  b: 1\noverrides: {x: {config: *a}}\n", ("limits",)),
     ],
 )
-def test_what_is_shared_stays_with_the_others_when_one_goes(tmp_path: Path, text: str, key: Key) -> None:
+def test_what_is_shared_stays_with_the_others_when_one_goes(
+    tmp_path: Path, text: str, key: Key
+) -> None:
     path = write(tmp_path / "settings.yaml", text)
     change_setting(path, key, None)
     values = read_layer("user", path, path.read_bytes()).values
@@ -154,13 +194,18 @@ def test_what_is_shared_stays_with_the_others_when_one_goes(tmp_path: Path, text
 def test_a_file_of_comments_keeps_them(tmp_path: Path) -> None:
     path = write(tmp_path / "settings.yaml", "# ui: {show_usage: false}\n# limits")
     change_setting(path, ("ui", "show_usage"), value=True)
-    assert path.read_text() == "# ui: {show_usage: false}\n# limits\nui:\n  show_usage: true\n"
+    assert (
+        path.read_text()
+        == "# ui: {show_usage: false}\n# limits\nui:\n  show_usage: true\n"
+    )
 
 
 def test_a_link_is_named_with_where_it_leads(tmp_path: Path) -> None:
     real = write(tmp_path / "real.yaml", "ui: {}\n")
     (tmp_path / "settings.yaml").symlink_to(real)
-    with pytest.raises(AmplifierError, match=r"settings\.yaml is a link.*edit .*real\.yaml"):
+    with pytest.raises(
+        AmplifierError, match=r"settings\.yaml is a link.*edit .*real\.yaml"
+    ):
         change_setting(tmp_path / "settings.yaml", ("ui", "show_usage"), value=True)
     assert real.read_text() == "ui: {}\n"
 
@@ -175,24 +220,36 @@ def test_a_file_keeps_its_line_ends(tmp_path: Path) -> None:
 def test_a_value_that_others_share_is_not_changed_for_them(tmp_path: Path) -> None:
     text = "limits: &a {iterations: 3}\noverrides: {x: {config: *a}}\n"
     path = write(tmp_path / "settings.yaml", text)
-    with pytest.raises(AmplifierError, match=r"an anchor shares it.*amplifier config edit"):
+    with pytest.raises(
+        AmplifierError, match=r"an anchor shares it.*amplifier config edit"
+    ):
         change_setting(path, ("limits", "iterations"), 7)
     assert path.read_text() == text
 
 
-@pytest.mark.parametrize("value", [1, 1.0, True, "1", "0o17", "1_000", "yes", "~", "1e3", "a: b", " #x", "é😀", ""])
+@pytest.mark.parametrize(
+    "value",
+    [1, 1.0, True, "1", "0o17", "1_000", "yes", "~", "1e3", "a: b", " #x", "é😀", ""],
+)
 def test_a_value_is_read_as_it_was_set(tmp_path: Path, value: JSONValue) -> None:
     path = write(tmp_path / "settings.yaml", "overrides: {x: {config: {a: true}}}\n")
     for _ in range(2):
         change_setting(path, ("overrides", "x", "config", "a"), value)
-        found = value_at(read_layer("user", path, path.read_bytes()).values, ("overrides", "x", "config", "a"))
+        found = value_at(
+            read_layer("user", path, path.read_bytes()).values,
+            ("overrides", "x", "config", "a"),
+        )
         assert (type(found), found) == (type(value), value)
 
 
 @pytest.mark.parametrize("package", ["ruamel.yaml", "filelock"])
-def test_a_package_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
+def test_a_package_that_is_missing_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
+) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(AmplifierError, match=r"is needed: pip install 'amplifier\[cli\]'"):
+    with pytest.raises(
+        AmplifierError, match=r"is needed: pip install 'amplifier\[cli\]'"
+    ):
         change_setting(tmp_path / "settings.yaml", ("ui", "show_usage"), value=True)
 
 
@@ -212,7 +269,9 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(places: Places) 
     assert "show_tool_lines: false" in path.read_text()
 
 
-def test_an_edit_of_a_project_trusts_nothing_that_others_wrote_meanwhile(places: Places) -> None:
+def test_an_edit_of_a_project_trusts_nothing_that_others_wrote_meanwhile(
+    places: Places,
+) -> None:
     settings = write(places.root / ".amplifier/settings.yaml", "ui: {}\n")
     trust(places, "settings")
 

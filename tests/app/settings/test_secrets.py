@@ -71,13 +71,19 @@ def test_the_environment_is_filled_where_it_lacks_a_name(store: SecretStore) -> 
     assert environ == {"ONE": "1", "TWO": "mine"}
 
 
-@pytest.mark.parametrize(("name", "value"), [("A B", "x"), ("", "x"), ("1A", "x"), ("A", "")])
-def test_what_is_no_secret_is_refused(store: SecretStore, name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("A B", "x"), ("", "x"), ("1A", "x"), ("A", "")]
+)
+def test_what_is_no_secret_is_refused(
+    store: SecretStore, name: str, value: str
+) -> None:
     with pytest.raises(ValueError, match="secret"):
         store.set(name, value)
 
 
-def test_a_machine_without_the_package_has_no_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_the_package_has_no_keyring(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "keyring", None)
     assert not Keyring().is_there()
 
@@ -87,7 +93,8 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = pytest.importorskip("keyring.backend")
 
     errors = pytest.importorskip("keyring.errors")
-    before = keyring.get_keyring()  # first, since a class of a backend offers itself by being there
+    # first, since a class of a backend offers itself by being there
+    before = keyring.get_keyring()
 
     class Backend(backend.KeyringBackend):  # type: ignore[name-defined,misc]  # keyring has no stubs to subclass by
         priority = 1
@@ -115,7 +122,10 @@ def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         assert own.get("KEY") is None
         own.remove("KEY")
         Backend.is_locked = True
-        with pytest.raises(AmplifierError, match="the person is away; unlock it, or set KEY in the environment"):
+        with pytest.raises(
+            AmplifierError,
+            match="the person is away; unlock it, or set KEY in the environment",
+        ):
             own.get("KEY")
     finally:
         keyring.set_keyring(before)

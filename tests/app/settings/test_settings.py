@@ -43,7 +43,11 @@ def test_without_files_the_defaults_hold(places: Places) -> None:
 
 
 def test_the_stronger_scope_wins(places: Places, tmp_path: Path) -> None:
-    write(places, "user", "profile: {active: user, default: base}\nui: {show_usage: false}\n")
+    write(
+        places,
+        "user",
+        "profile: {active: user, default: base}\nui: {show_usage: false}\n",
+    )
     write(places, "project", "profile: {active: project}\n")
     write(places, "local", "profile: {active: local}\n")
     write(places, "session", "profile: {active: session}\n", tmp_path / "session")
@@ -55,7 +59,11 @@ def test_the_stronger_scope_wins(places: Places, tmp_path: Path) -> None:
 
 
 def test_null_takes_a_value_away(places: Places) -> None:
-    write(places, "user", "overrides: {tool-bash: {config: {timeout: 5}}}\nui: {show_usage: false}\n")
+    write(
+        places,
+        "user",
+        "overrides: {tool-bash: {config: {timeout: 5}}}\nui: {show_usage: false}\n",
+    )
     write(places, "project", "overrides: {tool-bash: null}\nui: {show_usage: null}\n")
     read = load(places).read()
     assert read.overrides == {}
@@ -71,12 +79,21 @@ def test_modules_are_merged_by_id_and_instance(places: Places) -> None:
     """
     write(places, "user", user)
     write(
-        places, "project", "config: {providers: [{module: provider-openai, id: second, config: {default_model: c}}]}\n"
+        places,
+        "project",
+        "config: {providers: [{module: provider-openai, id: second, config: {default_model: c}}]}\n",
     )
     assert load(places).values["config"] == {
         "providers": [
-            {"module": "provider-openai", "config": {"default_model": "a", "priority": 1}},
-            {"module": "provider-openai", "id": "second", "config": {"default_model": "c"}},
+            {
+                "module": "provider-openai",
+                "config": {"default_model": "a", "priority": 1},
+            },
+            {
+                "module": "provider-openai",
+                "id": "second",
+                "config": {"default_model": "c"},
+            },
         ]
     }
 
@@ -85,7 +102,9 @@ def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None
     user = write(places, "user", "# mine\nui:\n  show_usage: true\n")
     project = write(places, "project", "ui:\n  show_usage: false\n")
     found = load(places).explain(("ui", "show_usage"))
-    assert [(origin.scope, origin.path, origin.line, origin.value) for origin in found] == [
+    assert [
+        (origin.scope, origin.path, origin.line, origin.value) for origin in found
+    ] == [
         ("project", project, 2, False),
         ("user", user, 3, True),
         ("default", None, None, True),
@@ -94,12 +113,21 @@ def test_a_value_is_explained_by_every_file_that_sets_it(places: Places) -> None
 
 def test_the_environment_fills_references() -> None:
     config: JSONValue = {"a": "${ONE}-${TWO:2}${THREE:-3}", "b": "$$5", "c": ["${ONE}"]}
-    assert expand(config, {"ONE": "1"}.get, path="config") == {"a": "1-23", "b": "$5", "c": ["1"]}
+    assert expand(config, {"ONE": "1"}.get, path="config") == {
+        "a": "1-23",
+        "b": "$5",
+        "c": ["1"],
+    }
 
 
 def test_every_unset_variable_is_named_with_its_place() -> None:
     with pytest.raises(ConfigError) as caught:
-        expand({"url": "${NOWHERE}", "ports": ["${PORT}"]}, dict[str, str]().get, path="config", subject="plan")
+        expand(
+            {"url": "${NOWHERE}", "ports": ["${PORT}"]},
+            dict[str, str]().get,
+            path="config",
+            subject="plan",
+        )
     assert "config.url: the variable NOWHERE is not set" in str(caught.value)
     assert "config.ports[0]: the variable PORT is not set" in str(caught.value)
     assert "amplifier config secret set PORT" in str(caught.value)
@@ -113,13 +141,21 @@ def test_every_unset_variable_is_named_with_its_place() -> None:
         ("ui:\n  show_usag: true\n", "line 2, ui.show_usag: "),
         ("\nui:\n  show_usage: maybe\n", "line 3, ui.show_usage"),
         ("mentions: {max_depth: 0}\n", "line 1"),
-        ("overrides:\n  tool-x:\n    config:\n      api_key: sk-123\n", "line 4, overrides.tool-x.config.api_key"),
-        ("config:\n  providers:\n    - module: a\n      config: {token: abc}\n", "line 4"),
+        (
+            "overrides:\n  tool-x:\n    config:\n      api_key: sk-123\n",
+            "line 4, overrides.tool-x.config.api_key",
+        ),
+        (
+            "config:\n  providers:\n    - module: a\n      config: {token: abc}\n",
+            "line 4",
+        ),
         ("config:\n  providers:\n    - modul: a\n", "line 3"),
         ("ui: {show_usage: true}\nui: {}\n", "stands twice"),
     ],
 )
-def test_what_is_wrong_is_named_with_its_line(places: Places, text: str, problem: str) -> None:
+def test_what_is_wrong_is_named_with_its_line(
+    places: Places, text: str, problem: str
+) -> None:
     path = write(places, "user", text)
     assert problem in problems(places)
     assert str(path) in problems(places)
@@ -136,7 +172,9 @@ def test_a_file_that_is_no_text_is_named(places: Places) -> None:
     assert "not UTF-8 at byte 4" in problems(places)
 
 
-def test_a_projects_settings_do_not_count_before_they_are_trusted(places: Places) -> None:
+def test_a_projects_settings_do_not_count_before_they_are_trusted(
+    places: Places,
+) -> None:
     write(places, "project", "profile: {active: theirs}\n")
     settings = load_settings(places)
     assert settings.withheld is not None
@@ -166,7 +204,9 @@ def test_a_key_is_read_as_it_is_written(text: str, key: tuple[str | int, ...]) -
 
 
 def test_a_mistake_under_a_key_in_another_language_has_its_line(places: Places) -> None:
-    write(places, "user", "overrides:\n  x y:\n    config: {}\n  ü b:\n    konfig: {}\n")
+    write(
+        places, "user", "overrides:\n  x y:\n    config: {}\n  ü b:\n    konfig: {}\n"
+    )
     with pytest.raises(ConfigError, match=r"line 5, .*konfig: unknown"):
         load_settings(places)
 

@@ -22,12 +22,18 @@ BAD: Final[Mapping[str, tuple[str | bytes, str]]] = {
     "syntax": ("def (", "SyntaxError"),
     "raises": ("raise RuntimeError('the disk')", "the disk"),
     "exits": ("raise SystemExit(3)", "SystemExit"),
-    "hangs": ("import gate_of_bad_sources\ngate_of_bad_sources.opened.wait(20)", "took longer than"),
+    "hangs": (
+        "import gate_of_bad_sources\ngate_of_bad_sources.opened.wait(20)",
+        "took longer than",
+    ),
     "number": ("mount = 3", "mount"),
     "nothing": ("", "mount"),
     "encoding": (b"x = '\xff'\n", "utf-8"),
     "zero": (b"x = 1\0", "null bytes"),
-    "mounting": ("async def mount(coordinator, config):\n    raise ValueError('no such key')", "no such key"),
+    "mounting": (
+        "async def mount(coordinator, config):\n    raise ValueError('no such key')",
+        "no such key",
+    ),
     "type": (
         "__amplifier_module_type__ = 'provider'\nasync def mount(coordinator, config):\n    return None",
         "provider",
@@ -73,23 +79,44 @@ def plan(places: Places, gate: None) -> Iterator[JSONObject]:
     )
     write(places.working_dir / "taken/json.py", GOOD)
     (places.working_dir / "empty").mkdir()
-    others = {f"tool-b-{name}": places.working_dir / name for name in ("toml", "missing", "taken", "empty", "gone")}
-    tools = {"tool-b-first": folders.pop("tool-b-first"), **folders, **others, "tool-b-last": folders["tool-b-last"]}
+    others = {
+        f"tool-b-{name}": places.working_dir / name
+        for name in ("toml", "missing", "taken", "empty", "gone")
+    }
+    tools = {
+        "tool-b-first": folders.pop("tool-b-first"),
+        **folders,
+        **others,
+        "tool-b-last": folders["tool-b-last"],
+    }
     yield {
-        "session": {"orchestrator": "loop-basic", "context": "context-simple", "limits": {"import_timeout": 0.5}},
+        "session": {
+            "orchestrator": "loop-basic",
+            "context": "context-simple",
+            "limits": {"import_timeout": 0.5},
+        },
         "providers": [{"module": "provider-scripted", "config": {"responses": ["hi"]}}],
         "tools": [
-            *({"module": module, "source": str(path)} for module, path in tools.items()),
+            *(
+                {"module": module, "source": str(path)}
+                for module, path in tools.items()
+            ),
             {"module": "tool-b-refused", "source": "git+http://git.example/x"},
         ],
     }
-    for name in [name for name in sys.modules if name.startswith("amplifier_module_tool_b_")]:
+    for name in [
+        name for name in sys.modules if name.startswith("amplifier_module_tool_b_")
+    ]:
         sys.modules.pop(name, None)
 
 
-async def test_each_bad_source_is_named_and_the_others_load(places: Places, plan: JSONObject) -> None:
+async def test_each_bad_source_is_named_and_the_others_load(
+    places: Places, plan: JSONObject
+) -> None:
     async with open_session(composed(plan, places.working_dir)) as opened:
-        failed = {failure.module_id: str(failure) for failure in opened.session.failures}
+        failed = {
+            failure.module_id: str(failure) for failure in opened.session.failures
+        }
         assert sorted(opened.session.coordinator.tools) == ["first", "last"]
         assert await opened.session.execute("go") == "hi"
 
@@ -103,4 +130,6 @@ async def test_each_bad_source_is_named_and_the_others_load(places: Places, plan
         "tool-b-refused": "git is asked by",
     }
     assert sorted(failed) == sorted(expected)
-    assert {module: cause in failed[module] for module, cause in expected.items()} == dict.fromkeys(expected, True)
+    assert {
+        module: cause in failed[module] for module, cause in expected.items()
+    } == dict.fromkeys(expected, True)

@@ -39,25 +39,46 @@ def add(
     offline: bool = False,
 ) -> AddedModule:
     cache = SourceCache.of(places, Git(offline=offline))
-    return add_module(module, source, places=places, cache=cache, agree=lambda *_: agreed, kind=kind, scope=scope)
+    return add_module(
+        module,
+        source,
+        places=places,
+        cache=cache,
+        agree=lambda *_: agreed,
+        kind=kind,
+        scope=scope,
+    )
 
 
 @pytest.mark.process
-def test_a_module_of_a_repository_is_pinned_and_named(places: Places, repository: Path) -> None:
+def test_a_module_of_a_repository_is_pinned_and_named(
+    places: Places, repository: Path
+) -> None:
     source = f"git+file://{repository}@main"
     added = add(places, "tool-acme", source)
 
-    assert (added.source, added.type, added.lacks) == (source, "tool", ("acme-core-that-nobody-has>=1",))
-    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-acme", "source": source}]}}
+    assert (added.source, added.type, added.lacks) == (
+        source,
+        "tool",
+        ("acme-core-that-nobody-has>=1",),
+    )
+    assert load_settings(places).values == {
+        "modules": {"tools": [{"module": "tool-acme", "source": source}]}
+    }
     assert trace_module("tool-acme", resolver=resolver_of(places)).pin is not None
     assert "amplifier_module_tool_acme" not in sys.modules
 
 
 @pytest.mark.process
-def test_adding_it_again_replaces_it(places: Places, repository: Path, tmp_path: Path) -> None:
+def test_adding_it_again_replaces_it(
+    places: Places, repository: Path, tmp_path: Path
+) -> None:
     for name, text in TOOL_FILES.items():
         write(tmp_path / "tool" / name, text)
-    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n")
+    write(
+        places.home / "settings.yaml",
+        "modules: {tools: [{module: tool-a}, {module: tool-acme, id: other}]}\n",
+    )
     for source in (f"git+file://{repository}", str(tmp_path / "tool")):
         add(places, "tool-acme", source)
 
@@ -75,12 +96,19 @@ def test_a_project_names_its_own_folders_by_relative_paths(places: Places) -> No
         write(places.root / "tools/acme" / name, text)
     add(places, "tool-acme", "tools/acme", scope="project")
 
-    assert "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
+    assert (
+        "source: ./tools/acme" in (places.root / ".amplifier/settings.yaml").read_text()
+    )
     assert trace_module("tool-acme", resolver=resolver_of(places)).used is not None
 
 
-def test_what_a_session_has_once_gets_a_source_alone(places: Places, install_module: InstallModule) -> None:
-    write(places.root / "x/pyproject.toml", '[project.entry-points."amplifier.modules"]\nmy-loop = "x"\n')
+def test_what_a_session_has_once_gets_a_source_alone(
+    places: Places, install_module: InstallModule
+) -> None:
+    write(
+        places.root / "x/pyproject.toml",
+        '[project.entry-points."amplifier.modules"]\nmy-loop = "x"\n',
+    )
     add(places, "my-loop", "./x", kind="orchestrator", scope="local")
 
     assert load_settings(places).values == {"sources": {"my-loop": "./x"}}
@@ -100,7 +128,10 @@ def test_all_that_are_added_and_removed_at_once_are(places: Places) -> None:
         list(threads.map(lambda name: remove_module(name, places), names[:3]))
 
     assert sorted(entry.module for entry in added) == names
-    assert sorted(entry.module for entry in load_settings(places).read().modules.tools) == names[3:]
+    assert (
+        sorted(entry.module for entry in load_settings(places).read().modules.tools)
+        == names[3:]
+    )
 
 
 def test_a_path_with_dollar_signs_stands_for_itself(places: Places) -> None:
@@ -114,7 +145,10 @@ def test_a_path_with_dollar_signs_stands_for_itself(places: Places) -> None:
 
 def test_another_source_leaves_the_configuration_of_a_module(places: Places) -> None:
     write(places.root / "x/__init__.py", "")
-    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n")
+    write(
+        places.home / "settings.yaml",
+        "modules: {tools: [{module: tool-x, config: {a: 1}}]}\n",
+    )
     add(places, "tool-x", "./x")
 
     entry = {"module": "tool-x", "config": {"a": 1}, "source": str(places.root / "x")}
@@ -127,7 +161,9 @@ def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
 
 
 @pytest.mark.process
-def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Places, repository: Path) -> None:
+def test_a_source_without_the_module_is_refused_and_nothing_changes(
+    places: Places, repository: Path
+) -> None:
     (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
     commit(repository, {"pyproject.toml": ""})
 
@@ -138,13 +174,25 @@ def test_a_source_without_the_module_is_refused_and_nothing_changes(places: Plac
 
 
 def test_a_module_is_taken_out_of_every_scope(places: Places) -> None:
-    write(places.home / "settings.yaml", "modules: {tools: [{module: tool-acme}, {module: tool-b}]}\n")
-    write(places.root / ".amplifier/settings.yaml", "sources: {tool-acme: ./x, tool-b: ./b}\n")
+    write(
+        places.home / "settings.yaml",
+        "modules: {tools: [{module: tool-acme}, {module: tool-b}]}\n",
+    )
+    write(
+        places.root / ".amplifier/settings.yaml",
+        "sources: {tool-acme: ./x, tool-b: ./b}\n",
+    )
     trust(places, "settings")
     removed = remove_module("tool-acme", places)
 
-    assert [key for _, key in removed] == [("sources", "tool-acme"), ("modules", "tools", 0)]
-    assert load_settings(places).values == {"modules": {"tools": [{"module": "tool-b"}]}, "sources": {"tool-b": "./b"}}
+    assert [key for _, key in removed] == [
+        ("sources", "tool-acme"),
+        ("modules", "tools", 0),
+    ]
+    assert load_settings(places).values == {
+        "modules": {"tools": [{"module": "tool-b"}]},
+        "sources": {"tool-b": "./b"},
+    }
     for scope, match in ((None, "no settings name it"), ("user", "scope 'user'")):
         with pytest.raises(ConfigError, match=match):
             remove_module("tool-acme", places, scope)
@@ -161,7 +209,9 @@ def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> Non
     assert change.before is not None
     assert (change.before.commit, change.after.commit) == (first, second)
     assert change.before.hash != change.after.hash
-    (pinned,) = refresh_modules(resolver, ["tool-acme"]).pin(lambda found: [each.source for each in found] == [source])
+    (pinned,) = refresh_modules(resolver, ["tool-acme"]).pin(
+        lambda found: [each.source for each in found] == [source]
+    )
     assert pinned.after.commit == second
     assert not refresh_modules(resolver).changes[0].is_changed
     with pytest.raises(ConfigError, match="no layer names a source"):
@@ -169,7 +219,9 @@ def test_sources_are_brought_up_to_date(places: Places, repository: Path) -> Non
 
 
 @pytest.mark.process
-def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path) -> None:
+def test_nothing_is_pinned_anew_without_consent(
+    places: Places, repository: Path
+) -> None:
     source = f"git+file://{repository}@main"
     first = add(places, "tool-acme", source).commit
     commit(repository, {"README.md": "two"})
@@ -184,9 +236,14 @@ def test_nothing_is_pinned_anew_without_consent(places: Places, repository: Path
 
 
 @pytest.mark.process
-def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(places: Places, repository: Path) -> None:
+def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(
+    places: Places, repository: Path
+) -> None:
     source = f"git+file://{repository}@main"
-    write(places.home / "bundles/acme.yaml", f"tools: [{{module: tool-acme, source: '{source}'}}]\n")
+    write(
+        places.home / "bundles/acme.yaml",
+        f"tools: [{{module: tool-acme, source: '{source}'}}]\n",
+    )
     write(places.home / "settings.yaml", "bundle: {active: acme}\n")
 
     (change,) = refresh_modules(resolver_of(places), ["tool-acme"]).changes
@@ -200,7 +257,10 @@ def test_a_folder_is_not_pinned(places: Places, repository: Path) -> None:
 
     with pytest.raises(ConfigError, match="nothing is pinned"):
         refresh_modules(resolver_of(places), ["tool-acme"])
-    write(places.home / "modules.lock", '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}')
+    write(
+        places.home / "modules.lock",
+        '{"version": 1, "sources": {"./x": {"source": "./x", "hash": "h"}}}',
+    )
     with pytest.raises(ConfigError, match="no source that is pinned"):
         refresh_modules(resolver_of(places))
 
@@ -229,12 +289,16 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def uv(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
+def uv(
+    tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], Path]:
     """Return a function that puts an installer on the path that ends with a code; it tells its arguments to a file."""
 
     def put(code: str = "") -> Path:
         told = tmp_path / "told"
-        write(tmp_path / "bin/uv", UV.format(told=told, site=site, code=code)).chmod(0o755)
+        write(tmp_path / "bin/uv", UV.format(told=told, site=site, code=code)).chmod(
+            0o755
+        )
         monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
         return told
 
@@ -242,9 +306,13 @@ def uv(tmp_path: Path, site: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[
 
 
 @pytest.mark.process
-def test_a_package_is_installed_once_somebody_agreed(places: Places, uv: Callable[[str], Path], site: Path) -> None:
+def test_a_package_is_installed_once_somebody_agreed(
+    places: Places, uv: Callable[[str], Path], site: Path
+) -> None:
     told = uv("")
-    with pytest.raises(AmplifierError, match="was not installed, and nothing was changed"):
+    with pytest.raises(
+        AmplifierError, match="was not installed, and nothing was changed"
+    ):
         add(places, "tool-packed", "acme-pkg>=1")
     assert not told.exists()
 
@@ -284,7 +352,10 @@ def test_a_package_that_is_not_installed_names_the_command(places: Places) -> No
     write(places.home / "settings.yaml", "sources: {tool-x: 'acme-nowhere>=2'}\n")
     resolver = resolver_of(places)
 
-    with pytest.raises(ModuleNotFoundError, match=r"amplifier module add tool-x --source 'acme-nowhere>=2'"):
+    with pytest.raises(
+        ModuleNotFoundError,
+        match=r"amplifier module add tool-x --source 'acme-nowhere>=2'",
+    ):
         resolver.resolve("tool-x").resolve()
     with pytest.raises(ConfigError, match="is not installed"):
         refresh_modules(resolver, ["tool-x"])
@@ -295,7 +366,9 @@ def test_an_installed_version_that_will_not_do_is_not_used() -> None:
 
 
 @pytest.mark.process
-def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Path]) -> None:
+def test_what_the_installer_says_is_told(
+    places: Places, uv: Callable[[str], Path]
+) -> None:
     uv("3")
     with pytest.raises(FetchError, match="uv ended with 3: no such package"):
         add(places, "tool-packed", "acme-pkg", agreed=True)
@@ -305,13 +378,17 @@ def test_what_the_installer_says_is_told(places: Places, uv: Callable[[str], Pat
 
 
 @pytest.mark.process
-def test_a_slow_installer_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_installer_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(installers, "_TIMEOUT", 0.3)
     slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
 
     with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
-        Installer(name="slow", argv=(str(slow),)).install(PackageLocation(requirement="x"))
+        Installer(name="slow", argv=(str(slow),)).install(
+            PackageLocation(requirement="x")
+        )
 
 
 def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> None:

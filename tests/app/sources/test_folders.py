@@ -43,12 +43,18 @@ def a_plan(**tool: str) -> JSONObject:
     }
 
 
-def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(
+    tmp_path: Path,
+) -> None:
     plan: JSONObject = {
         "session": {
             "orchestrator": "o",
             "orchestrator_source": "./loop",
-            "context": {"module": "c", "source": "some/context", "config": {"source": "./data"}},
+            "context": {
+                "module": "c",
+                "source": "some/context",
+                "config": {"source": "./data"},
+            },
             "metadata": {"source": "./stays"},
         },
         "context": {"config": {"source": "./stays"}},
@@ -71,16 +77,28 @@ def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(tmp_path: Path
         "session": {
             "orchestrator": "o",
             "orchestrator_source": str(tmp_path / "loop"),
-            "context": {"module": "c", "source": str(tmp_path / "some/context"), "config": {"source": "./data"}},
+            "context": {
+                "module": "c",
+                "source": str(tmp_path / "some/context"),
+                "config": {"source": "./data"},
+            },
             "metadata": {"source": "./stays"},
         },
-        "agents": {"scout": {"tools": [{"module": "d", "source": str(tmp_path / "../d")}]}, "odd": 3},
+        "agents": {
+            "scout": {"tools": [{"module": "d", "source": str(tmp_path / "../d")}]},
+            "odd": 3,
+        },
     }
 
 
 def test_a_bare_name_is_a_folder_where_one_is_there(tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
-    plan: JSONObject = {"tools": [{"module": "a", "source": "notes"}, {"module": "b", "source": {"path": "./b"}}]}
+    plan: JSONObject = {
+        "tools": [
+            {"module": "a", "source": "notes"},
+            {"module": "b", "source": {"path": "./b"}},
+        ]
+    }
 
     assert anchor_sources(plan, tmp_path)["tools"] == [
         {"module": "a", "source": str(tmp_path / "notes")},
@@ -100,7 +118,9 @@ def test_a_plan_file_s_sources_are_relative_to_the_file(
     assert plan["tools"] == [{"module": "tool-app-test", "source": str(project)}]
 
 
-async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(tmp_path: Path, project: Path) -> None:
+async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(
+    tmp_path: Path, project: Path
+) -> None:
     plan = a_plan(source=f"plans/{project.name}")
 
     async with open_session(composed(plan, tmp_path)) as opened:
@@ -113,8 +133,13 @@ def test_modules_below_the_search_paths_are_listed(
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_MODULES", str(project.parent))
 
-    (found,) = [module for module in list_modules("tool") if module.id == "tool-app-test"]
+    (found,) = [
+        module for module in list_modules("tool") if module.id == "tool-app-test"
+    ]
 
-    assert (found.distribution, found.version) == ("amplifier-module-tool-app-test", None)
+    assert (found.distribution, found.version) == (
+        "amplifier-module-tool-app-test",
+        None,
+    )
     assert found.location == str(project)
     assert found.target == "amplifier_module_tool_app_test"

@@ -32,7 +32,10 @@ def test_a_branch_a_tag_and_a_commit_are_found(repository: Path) -> None:
     first = git(repository, "rev-parse", "HEAD")
     git(repository, "tag", "--annotate", "v1", "--message=one")
     second = commit(repository, {"README.md": "two"})
-    asked = {rest: Git().latest(at(repository, rest)) for rest in ("", "@main", "@v1", f"@{first}")}
+    asked = {
+        rest: Git().latest(at(repository, rest))
+        for rest in ("", "@main", "@v1", f"@{first}")
+    }
 
     assert asked == {"": second, "@main": second, "@v1": first, f"@{first}": first}
 
@@ -53,12 +56,16 @@ def test_a_repository_that_is_not_there_is_named(tmp_path: Path) -> None:
         Git().latest(at(tmp_path / "gone"))
 
 
-def test_files_of_an_old_commit_are_fetched_though_the_branch_moved(repository: Path, tmp_path: Path) -> None:
+def test_files_of_an_old_commit_are_fetched_though_the_branch_moved(
+    repository: Path, tmp_path: Path
+) -> None:
     first = git(repository, "rev-parse", "HEAD")
     commit(repository, {"README.md": "two"})
     Git().fetch(at(repository, "@main"), first, tmp_path / "out")
 
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(TOOL_FILES)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(
+        TOOL_FILES
+    )
 
 
 def test_a_commit_that_vanished_is_named(repository: Path, tmp_path: Path) -> None:
@@ -96,35 +103,57 @@ def test_nothing_of_a_repository_runs(repository: Path, tmp_path: Path) -> None:
         hook.chmod(0o755)
     git(repository, "config", "filter.evil.smudge", f"touch {ran}")
     git(repository, "config", "uploadpack.packObjectsHook", f"touch {ran}")
-    sha = commit(repository, {".gitattributes": "* filter=evil\n", ".gitmodules": "", ".lfsconfig": "[lfs]\nurl=x"})
-    environ = {**os.environ, "GIT_TEMPLATE_DIR": str(template.parent), "GIT_DIR": "/elsewhere"}
+    sha = commit(
+        repository,
+        {
+            ".gitattributes": "* filter=evil\n",
+            ".gitmodules": "",
+            ".lfsconfig": "[lfs]\nurl=x",
+        },
+    )
+    environ = {
+        **os.environ,
+        "GIT_TEMPLATE_DIR": str(template.parent),
+        "GIT_DIR": "/elsewhere",
+    }
     Git(environ=environ).fetch(at(repository), sha, tmp_path / "out")
 
     assert not ran.exists()
     assert (tmp_path / "out/.gitattributes").is_file()
 
 
-def test_no_filter_of_the_person_s_own_runs_for_a_repository(repository: Path, tmp_path: Path) -> None:
+def test_no_filter_of_the_person_s_own_runs_for_a_repository(
+    repository: Path, tmp_path: Path
+) -> None:
     ran = tmp_path / "ran"
     own = tmp_path / "own.gitconfig"
-    own.write_text(f'[filter "evil"]\n\tsmudge = touch {ran} && cat\n\trequired = true\n[core]\n\teol = crlf\n')
+    own.write_text(
+        f'[filter "evil"]\n\tsmudge = touch {ran} && cat\n\trequired = true\n[core]\n\teol = crlf\n'
+    )
     attributes = "*.md filter=evil text eol=crlf ident working-tree-encoding=UTF-16\n"
     commit(repository, {"a.md": "$Id$\n"})
     (repository / ".gitattributes").write_text(attributes)
-    git(repository, "add", ".gitattributes")  # alone: what is there already does not fit them
+    # alone: what is there already does not fit them
+    git(repository, "add", ".gitattributes")
     git(repository, "commit", "--quiet", "--message=x")
     sha = git(repository, "rev-parse", "HEAD")
-    Git(environ={**os.environ, "GIT_CONFIG_GLOBAL": str(own)}).fetch(at(repository), sha, tmp_path / "out")
+    Git(environ={**os.environ, "GIT_CONFIG_GLOBAL": str(own)}).fetch(
+        at(repository), sha, tmp_path / "out"
+    )
 
     assert not ran.exists()
     assert (tmp_path / "out/a.md").read_bytes() == b"$Id$\n"
 
 
-def test_a_person_who_trusts_no_bare_repository_can_fetch(repository: Path, tmp_path: Path) -> None:
+def test_a_person_who_trusts_no_bare_repository_can_fetch(
+    repository: Path, tmp_path: Path
+) -> None:
     own = tmp_path / "own.gitconfig"
     own.write_text("[safe]\n\tbareRepository = explicit\n")
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": str(own)}
-    Git(environ=environ).fetch(at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out")
+    Git(environ=environ).fetch(
+        at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out"
+    )
 
     assert (tmp_path / "out/pyproject.toml").is_file()
 
@@ -143,7 +172,10 @@ def test_a_repository_around_the_temporary_folder_has_no_say(
 
 @pytest.mark.parametrize(
     ("files", "told"),
-    [({"A/x": "", "a/X": ""}, "differ in case alone"), ({"/".join("d" * 45): ""}, "more than 40 folders deep")],
+    [
+        ({"A/x": "", "a/X": ""}, "differ in case alone"),
+        ({"/".join("d" * 45): ""}, "more than 40 folders deep"),
+    ],
     ids=["case", "depth"],
 )
 def test_names_that_no_folder_can_hold_are_refused(
@@ -161,7 +193,9 @@ def test_a_submodule_is_refused(repository: Path, tmp_path: Path) -> None:
     git(repository, "commit", "--quiet", "--message=x")
 
     with pytest.raises(FetchError, match="'vendor' is a submodule"):
-        Git().fetch(at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out")
+        Git().fetch(
+            at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out"
+        )
 
 
 def test_a_link_that_leads_out_is_refused(repository: Path, places: Places) -> None:
@@ -173,7 +207,9 @@ def test_a_link_that_leads_out_is_refused(repository: Path, places: Places) -> N
 
 
 @pytest.mark.parametrize("target", ["/etc", "inner", "../tree/inner"])
-def test_a_subdirectory_that_is_a_link_is_refused(repository: Path, tmp_path: Path, target: str) -> None:
+def test_a_subdirectory_that_is_a_link_is_refused(
+    repository: Path, tmp_path: Path, target: str
+) -> None:
     (repository / "out").symlink_to(target)
     sha = commit(repository, {"inner/x": "x"})
 
@@ -187,7 +223,9 @@ def test_a_repository_with_too_much_is_refused(
     monkeypatch.setattr(fetching, "MAX_BYTES", 10)
 
     with pytest.raises(FetchError, match="more than 10000 files or 10 bytes"):
-        Git().fetch(at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out")
+        Git().fetch(
+            at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out"
+        )
     monkeypatch.setattr(fetching, "_MAX_OUTPUT", 10)
     with pytest.raises(FetchError, match="more than 10 bytes"):
         Git().latest(at(repository))
@@ -195,13 +233,19 @@ def test_a_repository_with_too_much_is_refused(
 
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_offline_nothing_is_fetched(repository: Path, by: str) -> None:
-    offline = Git(offline=True) if by == "option" else Git(environ={**os.environ, "AMPLIFIER_OFFLINE": "1"})
+    offline = (
+        Git(offline=True)
+        if by == "option"
+        else Git(environ={**os.environ, "AMPLIFIER_OFFLINE": "1"})
+    )
 
     with pytest.raises(FetchError, match="working offline"):
         offline.latest(at(repository))
 
 
-def test_git_that_is_not_there_or_slow_is_named(repository: Path, tmp_path: Path) -> None:
+def test_git_that_is_not_there_or_slow_is_named(
+    repository: Path, tmp_path: Path
+) -> None:
     with pytest.raises(FetchError, match="git is not installed"):
         Git(environ={"PATH": "/nowhere"}).latest(at(repository))
     slow = tmp_path / "bin/git"
@@ -209,13 +253,17 @@ def test_git_that_is_not_there_or_slow_is_named(repository: Path, tmp_path: Path
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
     with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
-        Git(environ={"PATH": f"{slow.parent}:{os.environ['PATH']}"}, timeout=0.3).latest(at(repository))
+        Git(
+            environ={"PATH": f"{slow.parent}:{os.environ['PATH']}"}, timeout=0.3
+        ).latest(at(repository))
 
 
 # -- the cache
 
 
-def test_a_source_is_pinned_when_it_is_used_first(repository: Path, places: Places) -> None:
+def test_a_source_is_pinned_when_it_is_used_first(
+    repository: Path, places: Places
+) -> None:
     cache = SourceCache.of(places)
     location = at(repository, "@main")
     first = git(repository, "rev-parse", "HEAD")
@@ -236,7 +284,9 @@ def test_what_was_fetched_works_offline(repository: Path, places: Places) -> Non
     assert SourceCache.of(places, Git(offline=True)).open(at(repository)) == path
 
 
-def test_a_changed_cache_is_refused_and_mended(repository: Path, places: Places) -> None:
+def test_a_changed_cache_is_refused_and_mended(
+    repository: Path, places: Places
+) -> None:
     cache = SourceCache.of(places)
     path = cache.open(at(repository))
     (path / "amplifier_module_tool_acme.py").write_text("evil = True\n")
@@ -244,10 +294,17 @@ def test_a_changed_cache_is_refused_and_mended(repository: Path, places: Places)
         cache.open(at(repository))
 
     cache.fetch(at(repository))
-    assert "evil" not in (cache.open(at(repository)) / "amplifier_module_tool_acme.py").read_text()
+    assert (
+        "evil"
+        not in (
+            cache.open(at(repository)) / "amplifier_module_tool_acme.py"
+        ).read_text()
+    )
 
 
-def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(repository: Path, places: Places) -> None:
+def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(
+    repository: Path, places: Places
+) -> None:
     cache = SourceCache.of(places)
     path = cache.open(at(repository, "@main"))
     commit(repository, {"README.md": "two"})
@@ -256,9 +313,14 @@ def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(repository: P
     assert not (cache.open(at(repository, "@main")) / "README.md").exists()
 
 
-def test_what_killed_programs_left_is_removed_in_time(repository: Path, places: Places) -> None:
+def test_what_killed_programs_left_is_removed_in_time(
+    repository: Path, places: Places
+) -> None:
     cache = SourceCache.of(places)
-    old, new = (write(cache.folder / name / "tree/x", "x").parents[1] for name in (".fetching-old", ".fetching-new"))
+    old, new = (
+        write(cache.folder / name / "tree/x", "x").parents[1]
+        for name in (".fetching-old", ".fetching-new")
+    )
     os.utime(old, (1, 1))
     cache.open(at(repository))
 
@@ -266,7 +328,9 @@ def test_what_killed_programs_left_is_removed_in_time(repository: Path, places: 
     assert new.exists()
 
 
-def test_what_a_branch_means_now_is_fetched_and_not_pinned(repository: Path, places: Places) -> None:
+def test_what_a_branch_means_now_is_fetched_and_not_pinned(
+    repository: Path, places: Places
+) -> None:
     cache = SourceCache.of(places)
     cache.open(at(repository, "@main"))
     second = commit(repository, {"README.md": "two"})
@@ -279,8 +343,12 @@ def test_what_a_branch_means_now_is_fetched_and_not_pinned(repository: Path, pla
     assert cache.open(at(repository, "@main")) == path
 
 
-def test_compiled_python_of_a_repository_is_left_out(repository: Path, places: Places) -> None:
-    commit(repository, {"__pycache__/amplifier_module_tool_acme.cpython-311.pyc": "evil"})
+def test_compiled_python_of_a_repository_is_left_out(
+    repository: Path, places: Places
+) -> None:
+    commit(
+        repository, {"__pycache__/amplifier_module_tool_acme.cpython-311.pyc": "evil"}
+    )
 
     assert not (SourceCache.of(places).open(at(repository)) / "__pycache__").exists()
 
@@ -297,29 +365,46 @@ class _Slower(Git):
         SourceCache.of(self.places).open(location)  # type: ignore[attr-defined]  # set above
 
 
-def test_the_first_of_two_processes_fills_the_cache(repository: Path, places: Places) -> None:
+def test_the_first_of_two_processes_fills_the_cache(
+    repository: Path, places: Places
+) -> None:
     SourceCache.of(places).open(at(repository))
     shutil.rmtree(places.home / "cache")
 
     assert SourceCache.of(places, _Slower(places)).open(at(repository)).is_dir()
 
 
-def test_a_token_that_git_s_configuration_adds_is_not_told(tmp_path: Path, repository: Path) -> None:
+def test_a_token_that_git_s_configuration_adds_is_not_told(
+    tmp_path: Path, repository: Path
+) -> None:
     told = tmp_path / "bin/git"
     told.parent.mkdir()
-    told.write_text("#!/bin/sh\necho \"fatal: unable to access 'https://me:s3cret@git.example/x'\" >&2\nexit 128\n")
+    told.write_text(
+        "#!/bin/sh\necho \"fatal: unable to access 'https://me:s3cret@git.example/x'\" >&2\nexit 128\n"
+    )
     told.chmod(0o755)
 
-    with pytest.raises(FetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"):
-        Git(environ={"PATH": f"{told.parent}:{os.environ['PATH']}"}).latest(at(repository))
+    with pytest.raises(
+        FetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"
+    ):
+        Git(environ={"PATH": f"{told.parent}:{os.environ['PATH']}"}).latest(
+            at(repository)
+        )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["[]", '{"version": 2, "sources": {}}', '{"version": 1, "sources": {"x": {"source": "y", "hash": "z"}}}', "{"],
+    [
+        "[]",
+        '{"version": 2, "sources": {}}',
+        '{"version": 1, "sources": {"x": {"source": "y", "hash": "z"}}}',
+        "{",
+    ],
     ids=["list", "version", "entry", "json"],
 )
-def test_a_damaged_lock_file_is_named(repository: Path, places: Places, text: str) -> None:
+def test_a_damaged_lock_file_is_named(
+    repository: Path, places: Places, text: str
+) -> None:
     (places.home / "modules.lock").write_text(text)
 
     with pytest.raises((ConfigError, OSError), match=r"modules\.lock"):

@@ -75,10 +75,21 @@ REFUSED = {
     "a number": 3,
     "no type": {},
     "an unknown type": {"type": "svn", "url": "x"},
-    "an unknown key": {"type": "git", "url": "https://git.example/x", "token": "s3cret"},
+    "an unknown key": {
+        "type": "git",
+        "url": "https://git.example/x",
+        "token": "s3cret",
+    },
     "a ref in a mapping": {"type": "git", "url": "https://git.example/x", "ref": "-x"},
-    "a subdirectory in a mapping": {"type": "git", "url": "https://git.example/x", "subdirectory": ".."},
-    "a fragment in a mapping": {"type": "git", "url": "https://git.example/x#subdirectory=a"},
+    "a subdirectory in a mapping": {
+        "type": "git",
+        "url": "https://git.example/x",
+        "subdirectory": "..",
+    },
+    "a fragment in a mapping": {
+        "type": "git",
+        "url": "https://git.example/x#subdirectory=a",
+    },
     "no URL": {"type": "git"},
     "a package that is a path": {"type": "package", "name": "../x"},
     "no name": {"type": "package"},
@@ -89,13 +100,18 @@ REFUSED = {
     "a package on two lines": {"type": "package", "name": "acme\n>=1"},
     "a package with an option": "acme --index-url=https://s3cret@git.example",
     "a package that is a direct reference": "acme @ https://git.example/acme.whl",
-    "a package with a marker": {"type": "package", "name": "acme; python_version > '3'"},
+    "a package with a marker": {
+        "type": "package",
+        "name": "acme; python_version > '3'",
+    },
     "an address on two lines": {"type": "git", "url": "https://git.example/x\n"},
 }
 
 
 @pytest.mark.parametrize("source", REFUSED.values(), ids=list(REFUSED))
-def test_a_hostile_source_is_refused_and_its_secret_is_not_shown(source: object) -> None:
+def test_a_hostile_source_is_refused_and_its_secret_is_not_shown(
+    source: object,
+) -> None:
     with pytest.raises(ConfigError) as caught:
         read_location(source, BASE)
 
@@ -117,14 +133,28 @@ def test_a_hostile_source_is_refused_and_its_secret_is_not_shown(source: object)
         ("acme[fast]>=1.2,<2", PackageLocation(requirement="acme[fast]>=1.2,<2")),
         ({"type": "package", "name": "acme"}, PackageLocation(requirement="acme")),
         (URL, GitLocation(url="https://git.example/acme/tools")),
-        (f"{URL}@v1.2/x", GitLocation(url="https://git.example/acme/tools", ref="v1.2/x")),
-        (f"{URL}#subdirectory=a/b", GitLocation(url="https://git.example/acme/tools", subdirectory="a/b")),
+        (
+            f"{URL}@v1.2/x",
+            GitLocation(url="https://git.example/acme/tools", ref="v1.2/x"),
+        ),
+        (
+            f"{URL}#subdirectory=a/b",
+            GitLocation(url="https://git.example/acme/tools", subdirectory="a/b"),
+        ),
         ("git+ssh://git@git.example/x", GitLocation(url="ssh://git@git.example/x")),
-        ("git+ssh://git@git.example:22/x@main", GitLocation(url="ssh://git@git.example:22/x", ref="main")),
+        (
+            "git+ssh://git@git.example:22/x@main",
+            GitLocation(url="ssh://git@git.example:22/x", ref="main"),
+        ),
         ("git+file:///a b/c@main", GitLocation(url="file:///a b/c", ref="main")),
         ("git+file:///J%C3%BCrgen/a%20b", GitLocation(url="file:///Jürgen/a b")),
         (
-            {"type": "git", "url": "https://git.example/x", "ref": "main", "subdirectory": "a"},
+            {
+                "type": "git",
+                "url": "https://git.example/x",
+                "ref": "main",
+                "subdirectory": "a",
+            },
             GitLocation(url="https://git.example/x", ref="main", subdirectory="a"),
         ),
     ],
@@ -146,8 +176,12 @@ def test_a_path_in_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert path_of("~/x") == Path("/home/a/x")
 
 
-@pytest.mark.parametrize(("name", "is_archive"), [("a.TGZ", True), ("a.zip", True), ("a.tar", False)])
-def test_an_archive_is_known_by_its_name(tmp_path: Path, name: str, is_archive: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "is_archive"), [("a.TGZ", True), ("a.zip", True), ("a.tar", False)]
+)
+def test_an_archive_is_known_by_its_name(
+    tmp_path: Path, name: str, is_archive: bool
+) -> None:
     assert PathLocation(path=tmp_path / name).is_archive is is_archive
     (tmp_path / name).mkdir()
     assert not PathLocation(path=tmp_path / name).is_archive
@@ -173,9 +207,18 @@ _PARTS = st.from_regex(r"[a-z0-9][a-z0-9._]{0,8}[a-z0-9]", fullmatch=True).filte
 )
 
 
-@given(host=_PARTS, path=st.lists(_PARTS, min_size=1, max_size=3), ref=st.none() | _PARTS, folder=st.none() | _PARTS)
-def test_a_repository_is_written_as_it_is_read(host: str, path: list[str], ref: str | None, folder: str | None) -> None:
-    location = GitLocation(url=f"https://{host}/{'/'.join(path)}", ref=ref, subdirectory=folder)
+@given(
+    host=_PARTS,
+    path=st.lists(_PARTS, min_size=1, max_size=3),
+    ref=st.none() | _PARTS,
+    folder=st.none() | _PARTS,
+)
+def test_a_repository_is_written_as_it_is_read(
+    host: str, path: list[str], ref: str | None, folder: str | None
+) -> None:
+    location = GitLocation(
+        url=f"https://{host}/{'/'.join(path)}", ref=ref, subdirectory=folder
+    )
 
     assert read_location(str(location), BASE) == location
 
@@ -187,19 +230,29 @@ def test_any_text_is_read_or_refused(source: str) -> None:
     except ConfigError:
         return
     if isinstance(location, GitLocation):
-        assert not any(part.startswith("-") for part in (location.ref or "", location.url))
+        assert not any(
+            part.startswith("-") for part in (location.ref or "", location.url)
+        )
 
 
 @pytest.mark.parametrize(
     ("version", "versions", "expected"),
-    [("1.5", ">=1,<2", True), ("2.0", ">=1,<2", False), ("", "", True), ("x", "*", True), ("2.0rc1", ">=1", True)],
+    [
+        ("1.5", ">=1,<2", True),
+        ("2.0", ">=1,<2", False),
+        ("", "", True),
+        ("x", "*", True),
+        ("2.0rc1", ">=1", True),
+    ],
 )
 def test_versions_are_compared(version: str, versions: str, expected: bool) -> None:
     assert satisfies(version, versions) is expected
 
 
 @pytest.mark.parametrize(("version", "versions"), [("x", ">=1"), ("1", "new")])
-def test_versions_that_cannot_be_compared_are_an_error(version: str, versions: str) -> None:
+def test_versions_that_cannot_be_compared_are_an_error(
+    version: str, versions: str
+) -> None:
     with pytest.raises(ValueError, match="nvalid"):
         satisfies(version, versions)
 

@@ -17,7 +17,11 @@ from amplifier.app.projects import ProjectFiles
 from amplifier.app.sessions import open_session
 from amplifier.app.settings.settings import load_settings
 from amplifier_sdk.contracts import ModuleSource, ModuleSourceResolver
-from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import (
+    ModuleConflictError,
+    ModuleLoadError,
+    ModuleNotFoundError,
+)
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.conftest import InstallModule
 from tests.app.projects import composed, trust, write
@@ -45,7 +49,9 @@ def test_it_is_what_the_contracts_ask_for(places: Places) -> None:
     assert isinstance(resolver.resolve("tool-acme", "./x"), ModuleSource)
 
 
-@pytest.mark.parametrize("form", ["relative", "absolute", "url", "path object", "mapping"])
+@pytest.mark.parametrize(
+    "form", ["relative", "absolute", "url", "path object", "mapping"]
+)
 def test_a_folder_may_be_written_in_several_ways(places: Places, form: str) -> None:
     folder = put(places.working_dir / "a tool")
     hints: dict[str, object] = {
@@ -64,7 +70,9 @@ def test_a_folder_that_is_not_there_is_named(places: Places) -> None:
         resolver_of(places).resolve("tool-acme", "./gone").resolve()
 
 
-def test_every_layer_wins_over_those_after_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_layer_wins_over_those_after_it(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each layer is added in turn, the weakest first, and wins from then on."""
     hint = "./hint"
     asked = [("plan", places.working_dir / "hint")]
@@ -79,7 +87,9 @@ def test_every_layer_wins_over_those_after_it(places: Places, monkeypatch: pytes
         "sources: {tool-acme: ./weaker}\nmodules: {tools: [{module: tool-acme, source: ./p}]}",
     )
     asked.append(("settings (project)", places.root / "p"))
-    write(project / "settings.local.yaml", "overrides: {tool-acme: {source: ./local}}\n")
+    write(
+        project / "settings.local.yaml", "overrides: {tool-acme: {source: ./local}}\n"
+    )
     asked.append(("settings (local)", places.root / "local"))
     trust(places, "settings")
     asked.append(("workspace", put(project / "modules/tool-acme")))
@@ -87,7 +97,9 @@ def test_every_layer_wins_over_those_after_it(places: Places, monkeypatch: pytes
     monkeypatch.setenv(VARIABLE, "./env")
     asked.append(("environment", places.working_dir / "env"))
 
-    found = [tried for tried in resolver_of(places).why("tool-acme", hint) if tried.is_found]
+    found = [
+        tried for tried in resolver_of(places).why("tool-acme", hint) if tried.is_found
+    ]
 
     assert [(tried.layer, str(tried.location)) for tried in found] == [
         (layer, str(path)) for layer, path in reversed(asked)
@@ -102,7 +114,9 @@ def test_a_damaged_module_of_a_collection_fails_itself_alone(places: Places) -> 
     assert not resolver_of(places).why("tool-acme")[2].is_refused
 
 
-def test_a_module_that_no_layer_has_is_left_to_what_is_installed(places: Places) -> None:
+def test_a_module_that_no_layer_has_is_left_to_what_is_installed(
+    places: Places,
+) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         resolver_of(places).resolve("tool-acme")
 
@@ -111,7 +125,9 @@ def test_a_module_that_no_layer_has_is_left_to_what_is_installed(places: Places)
 
 
 @pytest.mark.parametrize("files", [{}, {"README.md": "x"}], ids=["empty", "no Python"])
-def test_a_workspace_without_code_is_passed_over(places: Places, files: dict[str, str]) -> None:
+def test_a_workspace_without_code_is_passed_over(
+    places: Places, files: dict[str, str]
+) -> None:
     folder = places.root / ".amplifier/modules/tool-acme"
     folder.mkdir(parents=True)
     put(folder, files)
@@ -148,14 +164,20 @@ def put_module(folder: Path, answer: str) -> Path:
     ("kind", "name", "text"),
     [
         ("settings", "settings.yaml", "sources: {tool-strange: ./mod}\n"),
-        ("settings", "settings.local.yaml", "overrides: {tool-strange: {source: {type: file, path: mod}}}\n"),
+        (
+            "settings",
+            "settings.local.yaml",
+            "overrides: {tool-strange: {source: {type: file, path: mod}}}\n",
+        ),
         ("modules", "modules/README.md", ""),
     ],
 )
 async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported_as_it_was_then(
     places: Places, kind: str, name: str, text: str
 ) -> None:
-    code = places.root / (".amplifier/modules/tool-strange" if kind == "modules" else "mod")
+    code = places.root / (
+        ".amplifier/modules/tool-strange" if kind == "modules" else "mod"
+    )
     put_module(code, "trusted")
     write(places.root / ".amplifier" / name, text)
     trust(places, kind)
@@ -165,7 +187,13 @@ async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported
 
     put_module(code, "changed")
 
-    assert "trusted" in (resolver.resolve("tool-strange").resolve() / "amplifier_module_tool_strange.py").read_text()
+    assert (
+        "trusted"
+        in (
+            resolver.resolve("tool-strange").resolve()
+            / "amplifier_module_tool_strange.py"
+        ).read_text()
+    )
     assert "it changed since it was trusted" in ProjectFiles(places).explain(kind)
     # A folder of the module's own name claims it; settings merely say where it would be.
     refused = ModuleLoadError if kind == "modules" else ModuleNotFoundError
@@ -174,7 +202,9 @@ async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported
 
 
 @pytest.mark.parametrize("kind", ["agents", "profiles"])
-def test_code_that_agents_and_profiles_name_is_trusted_with_them(places: Places, kind: str) -> None:
+def test_code_that_agents_and_profiles_name_is_trusted_with_them(
+    places: Places, kind: str
+) -> None:
     put_module(places.root / "mod", "trusted")
     text = "---\nname: a\ndescription: d\ntools: [{module: tool-strange, source: ../../mod}]\n---\nHi.\n"
     write(places.root / ".amplifier" / kind / "a.md", text)
@@ -183,7 +213,12 @@ def test_code_that_agents_and_profiles_name_is_trusted_with_them(places: Places,
         resolver_of(places).resolve("tool-strange", hint)
 
     trust(places, kind)
-    assert not resolver_of(places).resolve("tool-strange", hint).resolve().is_relative_to(places.root)
+    assert (
+        not resolver_of(places)
+        .resolve("tool-strange", hint)
+        .resolve()
+        .is_relative_to(places.root)
+    )
 
     put_module(places.root / "mod", "changed")
     with pytest.raises(ModuleLoadError, match="changed since it was trusted"):
@@ -192,7 +227,10 @@ def test_code_that_agents_and_profiles_name_is_trusted_with_them(places: Places,
 
 def test_a_damaged_copy_of_trusted_code_is_replaced(places: Places) -> None:
     put_module(places.root / "mod", "trusted")
-    write(places.root / ".amplifier/settings.yaml", "sources: {tool-strange: ./mod, tool-gone: ./gone}\n")
+    write(
+        places.root / ".amplifier/settings.yaml",
+        "sources: {tool-strange: ./mod, tool-gone: ./gone}\n",
+    )
     trust(places, "settings")
     copy = resolver_of(places).resolve("tool-strange").resolve()
     (copy / "amplifier_module_tool_strange.py").write_text("evil")
@@ -204,13 +242,20 @@ def test_a_damaged_copy_of_trusted_code_is_replaced(places: Places) -> None:
         resolver_of(places).resolve("tool-gone")
 
 
-def test_what_python_compiled_in_a_trusted_folder_of_code_does_not_count(places: Places) -> None:
+def test_what_python_compiled_in_a_trusted_folder_of_code_does_not_count(
+    places: Places,
+) -> None:
     put_module(places.root / "mod", "trusted")
     write(places.root / ".amplifier/settings.yaml", "sources: {tool-strange: ./mod}\n")
     trust(places, "settings")
-    write(places.root / "mod/__pycache__/amplifier_module_tool_strange.cpython-312.pyc", "evil")
+    write(
+        places.root / "mod/__pycache__/amplifier_module_tool_strange.cpython-312.pyc",
+        "evil",
+    )
 
-    assert not (resolver_of(places).resolve("tool-strange").resolve() / "__pycache__").exists()
+    assert not (
+        resolver_of(places).resolve("tool-strange").resolve() / "__pycache__"
+    ).exists()
 
 
 def test_the_home_folder_is_no_workspace(places: Places) -> None:
@@ -225,14 +270,18 @@ def test_settings_of_a_project_that_nobody_trusted_are_not_used(places: Places) 
     assert not any(tried.is_found for tried in resolver_of(places).why("tool-acme"))
 
 
-def test_a_variable_is_filled_in(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_is_filled_in(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("WORK", "/srv")
     write(places.home / "settings.yaml", 'sources: {tool-acme: "${WORK}/acme"}\n')
 
     assert str(resolver_of(places).why("tool-acme")[2].location) == "/srv/acme"
 
 
-def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_source_is_not_passed_over(
+    places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv(VARIABLE, "git+https://me:s3cret@git.example/x")
     with pytest.raises(ModuleLoadError, match="environment") as caught:
         resolver_of(places).resolve("tool-acme", "./x")
@@ -244,7 +293,9 @@ def test_a_refused_source_is_not_passed_over(places: Places, monkeypatch: pytest
 
 
 @pytest.mark.process
-def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Path) -> None:
+def test_a_repository_is_fetched_when_it_is_used(
+    places: Places, repository: Path
+) -> None:
     source = resolver_of(places).resolve("tool-acme", f"git+file://{repository}@main")
     assert not (places.home / "cache").exists()
 
@@ -252,7 +303,9 @@ def test_a_repository_is_fetched_when_it_is_used(places: Places, repository: Pat
 
 
 @pytest.mark.process
-def test_a_repository_that_cannot_be_fetched_is_named(places: Places, tmp_path: Path) -> None:
+def test_a_repository_that_cannot_be_fetched_is_named(
+    places: Places, tmp_path: Path
+) -> None:
     source = resolver_of(places).resolve("tool-acme", f"git+file://{tmp_path / 'gone'}")
 
     with pytest.raises(ModuleLoadError, match="cannot be fetched"):
@@ -270,7 +323,10 @@ def test_a_profile_s_source_is_a_layer(places: Places) -> None:
         for module in ("tool-acme", "loop-acme", "c", "tool-x")
     }
 
-    assert {module: None if tried is None else tried.result for module, tried in used.items()} == {
+    assert {
+        module: None if tried is None else tried.result
+        for module, tried in used.items()
+    } == {
         "tool-acme": str(places.home / "profiles/tool"),
         "loop-acme": str(places.home / "profiles/loop"),
         "c": str(places.home / "profiles/ctx"),
@@ -285,7 +341,9 @@ def test_what_is_installed_is_the_last_layer(places: Places) -> None:
     assert used.layer == "installed"
 
 
-def test_what_is_installed_twice_is_refused(places: Places, install_module: InstallModule) -> None:
+def test_what_is_installed_twice_is_refused(
+    places: Places, install_module: InstallModule
+) -> None:
     install_module("one", "tool-acme", "one")
     install_module("two", "tool-acme", "two")
     traced = trace_module("tool-acme", resolver=resolver_of(places))
@@ -307,7 +365,10 @@ def a_plan(*tools: Mapping[str, str]) -> JSONObject:
 
 def named(name: str) -> dict[str, str]:
     """Return the module under another name: what is imported once in a process keeps its place."""
-    return {file.replace("acme", name): text.replace("acme", name) for file, text in TOOL_FILES.items()}
+    return {
+        file.replace("acme", name): text.replace("acme", name)
+        for file, text in TOOL_FILES.items()
+    }
 
 
 @pytest.fixture
@@ -319,7 +380,9 @@ def fetched(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.mark.process
-async def test_a_session_loads_a_module_from_a_repository(places: Places, fetched: Path) -> None:
+async def test_a_session_loads_a_module_from_a_repository(
+    places: Places, fetched: Path
+) -> None:
     plan = a_plan({"module": "tool-fetched", "source": f"git+file://{fetched}@main"})
 
     async with open_session(composed(plan, places.working_dir)) as opened:
@@ -332,7 +395,13 @@ async def test_a_second_module_with_a_taken_package_is_refused_with_both_paths(
     places: Places, fetched: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"
-    commit(other, {name: text.replace("tool-fetched", "tool-other") for name, text in named("fetched").items()})
+    commit(
+        other,
+        {
+            name: text.replace("tool-fetched", "tool-other")
+            for name, text in named("fetched").items()
+        },
+    )
     plan = a_plan(
         {"module": "tool-fetched", "source": f"git+file://{fetched}"},
         {"module": "tool-other", "source": f"git+file://{other}"},
@@ -351,25 +420,47 @@ async def test_nothing_of_an_untrusted_project_runs(
     ran = tmp_path / "ran"
     evil = f"import pathlib\npathlib.Path({str(ran)!r}).touch()\n"
     root = places.root
-    put(root / ".amplifier/modules/loop-basic", {"amplifier_module_loop_basic.py": evil})
-    put(root / ".amplifier/modules/tool-strange", {**named("strange"), "amplifier_module_tool_strange.py": evil})
-    put(root / ".amplifier/collections/x", {"pyproject.toml": '[project]\nname="x"\n', "modules/t/pyproject.toml": ""})
+    put(
+        root / ".amplifier/modules/loop-basic", {"amplifier_module_loop_basic.py": evil}
+    )
+    put(
+        root / ".amplifier/modules/tool-strange",
+        {**named("strange"), "amplifier_module_tool_strange.py": evil},
+    )
+    put(
+        root / ".amplifier/collections/x",
+        {"pyproject.toml": '[project]\nname="x"\n', "modules/t/pyproject.toml": ""},
+    )
     put(
         root / ".amplifier/collections/x/modules/tool-strange",
         {**named("strange"), "amplifier_module_tool_strange.py": evil},
     )
-    write(root / ".amplifier/settings.yaml", f"sources: {{tool-strange: 'git+file://{tmp_path}/evil'}}\n")
-    for name in ("sitecustomize.py", "usercustomize.py", "amplifier_module_tool_strange.py", "structlog.py"):
+    write(
+        root / ".amplifier/settings.yaml",
+        f"sources: {{tool-strange: 'git+file://{tmp_path}/evil'}}\n",
+    )
+    for name in (
+        "sitecustomize.py",
+        "usercustomize.py",
+        "amplifier_module_tool_strange.py",
+        "structlog.py",
+    ):
         write(root / name, evil)
     write(root / ".git/hooks/post-checkout", f"#!/bin/sh\ntouch {ran}\n").chmod(0o755)
     monkeypatch.chdir(root)
-    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])  # the tests are run as a module
+    # the tests are run as a module
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
 
-    with pytest.raises(ModuleLoadError, match="loop-basic in this folder has this name, and is not trusted"):
+    with pytest.raises(
+        ModuleLoadError,
+        match="loop-basic in this folder has this name, and is not trusted",
+    ):
         async with open_session(composed(a_plan({"module": "tool-strange"}), root)):
             raise AssertionError
     shutil.rmtree(root / ".amplifier/modules/loop-basic")
-    async with open_session(composed(a_plan({"module": "tool-strange"}), root)) as opened:
+    async with open_session(
+        composed(a_plan({"module": "tool-strange"}), root)
+    ) as opened:
         (failure,) = opened.session.failures
         assert await opened.session.execute("go") == "hi"
     assert isinstance(failure, ModuleLoadError)

@@ -15,7 +15,10 @@ from amplifier_sdk.messages import MessageDict
 
 __all__ = ["HELLO", "ROME", "calling", "interrupt", "keep", "record", "result"]
 
-HELLO: list[MessageDict] = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi."}]
+HELLO: list[MessageDict] = [
+    {"role": "user", "content": "Hello"},
+    {"role": "assistant", "content": "Hi."},
+]
 ROME: list[MessageDict] = [
     {"role": "developer", "content": "It is Monday."},
     {"role": "user", "content": "How is Rome?"},
@@ -24,12 +27,20 @@ ROME: list[MessageDict] = [
 
 
 def record(session_id: str = "s1", **changes: object) -> SessionRecord:
-    return attrs.evolve(SessionRecord(session_id=session_id, working_dir="/work"), **changes)  # type: ignore[arg-type]  # the test's own fields
+    return attrs.evolve(
+        SessionRecord(session_id=session_id, working_dir="/work"),
+        **changes,  # type: ignore[arg-type]  # the test's own fields
+    )
 
 
 def calling(*names: str) -> MessageDict:
     blocks: list[JSONObject] = [
-        {"type": "tool_call", "id": f"c{number}", "name": name, "input": {"path": "/tmp/x"}}
+        {
+            "type": "tool_call",
+            "id": f"c{number}",
+            "name": name,
+            "input": {"path": "/tmp/x"},
+        }
         for number, name in enumerate(names)
     ]
     return {"role": "assistant", "content": [*blocks]}
@@ -40,7 +51,10 @@ def result(number: int, name: str, text: str) -> MessageDict:
 
 
 async def keep(
-    store: SessionStore, session_id: str = "s1", turns: Sequence[Sequence[MessageDict]] = (), **fields: object
+    store: SessionStore,
+    session_id: str = "s1",
+    turns: Sequence[Sequence[MessageDict]] = (),
+    **fields: object,
 ) -> StoredSession:
     """Keep a session in which some turns were taken."""
     made = record(session_id, **fields)
@@ -54,9 +68,15 @@ async def keep(
         return StoredSession(folder=kept.folder, record=kept.record)
 
 
-async def interrupt(store: SessionStore, session: StoredSession, *, prompt: str = "Delete it") -> None:
+async def interrupt(
+    store: SessionStore, session: StoredSession, *, prompt: str = "Delete it"
+) -> None:
     """Leave a turn as a process does that is killed while a tool runs."""
     async with store.open(session.record) as kept:
         await kept.journal.append(TurnStarted(turn_id="t9", prompt=prompt))
-        await kept.journal.append(MessageWritten(turn_id="t9", message=calling("rm", "ls")))
-        await kept.journal.append(CallStarted(turn_id="t9", call_id="c0", tool_name="rm"))
+        await kept.journal.append(
+            MessageWritten(turn_id="t9", message=calling("rm", "ls"))
+        )
+        await kept.journal.append(
+            CallStarted(turn_id="t9", call_id="c0", tool_name="rm")
+        )

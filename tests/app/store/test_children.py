@@ -21,7 +21,10 @@ CHILD = ChildRecord(
     session_id="s1-0_scout",
     parent_id="s1",
     agent_name="scout",
-    plan={"providers": [{"module": "p", "config": {"api_key": "s3cret", "model": "m"}}], "tools": ["t"]},
+    plan={
+        "providers": [{"module": "p", "config": {"api_key": "s3cret", "model": "m"}}],
+        "tools": ["t"],
+    },
     messages=[{"role": "system", "content": "Look."}, *HELLO],
     turn_count=1,
     provider_preferences=({"provider": "p", "model": "m*"},),
@@ -35,12 +38,16 @@ STORED = attrs.evolve(CHILD, plan=withhold(CHILD.plan))
 NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)
 
 
-async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(store: SessionStore) -> None:
+async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(
+    store: SessionStore,
+) -> None:
     children = StoredChildren(store=store, working_dir="/work")
     assert isinstance(children, ChildStore)
     await children.save(CHILD)
     folder = store.folder(CHILD.session_id)
-    assert b"s3cret" not in b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    assert b"s3cret" not in b"".join(
+        file.read_bytes() for file in folder.iterdir() if file.is_file()
+    )
     assert await StoredChildren(store=store).load(CHILD.session_id) == STORED
     more = attrs.evolve(CHILD, turn_count=2, messages=[*CHILD.messages, *HELLO])
     await children.save(more)
@@ -50,22 +57,41 @@ async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(store:
     assert found.record.turn_count == 2
 
 
-async def test_what_a_child_said_is_cleaned_as_its_parents_is(store: SessionStore) -> None:
-    children = StoredChildren(store=store, clean=lambda: lambda message: {**message, "content": "***"})
+async def test_what_a_child_said_is_cleaned_as_its_parents_is(
+    store: SessionStore,
+) -> None:
+    children = StoredChildren(
+        store=store, clean=lambda: lambda message: {**message, "content": "***"}
+    )
     await children.save(CHILD)
-    assert b"Look." not in (store.folder(CHILD.session_id) / "transcript.jsonl").read_bytes()
+    assert (
+        b"Look."
+        not in (store.folder(CHILD.session_id) / "transcript.jsonl").read_bytes()
+    )
 
 
-async def test_a_secret_that_was_asked_of_a_child_is_not_stored_and_is_named(store: SessionStore) -> None:
-    asked: JSONObject = {"orchestrator_config": {"hosts": [{"api_key": "s3cret"}]}, "session_metadata": {"x": 1}}
+async def test_a_secret_that_was_asked_of_a_child_is_not_stored_and_is_named(
+    store: SessionStore,
+) -> None:
+    asked: JSONObject = {
+        "orchestrator_config": {"hosts": [{"api_key": "s3cret"}]},
+        "session_metadata": {"x": 1},
+    }
     children = StoredChildren(store=store)
     await children.save(attrs.evolve(CHILD, request=asked))
-    assert b"s3cret" not in (store.folder(CHILD.session_id) / "metadata.json").read_bytes()
-    with pytest.raises(ConfigError, match=r"request.orchestrator_config.hosts\[0\].api_key: this secret is not stored"):
+    assert (
+        b"s3cret" not in (store.folder(CHILD.session_id) / "metadata.json").read_bytes()
+    )
+    with pytest.raises(
+        ConfigError,
+        match=r"request.orchestrator_config.hosts\[0\].api_key: this secret is not stored",
+    ):
         await children.load(CHILD.session_id)
 
 
-async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(store: SessionStore) -> None:
+async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(
+    store: SessionStore,
+) -> None:
     children = StoredChildren(store=store, working_dir="/work", durability="sync")
     assert isinstance(children, JournaledChildStore)
     async with children.open(NEW) as journal:
@@ -82,7 +108,9 @@ async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(s
     assert [line.message for line in turn] == CHILD.messages
 
 
-async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doubt(store: SessionStore) -> None:
+async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doubt(
+    store: SessionStore,
+) -> None:
     await keep(store, "s1")
     children = StoredChildren(store=store)
     async with children.open(NEW) as journal:
@@ -99,7 +127,13 @@ async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doub
     assert resumable([cut], "another") == ""
     again = await children.load(NEW.session_id)
     assert again is not None
-    assert [message["role"] for message in again.messages] == ["system", "user", "assistant", "tool", "tool"]
+    assert [message["role"] for message in again.messages] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
     assert "is not known" in str(again.messages[3]["content"])
     assert again.turn_count == 1
     assert cut_off_below(store, "s1") == ()

@@ -27,11 +27,21 @@ from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 
 
 def ids(trees: list[object]) -> list[object]:
-    return [(tree.session.record.session_id, ids(list(tree.branches))) for tree in trees]  # type: ignore[attr-defined]  # trees
+    return [
+        (tree.session.record.session_id, ids(list(tree.branches)))  # type: ignore[attr-defined]  # trees
+        for tree in trees
+    ]
 
 
 async def test_sessions_stand_below_those_that_made_them(store: SessionStore) -> None:
-    family = [("old", None), ("new", None), ("kid", "new"), ("kid2", "new"), ("grandkid", "kid"), ("orphan", "gone")]
+    family = [
+        ("old", None),
+        ("new", None),
+        ("kid", "new"),
+        ("kid2", "new"),
+        ("grandkid", "kid"),
+        ("orphan", "gone"),
+    ]
     for number, (name, parent) in enumerate(family):
         await keep(store, name, created=float(number + 1), parent_id=parent)
     trees = grow(store.all(children=True))
@@ -40,10 +50,17 @@ async def test_sessions_stand_below_those_that_made_them(store: SessionStore) ->
         ("new", [("kid", [("grandkid", [])]), ("kid2", [])]),
         ("old", []),
     ]
-    assert {session.record.session_id for session in trees[1].sessions()} == {"new", "kid", "kid2", "grandkid"}
+    assert {session.record.session_id for session in trees[1].sessions()} == {
+        "new",
+        "kid",
+        "kid2",
+        "grandkid",
+    }
 
 
-async def test_records_that_name_each_other_keep_nobody_waiting(store: SessionStore) -> None:
+async def test_records_that_name_each_other_keep_nobody_waiting(
+    store: SessionStore,
+) -> None:
     for name, parent in [("a", "b"), ("b", "a"), ("self", "self")]:
         await keep(store, name, parent_id=parent)
     trees = grow(store.all(children=True))
@@ -58,7 +75,9 @@ def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
     sessions = [
         StoredSession(
             folder=Path(f"/{number}"),
-            record=SessionRecord(session_id=str(number), parent_id=str(number - 1) if number else None),
+            record=SessionRecord(
+                session_id=str(number), parent_id=str(number - 1) if number else None
+            ),
         )
         for number in range(3000)
     ]
@@ -70,12 +89,22 @@ def test_a_family_may_be_deeper_than_python_calls(places: Places) -> None:
 
 
 async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
-    session = await keep(store, turns=[HELLO, ROME], tags=("x",), profile="dev", usage={"total_tokens": 9})
+    session = await keep(
+        store,
+        turns=[HELLO, ROME],
+        tags=("x",),
+        profile="dev",
+        usage={"total_tokens": 9},
+    )
     write(session.folder / "settings.yaml", "ui: {show_usage: false}\n")
     made = await fork_session(store, session, at_turn=1, name="other way")
     assert read_history(made.folder).messages == HELLO
     assert made.record.name == "other way"
-    assert (made.record.profile, made.record.tags, made.record.usage) == ("dev", ("x",), {})
+    assert (made.record.profile, made.record.tags, made.record.usage) == (
+        "dev",
+        ("x",),
+        {},
+    )
     assert made.record.forked_from == {"session_id": "s1", "turns": 1, "messages": 2}
     assert made.record.turn_count == 1
     assert (made.folder / "settings.yaml").read_text() == "ui: {show_usage: false}\n"
@@ -86,15 +115,32 @@ async def test_a_fork_goes_on_from_a_turn(store: SessionStore) -> None:
 
 
 async def test_a_fork_within_a_turn_answers_its_calls(store: SessionStore) -> None:
-    session = await keep(store, turns=[[HELLO[0], calling("rm", "ls"), result(0, "rm", "gone"), result(1, "ls", "x")]])
+    session = await keep(
+        store,
+        turns=[
+            [
+                HELLO[0],
+                calling("rm", "ls"),
+                result(0, "rm", "gone"),
+                result(1, "ls", "x"),
+            ]
+        ],
+    )
     made = await fork_session(store, session, at_message=3)
     messages = read_history(made.folder).messages
     assert find_problems(messages) == ()
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool", "tool"]
+    assert [message["role"] for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+    ]
     assert {line.turn for line in read_history(made.folder).lines} == {"t1"}
 
 
-async def test_a_fork_of_an_open_session_has_its_running_turn(store: SessionStore) -> None:
+async def test_a_fork_of_an_open_session_has_its_running_turn(
+    store: SessionStore,
+) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
     async with store.open(session.record):
@@ -105,13 +151,24 @@ async def test_a_fork_of_an_open_session_has_its_running_turn(store: SessionStor
 
 @pytest.mark.parametrize(
     ("point", "problem"),
-    [({"at_turn": 3}, "has 2 turns"), ({"at_message": 9}, "has 5 messages"), ({"at_turn": 1, "at_message": 1}, "both")],
+    [
+        ({"at_turn": 3}, "has 2 turns"),
+        ({"at_message": 9}, "has 5 messages"),
+        ({"at_turn": 1, "at_message": 1}, "both"),
+    ],
     ids=["turn", "message", "both"],
 )
-async def test_a_fork_needs_a_point_that_is_there(store: SessionStore, point: dict[str, int], problem: str) -> None:
+async def test_a_fork_needs_a_point_that_is_there(
+    store: SessionStore, point: dict[str, int], problem: str
+) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     with pytest.raises(ConfigError, match=problem):
-        await fork_session(store, session, at_turn=point.get("at_turn"), at_message=point.get("at_message"))
+        await fork_session(
+            store,
+            session,
+            at_turn=point.get("at_turn"),
+            at_message=point.get("at_message"),
+        )
     assert len(store.all()) == 1
 
 
@@ -123,7 +180,9 @@ async def test_an_empty_session_can_be_forked(store: SessionStore) -> None:
 # -- deleting
 
 
-async def test_old_sessions_are_deleted_with_what_came_of_them(store: SessionStore) -> None:
+async def test_old_sessions_are_deleted_with_what_came_of_them(
+    store: SessionStore,
+) -> None:
     await keep(store, "old", created=1.0)
     await keep(store, "old-kid", created=2.0, parent_id="old")
     await keep(store, "named", created=1.0, name="mine")
@@ -134,11 +193,18 @@ async def test_old_sessions_are_deleted_with_what_came_of_them(store: SessionSto
         done = store.cleanup(50.0)
     assert done.deleted == ("old-kid", "old")
     assert done.open == ("open",)
-    assert {found.record.session_id for found in store.all(children=True)} == {"named", "young-kid", "busy", "open"}
+    assert {found.record.session_id for found in store.all(children=True)} == {
+        "named",
+        "young-kid",
+        "busy",
+        "open",
+    }
     assert not (store.root / "deleted").exists()
 
 
-async def test_a_cleanup_reads_each_record_a_few_times(store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_cleanup_reads_each_record_a_few_times(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(30):
         await keep(store, f"s{number}", created=1.0)
     read: list[Path] = []
@@ -158,12 +224,17 @@ class Meanwhile(SessionStore):
     def listing(self) -> Listing:
         found = super().listing()
         for session in found.sessions:
-            write_record(session.folder, attrs.evolve(session.record, prompt="Hello", updated=99.0))
+            write_record(
+                session.folder,
+                attrs.evolve(session.record, prompt="Hello", updated=99.0),
+            )
         return found
 
 
 @pytest.mark.parametrize("how", ["cleanup", "forget_unused"])
-async def test_a_session_that_went_on_after_it_was_listed_stays(store: SessionStore, how: str) -> None:
+async def test_a_session_that_went_on_after_it_was_listed_stays(
+    store: SessionStore, how: str
+) -> None:
     await keep(store, "s1", created=1.0)
     others = Meanwhile(store.root)
     if how == "cleanup":
@@ -178,7 +249,9 @@ async def test_a_deletion_that_did_not_finish_is_finished_later(
 ) -> None:
     await keep(store, "s1", [HELLO])
     with monkeypatch.context() as patch:
-        patch.setattr(shutil, "rmtree", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr(
+            shutil, "rmtree", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
         with pytest.raises(KeyboardInterrupt):
             store.delete("s1")
     assert store.all() == []

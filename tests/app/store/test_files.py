@@ -31,7 +31,9 @@ async def test_files_are_their_owners_alone(store: SessionStore) -> None:
         await kept.note_turn(HELLO)
         assert stat.S_IMODE(kept.folder.stat().st_mode) == 0o700
         await kept.describe("It is made of this.\n")
-        assert {stat.S_IMODE(file.stat().st_mode) for file in kept.folder.iterdir()} == {0o600}
+        assert {
+            stat.S_IMODE(file.stat().st_mode) for file in kept.folder.iterdir()
+        } == {0o600}
         above = (store.sessions, store.root, store.root.parent)
         assert {stat.S_IMODE(folder.stat().st_mode) for folder in above} == {0o700}
     kept.folder.chmod(0o755)
@@ -59,7 +61,9 @@ async def test_a_folder_of_another_session_is_refused(store: SessionStore) -> No
             raise AssertionError
 
 
-async def test_a_session_whose_transcript_is_something_else_is_let_go_of(store: SessionStore) -> None:
+async def test_a_session_whose_transcript_is_something_else_is_let_go_of(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
     (kept.folder / "transcript.jsonl").write_text("shopping list\n")
@@ -71,10 +75,15 @@ async def test_a_session_whose_transcript_is_something_else_is_let_go_of(store: 
 
 @pytest.mark.parametrize(
     "forged",
-    [{"kind": "message", "data": {"at": "0", "turn": "t", "message": {}}}, {"kind": "note", "data": {}}],
+    [
+        {"kind": "message", "data": {"at": "0", "turn": "t", "message": {}}},
+        {"kind": "note", "data": {}},
+    ],
     ids=["message", "kind"],
 )
-async def test_a_record_that_is_no_message_is_damage(store: SessionStore, forged: JSONObject) -> None:
+async def test_a_record_that_is_no_message_is_damage(
+    store: SessionStore, forged: JSONObject
+) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
     path = kept.folder / "transcript.jsonl"
@@ -130,7 +139,25 @@ HOSTILE = [
         "\ufeffa",
         "\u200b",
     ),
-    *("", "-rf", "--", "*", "?", "a*", "[a]", "$HOME", "`id`", "$(id)", "a;id", "a|b", "a>b", "'a'", '"a"', "!x", "#x"),
+    *(
+        "",
+        "-rf",
+        "--",
+        "*",
+        "?",
+        "a*",
+        "[a]",
+        "$HOME",
+        "`id`",
+        "$(id)",
+        "a;id",
+        "a|b",
+        "a>b",
+        "'a'",
+        '"a"',
+        "!x",
+        "#x",
+    ),
     *(
         "CON",
         "nul",
@@ -146,7 +173,16 @@ HOSTILE = [
         "x" * 300,
         "\xfc" * 200,
     ),
-    *("metadata.json", "sessions", "deleted", "journal.jsonl.lock", ".git", "=a-0", "a" * 100, "a" * 101),
+    *(
+        "metadata.json",
+        "sessions",
+        "deleted",
+        "journal.jsonl.lock",
+        ".git",
+        "=a-0",
+        "a" * 100,
+        "a" * 101,
+    ),
 ]
 
 
@@ -157,7 +193,9 @@ def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) ->
         for session_id in HOSTILE:
             async with store.open(record(session_id)) as kept:
                 assert kept.folder.parent == store.sessions
-                assert kept.folder.resolve() == store.sessions.resolve() / kept.folder.name
+                assert (
+                    kept.folder.resolve() == store.sessions.resolve() / kept.folder.name
+                )
                 folders.add(kept.folder.name.casefold())
 
     anyio.run(make)
@@ -169,11 +207,15 @@ def test_no_id_leads_elsewhere_and_each_comes_back_whole(store: SessionStore) ->
     assert [path.name for path in store.root.iterdir()] == ["sessions"]
 
 
-async def test_what_another_version_knows_of_a_session_stays(store: SessionStore) -> None:
+async def test_what_another_version_knows_of_a_session_stays(
+    store: SessionStore,
+) -> None:
     async with store.open(record()):
         pass
     file = store.folder("s1") / "metadata.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "mood": {"now": "fine"}}))
+    file.write_text(
+        json.dumps({**json.loads(file.read_text()), "mood": {"now": "fine"}})
+    )
     async with store.open(record()) as kept:
         await kept.write(attrs.evolve(kept.record, name="mine"))
     data = json.loads(file.read_text())
@@ -186,7 +228,9 @@ async def test_a_damaged_record_hides_no_other_session(store: SessionStore) -> N
             pass
     (store.folder("bad") / "metadata.json").write_text("{")
     newer = json.loads((store.folder("newer") / "metadata.json").read_text())
-    (store.folder("newer") / "metadata.json").write_text(json.dumps({**newer, "version": 99}))
+    (store.folder("newer") / "metadata.json").write_text(
+        json.dumps({**newer, "version": 99})
+    )
     (store.sessions / "log-only").mkdir()
     assert [found.record.session_id for found in store.all()] == ["good"]
     assert {folder.name for folder, _ in store.damaged()} == {"bad", "newer"}
@@ -211,13 +255,18 @@ def others() -> Iterator[SessionStore]:
     shutil.rmtree(root)
 
 
-async def test_a_folder_that_cannot_be_read_hides_no_other_session(others: SessionStore) -> None:
+async def test_a_folder_that_cannot_be_read_hides_no_other_session(
+    others: SessionStore,
+) -> None:
     for name in ("good", "closed"):
         async with others.open(record(name)):
             pass
     others.folder("closed").chmod(0)
     assert [found.record.session_id for found in others.all()] == ["good"]
-    assert [(folder.name, "Permission denied" in problem) for folder, problem in others.damaged()] == [("closed", True)]
+    assert [
+        (folder.name, "Permission denied" in problem)
+        for folder, problem in others.damaged()
+    ] == [("closed", True)]
     with pytest.raises(ConfigError, match="Permission denied"):
         async with others.open(record("closed")):
             raise AssertionError
@@ -250,10 +299,22 @@ async def test_what_is_written_can_be_cleaned(store: SessionStore) -> None:
         kept.clean_with(clean)
         await kept.note_prompt("s3cret")
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="s3cret"))
-        await kept.journal.append(MessageWritten(turn_id="t1", message={"role": "assistant", "content": "s3cret"}))
-        await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="a"))
-        await kept.journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output="s3cret"))
-        assert b"s3cret" not in b"".join(file.read_bytes() for file in kept.folder.iterdir())
+        await kept.journal.append(
+            MessageWritten(
+                turn_id="t1", message={"role": "assistant", "content": "s3cret"}
+            )
+        )
+        await kept.journal.append(
+            CallStarted(turn_id="t1", call_id="c0", tool_name="a")
+        )
+        await kept.journal.append(
+            CallFinished(turn_id="t1", call_id="c0", success=True, output="s3cret")
+        )
+        assert b"s3cret" not in b"".join(
+            file.read_bytes() for file in kept.folder.iterdir()
+        )
         await kept.note_turn(said)
-        assert b"s3cret" not in b"".join(file.read_bytes() for file in kept.folder.iterdir())
+        assert b"s3cret" not in b"".join(
+            file.read_bytes() for file in kept.folder.iterdir()
+        )
         assert kept.messages == said

@@ -22,10 +22,14 @@ STORES: Final = sorted(path.name for path in GOLDEN.iterdir())
 
 
 @pytest.fixture(params=STORES)
-def earlier(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[SessionStore, dict[str, dict[str, object]]]:
+def earlier(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> tuple[SessionStore, dict[str, dict[str, object]]]:
     """A copy of what a version wrote, and what is in it."""
     folder = shutil.copytree(GOLDEN / request.param, tmp_path / "state")
-    return SessionStore(folder), json.loads((folder / "expected.json").read_text("utf-8"))
+    return SessionStore(folder), json.loads(
+        (folder / "expected.json").read_text("utf-8")
+    )
 
 
 async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
@@ -39,13 +43,23 @@ async def test_sessions_of_an_earlier_version_are_whole_and_go_on(
         wanted = expected[session.record.session_id]
         history = read_history(session.folder)
         assert session.folder == store.folder(session.record.session_id)
-        record, before = session.record.to_dict(), cast("dict[str, object]", wanted["record"])
+        record, before = (
+            session.record.to_dict(),
+            cast("dict[str, object]", wanted["record"]),
+        )
         assert {name: record[name] for name in before} == before
-        assert not any(record[name] for name in record.keys() - before.keys()), "what it did not know is empty"
-        assert [*map(repr, history.messages)] == wanted["messages"]  # not a number is not itself
+        assert not any(record[name] for name in record.keys() - before.keys()), (
+            "what it did not know is empty"
+        )
+        # not a number is not itself
+        assert [*map(repr, history.messages)] == wanted["messages"]
         assert [len(turn) for turn in history.turns] == wanted["turns"]
         turn = history.interrupted
-        told = None if turn is None else [[*turn.in_doubt], [*turn.not_started], turn.has_ended]
+        told = (
+            None
+            if turn is None
+            else [[*turn.in_doubt], [*turn.not_started], turn.has_ended]
+        )
         assert told == wanted["interrupted"]
         async with store.open(session.record) as kept:
             assert kept.damage == ()
@@ -62,6 +76,12 @@ async def test_a_child_of_an_earlier_version_is_resumed(
     child = await StoredChildren(store=store).load("named-0123456789abcdef_scout")
     assert child is not None
     assert child.agent_name == "scout"
-    assert child.plan["providers"] == [{"module": "provider-x", "config": {"api_key": WITHHELD, "model": "m"}}]
+    assert child.plan["providers"] == [
+        {"module": "provider-x", "config": {"api_key": WITHHELD, "model": "m"}}
+    ]
     assert child.request == {}
-    assert [message["role"] for message in child.messages] == ["system", "user", "assistant"]
+    assert [message["role"] for message in child.messages] == [
+        "system",
+        "user",
+        "assistant",
+    ]

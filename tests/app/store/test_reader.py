@@ -15,7 +15,9 @@ from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 # -- what was said
 
 
-async def test_a_session_is_read_while_it_is_open_with_its_running_turn(store: SessionStore) -> None:
+async def test_a_session_is_read_while_it_is_open_with_its_running_turn(
+    store: SessionStore,
+) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     await interrupt(store, session)
     async with store.open(session.record) as kept:
@@ -41,9 +43,15 @@ async def test_what_was_said_is_apart_from_what_modules_put_in() -> None:
         ("text", "text"),
         (None, ""),
         (["plain", {"type": "text", "text": "block"}], "plain\nblock"),
-        ([{"type": "tool_call", "id": "c", "name": "ls", "input": {"path": "."}}], 'ls {"path": "."}'),
+        (
+            [{"type": "tool_call", "id": "c", "name": "ls", "input": {"path": "."}}],
+            'ls {"path": "."}',
+        ),
         ([{"type": "tool_result", "tool_call_id": "c", "output": "done"}], "done"),
-        ([{"type": "tool_result", "tool_call_id": "c", "output": {"n": 1}}], '{"n": 1}'),
+        (
+            [{"type": "tool_result", "tool_call_id": "c", "output": {"n": 1}}],
+            '{"n": 1}',
+        ),
         ([{"type": "image", "source": {}}, {"type": "odd"}, 5], "[image]"),
     ],
     ids=["text", "nothing", "texts", "call", "result", "data", "others"],
@@ -65,8 +73,12 @@ async def test_what_is_no_transcript_is_told(store: SessionStore) -> None:
 
 
 async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
-    await keep(store, "alpha", [ROME], name="Holiday", tags=("sun", "food"), prompt="Where to?")
-    await keep(store, "two", [HELLO, [*HELLO, calling("rm"), result(0, "rm", "gone " * 40)]])
+    await keep(
+        store, "alpha", [ROME], name="Holiday", tags=("sun", "food"), prompt="Where to?"
+    )
+    await keep(
+        store, "two", [HELLO, [*HELLO, calling("rm"), result(0, "rm", "gone " * 40)]]
+    )
     found = {}
     for text in ("holiday", "FOOD", "where", "ALP", "rome is", "gone gone", "/tmp/x"):
         (hit,) = search_sessions(store.all(), text).hits
@@ -86,10 +98,15 @@ async def test_a_text_is_found_wherever_it_stands(store: SessionStore) -> None:
     assert search_sessions(store.all(), "").hits == ()
 
 
-async def test_a_search_has_limits_and_tells_what_it_left_out(store: SessionStore) -> None:
+async def test_a_search_has_limits_and_tells_what_it_left_out(
+    store: SessionStore,
+) -> None:
     for number in range(4):
         await keep(store, f"s{number}", [HELLO], created=float(number))
-    assert [hit.session.record.session_id for hit in search_sessions(store.all(), "hi.", limit=2).hits] == ["s3", "s2"]
+    assert [
+        hit.session.record.session_id
+        for hit in search_sessions(store.all(), "hi.", limit=2).hits
+    ] == ["s3", "s2"]
     bounded = search_sessions(store.all(), "hi.", max_bytes=800)
     assert [hit.session.record.session_id for hit in bounded.hits] == ["s3"]
     assert bounded.unread == ("s2", "s1", "s0")

@@ -39,17 +39,26 @@ async def test_what_is_wrong_is_told_and_repaired(store: SessionStore) -> None:
     path.write_bytes(b"".join([*lines[:2], lines[2].replace(b"Hi", b"Ho"), *lines[3:]]))
     found = diagnose(store, "s1")
     assert [file for file, _ in found.damage] == ["transcript.jsonl"]
-    assert [finding.problem for finding in found.findings] == ["unanswered_call", "duplicate_call"]
+    assert [finding.problem for finding in found.findings] == [
+        "unanswered_call",
+        "duplicate_call",
+    ]
     told = found.to_dict()
     assert told["sound"] is False
-    assert told["interrupted"] == {"prompt": "Delete it", "in_doubt": ["rm"], "not_started": ["ls"]}
+    assert told["interrupted"] == {
+        "prompt": "Delete it",
+        "in_doubt": ["rm"],
+        "not_started": ["ls"],
+    }
     assert (await repair(store, "s1")).to_dict() == told
     assert diagnose(store, "s1").is_sound
     assert len(read_history(session.folder).messages) == 9
     assert (session.folder / "transcript.jsonl.damaged").exists()
 
 
-async def test_what_was_said_stays_where_its_record_is_missing(store: SessionStore) -> None:
+async def test_what_was_said_stays_where_its_record_is_missing(
+    store: SessionStore,
+) -> None:
     said = await keep(store, "said", [HELLO])
     cut_off = await keep(store, "cut-off")
     await interrupt(store, cut_off)
@@ -71,7 +80,9 @@ async def test_what_was_said_stays_where_its_record_is_missing(store: SessionSto
     assert [line.message for line in read_history(said.folder).lines] == HELLO
 
 
-async def test_history_that_cannot_be_read_is_not_cleaned_up(store: SessionStore) -> None:
+async def test_history_that_cannot_be_read_is_not_cleaned_up(
+    store: SessionStore,
+) -> None:
     session = await keep(store)
     transcript = session.folder / "transcript.jsonl"
     transcript.symlink_to(transcript)
@@ -82,7 +93,9 @@ async def test_history_that_cannot_be_read_is_not_cleaned_up(store: SessionStore
     assert store.cleanup(time.time() + 3600).deleted == ("s1",)
 
 
-async def test_a_session_is_recorded_before_its_transcript_is_made(store: SessionStore) -> None:
+async def test_a_session_is_recorded_before_its_transcript_is_made(
+    store: SessionStore,
+) -> None:
     session = await keep(store)
     transcript = session.folder / "transcript.jsonl"
     (session.folder / "metadata.json").unlink()
@@ -93,8 +106,12 @@ async def test_a_session_is_recorded_before_its_transcript_is_made(store: Sessio
     assert store.find("s1").record == session.record
 
 
-@pytest.mark.parametrize("text", [None, "{", '{"version": 1}', '{"version": true}', "[]"], ids=str)
-async def test_a_lost_record_is_made_anew_of_what_was_said(store: SessionStore, text: str | None) -> None:
+@pytest.mark.parametrize(
+    "text", [None, "{", '{"version": 1}', '{"version": true}', "[]"], ids=str
+)
+async def test_a_lost_record_is_made_anew_of_what_was_said(
+    store: SessionStore, text: str | None
+) -> None:
     session = await keep(store, turns=[HELLO, ROME])
     file = session.folder / "metadata.json"
     file.unlink() if text is None else file.write_text(text)
@@ -117,20 +134,29 @@ async def test_a_newer_record_is_left_alone(store: SessionStore) -> None:
     assert (session.folder / "metadata.json").read_text() == text
 
 
-async def test_an_open_session_is_neither_wrong_nor_repaired(store: SessionStore) -> None:
+async def test_an_open_session_is_neither_wrong_nor_repaired(
+    store: SessionStore,
+) -> None:
     session = await keep(store, turns=[HELLO])
     await interrupt(store, session)
     path = session.folder / "transcript.jsonl"
     async with store.open(session.record):
-        path.write_bytes(path.read_bytes() + b'{"crc":"')  # a line that is being written
+        # a line that is being written
+        path.write_bytes(path.read_bytes() + b'{"crc":"')
         found = diagnose(store, "s1")
-        assert (found.is_sound, found.is_open, found.to_dict()["open"]) == (True, True, True)
+        assert (found.is_sound, found.is_open, found.to_dict()["open"]) == (
+            True,
+            True,
+            True,
+        )
         with pytest.raises(LockedError):
             await repair(store, "s1")
     assert not diagnose(store, "s1").is_sound
 
 
-async def test_the_record_of_an_open_session_is_not_made_anew(store: SessionStore) -> None:
+async def test_the_record_of_an_open_session_is_not_made_anew(
+    store: SessionStore,
+) -> None:
     session = await keep(store, turns=[HELLO], name="mine")
     async with store.open(session.record):
         (session.folder / "metadata.json").write_text("{")
@@ -149,7 +175,10 @@ async def test_all_sessions_are_diagnosed(store: SessionStore) -> None:
     for name in ("good", "bad"):
         await keep(store, name, [HELLO])
     (store.folder("bad") / "metadata.json").write_text("{")
-    assert {each.session_id: each.is_sound for each in diagnose_all(store)} == {"good": True, "bad": False}
+    assert {each.session_id: each.is_sound for each in diagnose_all(store)} == {
+        "good": True,
+        "bad": False,
+    }
 
 
 # -- what a session was made of
@@ -158,7 +187,12 @@ async def test_all_sessions_are_diagnosed(store: SessionStore) -> None:
 def test_what_a_session_is_made_of_is_written_without_secrets(tmp_path: Path) -> None:
     plan: JSONObject = {
         "session": {"orchestrator": "loop-basic"},
-        "providers": [{"module": "p", "config": {"api_key": "s3cret", "url": "https://u:hunter22x@host/"}}],
+        "providers": [
+            {
+                "module": "p",
+                "config": {"api_key": "s3cret", "url": "https://u:hunter22x@host/"},
+            }
+        ],
     }
     text = describe(composed(plan, tmp_path))
     assert "loop-basic" in text
@@ -166,7 +200,9 @@ def test_what_a_session_is_made_of_is_written_without_secrets(tmp_path: Path) ->
     assert "hunter22x" not in text
 
 
-async def test_what_a_session_is_made_of_is_written_when_it_changes(store: SessionStore) -> None:
+async def test_what_a_session_is_made_of_is_written_when_it_changes(
+    store: SessionStore,
+) -> None:
     session = await keep(store)
     file = session.folder / "config.md"
     async with store.open(session.record) as kept:

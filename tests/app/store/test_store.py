@@ -19,7 +19,12 @@ from amplifier_sdk.journal import Journal, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.store.talks import HELLO, interrupt, keep, record
 
-SPENT: JSONObject = {"provider_calls": 1, "tool_calls": 2, "input_tokens": 3, "cost_usd": "0.01"}
+SPENT: JSONObject = {
+    "provider_calls": 1,
+    "tool_calls": 2,
+    "input_tokens": 3,
+    "cost_usd": "0.01",
+}
 
 
 async def test_a_session_is_there_before_its_first_prompt(store: SessionStore) -> None:
@@ -35,7 +40,9 @@ async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
         assert isinstance(kept.journal, Journal)
         await kept.note_prompt("Hello\n  there")
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-        await kept.note_turn([{"role": "system", "content": "S"}, *HELLO], spending=SPENT)
+        await kept.note_turn(
+            [{"role": "system", "content": "S"}, *HELLO], spending=SPENT
+        )
     async with store.open(record()) as kept:
         assert kept.messages == HELLO
         assert kept.interrupted is None
@@ -49,7 +56,9 @@ async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
         assert kept.record.prompt == "Hello there"
 
 
-async def test_a_second_turn_is_added_and_a_changed_history_takes_its_place(store: SessionStore) -> None:
+async def test_a_second_turn_is_added_and_a_changed_history_takes_its_place(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         size = (kept.folder / "transcript.jsonl").stat().st_size
@@ -91,7 +100,9 @@ async def test_a_session_that_somebody_made_meanwhile_is_gone_on_with(
         assert kept.messages == HELLO
 
 
-async def test_a_session_is_let_go_of_when_its_task_is_cancelled(store: SessionStore) -> None:
+async def test_a_session_is_let_go_of_when_its_task_is_cancelled(
+    store: SessionStore,
+) -> None:
     with anyio.CancelScope() as scope:
         async with store.open(record()):
             scope.cancel()
@@ -100,9 +111,14 @@ async def test_a_session_is_let_go_of_when_its_task_is_cancelled(store: SessionS
         assert kept.record.session_id == "s1"
 
 
-async def test_a_record_that_could_not_be_read_again_is_not_written(store: SessionStore) -> None:
+async def test_a_record_that_could_not_be_read_again_is_not_written(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
-        with pytest.raises(ConfigError, match=r"record of session 's1' has 1 problem:\n  name: it has 4,000,002 bytes"):
+        with pytest.raises(
+            ConfigError,
+            match=r"record of session 's1' has 1 problem:\n  name: it has 4,000,002 bytes",
+        ):
             await kept.write(attrs.evolve(kept.record, name="x" * 4_000_000))
         assert kept.record.name is None
         await kept.write(attrs.evolve(kept.record, name="x" * 3_999_000))
@@ -110,15 +126,22 @@ async def test_a_record_that_could_not_be_read_again_is_not_written(store: Sessi
     assert len(store.all()[0].record.name or "") == 3_999_000
 
 
-async def test_how_a_session_stands_is_told_by_its_lock_and_its_journal(store: SessionStore) -> None:
+async def test_how_a_session_stands_is_told_by_its_lock_and_its_journal(
+    store: SessionStore,
+) -> None:
     session = await keep(store, turns=[HELLO])
     assert (state_of(session.folder), holder_of(session.folder)) == ("idle", None)
     async with store.open(record()):
         assert state_of(session.folder) == "open"
         assert "this process itself" in str(holder_of(session.folder))
     await interrupt(store, session)
-    (session.folder / "journal.jsonl.lock").write_text("left by a process that was killed")
-    assert (state_of(session.folder), holder_of(session.folder)) == ("interrupted", None)
+    (session.folder / "journal.jsonl.lock").write_text(
+        "left by a process that was killed"
+    )
+    assert (state_of(session.folder), holder_of(session.folder)) == (
+        "interrupted",
+        None,
+    )
     (session.folder / "journal.jsonl").write_text("shopping list\n")
     assert state_of(session.folder) == "damaged"
 
@@ -132,7 +155,9 @@ async def test_without_the_package_that_locks_nobody_is_known_to_hold_a_session(
         assert holder_of(session.folder) is None
 
 
-async def test_who_it_is_may_have_changed_while_it_was_waited_for(store: SessionStore) -> None:
+async def test_who_it_is_may_have_changed_while_it_was_waited_for(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.write(attrs.evolve(kept.record, name="mine"))
     async with store.open(record(name="stale")) as kept:
@@ -142,11 +167,15 @@ async def test_who_it_is_may_have_changed_while_it_was_waited_for(store: Session
 async def test_sessions_are_found_by_id_beginning_and_name(store: SessionStore) -> None:
     for name in ("alpha", "alert", "beta"):
         async with store.open(record(name)) as kept:
-            await kept.write(attrs.evolve(kept.record, name="dinner" if name == "beta" else None))
+            await kept.write(
+                attrs.evolve(kept.record, name="dinner" if name == "beta" else None)
+            )
     assert store.find("alpha").record.session_id == "alpha"
     assert store.find("alp").record.session_id == "alpha"
     assert store.find("dinner").record.session_id == "beta"
-    with pytest.raises(ConfigError, match=r"ambiguous; the sessions are (alert, alpha|alpha, alert)"):
+    with pytest.raises(
+        ConfigError, match=r"ambiguous; the sessions are (alert, alpha|alpha, alert)"
+    ):
         store.find("al")
     with pytest.raises(ConfigError, match="no such session"):
         store.find("gamma")
@@ -159,7 +188,9 @@ async def test_a_whole_id_is_found_without_a_look_at_others(
         async with store.open(record(name)):
             pass
     (store.folder("alert") / "metadata.json").write_text("{")
-    monkeypatch.setattr(SessionStore, "listing", lambda _: pytest.fail("all sessions were read"))
+    monkeypatch.setattr(
+        SessionStore, "listing", lambda _: pytest.fail("all sessions were read")
+    )
 
     assert store.find("alpha").record.session_id == "alpha"
     assert store.session("alp") is None
@@ -167,9 +198,15 @@ async def test_a_whole_id_is_found_without_a_look_at_others(
     assert store.session("") is None
 
 
-async def test_the_latest_comes_first_and_children_are_apart(store: SessionStore) -> None:
-    for number, (name, parent) in enumerate([("old", None), ("new", None), ("kid", "new"), ("grandkid", "kid")]):
-        async with store.open(record(name, created=float(number + 1), parent_id=parent)):
+async def test_the_latest_comes_first_and_children_are_apart(
+    store: SessionStore,
+) -> None:
+    for number, (name, parent) in enumerate(
+        [("old", None), ("new", None), ("kid", "new"), ("grandkid", "kid")]
+    ):
+        async with store.open(
+            record(name, created=float(number + 1), parent_id=parent)
+        ):
             pass
     assert [found.record.session_id for found in store.all()] == ["new", "old"]
     assert len(store.all(children=True)) == 4
@@ -183,9 +220,13 @@ def test_the_stores_of_all_projects_are_found(places: Places, tmp_path: Path) ->
     assert SessionStore.every(places) == [SessionStore.of(places)]
 
 
-async def test_a_home_that_cannot_be_written_is_told_with_what_helps(tmp_path: Path) -> None:
+async def test_a_home_that_cannot_be_written_is_told_with_what_helps(
+    tmp_path: Path,
+) -> None:
     home = tmp_path / "home"
     home.write_text("no folder")
-    with pytest.raises(ConfigError, match=r"home/sessions/s1: .*; set AMPLIFIER_HOME .* with --no-keep"):
+    with pytest.raises(
+        ConfigError, match=r"home/sessions/s1: .*; set AMPLIFIER_HOME .* with --no-keep"
+    ):
         async with SessionStore(home).open(record()):
             pass

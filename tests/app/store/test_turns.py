@@ -7,30 +7,53 @@ import pytest
 from amplifier.app.store.store import SessionStore
 from amplifier_kit.files.appendlog import Record, encode_line
 from amplifier_sdk.history import diagnose
-from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnEnded, TurnStarted
+from amplifier_sdk.journal import (
+    CallFinished,
+    CallStarted,
+    MessageWritten,
+    TurnEnded,
+    TurnStarted,
+)
 from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, calling, interrupt, record, result
 
 
-async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: SessionStore) -> None:
+async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         await kept.journal.append(TurnStarted(turn_id="t2", prompt="Do it"))
-        await kept.journal.append(MessageWritten(turn_id="t2", message=calling("a", "b", "c")))
-        await kept.journal.append(CallStarted(turn_id="t2", call_id="c0", tool_name="a"))
-        await kept.journal.append(CallStarted(turn_id="t2", call_id="c1", tool_name="b"))
-        await kept.journal.append(CallFinished(turn_id="t2", call_id="c1", success=True, output="B!"))
+        await kept.journal.append(
+            MessageWritten(turn_id="t2", message=calling("a", "b", "c"))
+        )
+        await kept.journal.append(
+            CallStarted(turn_id="t2", call_id="c0", tool_name="a")
+        )
+        await kept.journal.append(
+            CallStarted(turn_id="t2", call_id="c1", tool_name="b")
+        )
+        await kept.journal.append(
+            CallFinished(turn_id="t2", call_id="c1", success=True, output="B!")
+        )
     async with store.open(record()) as kept:
         messages = kept.messages
         assert messages[:3] == [*HELLO, {"role": "user", "content": "Do it"}]
-        results = {str(message["tool_call_id"]): str(message["content"]) for message in messages[4:]}
+        results = {
+            str(message["tool_call_id"]): str(message["content"])
+            for message in messages[4:]
+        }
         assert results["c1"] == "B!"
         assert "not known" in results["c0"]
         assert "was not started" in results["c2"]
         assert diagnose(messages) == ()
         turn = await kept.settle()
         assert turn is not None
-        assert (turn.prompt, turn.in_doubt, turn.not_started) == ("Do it", ("a",), ("c",))
+        assert (turn.prompt, turn.in_doubt, turn.not_started) == (
+            "Do it",
+            ("a",),
+            ("c",),
+        )
         assert [message.get("metadata") for message in messages[4:]] == [
             {"synthesized": True},
             None,
@@ -42,18 +65,32 @@ async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(store: S
         assert kept.interrupted is None
 
 
-async def test_a_call_has_not_the_result_of_an_earlier_one_with_its_id(store: SessionStore) -> None:
+async def test_a_call_has_not_the_result_of_an_earlier_one_with_its_id(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Do it"))
         for name in ("a", "b"):
-            await kept.journal.append(MessageWritten(turn_id="t1", message=calling(name)))
-            await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name=name))
-            await kept.journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output=name))
+            await kept.journal.append(
+                MessageWritten(turn_id="t1", message=calling(name))
+            )
+            await kept.journal.append(
+                CallStarted(turn_id="t1", call_id="c0", tool_name=name)
+            )
+            await kept.journal.append(
+                CallFinished(turn_id="t1", call_id="c0", success=True, output=name)
+            )
         await kept.journal.append(MessageWritten(turn_id="t1", message=calling("c")))
-        await kept.journal.append(CallStarted(turn_id="t1", call_id="c0", tool_name="c"))
+        await kept.journal.append(
+            CallStarted(turn_id="t1", call_id="c0", tool_name="c")
+        )
         await kept.journal.append(MessageWritten(turn_id="t1", message=calling("d")))
     async with store.open(record()) as kept:
-        results = [str(message["content"]) for message in kept.messages if message["role"] == "tool"]
+        results = [
+            str(message["content"])
+            for message in kept.messages
+            if message["role"] == "tool"
+        ]
         turn = await kept.settle()
 
     assert results[:2] == ["a", "b"]
@@ -63,7 +100,9 @@ async def test_a_call_has_not_the_result_of_an_earlier_one_with_its_id(store: Se
     assert (turn.in_doubt, turn.not_started) == (("c",), ("d",))
 
 
-async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(store: SessionStore) -> None:
+async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
@@ -73,8 +112,13 @@ async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(store: Session
         assert kept.messages == HELLO
 
 
-async def test_lines_of_a_turn_without_its_end_make_way_for_the_journal(store: SessionStore) -> None:
-    more: list[MessageDict] = [{"role": "user", "content": "More"}, {"role": "assistant", "content": "Yes."}]
+async def test_lines_of_a_turn_without_its_end_make_way_for_the_journal(
+    store: SessionStore,
+) -> None:
+    more: list[MessageDict] = [
+        {"role": "user", "content": "More"},
+        {"role": "assistant", "content": "Yes."},
+    ]
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
         await kept.journal.append(TurnStarted(turn_id="t2", prompt="More"))
@@ -104,7 +148,9 @@ async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> 
         assert kept.messages == [*HELLO, *HELLO]
 
 
-async def test_a_turn_that_ended_and_was_not_stored_is_stored_and_was_not_interrupted(store: SessionStore) -> None:
+async def test_a_turn_that_ended_and_was_not_stored_is_stored_and_was_not_interrupted(
+    store: SessionStore,
+) -> None:
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
@@ -132,18 +178,27 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
     async with store.open(record()) as kept:
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
     path = kept.folder / "journal.jsonl"
-    odd = [Record(kind="turn_started", data="?", at=1.0), Record(kind="message", data={"message": "?"}, at=1.0)]
-    path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
+    odd = [
+        Record(kind="turn_started", data="?", at=1.0),
+        Record(kind="message", data={"message": "?"}, at=1.0),
+    ]
+    path.write_bytes(
+        path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)
+    )
     async with store.open(record()) as kept:
         assert kept.interrupted is None
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
-    path.write_bytes(path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd))
+    path.write_bytes(
+        path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)
+    )
     async with store.open(record()) as kept:
         assert kept.messages == HELLO[:1]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-async def test_a_damaged_line_that_began_a_turn_hides_no_call(store: SessionStore, *, is_first: bool) -> None:
+async def test_a_damaged_line_that_began_a_turn_hides_no_call(
+    store: SessionStore, *, is_first: bool
+) -> None:
     async with store.open(record()) as kept:
         if not is_first:
             await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
@@ -154,10 +209,18 @@ async def test_a_damaged_line_that_began_a_turn_hides_no_call(store: SessionStor
     path.write_bytes(path.read_bytes().replace(b"Delete it", b"Delete.it"))
     async with store.open(record()) as kept:
         assert kept.interrupted is not None
-        assert (kept.interrupted.in_doubt, kept.interrupted.not_started) == (("rm",), ("ls",))
+        assert (kept.interrupted.in_doubt, kept.interrupted.not_started) == (
+            ("rm",),
+            ("ls",),
+        )
         assert "is lost" in kept.interrupted.prompt
         said = kept.messages if is_first else kept.messages[len(HELLO) :]
-        assert [message["role"] for message in said] == ["user", "assistant", "tool", "tool"]
+        assert [message["role"] for message in said] == [
+            "user",
+            "assistant",
+            "tool",
+            "tool",
+        ]
 
 
 async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) -> None:
@@ -167,10 +230,21 @@ async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) ->
     async with store.open(record()) as kept:
         await kept.journal.append(TurnStarted(turn_id="t1", prompt="Hello"))
         await kept.journal.append(MessageWritten(turn_id="t1", message=shown))
-        await kept.journal.append(MessageWritten(turn_id="t1", message={"role": "system", "content": "Anew."}))
+        await kept.journal.append(
+            MessageWritten(turn_id="t1", message={"role": "system", "content": "Anew."})
+        )
         await kept.journal.append(MessageWritten(turn_id="t1", message=calling("ls")))
-        await kept.journal.append(CallFinished(turn_id="t1", call_id="c0", success=True, output="x"))
+        await kept.journal.append(
+            CallFinished(turn_id="t1", call_id="c0", success=True, output="x")
+        )
         await kept.journal.append(MessageWritten(turn_id="t1", message=later))
         await kept.journal.append(MessageWritten(turn_id="t1", message=typed))
     async with store.open(record()) as kept:
-        assert kept.messages == [shown, HELLO[0], calling("ls"), result(0, "ls", "x"), later, typed]
+        assert kept.messages == [
+            shown,
+            HELLO[0],
+            calling("ls"),
+            result(0, "ls", "x"),
+            later,
+            typed,
+        ]

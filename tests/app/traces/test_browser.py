@@ -20,7 +20,9 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 pytestmark = [
     pytest.mark.process,
-    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"),
+    pytest.mark.skipif(
+        CHROMIUM is None, reason="Chromium is not installed: apt-get install chromium"
+    ),
     pytest.mark.timeout(120),
 ]
 
@@ -61,22 +63,34 @@ def chromium(folder: Path, *options: str) -> str:
         *options,
         (folder / "page.html").as_uri(),
     ]
-    result = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    result = subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=100
+    )
     # The page's own complaints: an error of its script, and whatever its policy refused.
     assert not re.findall(r".*CONSOLE.*", result.stderr), result.stderr
     return result.stdout
 
 
 def write(folder: Path, story: Story) -> None:
-    (folder / "page.html").write_text(render_page(build_trace(story.records, story.session_id)), "utf-8")
+    (folder / "page.html").write_text(
+        render_page(build_trace(story.records, story.session_id)), "utf-8"
+    )
 
 
 def test_a_session_is_drawn(tmp_path: Path) -> None:
     story = Story("abc")
     a_turn(story)
     for number, text in enumerate(HOSTILE):
-        story.tell("tool:pre", span=f"h{number}", tool_name=text[:100], tool_input={"x": text})
-        story.tell("provider:response", span=f"p{number}", provider="p", usage=USAGE, response=text)
+        story.tell(
+            "tool:pre", span=f"h{number}", tool_name=text[:100], tool_input={"x": text}
+        )
+        story.tell(
+            "provider:response",
+            span=f"p{number}",
+            provider="p",
+            usage=USAGE,
+            response=text,
+        )
     write(tmp_path, story)
 
     shown = Shown(chromium(tmp_path, "--dump-dom"))
@@ -99,7 +113,13 @@ def test_of_ten_thousand_steps_those_that_are_seen_are_drawn(tmp_path: Path) -> 
         turn, span = f"turn{number}", f"span{number}"
         story.tell("execution:start", turn=turn, span=span, prompt=f"Prompt {number}")
         for call in range(25):
-            story.tell("tool:pre", turn=turn, span=f"{number}-{call}", iteration=0, tool_name="read_file")
+            story.tell(
+                "tool:pre",
+                turn=turn,
+                span=f"{number}-{call}",
+                iteration=0,
+                tool_name="read_file",
+            )
         story.tell("execution:end", turn=turn, span=span, status="success")
     write(tmp_path, story)
 

@@ -17,11 +17,18 @@ from amplifier_sdk.logs import LogRecord
 from tests.app.logs.records import Story
 from tests.app.traces.pages import ReadPage
 
-USAGE = {"input_tokens": 900, "output_tokens": 60, "cache_read_tokens": 300, "cost_usd": "0.004"}
+USAGE = {
+    "input_tokens": 900,
+    "output_tokens": 60,
+    "cache_read_tokens": 300,
+    "cost_usd": "0.004",
+}
 
 
 def outline(trace: Trace) -> list[str]:
-    return [f"{'  ' * row.depth}{row.kind} {row.name} {row.status}" for row in trace.rows]
+    return [
+        f"{'  ' * row.depth}{row.kind} {row.name} {row.status}" for row in trace.rows
+    ]
 
 
 def row(trace: Trace, name: str) -> Row:
@@ -37,7 +44,15 @@ def a_turn(story: Story) -> None:
     story.tell("session:start")
     story.tell("execution:start", prompt="Tidy up")
     story.tell("prompt:submit", prompt="Tidy up")
-    story.tell("provider:request", span="m1", above="t" * 16, iteration=0, provider="p", model="big", messages="4")
+    story.tell(
+        "provider:request",
+        span="m1",
+        above="t" * 16,
+        iteration=0,
+        provider="p",
+        model="big",
+        messages="4",
+    )
     story.tell(
         "hook:decided",
         span="m1",
@@ -62,7 +77,12 @@ def a_turn(story: Story) -> None:
             "content": [
                 {"type": "thinking", "thinking": "Hm."},
                 {"type": "text", "text": "I will."},
-                {"type": "tool_call", "id": "1", "name": "bash", "input": {"command": "rm x"}},
+                {
+                    "type": "tool_call",
+                    "id": "1",
+                    "name": "bash",
+                    "input": {"command": "rm x"},
+                },
                 {"type": "image", "source": "…"},
             ],
             "finish_reason": "tool_calls",
@@ -79,13 +99,40 @@ def a_turn(story: Story) -> None:
         changed={"tool_input": {"command": "rm y"}},
     )
     denied = {"type": "denied", "message": "Denied by guard: not here"}
-    story.tell("tool:error", span="b1", iteration=0, level="error", tool_name="bash", tool_input={}, error=denied)
-    story.tell("tool:pre", span="r1", iteration=0, tool_name="read_file", tool_input={"path": "a", "lines": [1, 2]})
+    story.tell(
+        "tool:error",
+        span="b1",
+        iteration=0,
+        level="error",
+        tool_name="bash",
+        tool_input={},
+        error=denied,
+    )
+    story.tell(
+        "tool:pre",
+        span="r1",
+        iteration=0,
+        tool_name="read_file",
+        tool_input={"path": "a", "lines": [1, 2]},
+    )
     story.tell("artifact:read", span="r1", iteration=0, path="/a", bytes=3)
-    story.tell("tool:post", span="r1", iteration=0, tool_name="read_file", duration=9, result={"output": "text"})
+    story.tell(
+        "tool:post",
+        span="r1",
+        iteration=0,
+        tool_name="read_file",
+        duration=9,
+        result={"output": "text"},
+    )
     story.tell("context:compaction", iteration=1, before_messages=9, after_messages=3)
     story.tell("provider:request", span="m2", iteration=1, provider="p", model="big")
-    story.tell("provider:error", span="m2", iteration=1, provider="p", error={"type": "LLMError", "message": "busy"})
+    story.tell(
+        "provider:error",
+        span="m2",
+        iteration=1,
+        provider="p",
+        error={"type": "LLMError", "message": "busy"},
+    )
     story.tell("prompt:complete", prompt="Tidy up", response="Done.")
     story.tell("execution:end", response="Done.", status="success")
 
@@ -117,16 +164,38 @@ def test_steps_know_when_they_were_and_what_they_used() -> None:
     a_turn(story)
     trace = build_trace(story.records, "s")
 
-    turn, model, tool = row(trace, "Turn 1"), row(trace, "p big"), row(trace, "read_file")
-    assert (turn.start, turn.end, turn.input_tokens, turn.cost) == (0.0, 16.0, 900, Decimal("0.004"))
+    turn, model, tool = (
+        row(trace, "Turn 1"),
+        row(trace, "p big"),
+        row(trace, "read_file"),
+    )
+    assert (turn.start, turn.end, turn.input_tokens, turn.cost) == (
+        0.0,
+        16.0,
+        900,
+        Decimal("0.004"),
+    )
     assert (model.start, model.end, model.output_tokens) == (3.0, 6.0, 60)
     assert (tool.start, tool.end) == (9.0, 18.0)
     assert row(trace, "hooks-x").end - row(trace, "hooks-x").start == 0.25
     assert [(call.at, call.cached_tokens) for call in trace.calls] == [(6.0, 300)]
-    assert [(cut.calls, cut.text) for cut in trace.compactions] == [(1, "9 to 3 messages")]
+    assert [(cut.calls, cut.text) for cut in trace.compactions] == [
+        (1, "9 to 3 messages")
+    ]
     totals = trace.totals
-    assert (totals.turns, totals.calls, totals.tools, totals.decisions, totals.problems) == (1, 2, 2, 2, 3)
-    assert (totals.input_tokens, totals.output_tokens, totals.cost, totals.seconds) == (900, 60, Decimal("0.004"), 18.0)
+    assert (
+        totals.turns,
+        totals.calls,
+        totals.tools,
+        totals.decisions,
+        totals.problems,
+    ) == (1, 2, 2, 2, 3)
+    assert (totals.input_tokens, totals.output_tokens, totals.cost, totals.seconds) == (
+        900,
+        60,
+        Decimal("0.004"),
+        18.0,
+    )
 
 
 def test_details_say_what_was_said_decided_and_changed() -> None:
@@ -152,7 +221,10 @@ def test_the_conversation_is_told_with_what_was_injected_and_shortened() -> None
     a_turn(story)
     trace = build_trace(story.records, "s")
 
-    said = [(said.role, trace.rows[said.row].sections[said.section].text) for said in trace.said]
+    said = [
+        (said.role, trace.rows[said.row].sections[said.section].text)
+        for said in trace.said
+    ]
     assert [role for role, _ in said] == [
         "user", "developer", "thinking", "assistant", "call", "assistant", "tool", "tool", "compaction"
     ]  # fmt: skip
@@ -163,19 +235,43 @@ def test_the_conversation_is_told_with_what_was_injected_and_shortened() -> None
 def test_a_child_stands_below_the_call_that_made_it() -> None:
     parent = Story("top")
     parent.tell("execution:start", prompt="Ask")
-    parent.tell("tool:pre", span="task", iteration=0, tool_name="task", tool_input={"agent": "reviewer"})
+    parent.tell(
+        "tool:pre",
+        span="task",
+        iteration=0,
+        tool_name="task",
+        tool_input={"agent": "reviewer"},
+    )
     child = Story("top-1_reviewer", "top", start=parent.now)
     for turn in ("c1", "c2"):
         child.tell("session:start", turn=turn, span=turn * 8, above="task")
-        child.tell("execution:start", turn=turn, span=turn * 8, above="task", prompt="Look")
         child.tell(
-            "provider:response", turn=turn, span=f"m{turn}", iteration=0, provider="p", usage=USAGE, response="Yes."
+            "execution:start", turn=turn, span=turn * 8, above="task", prompt="Look"
         )
-        child.tell("execution:end", turn=turn, span=turn * 8, above="task", status="success")
+        child.tell(
+            "provider:response",
+            turn=turn,
+            span=f"m{turn}",
+            iteration=0,
+            provider="p",
+            usage=USAGE,
+            response="Yes.",
+        )
+        child.tell(
+            "execution:end", turn=turn, span=turn * 8, above="task", status="success"
+        )
     parent.now = child.now
-    parent.tell("tool:post", span="task", iteration=0, tool_name="task", result={"output": "Yes."})
+    parent.tell(
+        "tool:post",
+        span="task",
+        iteration=0,
+        tool_name="task",
+        result={"output": "Yes."},
+    )
 
-    trace = build_trace([*parent.records[:2], *child.records, *parent.records[2:]], "top")
+    trace = build_trace(
+        [*parent.records[:2], *child.records, *parent.records[2:]], "top"
+    )
 
     assert outline(trace)[:7] == [
         "turn Turn 1 unfinished",
@@ -192,7 +288,13 @@ def test_a_child_stands_below_the_call_that_made_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "shown"), [("success", "ok"), ("cancelled", "cancelled"), ("denied", "denied"), ("error", "failed")]
+    ("status", "shown"),
+    [
+        ("success", "ok"),
+        ("cancelled", "cancelled"),
+        ("denied", "denied"),
+        ("error", "failed"),
+    ],
 )
 def test_a_turn_ends_as_the_log_says(status: str, shown: str) -> None:
     story = Story()
@@ -203,9 +305,24 @@ def test_a_turn_ends_as_the_log_says(status: str, shown: str) -> None:
 
 def test_what_has_no_turn_stands_for_itself() -> None:
     story = Story()
-    story.tell("module:load_failed", turn=None, span=None, level="error", module_id="tool-x")
-    story.tell("hook:decided", turn=None, span=None, hook_event="session:start", handler="h", action="continue")
-    story.tell("tool:post", turn=None, span=None, tool_name="t", result={"success": False, "error": {"message": "no"}})
+    story.tell(
+        "module:load_failed", turn=None, span=None, level="error", module_id="tool-x"
+    )
+    story.tell(
+        "hook:decided",
+        turn=None,
+        span=None,
+        hook_event="session:start",
+        handler="h",
+        action="continue",
+    )
+    story.tell(
+        "tool:post",
+        turn=None,
+        span=None,
+        tool_name="t",
+        result={"success": False, "error": {"message": "no"}},
+    )
     story.tell("provider:response", turn=None, span=None, provider="p", response=None)
     assert outline(build_trace(story.records, "s")) == [
         "note module:load_failed failed",
@@ -218,8 +335,21 @@ def test_what_has_no_turn_stands_for_itself() -> None:
 def test_a_decision_on_a_whole_turn_belongs_to_the_turn() -> None:
     story = Story()
     story.tell("prompt:submit", prompt="x")
-    story.tell("hook:decided", hook_event="tool:selecting", handler="h", action="ask_user", question="Shall it?")
-    story.tell("hook:decided", hook_event="prompt:submit", span="other", handler="i", action="modify", message="m")
+    story.tell(
+        "hook:decided",
+        hook_event="tool:selecting",
+        handler="h",
+        action="ask_user",
+        question="Shall it?",
+    )
+    story.tell(
+        "hook:decided",
+        hook_event="prompt:submit",
+        span="other",
+        handler="i",
+        action="modify",
+        message="m",
+    )
     assert outline(build_trace(story.records, "s")) == [
         "turn Turn 1 unfinished",
         "  decision h ok",
@@ -235,20 +365,69 @@ def test_nothing_is_a_trace_of_nothing() -> None:
 
 IDS = st.none() | st.sampled_from(["1", "2", "3"])
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**12), 10**12) | st.floats(allow_nan=False) | st.text(max_size=6),
-    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**12), 10**12)
+    | st.floats(allow_nan=False)
+    | st.text(max_size=6),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.text(max_size=4), inner, max_size=2)
+    ),
     max_leaves=5,
 )
-KEYS = ["prompt", "response", "usage", "error", "tool_name", "tool_input", "result", "injection", "changed"]
-MORE_KEYS = ["hook_event", "action", "duration", "status", "messages", "provider", "module", "reason"]
+KEYS = [
+    "prompt",
+    "response",
+    "usage",
+    "error",
+    "tool_name",
+    "tool_input",
+    "result",
+    "injection",
+    "changed",
+]
+MORE_KEYS = [
+    "hook_event",
+    "action",
+    "duration",
+    "status",
+    "messages",
+    "provider",
+    "module",
+    "reason",
+]
 RECORDS = st.builds(
     LogRecord,
-    ts=st.sampled_from(["", "x", "2026-01-01T00:00:00+00:00", "2026-01-01T00:00:09.5Z", "0001-01-01", "9999-12-31"]),
+    ts=st.sampled_from(
+        [
+            "",
+            "x",
+            "2026-01-01T00:00:00+00:00",
+            "2026-01-01T00:00:09.5Z",
+            "0001-01-01",
+            "9999-12-31",
+        ]
+    ),
     level=st.sampled_from(["info", "warning", "error"]),
     event=st.sampled_from(
         [
-            *("session:start", "execution:start", "prompt:submit", "prompt:complete", "execution:end", "my:own"),
-            *("provider:request", "provider:response", "provider:error", "tool:pre", "tool:post", "tool:error"),
+            *(
+                "session:start",
+                "execution:start",
+                "prompt:submit",
+                "prompt:complete",
+                "execution:end",
+                "my:own",
+            ),
+            *(
+                "provider:request",
+                "provider:response",
+                "provider:error",
+                "tool:pre",
+                "tool:post",
+                "tool:error",
+            ),
             *("hook:decided", "context:compaction", "content_block:end"),
         ]
     ),
@@ -262,8 +441,16 @@ RECORDS = st.builds(
     data=st.dictionaries(
         st.sampled_from([*KEYS, *MORE_KEYS]),
         VALUES
-        | st.fixed_dictionaries({"content": st.lists(VALUES, max_size=2), "tool_calls": VALUES, "type": VALUES})
-        | st.fixed_dictionaries({"input_tokens": VALUES, "output_tokens": VALUES, "cost_usd": VALUES}),
+        | st.fixed_dictionaries(
+            {
+                "content": st.lists(VALUES, max_size=2),
+                "tool_calls": VALUES,
+                "type": VALUES,
+            }
+        )
+        | st.fixed_dictionaries(
+            {"input_tokens": VALUES, "output_tokens": VALUES, "cost_usd": VALUES}
+        ),
         max_size=5,
     ),
 )
@@ -274,7 +461,9 @@ RECORDS = st.builds(
 def test_whatever_a_log_holds_there_is_a_page_of_it(records: list[LogRecord]) -> None:
     trace = build_trace(records, "s")
 
-    assert all(later.depth <= before.depth + 1 for before, later in pairwise(trace.rows))
+    assert all(
+        later.depth <= before.depth + 1 for before, later in pairwise(trace.rows)
+    )
     assert all(0 <= row.start <= row.end for row in trace.rows)
     assert all(trace.rows[said.row].sections[said.section] for said in trace.said)
     top = [row for row in trace.rows if row.depth == 0]
@@ -315,11 +504,26 @@ def test_deep_data_are_written_as_far_as_they_can_be() -> None:
 def test_an_answer_is_whatever_the_provider_gave() -> None:
     story = Story()
     calls = [{"name": "t", "arguments": {}}]
-    story.tell("provider:response", span="1", provider="p", response={"content": None, "tool_calls": calls})
-    story.tell("provider:response", span="2", provider="q", response={"content": [7, {"thinking": "?"}]})
+    story.tell(
+        "provider:response",
+        span="1",
+        provider="p",
+        response={"content": None, "tool_calls": calls},
+    )
+    story.tell(
+        "provider:response",
+        span="2",
+        provider="q",
+        response={"content": [7, {"thinking": "?"}]},
+    )
     story.tell("tool:pre", span="3", tool_name="t", tool_input="no mapping")
     trace = build_trace(story.records, "s")
 
-    assert sections(row(trace, "p")) == {"Calls": '{\n  "name": "t",\n  "arguments": {}\n}'}
-    assert [section.text for section in row(trace, "q").sections] == ["7", '{\n  "thinking": "?"\n}']
+    assert sections(row(trace, "p")) == {
+        "Calls": '{\n  "name": "t",\n  "arguments": {}\n}'
+    }
+    assert [section.text for section in row(trace, "q").sections] == [
+        "7",
+        '{\n  "thinking": "?"\n}',
+    ]
     assert row(trace, "t").hint == "no mapping"

@@ -113,7 +113,12 @@ class OpenChat(Protocol):
     """Opens a chat whose provider is scripted; it ends with the block."""
 
     def __call__(
-        self, responses: Sequence[JSONValue], *modules: str, loop: str = LOOP, live: bool = True, debug: bool = False
+        self,
+        responses: Sequence[JSONValue],
+        *modules: str,
+        loop: str = LOOP,
+        live: bool = True,
+        debug: bool = False,
     ) -> AbstractAsyncContextManager[Chat]: ...
 
 
@@ -134,7 +139,9 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
     ) -> AsyncIterator[Chat]:
         plan: JSONObject = {
             "session": {"orchestrator": loop, "context": "context-simple"},
-            "providers": [{"module": "provider-scripted", "config": {"responses": [*responses]}}],
+            "providers": [
+                {"module": "provider-scripted", "config": {"responses": [*responses]}}
+            ],
             "tools": [name for name in modules if name.startswith("tool-")],
             "hooks": [name for name in modules if name.startswith("hooks-")],
         }
@@ -144,10 +151,16 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             anyio.create_task_group() as group,
         ):
             talk = Talk.of(session)
-            shown = Screen(board, Rendering(is_rich=False, has_colour=False), talk, debug)
-            conversation = Conversation(talk, shown, Interrupts(group), session.composition.display)
+            shown = Screen(
+                board, Rendering(is_rich=False, has_colour=False), talk, debug
+            )
+            conversation = Conversation(
+                talk, shown, Interrupts(group), session.composition.display
+            )
             conversation.registry, _ = await make_registry(
-                talk, conversation.own_commands(), at_once=conversation.own_commands_at_once()
+                talk,
+                conversation.own_commands(),
+                at_once=conversation.own_commands_at_once(),
             )
             ended = anyio.Event()
 
@@ -157,7 +170,8 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
 
             group.start_soon(run)
             yield Chat(board, conversation)
-            with suppress(anyio.ClosedResourceError):  # `/exit` may have ended it already
+            # `/exit` may have ended it already
+            with suppress(anyio.ClosedResourceError):
                 board.end()
             with anyio.fail_after(10):
                 await ended.wait()

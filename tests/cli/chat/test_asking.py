@@ -21,7 +21,9 @@ class Person(TerminalApproval):
     asked: anyio.Event = attrs.field(factory=anyio.Event)
     decided: anyio.Event = attrs.field(factory=anyio.Event)
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         self.told.append(f"asked {prompt}")
         self.asked.set()
         await self.decided.wait()
@@ -41,14 +43,18 @@ class Board(Paper):
         self.told.append("back")
 
 
-async def test_each_question_is_asked_alone_behind_what_is_begun_of_the_answer() -> None:
+async def test_each_question_is_asked_alone_behind_what_is_begun_of_the_answer() -> (
+    None
+):
     told: list[str] = []
     person, board = Person(told), Board(told)
     approval = ChatApproval(lambda: board, lambda: told.append("shown"), person)
     answers: list[str] = []
 
     async def ask(prompt: str) -> None:
-        answers.append(await approval.request_approval(prompt, ["Yes", "No"], 9.0, "deny"))
+        answers.append(
+            await approval.request_approval(prompt, ["Yes", "No"], 9.0, "deny")
+        )
 
     with anyio.fail_after(10):
         async with anyio.create_task_group() as group:
@@ -60,4 +66,11 @@ async def test_each_question_is_asked_alone_behind_what_is_begun_of_the_answer()
             person.decided.set()
 
     assert answers == ["Yes", "Yes"]
-    assert told[4:] == ["answered one", "back", "away", "asked two", "answered two", "back"]
+    assert told[4:] == [
+        "answered one",
+        "back",
+        "away",
+        "asked two",
+        "answered two",
+        "back",
+    ]

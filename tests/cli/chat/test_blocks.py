@@ -10,7 +10,20 @@ from amplifier.cli._chat._blocks import MarkdownBlocks
 from tests.timing import grows_in_proportion
 
 LINES = st.sampled_from(
-    ["", "text", "more text", "# Head", "- one", "  - two", "1. first", "    code", "```python", "```", "~~~", "> said"]
+    [
+        "",
+        "text",
+        "more text",
+        "# Head",
+        "- one",
+        "  - two",
+        "1. first",
+        "    code",
+        "```python",
+        "```",
+        "~~~",
+        "> said",
+    ]
 )
 DEEP = "- a\n\n  more\n\n  ```\n  x\n\n  y\n  ```\n- b"
 TEXTS = st.lists(LINES, max_size=25).map("\n".join)
@@ -18,16 +31,22 @@ TEXTS = st.lists(LINES, max_size=25).map("\n".join)
 
 def blocks_of(text: str, size: int = 0) -> list[str]:
     blocks = MarkdownBlocks()
-    pieces = [text[at : at + size] for at in range(0, len(text), size)] if size else [text]
+    pieces = (
+        [text[at : at + size] for at in range(0, len(text), size)] if size else [text]
+    )
     return [*(block for piece in pieces for block in blocks.feed(piece)), *blocks.end()]
 
 
 @given(TEXTS, st.integers(1, 7))
-def test_every_line_is_in_one_block_in_order_however_it_comes(text: str, size: int) -> None:
+def test_every_line_is_in_one_block_in_order_however_it_comes(
+    text: str, size: int
+) -> None:
     blocks = blocks_of(text, size)
     assert blocks == blocks_of(text)
     said = [line for line in text.split("\n") if line.strip()]
-    assert [line for block in blocks for line in block.split("\n") if line.strip()] == said
+    assert [
+        line for block in blocks for line in block.split("\n") if line.strip()
+    ] == said
 
 
 @pytest.mark.parametrize(

@@ -23,12 +23,22 @@ async def _make(_: str) -> CommandAnswer:
 def completer(tmp_path: Path) -> ChatCompleter:
     (tmp_path / "shop/src").mkdir(parents=True)
     (tmp_path / "own/context").mkdir(parents=True)
-    for name in ("shop/src/shop.py", "shop/src/style.md", "shop/.env", "shop/two words", "own/context/notes.md"):
+    for name in (
+        "shop/src/shop.py",
+        "shop/src/style.md",
+        "shop/.env",
+        "shop/two words",
+        "own/context/notes.md",
+    ):
         (tmp_path / name).touch()
     registry = CommandRegistry()
-    registry.add([SessionCommand(name=name, make=_make) for name in ("status", "save", "mode")])
+    registry.add(
+        [SessionCommand(name=name, make=_make) for name in ("status", "save", "mode")]
+    )
     roots = {"user:": tmp_path / "own"}
-    return ChatCompleter(registry, tmp_path / "shop", roots, {"mode": lambda: ("plan", "work")})
+    return ChatCompleter(
+        registry, tmp_path / "shop", roots, {"mode": lambda: ("plan", "work")}
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,8 +63,12 @@ def completer(tmp_path: Path) -> ChatCompleter:
     ],
     ids=repr,
 )
-def test_what_may_follow_is_offered(completer: ChatCompleter, text: str, is_tab: bool, offered: list[str]) -> None:
-    found = completer.get_completions(Document(text), CompleteEvent(completion_requested=is_tab))
+def test_what_may_follow_is_offered(
+    completer: ChatCompleter, text: str, is_tab: bool, offered: list[str]
+) -> None:
+    found = completer.get_completions(
+        Document(text), CompleteEvent(completion_requested=is_tab)
+    )
     assert [completion.text for completion in found] == offered
 
 

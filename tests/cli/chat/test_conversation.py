@@ -32,24 +32,44 @@ async def release(pipe: Path) -> None:
 
 
 async def said(chat: Chat) -> list[tuple[object, str]]:
-    return [(message["role"], words_of(message)) for message in await chat.talk.said() if message["role"] != "tool"]
+    return [
+        (message["role"], words_of(message))
+        for message in await chat.talk.said()
+        if message["role"] != "tool"
+    ]
 
 
-async def test_lines_are_turns_and_what_was_typed_stays_on_the_screen(open_chat: OpenChat) -> None:
+async def test_lines_are_turns_and_what_was_typed_stays_on_the_screen(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(["first answer", "second answer"]) as chat:
         chat.screen.type("one", "", "  ", "two\nlines")
-        await chat.screen.until_written("> one\n", "first answer\n", "> two\n  lines\n", "second answer", "out tokens")
+        await chat.screen.until_written(
+            "> one\n",
+            "first answer\n",
+            "> two\n  lines\n",
+            "second answer",
+            "out tokens",
+        )
 
 
-async def test_the_agent_reads_what_is_typed_while_it_works(open_chat: OpenChat, pipe: Path, tmp_path: Path) -> None:
+async def test_the_agent_reads_what_is_typed_while_it_works(
+    open_chat: OpenChat, pipe: Path, tmp_path: Path
+) -> None:
     (tmp_path / "shop/notes.md").write_text("Milk.")
-    async with open_chat([calls("receive", path=str(pipe)), "read"], "tool-trials") as chat:
+    async with open_chat(
+        [calls("receive", path=str(pipe)), "read"], "tool-trials"
+    ) as chat:
         chat.screen.type("start")
         await chat.screen.until(lambda screen: "tool receive" in screen.above)
         chat.screen.type("and @notes.md")
-        await chat.screen.until(lambda screen: "(to be read) and @notes.md" in screen.above)
+        await chat.screen.until(
+            lambda screen: "(to be read) and @notes.md" in screen.above
+        )
         await release(pipe)
-        await chat.screen.until_written("> start", "begin", "tool receive", "> and @notes.md", "read")
+        await chat.screen.until_written(
+            "> start", "begin", "tool receive", "> and @notes.md", "read"
+        )
         history = await said(chat)
         roles = "-".join(str(role) for role, _ in history)
         assert roles == "user-assistant-developer-user-assistant"
@@ -57,16 +77,22 @@ async def test_the_agent_reads_what_is_typed_while_it_works(open_chat: OpenChat,
         assert "to be read" not in chat.screen.above
 
 
-async def test_what_comes_too_late_for_the_turn_is_the_next_prompt(open_chat: OpenChat) -> None:
+async def test_what_comes_too_late_for_the_turn_is_the_next_prompt(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(["one", "two"]) as chat:
         chat.conversation.talk.opened.session.coordinator.hooks.register(
-            "prompt:complete", lambda *_: chat.conversation.waiting.steer("too late"), decides=True
+            "prompt:complete",
+            lambda *_: chat.conversation.waiting.steer("too late"),
+            decides=True,
         )
         chat.screen.type("start")
         await chat.screen.until_written("> start", "one", "> too late", "two")
 
 
-async def test_lines_wait_where_the_loop_does_not_listen(open_chat: OpenChat, pipe: Path) -> None:
+async def test_lines_wait_where_the_loop_does_not_listen(
+    open_chat: OpenChat, pipe: Path
+) -> None:
     script: list[JSONValue] = [calls("receive", path=str(pipe)), "one", "two", "three"]
     async with open_chat(script, "tool-trials", loop="loop-basic") as chat:
         chat.screen.type("a")
@@ -75,15 +101,25 @@ async def test_lines_wait_where_the_loop_does_not_listen(open_chat: OpenChat, pi
         await chat.screen.until(lambda screen: "... 1 more" in screen.above)
         assert "(next) b\n(next) c\n(next) /rename x\n... 1 more" in chat.screen.above
         await release(pipe)
-        await chat.screen.until_written("> a", "one", "> b", "two", "> c", "three", "> /rename x", "not stored")
+        await chat.screen.until_written(
+            "> a", "one", "> b", "two", "> c", "three", "> /rename x", "not stored"
+        )
 
 
-async def test_commands_that_need_not_wait_run_at_once(open_chat: OpenChat, pipe: Path) -> None:
-    async with open_chat([calls("receive", path=str(pipe)), "first", "second"], "tool-trials") as chat:
+async def test_commands_that_need_not_wait_run_at_once(
+    open_chat: OpenChat, pipe: Path
+) -> None:
+    async with open_chat(
+        [calls("receive", path=str(pipe)), "first", "second"], "tool-trials"
+    ) as chat:
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool receive" in screen.above)
         chat.screen.type("/mode plan think first")
-        await chat.screen.until(lambda screen: "plan mode" in screen.below and "(next) /mode plan" in screen.above)
+        await chat.screen.until(
+            lambda screen: (
+                "plan mode" in screen.below and "(next) /mode plan" in screen.above
+            )
+        )
         chat.screen.type("/status")
         await chat.screen.until_written("Mode:     plan")
         assert "first\n" not in chat.screen.text
@@ -92,8 +128,12 @@ async def test_commands_that_need_not_wait_run_at_once(open_chat: OpenChat, pipe
 
 
 @pytest.mark.parametrize("loop", ["loop-basic", "loop-streaming"])
-async def test_ctrl_c_stops_the_turn_and_drops_what_waits(open_chat: OpenChat, loop: str) -> None:
-    async with open_chat([calls("wait"), "still here"], "tool-trials", loop=loop) as chat:
+async def test_ctrl_c_stops_the_turn_and_drops_what_waits(
+    open_chat: OpenChat, loop: str
+) -> None:
+    async with open_chat(
+        [calls("wait"), "still here"], "tool-trials", loop=loop
+    ) as chat:
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool wait" in screen.above)
         chat.screen.type("b")
@@ -104,13 +144,19 @@ async def test_ctrl_c_stops_the_turn_and_drops_what_waits(open_chat: OpenChat, l
         await chat.screen.until_written("> c", "still here")
 
 
-async def test_ctrl_c_is_heard_while_a_command_that_need_not_wait_takes_its_time(open_chat: OpenChat) -> None:
+async def test_ctrl_c_is_heard_while_a_command_that_need_not_wait_takes_its_time(
+    open_chat: OpenChat,
+) -> None:
     async def ask_the_vendor(_: str) -> CommandAnswer:
         await anyio.sleep_forever()
         raise AssertionError
 
-    async with open_chat([calls("wait"), "still here"], "tool-trials", loop="loop-basic") as chat:
-        chat.conversation.registry.add([SessionCommand(name="slow", make=ask_the_vendor)], at_once=True)
+    async with open_chat(
+        [calls("wait"), "still here"], "tool-trials", loop="loop-basic"
+    ) as chat:
+        chat.conversation.registry.add(
+            [SessionCommand(name="slow", make=ask_the_vendor)], at_once=True
+        )
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool wait" in screen.above)
         chat.screen.type("/slow", "/tools")
@@ -143,10 +189,14 @@ async def test_ctrl_c_stops_a_command(open_chat: OpenChat) -> None:
         await chat.screen.until_written("> /wait", "Cancelled.")
 
 
-async def test_an_unknown_command_is_an_error_and_no_prompt(open_chat: OpenChat) -> None:
+async def test_an_unknown_command_is_an_error_and_no_prompt(
+    open_chat: OpenChat,
+) -> None:
     async with open_chat(["about a path"]) as chat:
         chat.screen.type("/hlp")
-        await chat.screen.until_written("There is no command /hlp; did you mean '/help'?")
+        await chat.screen.until_written(
+            "There is no command /hlp; did you mean '/help'?"
+        )
         chat.screen.type("/")
         await chat.screen.until_written("/status")
         assert await said(chat) == []
@@ -154,7 +204,9 @@ async def test_an_unknown_command_is_an_error_and_no_prompt(open_chat: OpenChat)
         await chat.screen.until_written("about a path")
 
 
-async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(open_chat: OpenChat) -> None:
+async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(
+    open_chat: OpenChat,
+) -> None:
     async def shout(arguments: str) -> CommandPrompt:
         return CommandPrompt(text="/" + arguments.upper(), metadata={"model": "loud"})
 
@@ -162,10 +214,15 @@ async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(open_chat
         raise RuntimeError("the \x1b[31mdisk")
 
     async with open_chat(["done"], debug=True) as chat:
-        commands = [SessionCommand(name="shout", make=shout), SessionCommand(name="fail", make=fail)]
+        commands = [
+            SessionCommand(name="shout", make=shout),
+            SessionCommand(name="fail", make=fail),
+        ]
         chat.conversation.registry.add(commands)
         chat.screen.type("/fail", "/shout it")
-        await chat.screen.until_written("Traceback", "Error: RuntimeError: the \\x1b[31mdisk", "> /shout it", "done")
+        await chat.screen.until_written(
+            "Traceback", "Error: RuntimeError: the \\x1b[31mdisk", "> /shout it", "done"
+        )
         assert (await said(chat))[0] == ("user", "/IT")
         assert chat.screen.text.count("shout it") == 1
 
@@ -177,10 +234,14 @@ async def test_what_others_wrote_in_a_command_s_prompt_is_not_followed_and_what_
     (tmp_path / "shop/diary.md").write_text("Dear diary.")
 
     async def make(arguments: str) -> CommandPrompt:
-        return CommandPrompt(text=f'See @diary.md, Read:@diary.md and @"diary.md"; {arguments}')
+        return CommandPrompt(
+            text=f'See @diary.md, Read:@diary.md and @"diary.md"; {arguments}'
+        )
 
     async with open_chat(["answer"]) as chat:
-        chat.conversation.registry.add([SessionCommand(name="look", make=make, source="mcp:server")])
+        chat.conversation.registry.add(
+            [SessionCommand(name="look", make=make, source="mcp:server")]
+        )
         chat.screen.type("/look at @notes.md")
         await chat.screen.until_written("> /look at @notes.md", "answer")
         history = str(await said(chat))
@@ -190,29 +251,41 @@ async def test_what_others_wrote_in_a_command_s_prompt_is_not_followed_and_what_
 
 
 async def test_a_turn_that_fails_does_not_end_the_chat(open_chat: OpenChat) -> None:
-    async with open_chat([{"deltas": ["half"], "error": "out of paper"}, "fine again"]) as chat:
+    async with open_chat(
+        [{"deltas": ["half"], "error": "out of paper"}, "fine again"]
+    ) as chat:
         chat.screen.type("a")
-        await chat.screen.until_written("half", "Error: provider scripted: out of paper")
+        await chat.screen.until_written(
+            "half", "Error: provider scripted: out of paper"
+        )
         chat.screen.type("b")
         await chat.screen.until_written("> b", "fine again")
 
 
 async def test_thinking_is_shown_when_it_is_asked_for(open_chat: OpenChat) -> None:
-    script: list[JSONValue] = [{"thinking": "Hm hm.", "text": f"answer {number}"} for number in range(3)]
+    script: list[JSONValue] = [
+        {"thinking": "Hm hm.", "text": f"answer {number}"} for number in range(3)
+    ]
     async with open_chat(script) as chat:
         chat.screen.type("a")
         await chat.screen.until_written("answer 0")
         assert "Hm hm." not in chat.screen.text
         chat.screen.type("/think maybe", "/think", "b")
-        await chat.screen.until_written("takes on or off", "is shown", "Hm hm.", "answer 1")
+        await chat.screen.until_written(
+            "takes on or off", "is shown", "Hm hm.", "answer 1"
+        )
         chat.screen.type("/think off", "c")
         await chat.screen.until_written("is hidden", "answer 2")
         assert chat.screen.text.count("Hm hm.") == 1
 
 
-async def test_thinking_is_shown_from_the_moment_on_in_which_it_is_asked_for(open_chat: OpenChat, pipe: Path) -> None:
+async def test_thinking_is_shown_from_the_moment_on_in_which_it_is_asked_for(
+    open_chat: OpenChat, pipe: Path
+) -> None:
     first = {**calls("receive", path=str(pipe)), "thinking": "Hidden."}
-    async with open_chat([first, {"thinking": "Hm hm.", "text": "answer"}], "tool-trials") as chat:
+    async with open_chat(
+        [first, {"thinking": "Hm hm.", "text": "answer"}], "tool-trials"
+    ) as chat:
         chat.screen.type("a")
         await chat.screen.until(lambda screen: "tool receive" in screen.above)
         chat.screen.type("/think on")
@@ -222,7 +295,9 @@ async def test_thinking_is_shown_from_the_moment_on_in_which_it_is_asked_for(ope
         assert "Hidden." not in chat.screen.text
 
 
-async def test_a_setting_of_what_is_shown_holds_at_once(open_chat: OpenChat, tmp_path: Path) -> None:
+async def test_a_setting_of_what_is_shown_holds_at_once(
+    open_chat: OpenChat, tmp_path: Path
+) -> None:
     async with open_chat(["one"]) as chat:
         settings = chat.talk.opened.composition.places.home / "settings.yaml"
         settings.parent.mkdir(parents=True, exist_ok=True)
@@ -236,14 +311,20 @@ async def test_a_setting_of_what_is_shown_holds_at_once(open_chat: OpenChat, tmp
 
 async def test_what_is_shown_has_no_secrets(open_chat: OpenChat) -> None:
     secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
-    async with open_chat([{"deltas": ["the key is ghp_16C7e42F292c69", "12E7710c838347Ae178B4a, so"]}]) as chat:
+    async with open_chat(
+        [{"deltas": ["the key is ghp_16C7e42F292c69", "12E7710c838347Ae178B4a, so"]}]
+    ) as chat:
         chat.screen.type("a")
         await chat.screen.until_written("the key is", ", so", "tokens")
         assert secret[:20] not in chat.screen.text
 
 
-async def test_a_terminal_without_live_rows_is_told_when_a_tool_starts(open_chat: OpenChat, pipe: Path) -> None:
-    async with open_chat([calls("receive", path=str(pipe)), "one"], "tool-trials", live=False) as chat:
+async def test_a_terminal_without_live_rows_is_told_when_a_tool_starts(
+    open_chat: OpenChat, pipe: Path
+) -> None:
+    async with open_chat(
+        [calls("receive", path=str(pipe)), "one"], "tool-trials", live=False
+    ) as chat:
         chat.screen.type("a")
         await chat.screen.until_written("begin", "tool receive")
         assert "> a" not in chat.screen.text

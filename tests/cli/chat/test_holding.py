@@ -38,7 +38,10 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
 @contextmanager
 def typed(keys: str) -> Iterator[None]:
     """Let keys wait at the keyboard of the chat."""
-    with create_pipe_input() as pipe, create_app_session(input=pipe, output=DummyOutput()):
+    with (
+        create_pipe_input() as pipe,
+        create_app_session(input=pipe, output=DummyOutput()),
+    ):
         pipe.send_text(keys)
         yield
 
@@ -47,7 +50,9 @@ def typed(keys: str) -> Iterator[None]:
 def test_a_chat_is_held_kept_and_goes_on(
     tmp_path: Path, shop: Places, backend: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = PlanOptions(file=write_plan(tmp_path, ["# The answer\n\nIt is *one*.", "never"]))
+    options = PlanOptions(
+        file=write_plan(tmp_path, ["# The answer\n\nIt is *one*.", "never"])
+    )
     write(shop.home / "commands/bad name.md", "x")
     with typed("hello\r/status\r\x04"):
         converse(options, Wanted(keep=True), backend=backend, debug=False)
@@ -63,10 +68,17 @@ def test_a_chat_is_held_kept_and_goes_on(
     with typed("/exit\r"):
         converse(options, Wanted(latest=True), backend=backend, debug=False)
     shown = capsys.readouterr().out
-    assert shown.index("You") < shown.index("hello") < shown.index("Agent") < shown.index("It is one.")
+    assert (
+        shown.index("You")
+        < shown.index("hello")
+        < shown.index("Agent")
+        < shown.index("It is one.")
+    )
 
 
-def test_of_a_long_turn_the_end_is_shown_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_long_turn_the_end_is_shown_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     text = "\n\n".join(f"Part {number}." for number in range(60))
     options = PlanOptions(file=write_plan(tmp_path, [text]))
     with typed("hello\r\x04"):
@@ -80,9 +92,16 @@ def test_of_a_long_turn_the_end_is_shown_again(tmp_path: Path, capsys: pytest.Ca
     assert "Part 20." not in shown
 
 
-def test_what_is_not_kept_leaves_nothing(tmp_path: Path, shop: Places, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_not_kept_leaves_nothing(
+    tmp_path: Path, shop: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
     with typed("hello\r\x04"):
-        converse(PlanOptions(file=write_plan(tmp_path, ["one"])), Wanted(keep=False), backend="asyncio", debug=False)
+        converse(
+            PlanOptions(file=write_plan(tmp_path, ["one"])),
+            Wanted(keep=False),
+            backend="asyncio",
+            debug=False,
+        )
     assert "one\n" in capsys.readouterr().out
     assert not shop.state.exists()
 

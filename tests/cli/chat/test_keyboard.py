@@ -54,10 +54,15 @@ async def typist(folder: Path, history: History | None = None) -> AsyncIterator[
     async def answer(_: str) -> CommandAnswer:
         return CommandAnswer(text="")
 
-    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
+    with (
+        create_pipe_input() as keys,
+        create_app_session(input=keys, output=DummyOutput()),
+    ):
         paper = io.BytesIO()
         somebody: list[Typist] = []
-        keyboard = Keyboard(Output(paper), is_working=lambda: somebody[0].is_working, has_colour=False)
+        keyboard = Keyboard(
+            Output(paper), is_working=lambda: somebody[0].is_working, has_colour=False
+        )
         typed = Typist(keyboard, keys, paper)
         somebody.append(typed)
         registry = CommandRegistry()
@@ -69,7 +74,9 @@ async def typist(folder: Path, history: History | None = None) -> AsyncIterator[
             group.cancel_scope.cancel()
 
 
-async def test_enter_hands_on_a_text_and_ctrl_j_and_alt_enter_begin_a_line(tmp_path: Path) -> None:
+async def test_enter_hands_on_a_text_and_ctrl_j_and_alt_enter_begin_a_line(
+    tmp_path: Path,
+) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("one\r")
         typed.keys.send_text("two\nthree\x1b\rfour\r")
@@ -123,7 +130,9 @@ async def test_the_arrow_keys_bring_back_what_was_typed(tmp_path: Path) -> None:
         assert await typed.until(2) == [Line("one"), Line("one")]
 
 
-async def test_lines_that_stay_are_written_in_order_from_any_thread(tmp_path: Path) -> None:
+async def test_lines_that_stay_are_written_in_order_from_any_thread(
+    tmp_path: Path,
+) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("x\r")
         await typed.until(1)
@@ -133,10 +142,15 @@ async def test_lines_that_stay_are_written_in_order_from_any_thread(tmp_path: Pa
         typed.keyboard.show("above", "below")
     typed.keyboard.write("afterwards\n")
     said = [line for number in range(5) for line in (f"{number}", f"{number} again")]
-    assert typed.paper.getvalue().decode().split() == " ".join([*said, "afterwards"]).split()
+    assert (
+        typed.paper.getvalue().decode().split()
+        == " ".join([*said, "afterwards"]).split()
+    )
 
 
-async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(tmp_path: Path) -> None:
+async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(
+    tmp_path: Path,
+) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("first\rhalf")
         await typed.until(1)
@@ -149,19 +163,31 @@ async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(tmp_path:
 
 
 async def test_the_prompt_may_make_way_before_it_is_there(tmp_path: Path) -> None:
-    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-        keyboard = Keyboard(Output(io.BytesIO()), is_working=lambda: False, has_colour=True)
+    with (
+        create_pipe_input() as keys,
+        create_app_session(input=keys, output=DummyOutput()),
+    ):
+        keyboard = Keyboard(
+            Output(io.BytesIO()), is_working=lambda: False, has_colour=True
+        )
         async with keyboard.away():
             pass
 
 
-async def test_a_reader_that_is_gone_is_told_to_whoever_writes_next(tmp_path: Path) -> None:
+async def test_a_reader_that_is_gone_is_told_to_whoever_writes_next(
+    tmp_path: Path,
+) -> None:
     class Closed(io.BytesIO):
         def write(self, _: object, /) -> int:
             raise BrokenPipeError
 
-    with create_pipe_input() as keys, create_app_session(input=keys, output=DummyOutput()):
-        keyboard = Keyboard(Output(Closed()), is_working=lambda: False, has_colour=False)
+    with (
+        create_pipe_input() as keys,
+        create_app_session(input=keys, output=DummyOutput()),
+    ):
+        keyboard = Keyboard(
+            Output(Closed()), is_working=lambda: False, has_colour=False
+        )
         keyboard.write("lost\n")
         with pytest.raises(OutputClosedError):
             keyboard.write("lost\n")

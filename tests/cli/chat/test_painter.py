@@ -28,22 +28,30 @@ from amplifier_sdk.streaming import (
 
 CALL = ToolCall(id="1", name="bash", arguments={"command": "make"})
 TOKEN = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
-USAGE = Usage(input_tokens=1200, output_tokens=30, total_tokens=1230, cost_usd=Decimal("0.25"))
+USAGE = Usage(
+    input_tokens=1200, output_tokens=30, total_tokens=1230, cost_usd=Decimal("0.25")
+)
 
 
-def paint(*events: StreamEvent, live: bool = True, **display: bool) -> tuple[str, Painter]:
+def paint(
+    *events: StreamEvent, live: bool = True, **display: bool
+) -> tuple[str, Painter]:
     written: list[str] = []
     plain = Rendering(is_rich=False, has_colour=False)
     redactor = SinkRedactor(StrictRedactor())
     shown = read_config(DisplaySettings, {**display}, subject="display")
-    painter = Painter(written.append, (lambda: None) if live else None, plain, redactor, shown)
+    painter = Painter(
+        written.append, (lambda: None) if live else None, plain, redactor, shown
+    )
     for event in events:
         painter.paint(event)
     return "".join(written), painter
 
 
 def test_what_is_not_whole_stands_above_the_prompt() -> None:
-    text, painter = paint(TextDelta(text="one\n\ntwo three fo"), ThinkingDelta(text="hm "))
+    text, painter = paint(
+        TextDelta(text="one\n\ntwo three fo"), ThinkingDelta(text="hm ")
+    )
     assert text.startswith("one\n\n")
     assert painter.live(40) == "thinking..."
     _, painter = paint(TextDelta(text="word " * 100), ToolStarted(call=CALL))
@@ -57,7 +65,9 @@ def test_a_tool_tells_how_far_it_is_and_what_it_put_out(live: bool) -> None:
     output = "".join(f"line {number}\n" for number in range(12))
     events = (
         ToolStarted(call=CALL),
-        ToolProgress(call_id="1", tool_name="bash", message="compiling", done=3, total=10),
+        ToolProgress(
+            call_id="1", tool_name="bash", message="compiling", done=3, total=10
+        ),
         ToolOutput(call_id="1", tool_name="bash", text=output),
     )
     text, painter = paint(*events, live=live)
@@ -65,7 +75,11 @@ def test_a_tool_tells_how_far_it_is_and_what_it_put_out(live: bool) -> None:
     assert "line 8" not in text
     assert ("compiling (3 of 10)" in text) is not live
     assert "compiling (3 of 10)" in painter.live(60)
-    text, _ = paint(*events, ToolFinished(call=CALL, result=ToolResult(success=True, output="x")), live=live)
+    text, _ = paint(
+        *events,
+        ToolFinished(call=CALL, result=ToolResult(success=True, output="x")),
+        live=live,
+    )
     assert "... 4 more lines" in text
     assert 'tool bash {"command": "make"}' in text
 
@@ -96,7 +110,9 @@ def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
     assert text.startswith("all of it\n")
     assert "its limit 'iterations' is reached" in text
     assert "the model stopped because of 'length'" in text
-    assert "warning: the model does not support what was asked: b instead of a: c" in text
+    assert (
+        "warning: the model does not support what was asked: b instead of a: c" in text
+    )
     assert "1,200 in, 30 out tokens, $0.25, 3 tool calls, " in text
     assert painter.usage == USAGE
     text, _ = paint(TextDelta(text="all of it"), end, show_usage=False)
@@ -104,28 +120,57 @@ def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
     assert "tokens" not in text
 
 
-def test_no_secret_of_several_pieces_or_lines_is_shown_of_what_a_tool_puts_out() -> None:
+def test_no_secret_of_several_pieces_or_lines_is_shown_of_what_a_tool_puts_out() -> (
+    None
+):
     body = [f"MIIEowIBAAKCAQEA{number}x7bq98Lk0v7mX2dW1zq8KdP4s" for number in range(3)]
-    text = "\n".join(["-----BEGIN RSA PRIVATE KEY-----", *body, "-----END RSA PRIVATE KEY-----", f"a {TOKEN}"])
+    text = "\n".join(
+        [
+            "-----BEGIN RSA PRIVATE KEY-----",
+            *body,
+            "-----END RSA PRIVATE KEY-----",
+            f"a {TOKEN}",
+        ]
+    )
     pieces = [text[start : start + 40] for start in range(0, len(text), 40)]
-    put_out = [ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces]
+    put_out = [
+        ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces
+    ]
 
-    shown, _ = paint(ToolStarted(call=CALL), *put_out, ToolFinished(call=CALL, result=ToolResult(output="x")))
-    assert shown.splitlines()[:2] == ["| [REDACTED:private-key]", "| a [REDACTED:github-token]"]
+    shown, _ = paint(
+        ToolStarted(call=CALL),
+        *put_out,
+        ToolFinished(call=CALL, result=ToolResult(output="x")),
+    )
+    assert shown.splitlines()[:2] == [
+        "| [REDACTED:private-key]",
+        "| a [REDACTED:github-token]",
+    ]
 
 
 def test_a_line_that_comes_in_pieces_is_one_line() -> None:
     pieces = ["one li", "ne\r", "\nand another", "\n", *["more\n"] * 20, "the l", "ast"]
-    put_out = [ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces]
+    put_out = [
+        ToolOutput(call_id="1", tool_name="bash", text=piece) for piece in pieces
+    ]
 
-    shown, _ = paint(ToolStarted(call=CALL), *put_out, ToolFinished(call=CALL, result=ToolResult(output="x")))
+    shown, _ = paint(
+        ToolStarted(call=CALL),
+        *put_out,
+        ToolFinished(call=CALL, result=ToolResult(output="x")),
+    )
     assert shown.splitlines()[:3] == ["| one line", "| and another", "| more"]
     assert "... 15 more lines" in shown
 
 
 @pytest.mark.parametrize("live", [True, False], ids=["live", "plain"])
 def test_arguments_lose_what_stands_under_the_name_of_a_secret(live: bool) -> None:
-    shown, painter = paint(ToolStarted(call=ToolCall(id="1", name="x", arguments={"password": "swordfish"})), live=live)
+    shown, painter = paint(
+        ToolStarted(
+            call=ToolCall(id="1", name="x", arguments={"password": "swordfish"})
+        ),
+        live=live,
+    )
 
     assert "[REDACTED:password]" in shown + painter.live(60)
     assert "swordfish" not in shown + painter.live(60)
@@ -134,19 +179,28 @@ def test_arguments_lose_what_stands_under_the_name_of_a_secret(live: bool) -> No
 def test_markdown_is_laid_out_and_obeys_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     rich = Rendering(is_rich=True, has_colour=False)
-    text = rich.block("**bold** [link](http://example.org/\x1b]0;x) :smile: [red]x[/red]\x1b[31m " + "word " * 30)
+    text = rich.block(
+        "**bold** [link](http://example.org/\x1b]0;x) :smile: [red]x[/red]\x1b[31m "
+        + "word " * 30
+    )
     assert "\x1b" not in text
     assert "http://example.org/" in text
     assert "[red]x[/red]" in text
     assert ":smile:" in text
     assert max(map(len, text.splitlines())) < 60
-    assert "\x1b[" in Rendering(is_rich=True, has_colour=True).block("**bold**", dim=True)
+    assert "\x1b[" in Rendering(is_rich=True, has_colour=True).block(
+        "**bold**", dim=True
+    )
     assert rich.block("*" * 60_000) == "*" * 60_000 + "\n"
     assert rich.line("x", "red") == "x\n"
-    assert Rendering(is_rich=True, has_colour=True).line("x", "red").startswith("\x1b[31m")
+    assert (
+        Rendering(is_rich=True, has_colour=True).line("x", "red").startswith("\x1b[31m")
+    )
 
 
-def test_answers_of_commands_are_wrapped_between_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_of_commands_are_wrapped_between_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("COLUMNS", "30")
     path = "/a/very/long/path/that/stays/whole/in/any/case"
     lines = wrapped(f"one two three four five six seven\nWritten: {path}").split("\n")

@@ -29,7 +29,9 @@ class Typist:
     _changed: anyio.Event = attrs.field(factory=anyio.Event)
 
     def __attrs_post_init__(self) -> None:
-        self.keyboard = PlainKeyboard(Output(self.paper), is_working=lambda: self.is_working)
+        self.keyboard = PlainKeyboard(
+            Output(self.paper), is_working=lambda: self.is_working
+        )
 
     @property
     def printed(self) -> str:

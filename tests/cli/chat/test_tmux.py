@@ -18,9 +18,16 @@ import pytest
 from amplifier_sdk.jsontypes import JSONValue
 from tests.cli.programs import PATIENCE, PROGRAM, write_plan
 
-pytestmark = [pytest.mark.process, pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux")]
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(shutil.which("tmux") is None, reason="needs tmux"),
+]
 
-MARKDOWN = "# Title\n\nHello **you**, " + "word " * 30 + "\n\n- one\n- two\n\n```python\nx = 1\n```\n\nThe end."
+MARKDOWN = (
+    "# Title\n\nHello **you**, "
+    + "word " * 30
+    + "\n\n- one\n- two\n\n```python\nx = 1\n```\n\nThe end."
+)
 
 
 @attrs.define(eq=False)
@@ -56,15 +63,21 @@ class Pane:
 
 
 @contextmanager
-def pane(folder: Path, plan: Path, *, term: str = "tmux-256color", **environment: str) -> Iterator[Pane]:
+def pane(
+    folder: Path, plan: Path, *, term: str = "tmux-256color", **environment: str
+) -> Iterator[Pane]:
     """Start a chat in a terminal of 80 columns and 24 rows."""
     pipe = folder / "news"
     os.mkfifo(pipe)
     terminal = Pane(folder / "tmux", os.open(pipe, os.O_RDONLY | os.O_NONBLOCK))
     values = {"TERM": term, "NO_COLOR": os.environ.get("NO_COLOR", ""), **environment}
-    given = [part for name, value in values.items() for part in ("-e", f"{name}={value}")]
+    given = [
+        part for name, value in values.items() for part in ("-e", f"{name}={value}")
+    ]
     command = ["env", f"TERM={term}", *PROGRAM, "chat", "--plan", str(plan)]
-    terminal.call("new-session", "-d", "-x", "80", "-y", "24", "-s", "chat", *given, *command)
+    terminal.call(
+        "new-session", "-d", "-x", "80", "-y", "24", "-s", "chat", *given, *command
+    )
     terminal.call("pipe-pane", "-t", "chat", f"cat > {shlex.quote(str(pipe))}")
     try:
         terminal.until(lambda seen: "/help lists the commands" in seen and ">" in seen)
@@ -74,7 +87,12 @@ def pane(folder: Path, plan: Path, *, term: str = "tmux-256color", **environment
         os.close(terminal.news)
 
 
-def _plan(folder: Path, *responses: JSONValue, loop: str = "loop-streaming", hooks: str = "hooks-asks") -> Path:
+def _plan(
+    folder: Path,
+    *responses: JSONValue,
+    loop: str = "loop-streaming",
+    hooks: str = "hooks-asks",
+) -> Path:
     path = write_plan(folder, responses, "tool-trials", *([hooks] if hooks else []))
     path.write_text(path.read_text("utf-8").replace("loop-basic", loop), "utf-8")
     return path
@@ -86,7 +104,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "shop")
 
 
-def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(tmp_path: Path) -> None:
+def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(
+    tmp_path: Path,
+) -> None:
     with pane(tmp_path, _plan(tmp_path, MARKDOWN, "again", hooks="")) as terminal:
         terminal.type("hello", "Enter")
         seen = terminal.until(lambda seen: "The end." in seen and "tokens" in seen)
@@ -95,7 +115,9 @@ def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(tm
         assert "**" not in seen
         assert "```" not in seen
         terminal.type("first line", "C-j", "second line", "Enter")
-        terminal.until(lambda seen: "> first line\n  second line" in seen and "again" in seen)
+        terminal.until(
+            lambda seen: "> first line\n  second line" in seen and "again" in seen
+        )
         terminal.type("Up", "Up", "Up")
         terminal.until(lambda seen: seen.rstrip().split("\n> ")[-1].startswith("hello"))
         terminal.type("C-c", "/stat")
@@ -104,25 +126,38 @@ def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(tm
         terminal.until(lambda seen: "> /status" in seen)
 
 
-def test_a_question_takes_the_place_of_the_prompt_and_leaves_what_was_typed(tmp_path: Path) -> None:
+def test_a_question_takes_the_place_of_the_prompt_and_leaves_what_was_typed(
+    tmp_path: Path,
+) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    first: JSONValue = {"text": "begin", "tool_calls": [{"name": "receive", "arguments": {"path": str(pipe)}}]}
+    first: JSONValue = {
+        "text": "begin",
+        "tool_calls": [{"name": "receive", "arguments": {"path": str(pipe)}}],
+    }
     with pane(tmp_path, _plan(tmp_path, first, "read it")) as terminal:
         terminal.type("go", "Enter")
         terminal.until(lambda seen: "Shall it?" in seen and "Your choice" in seen)
         terminal.type("1", "Enter")
         terminal.until(lambda seen: "working" in seen and "tool receive" in seen)
         terminal.type("and hurry", "Enter", "draft")
-        terminal.until(lambda seen: "(to be read) and hurry" in seen and "> draft" in seen)
+        terminal.until(
+            lambda seen: "(to be read) and hurry" in seen and "> draft" in seen
+        )
         pipe.write_text("go on", "utf-8")
-        terminal.until(lambda seen: re.search(r"^> and hurry$.*^read it$.*^> draft$", seen, re.DOTALL | re.MULTILINE))
+        terminal.until(
+            lambda seen: re.search(
+                r"^> and hurry$.*^read it$.*^> draft$", seen, re.DOTALL | re.MULTILINE
+            )
+        )
 
 
 def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
     with pane(tmp_path, _plan(tmp_path, MARKDOWN, hooks=""), term="dumb") as terminal:
         terminal.type("hello", "Enter")
-        seen = terminal.until(lambda seen: "tokens" in seen and seen.rstrip().endswith(">"), "-e")
+        seen = terminal.until(
+            lambda seen: "tokens" in seen and seen.rstrip().endswith(">"), "-e"
+        )
         assert "**you**" in seen
         assert "\x1b" not in seen
         terminal.type("C-c")

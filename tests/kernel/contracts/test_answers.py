@@ -44,7 +44,10 @@ def answering(result: object) -> Handler:
     ],
 )
 async def test_an_answer_allows_by_its_word_or_a_named_option(
-    reply: str, options: tuple[str, ...] | None, allowing: tuple[str, ...], allowed: bool
+    reply: str,
+    options: tuple[str, ...] | None,
+    allowing: tuple[str, ...],
+    allowed: bool,
 ) -> None:
     coordinator = ModuleCoordinator(approval_system=Person(reply))
     question = HookResult.ask("Ship?", options=options, allowing=allowing)
@@ -57,9 +60,15 @@ async def test_an_answer_allows_by_its_word_or_a_named_option(
 async def test_every_message_for_the_person_is_shown() -> None:
     screen = Screen()
     coordinator = ModuleCoordinator(approval_system=Person(), display_system=screen)
-    coordinator.hooks.register("x", answering(HookResult(action="ask_user", user_message="asked")), name="a")
-    coordinator.hooks.register("x", answering(HookResult.inject("one", user_message="first")), name="b")
-    coordinator.hooks.register("x", answering(HookResult.inject("two", user_message="second")), name="c")
+    coordinator.hooks.register(
+        "x", answering(HookResult(action="ask_user", user_message="asked")), name="a"
+    )
+    coordinator.hooks.register(
+        "x", answering(HookResult.inject("one", user_message="first")), name="b"
+    )
+    coordinator.hooks.register(
+        "x", answering(HookResult.inject("two", user_message="second")), name="c"
+    )
 
     emission = await coordinator.hooks.emit("x", {})
     await coordinator.process_hook_result(emission, "x")
@@ -72,8 +81,12 @@ async def test_every_message_for_the_person_is_shown() -> None:
     ]
 
 
-@pytest.mark.parametrize("later", [HookResult.inject("note"), HookResult.ask("sure?"), HookResult.deny("no")])
-async def test_a_change_stands_whatever_a_later_handler_answers(later: HookResult) -> None:
+@pytest.mark.parametrize(
+    "later", [HookResult.inject("note"), HookResult.ask("sure?"), HookResult.deny("no")]
+)
+async def test_a_change_stands_whatever_a_later_handler_answers(
+    later: HookResult,
+) -> None:
     hooks = HookRegistry()
     hooks.register("x", answering(HookResult.modify({"a": 2})))
     hooks.register("x", answering(later))
@@ -96,16 +109,26 @@ async def test_injections_stand_beside_a_question() -> None:
         "sure?",
         ("Allow", "No"),
     )
-    assert [(item.content, item.role) for item in emission.context_injections] == [("one", "system"), ("two", "user")]
+    assert [(item.content, item.role) for item in emission.context_injections] == [
+        ("one", "system"),
+        ("two", "user"),
+    ]
 
 
 async def test_an_emission_without_a_question_has_no_prompt() -> None:
     emission = await HookRegistry().emit("x", {})
 
-    assert (emission.approval_prompt, emission.approval_options, emission.user_message) == (None, None, None)
+    assert (
+        emission.approval_prompt,
+        emission.approval_options,
+        emission.user_message,
+    ) == (None, None, None)
 
 
-@pytest.mark.parametrize("nonsense", ["yes", 1, {"action": "explode"}, {"unknown": 1}, [HookResult.deny("no")]])
+@pytest.mark.parametrize(
+    "nonsense",
+    ["yes", 1, {"action": "explode"}, {"unknown": 1}, [HookResult.deny("no")]],
+)
 async def test_nonsense_from_a_blocking_hook_denies(nonsense: object) -> None:
     hooks = HookRegistry()
     hooks.register(TOOL_PRE, answering(nonsense), name="odd")
@@ -120,10 +143,14 @@ async def test_no_answer_lets_the_operation_run(nothing: object) -> None:
     hooks = HookRegistry()
     hooks.register(TOOL_PRE, answering(nothing))
 
-    assert (await hooks.emit("tool:pre", {"tool_name": "x", "tool_input": {}})).action == "continue"
+    assert (
+        await hooks.emit("tool:pre", {"tool_name": "x", "tool_input": {}})
+    ).action == "continue"
 
 
-async def test_a_failing_observer_is_skipped_and_a_hook_denies(reports: Reports) -> None:
+async def test_a_failing_observer_is_skipped_and_a_hook_denies(
+    reports: Reports,
+) -> None:
     def fail(event: str, data: Mapping[str, object]) -> None:
         raise ValueError("no")
 

@@ -30,7 +30,8 @@ def test_a_handler_has_a_unique_name_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "heard"), [("*", True), ("provider:*", True), ("*:error", True), ("tool:*", False)]
+    ("pattern", "heard"),
+    [("*", True), ("provider:*", True), ("*:error", True), ("tool:*", False)],
 )
 async def test_a_pattern_hears_what_fits(pattern: str, heard: bool) -> None:
     hooks = HookRegistry()

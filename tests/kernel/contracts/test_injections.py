@@ -37,28 +37,44 @@ def test_the_size_is_limited_and_a_budget_is_the_plans() -> None:
     default = MountPlan.read(build_plan()).session
     unlimited = MountPlan.read(build_plan(injection_size_limit=None)).session
 
-    assert (default.injection_size_limit, default.injection_budget_per_turn) == (10_240, None)
+    assert (default.injection_size_limit, default.injection_budget_per_turn) == (
+        10_240,
+        None,
+    )
     assert unlimited.injection_size_limit is None
 
 
-@pytest.mark.parametrize(("text", "kept"), [("é" * 10, "é" * 10), ("é" * 11, "é" * 10), ("\x00" * 90, None)])
-async def test_the_size_limit_counts_injected_characters(text: str, kept: str | None) -> None:
+@pytest.mark.parametrize(
+    ("text", "kept"), [("é" * 10, "é" * 10), ("é" * 11, "é" * 10), ("\x00" * 90, None)]
+)
+async def test_the_size_limit_counts_injected_characters(
+    text: str, kept: str | None
+) -> None:
     session = build_session("end", settings={"injection_size_limit": 10})
     async with session:
-        await session.coordinator.process_hook_result(HookResult.inject(text), "app:tick", "me")
+        await session.coordinator.process_hook_result(
+            HookResult.inject(text), "app:tick", "me"
+        )
 
-        stored = [message["content"] for message in mounted_context(session.coordinator).messages]
+        stored = [
+            message["content"]
+            for message in mounted_context(session.coordinator).messages
+        ]
     assert stored == ([] if kept is None else [kept])
 
 
 async def test_the_budget_is_one_turns_and_only_reported(reports: Reports) -> None:
     session = build_session("one", "two", settings={"injection_budget_per_turn": 3})
-    session.coordinator.hooks.register(PROMPT_SUBMIT, lambda event, data: HookResult.inject("x" * 12))
+    session.coordinator.hooks.register(
+        PROMPT_SUBMIT, lambda event, data: HookResult.inject("x" * 12)
+    )
     async with session:
         await session.execute("first")
         await session.execute("second")
         assert reports == []
-        await session.coordinator.process_hook_result(HookResult.inject("x" * 4), "app:tick", "me")
+        await session.coordinator.process_hook_result(
+            HookResult.inject("x" * 4), "app:tick", "me"
+        )
 
         assert [report["event"] for report in reports] == ["injection.over_budget"]
         assert len(mounted_context(session.coordinator).messages) == 7
@@ -82,24 +98,38 @@ async def test_the_budget_is_counted_anew_each_turn(
     reports: Reports,
 ) -> None:
     text = "é" * 40  # ten tokens, eighty bytes
-    session = build_session("a", "b", settings={"injection_size_limit": 40, "injection_budget_per_turn": 10})
-    session.coordinator.hooks.register("prompt:submit", lambda event, data: HookResult.inject(text), name="one")
+    session = build_session(
+        "a", "b", settings={"injection_size_limit": 40, "injection_budget_per_turn": 10}
+    )
+    session.coordinator.hooks.register(
+        "prompt:submit", lambda event, data: HookResult.inject(text), name="one"
+    )
     async with session:
         for prompt in "xy":
             await session.execute(prompt)
         assert reports == []
-        session.coordinator.hooks.register("prompt:submit", lambda event, data: HookResult.inject(text), name="two")
+        session.coordinator.hooks.register(
+            "prompt:submit", lambda event, data: HookResult.inject(text), name="two"
+        )
         with pytest.raises(LLMError, match="script"):
             await session.execute("z")
 
-    assert [(report["event"], report["tokens"]) for report in reports] == [("injection.over_budget", 20)]
+    assert [(report["event"], report["tokens"]) for report in reports] == [
+        ("injection.over_budget", 20)
+    ]
 
 
 async def test_an_injection_over_the_limit_is_truncated(reports: Reports) -> None:
     session = build_session("a", settings={"injection_size_limit": 3})
-    session.coordinator.hooks.register("prompt:submit", lambda event, data: HookResult.inject("four"), name="one")
+    session.coordinator.hooks.register(
+        "prompt:submit", lambda event, data: HookResult.inject("four"), name="one"
+    )
     async with session:
         assert await session.execute("x") == "a"
-        stored = [text["content"] for text in mounted_context(session.coordinator).messages]
+        stored = [
+            text["content"] for text in mounted_context(session.coordinator).messages
+        ]
     assert stored[0] == "fou"
-    assert [(report["event"], report["characters"]) for report in reports] == [("injection.truncated", 4)]
+    assert [(report["event"], report["characters"]) for report in reports] == [
+        ("injection.truncated", 4)
+    ]

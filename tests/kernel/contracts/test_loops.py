@@ -23,7 +23,11 @@ async def test_a_loop_gets_the_registry_and_returns_text() -> None:
     heard: list[str] = []
 
     async def execute(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         assert isinstance(hooks, HookRegistry)
         hooks.register("own:event", lambda event, data: heard.append(event))
@@ -54,11 +58,17 @@ async def test_a_loop_gets_the_coordinator_if_it_takes_one(takes_it: bool) -> No
             return "taken"
 
     async def five(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         return "five"
 
-    async with build_session("x", loop=Taking() if takes_it else PlainLoop(five)) as session:
+    async with build_session(
+        "x", loop=Taking() if takes_it else PlainLoop(five)
+    ) as session:
         assert await session.execute("go") == ("taken" if takes_it else "five")
 
         assert seen == ([session.coordinator] if takes_it else [])

@@ -25,7 +25,9 @@ from tests.doubles import (
 Reports = list[MutableMapping[str, object]]
 
 
-@pytest.mark.parametrize(("name", "instance"), [("context", MemoryContext()), ("orchestrator", EchoLoop())])
+@pytest.mark.parametrize(
+    ("name", "instance"), [("context", MemoryContext()), ("orchestrator", EchoLoop())]
+)
 async def test_the_session_mount_point_is_an_alias(name: str, instance: object) -> None:
     coordinator = ModuleCoordinator()
 
@@ -37,8 +39,12 @@ async def test_the_session_mount_point_is_an_alias(name: str, instance: object) 
     assert coordinator.get(name) is None
 
 
-@pytest.mark.parametrize(("point", "name"), [("session", None), ("session", "memory"), ("agents", "x")])
-async def test_no_other_name_is_a_place_of_the_session(point: str, name: str | None) -> None:
+@pytest.mark.parametrize(
+    ("point", "name"), [("session", None), ("session", "memory"), ("agents", "x")]
+)
+async def test_no_other_name_is_a_place_of_the_session(
+    point: str, name: str | None
+) -> None:
     with pytest.raises(ValueError, match=f"Unknown mount point '{point}'"):
         await ModuleCoordinator().mount(point, MemoryContext(), name=name)
 
@@ -55,18 +61,24 @@ def test_an_instance_is_mounted_when_the_call_returns() -> None:
 async def test_what_is_refused_is_refused_by_the_call() -> None:
     coordinator = ModuleCoordinator()
 
-    with pytest.raises(ValueError, match="Unknown mount point 'tolls'; did you mean 'tools'"):
+    with pytest.raises(
+        ValueError, match="Unknown mount point 'tolls'; did you mean 'tools'"
+    ):
         _ = coordinator.mount("tolls", Worker())
     await coordinator.mount("tools", Worker())
 
 
 async def test_a_returned_instance_is_mounted_once() -> None:
-    async def mount_and_return(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount_and_return(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         worker = Worker("itself")
         await coordinator.mount("tools", worker)
         return worker
 
-    async with build_session("hi", tools=[mounting(Worker("returned")), mount_and_return]) as session:
+    async with build_session(
+        "hi", tools=[mounting(Worker("returned")), mount_and_return]
+    ) as session:
         assert list(session.coordinator.tools) == ["returned", "itself"]
         assert session.failures == ()
 
@@ -78,7 +90,9 @@ async def test_a_function_is_a_cleanup_and_an_instance_is_not() -> None:
         def __call__(self) -> None:
             called.append("instance")
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.mount("tools", Worker("x"))
         return lambda: called.append("cleanup")
 
@@ -112,7 +126,9 @@ async def test_a_cleanup_may_be_of_any_kind(kind: str, reports: Reports) -> None
         "returns an awaitable": lambda *_: release(),
     }
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         await coordinator.mount("tools", Worker("x"))
         return cleanups[kind]
 

@@ -74,21 +74,41 @@ async def test_ids_never_replace_explicit_data() -> None:
     recorder = Recorder.of(session.coordinator.hooks)
 
     async def say(event: str, data: dict[str, object]) -> None:
-        await session.coordinator.hooks.emit("app:said", {"turn_id": "mine", "iteration": "my own"})
+        await session.coordinator.hooks.emit(
+            "app:said", {"turn_id": "mine", "iteration": "my own"}
+        )
 
     session.coordinator.hooks.register(TOOL_PRE, say)
     async with session:
         await session.execute("go")
 
     pre, said = recorder.one(TOOL_PRE), recorder.one("app:said")
-    assert {"session_id", "parent_id", "turn_id", "span_id", "parent_span_id", "iteration", "timestamp"} <= set(pre)
-    assert (said["turn_id"], said["iteration"], said["span_id"]) == ("mine", "my own", pre["span_id"])
+    assert {
+        "session_id",
+        "parent_id",
+        "turn_id",
+        "span_id",
+        "parent_span_id",
+        "iteration",
+        "timestamp",
+    } <= set(pre)
+    assert (said["turn_id"], said["iteration"], said["span_id"]) == (
+        "mine",
+        "my own",
+        pre["span_id"],
+    )
 
 
 async def test_events_of_one_request_carry_one_id() -> None:
     hooks = HookRegistry()
     recorder = Recorder.of(hooks)
-    for event in ("llm:request", "provider:retry", "provider:throttle", "llm:response", "provider:retry"):
+    for event in (
+        "llm:request",
+        "provider:retry",
+        "provider:throttle",
+        "llm:response",
+        "provider:retry",
+    ):
         await hooks.emit(event, {})
 
     ids = [data.get("request_id") for _, data in recorder.events]
@@ -105,7 +125,12 @@ async def test_a_requests_own_id_ends_with_its_error() -> None:
     await hooks.emit("llm:response", {"request_id": "late"})
     await hooks.emit("llm:response", {})
 
-    assert [data.get("request_id") for _, data in recorder.events] == ["mine", "mine", "late", None]
+    assert [data.get("request_id") for _, data in recorder.events] == [
+        "mine",
+        "mine",
+        "late",
+        None,
+    ]
 
 
 async def test_concurrent_requests_have_their_own_ids() -> None:
@@ -162,7 +187,9 @@ async def test_a_request_is_announced_with_its_messages() -> None:
     recorder = Recorder.of(session.coordinator.hooks, "provider:request")
 
     async def remind(event: str, data: dict[str, object]) -> None:
-        await session.coordinator.context.add_message({"role": "user", "content": "be brief"})
+        await session.coordinator.context.add_message(
+            {"role": "user", "content": "be brief"}
+        )
 
     session.coordinator.hooks.register("provider:request", remind)
     async with session:
@@ -187,15 +214,23 @@ async def test_a_result_is_under_both_keys_as_one_object() -> None:
     assert isinstance(data["result"], ToolResult)
 
 
-@pytest.mark.parametrize(("first", "second"), list(product(["result", "tool_result"], repeat=2)))
+@pytest.mark.parametrize(
+    ("first", "second"), list(product(["result", "tool_result"], repeat=2))
+)
 async def test_either_key_changes_the_result(first: str, second: str) -> None:
     session = build_session(calling(call("work")), "end", tools=[Worker()])
-    changes = {first: ToolResult(output=f"by {first}"), second: ToolResult(output=f"by {second}")}
+    changes = {
+        first: ToolResult(output=f"by {first}"),
+        second: ToolResult(output=f"by {second}"),
+    }
     session.coordinator.hooks.register(TOOL_POST, answering(HookResult.modify(changes)))
     async with session:
         await session.execute("go")
 
-        assert only_result(mounted_context(session.coordinator).messages) == f"by {min(changes)}"
+        assert (
+            only_result(mounted_context(session.coordinator).messages)
+            == f"by {min(changes)}"
+        )
 
 
 async def test_tool_calls_have_both_names_and_no_null_content() -> None:
@@ -204,8 +239,12 @@ async def test_tool_calls_have_both_names_and_no_null_content() -> None:
         await session.execute("go")
 
         message = mounted_context(session.coordinator).messages[1]
-        assert message["tool_calls"] == [{"id": "id-work", "tool": "work", "name": "work", "arguments": {"x": 1}}]
-        assert message["content"] == [{"type": "tool_call", "id": "id-work", "name": "work", "input": {"x": 1}}]
+        assert message["tool_calls"] == [
+            {"id": "id-work", "tool": "work", "name": "work", "arguments": {"x": 1}}
+        ]
+        assert message["content"] == [
+            {"type": "tool_call", "id": "id-work", "name": "work", "input": {"x": 1}}
+        ]
 
 
 async def test_a_context_with_a_file_may_ignore_what_it_gets() -> None:
@@ -216,7 +255,9 @@ async def test_a_context_with_a_file_may_ignore_what_it_gets() -> None:
             raise AssertionError("never called")
 
     provider = ScriptedProvider("one", "two")
-    async with build_session(provider=provider, context=Stubborn(), is_resumed=True) as session:
+    async with build_session(
+        provider=provider, context=Stubborn(), is_resumed=True
+    ) as session:
         await session.execute("first")
         await session.execute("second")
 

@@ -14,9 +14,18 @@ from amplifier.kernel.plans.plan import MountPlan
     "plan",
     [
         {"session": {"orchestrator": "loop", "context": "context"}},
-        {"session": {"orchestrator": {"module": "loop"}, "context": {"module": "context", "config": {"a": 1}}}},
         {
-            "session": {"orchestrator": "loop", "orchestrator_source": "git+x", "context": "context"},
+            "session": {
+                "orchestrator": {"module": "loop"},
+                "context": {"module": "context", "config": {"a": 1}},
+            }
+        },
+        {
+            "session": {
+                "orchestrator": "loop",
+                "orchestrator_source": "git+x",
+                "context": "context",
+            },
             "orchestrator": {"config": {"model": "m"}},
             "context": {"config": {"max_tokens": 5}},
         },
@@ -32,7 +41,9 @@ def test_the_validator_accepts_what_a_session_accepts(plan: dict[str, object]) -
 
 
 def test_each_mistake_is_a_line() -> None:
-    result = MountPlanValidator().validate({"session": {"orchestrator": "loop"}, "toools": []})
+    result = MountPlanValidator().validate(
+        {"session": {"orchestrator": "loop"}, "toools": []}
+    )
 
     assert not result.passed
     assert result.errors == tuple(result)

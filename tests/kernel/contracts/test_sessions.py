@@ -52,7 +52,10 @@ LEAST = {"session": {"orchestrator": "loop", "context": "context"}}
 
 def a_session(plan: Mapping[str, object], **options: object) -> AmplifierSession:
     modules = {"loop": mounting(EchoLoop()), "context": mounting(MemoryContext())}
-    return AmplifierSession(plan, ModuleLoader(modules=modules, search_paths=[], **options))  # type: ignore[arg-type]
+    return AmplifierSession(
+        plan,
+        ModuleLoader(modules=modules, search_paths=[], **options),  # type: ignore[arg-type]
+    )
 
 
 class ToldLoop(EchoLoop):
@@ -93,7 +96,10 @@ async def test_a_turn_without_a_provider_says_why_there_is_none() -> None:
     plan = {**LEAST, "providers": ["provider-missing"]}
 
     async with a_session(plan, path=[]) as session:
-        with pytest.raises(ConfigError, match="no provider is mounted: Module 'provider-missing': not found"):
+        with pytest.raises(
+            ConfigError,
+            match="no provider is mounted: Module 'provider-missing': not found",
+        ):
             await session.execute("go")
 
 
@@ -106,7 +112,9 @@ async def test_a_loop_may_declare_that_it_needs_no_provider() -> None:
 
     modules = {"loop": mounting(Alone(answer)), "context": mounting(MemoryContext())}
 
-    async with AmplifierSession(LEAST, ModuleLoader(modules=modules, path=[])) as session:
+    async with AmplifierSession(
+        LEAST, ModuleLoader(modules=modules, path=[])
+    ) as session:
         assert await session.execute("go") == "alone"
 
 
@@ -115,7 +123,9 @@ async def test_what_a_module_raised_is_the_cause() -> None:
     modules = {"loop": mounting(EchoLoop()), "context": mounting(cause)}
 
     with pytest.raises(ModuleLoadError) as caught:
-        await AmplifierSession(LEAST, ModuleLoader(modules=modules, path=[])).initialize()
+        await AmplifierSession(
+            LEAST, ModuleLoader(modules=modules, path=[])
+        ).initialize()
 
     assert caught.value.__cause__ is cause
 
@@ -123,7 +133,9 @@ async def test_what_a_module_raised_is_the_cause() -> None:
 async def test_a_second_start_and_a_second_cleanup_do_nothing() -> None:
     calls: list[str] = []
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         calls.append("mounted")
         await coordinator.mount("tools", Worker("x"))
         return lambda: calls.append("released")
@@ -139,7 +151,9 @@ async def test_a_second_start_and_a_second_cleanup_do_nothing() -> None:
 
 @pytest.mark.parametrize("is_resumed", [False, True])
 async def test_the_first_turn_announces_the_session_once(is_resumed: bool) -> None:
-    session = build_session("a", "b", is_resumed=is_resumed, settings={"metadata": {"by": "me"}})
+    session = build_session(
+        "a", "b", is_resumed=is_resumed, settings={"metadata": {"by": "me"}}
+    )
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
         assert recorder.events == []
@@ -161,7 +175,9 @@ async def test_session_end_comes_before_the_release() -> None:
 
     session = build_session("a", tools=[mount])
     recorder = Recorder.of(session.coordinator.hooks, "session:end")
-    session.coordinator.hooks.register("session:end", lambda event, data: order.append("session:end"))
+    session.coordinator.hooks.register(
+        "session:end", lambda event, data: order.append("session:end")
+    )
     async with session:
         await session.execute("x")
 
@@ -180,21 +196,29 @@ async def test_a_session_initialises_itself() -> None:
 
 
 @pytest.mark.parametrize("needs_provider", [True, False])
-async def test_no_providers_are_an_error_unless_none_is_needed(needs_provider: bool) -> None:
+async def test_no_providers_are_an_error_unless_none_is_needed(
+    needs_provider: bool,
+) -> None:
     from amplifier import AmplifierSession
 
     class Loop(PlainLoop):
         pass
 
     async def repeat(
-        prompt: str, context: ContextManager, providers: dict[str, Provider], tools: dict[str, Tool], hooks: Hooks
+        prompt: str,
+        context: ContextManager,
+        providers: dict[str, Provider],
+        tools: dict[str, Tool],
+        hooks: Hooks,
     ) -> str:
         return prompt
 
     loop = Loop(repeat)
     if not needs_provider:
         setattr(Loop, "needs_provider", False)  # noqa: B010  # as a loop declares it
-    session = AmplifierSession(build_plan(), build_loader({"loop": loop, "context": MemoryContext()}))
+    session = AmplifierSession(
+        build_plan(), build_loader({"loop": loop, "context": MemoryContext()})
+    )
     async with session:
         if needs_provider:
             with pytest.raises(ConfigError, match="no provider is mounted"):
@@ -219,7 +243,9 @@ async def test_cleaning_up_twice_releases_once() -> None:
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         mounted.append("one")
-        coordinator.hooks.register("session:end", lambda event, data: released.append("heard"))
+        coordinator.hooks.register(
+            "session:end", lambda event, data: released.append("heard")
+        )
         coordinator.register_cleanup(lambda: released.append("released"))
 
     session = build_session(tools=[mount])
@@ -247,7 +273,9 @@ async def test_a_cancellation_is_reported_once(loop: type[EchoLoop], asks: str) 
                 session.coordinator.cancellation.request_graceful()
         return "done"
 
-    session = build_session(calling(call("work")), "fine", tools=[Worker(function=stop)], loop=loop())
+    session = build_session(
+        calling(call("work")), "fine", tools=[Worker(function=stop)], loop=loop()
+    )
     recorder = Recorder.of(session.coordinator.hooks, "cancel:*")
     session.coordinator.cancellation.on_cancel(lambda: called.append("called"))
     async with session:
@@ -285,14 +313,18 @@ async def test_a_child_is_a_session_with_a_parent(how: str) -> None:
     async with made.session as session:
         match how:
             case "constructor":
-                child = type(session)(session.config, session.loader, parent_id=session.session_id)
+                child = type(session)(
+                    session.config, session.loader, parent_id=session.session_id
+                )
                 async with child:
                     assert await child.execute("x") == "child"
             case "fork":
                 async with session.fork() as child:
                     assert await child.execute("x") == "child"
             case _:
-                assert (await session.spawn(agent_name="self", instruction="x")).output == "child"
+                assert (
+                    await session.spawn(agent_name="self", instruction="x")
+                ).output == "child"
         assert made.child.parent_id == session.session_id
         assert made.events.one("session:fork")["parent"] == session.session_id
 

@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit import claude_plugins
-from amplifier_kit.claude_plugins import CommandFile, HookEntry, is_plugin, read_hooks, read_plugin
+from amplifier_kit.claude_plugins import (
+    CommandFile,
+    HookEntry,
+    is_plugin,
+    read_hooks,
+    read_plugin,
+)
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -40,7 +46,9 @@ def manifest(**fields: JSONValue) -> str:
 def test_a_plugin_brings_what_stands_in_its_folders(write: Write) -> None:
     folder = write(
         {
-            ".claude-plugin/plugin.json": manifest(version="1.2.0", description="helps", author={"name": "x"}),
+            ".claude-plugin/plugin.json": manifest(
+                version="1.2.0", description="helps", author={"name": "x"}
+            ),
             "hooks/hooks.json": json.dumps({"description": "d", "hooks": STOP}),
             "commands/a.md": "Do a.",
             "commands/deep/er/b.md": "Do b.",
@@ -53,8 +61,15 @@ def test_a_plugin_brings_what_stands_in_its_folders(write: Write) -> None:
     )
     plugin = read_plugin(folder)
 
-    assert (plugin.name, plugin.version, plugin.description) == ("mine", "1.2.0", "helps")
-    assert [(command.name, command.folder) for command in plugin.commands] == [("a", ""), ("b", "deep:er")]
+    assert (plugin.name, plugin.version, plugin.description) == (
+        "mine",
+        "1.2.0",
+        "helps",
+    )
+    assert [(command.name, command.folder) for command in plugin.commands] == [
+        ("a", ""),
+        ("b", "deep:er"),
+    ]
     assert [agent.name for agent in plugin.agents] == ["c"]
     assert [hook.event for hook in plugin.hooks] == ["Stop"]
     assert plugin.skills == (folder.resolve() / "skills",)
@@ -66,7 +81,10 @@ def test_a_manifest_may_name_other_places(write: Write) -> None:
     folder = write(
         {
             ".claude-plugin/plugin.json": manifest(
-                commands=["./more", "./one.md"], agents="./people", hooks="./config/hooks.json", skills=["./know"]
+                commands=["./more", "./one.md"],
+                agents="./people",
+                hooks="./config/hooks.json",
+                skills=["./know"],
             ),
             "commands/a.md": "a",
             "more/b.md": "b",
@@ -91,7 +109,12 @@ def test_hooks_may_stand_in_the_manifest(write: Write) -> None:
 
 
 def test_a_claude_folder_has_its_hooks_in_its_settings(write: Write) -> None:
-    folder = write({"settings.json": json.dumps({"hooks": STOP}), "settings.local.json": '{"permissions": {}}'})
+    folder = write(
+        {
+            "settings.json": json.dumps({"hooks": STOP}),
+            "settings.local.json": '{"permissions": {}}',
+        }
+    )
     plugin = read_plugin(folder, "project")
 
     assert (plugin.name, len(plugin.hooks)) == ("project", 1)
@@ -103,16 +126,40 @@ def test_a_claude_folder_has_its_hooks_in_its_settings(write: Write) -> None:
         ({".claude-plugin/plugin.json": "[]"}, "a mapping"),
         ({".claude-plugin/plugin.json": "{"}, "plugin.json"),
         ({".claude-plugin/plugin.json": '{"name": "../x"}'}, "name: letters"),
-        ({".claude-plugin/plugin.json": manifest(commands="../other")}, "a path to something in the plugin"),
-        ({".claude-plugin/plugin.json": manifest(agents="/etc")}, "a path to something in the plugin"),
-        ({".claude-plugin/plugin.json": manifest(skills=[3])}, "a path to something in the plugin"),
-        ({".claude-plugin/plugin.json": manifest(hooks="./none.json")}, "a path to something in the plugin"),
+        (
+            {".claude-plugin/plugin.json": manifest(commands="../other")},
+            "a path to something in the plugin",
+        ),
+        (
+            {".claude-plugin/plugin.json": manifest(agents="/etc")},
+            "a path to something in the plugin",
+        ),
+        (
+            {".claude-plugin/plugin.json": manifest(skills=[3])},
+            "a path to something in the plugin",
+        ),
+        (
+            {".claude-plugin/plugin.json": manifest(hooks="./none.json")},
+            "a path to something in the plugin",
+        ),
         ({"hooks/hooks.json": "{"}, "hooks.json"),
         ({"hooks/hooks.json": '{"hooks": []}'}, "hooks: events with their hooks"),
     ],
-    ids=["list", "broken", "name", "outside", "absolute", "number", "missing", "broken hooks", "hooks list"],
+    ids=[
+        "list",
+        "broken",
+        "name",
+        "outside",
+        "absolute",
+        "number",
+        "missing",
+        "broken hooks",
+        "hooks list",
+    ],
 )
-def test_a_plugin_that_cannot_be_read_says_where(write: Write, files: dict[str, str], problem: str) -> None:
+def test_a_plugin_that_cannot_be_read_says_where(
+    write: Write, files: dict[str, str], problem: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         read_plugin(write(files))
 
@@ -143,19 +190,32 @@ def test_what_cannot_be_read_does_not_stop_the_others(write: Write) -> None:
     assert [command.name for command in plugin.commands] == ["good"]
     assert [agent.name for agent in plugin.agents] == ["good"]
     told = "\n".join(plugin.problems)
-    for part in ("bad name", "open.md", "Bad_Name", "description: a text", "the prompt below", "bytes.md"):
+    for part in (
+        "bad name",
+        "open.md",
+        "Bad_Name",
+        "description: a text",
+        "the prompt below",
+        "bytes.md",
+    ):
         assert part in told
 
 
 def test_a_folder_of_very_many_commands_is_read_in_part(write: Write) -> None:
-    plugin = read_plugin(write({f"commands/c{number}.md": "x" for number in range(1_003)}))
+    plugin = read_plugin(
+        write({f"commands/c{number}.md": "x" for number in range(1_003)})
+    )
 
     assert len(plugin.commands) == 1_000
     assert "of more than 1000 files the rest is left out" in plugin.problems[0]
 
 
-def test_links_to_folders_and_very_deep_ones_are_passed_over(write: Write, tmp_path: Path) -> None:
-    folder = write({"commands/a.md": "x", "/".join(["commands", *("d" * 10), "deep.md"]): "x"})
+def test_links_to_folders_and_very_deep_ones_are_passed_over(
+    write: Write, tmp_path: Path
+) -> None:
+    folder = write(
+        {"commands/a.md": "x", "/".join(["commands", *("d" * 10), "deep.md"]): "x"}
+    )
     (folder / "commands/loop").symlink_to(folder / "commands")
 
     assert [command.name for command in read_plugin(folder).commands] == ["a"]
@@ -168,19 +228,56 @@ def test_links_to_folders_and_very_deep_ones_are_passed_over(write: Write, tmp_p
         ({"Stop": {}}, "Stop: a list of matchers"),
         ({"Stop": [[]]}, "Stop[0]: an object with a text 'matcher'"),
         ({"Stop": [{"hooks": {}}]}, "Stop[0]: an object with a text 'matcher'"),
-        ({"Stop": [{"matcher": 3, "hooks": []}]}, "Stop[0]: an object with a text 'matcher'"),
-        ({"PreToolUse": [{"matcher": "(", "hooks": []}]}, "PreToolUse[0].matcher: a name or a regular expression"),
-        ({"Stop": [{"hooks": [{}]}]}, "Stop[0].hooks[0].type: 'command' or 'prompt'; got None"),
+        (
+            {"Stop": [{"matcher": 3, "hooks": []}]},
+            "Stop[0]: an object with a text 'matcher'",
+        ),
+        (
+            {"PreToolUse": [{"matcher": "(", "hooks": []}]},
+            "PreToolUse[0].matcher: a name or a regular expression",
+        ),
+        (
+            {"Stop": [{"hooks": [{}]}]},
+            "Stop[0].hooks[0].type: 'command' or 'prompt'; got None",
+        ),
         ({"Stop": [{"hooks": ["x"]}]}, "Stop[0].hooks[0].type"),
-        ({"Stop": [{"hooks": [{"type": "command"}]}]}, "Stop[0].hooks[0].command: a text"),
-        ({"Stop": [{"hooks": [{"type": "prompt", "prompt": " "}]}]}, "Stop[0].hooks[0].prompt: a text"),
-        ({"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a\0"}]}]}}, "hooks.Stop[0].hooks[0].command"),
-        ({"Stop": [{"hooks": [{"type": "command", "command": "a", "timeout": 0}]}]}, "hooks[0].timeout: seconds"),
-        ({"Stop": [{"hooks": [{"type": "command", "command": "a", "timeout": True}]}]}, "hooks[0].timeout: seconds"),
-        ({"Stop": [{"hooks": [{"type": "command", "command": "a", "timeout": 1e9}]}]}, "hooks[0].timeout: seconds"),
+        (
+            {"Stop": [{"hooks": [{"type": "command"}]}]},
+            "Stop[0].hooks[0].command: a text",
+        ),
+        (
+            {"Stop": [{"hooks": [{"type": "prompt", "prompt": " "}]}]},
+            "Stop[0].hooks[0].prompt: a text",
+        ),
+        (
+            {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "a\0"}]}]}},
+            "hooks.Stop[0].hooks[0].command",
+        ),
+        (
+            {"Stop": [{"hooks": [{"type": "command", "command": "a", "timeout": 0}]}]},
+            "hooks[0].timeout: seconds",
+        ),
+        (
+            {
+                "Stop": [
+                    {"hooks": [{"type": "command", "command": "a", "timeout": True}]}
+                ]
+            },
+            "hooks[0].timeout: seconds",
+        ),
+        (
+            {
+                "Stop": [
+                    {"hooks": [{"type": "command", "command": "a", "timeout": 1e9}]}
+                ]
+            },
+            "hooks[0].timeout: seconds",
+        ),
     ],
 )
-def test_a_hook_that_cannot_be_read_is_an_error_that_names_its_place(document: JSONValue, problem: str) -> None:
+def test_a_hook_that_cannot_be_read_is_an_error_that_names_its_place(
+    document: JSONValue, problem: str
+) -> None:
     with pytest.raises(ConfigError) as caught:
         read_hooks(document, "file x")
 
@@ -188,23 +285,39 @@ def test_a_hook_that_cannot_be_read_is_an_error_that_names_its_place(document: J
 
 
 def test_hooks_are_read_with_and_without_what_plugins_wrap_them_in() -> None:
-    asked: JSONValue = {"type": "prompt", "prompt": "Well?", "timeout": 5, "model": "haiku"}
+    asked: JSONValue = {
+        "type": "prompt",
+        "prompt": "Well?",
+        "timeout": 5,
+        "model": "haiku",
+    }
     beside: JSONValue = {"type": "command", "command": "true", "async": True}
     document: JSONValue = {"Stop": [{"matcher": "*", "hooks": [HOOK, asked, beside]}]}
-    (direct, unknown), (wrapped, _) = read_hooks(document, "x"), read_hooks({"hooks": document}, "x")
+    (direct, unknown), (wrapped, _) = (
+        read_hooks(document, "x"),
+        read_hooks({"hooks": document}, "x"),
+    )
 
     assert direct == wrapped
     assert unknown == ()
-    assert direct[0] == HookEntry(event="Stop", kind="command", text="true", timeout=60.0)
-    assert direct[1] == HookEntry(event="Stop", kind="prompt", text="Well?", timeout=5.0, model="haiku")
+    assert direct[0] == HookEntry(
+        event="Stop", kind="command", text="true", timeout=60.0
+    )
+    assert direct[1] == HookEntry(
+        event="Stop", kind="prompt", text="Well?", timeout=5.0, model="haiku"
+    )
     assert direct[2].observes
 
 
 def test_events_that_are_not_known_are_told_of() -> None:
-    hooks, unknown = read_hooks({"description": "x", "Stop": [], "SubagentStart": []}, "file x")
+    hooks, unknown = read_hooks(
+        {"description": "x", "Stop": [], "SubagentStart": []}, "file x"
+    )
 
     assert hooks == ()
-    assert unknown == ("file x: there is no event 'SubagentStart' here; its hooks do not run",)
+    assert unknown == (
+        "file x: there is no event 'SubagentStart' here; its hooks do not run",
+    )
 
 
 @pytest.mark.parametrize(
@@ -221,14 +334,18 @@ def test_events_that_are_not_known_are_told_of() -> None:
         (None, "Write", True),
     ],
 )
-def test_a_matcher_is_a_name_several_or_an_expression(matcher: str | None, name: str, fits: bool) -> None:
+def test_a_matcher_is_a_name_several_or_an_expression(
+    matcher: str | None, name: str, fits: bool
+) -> None:
     hook = HookEntry(event="PreToolUse", kind="command", text="x", matcher=matcher)
 
     assert hook.matches((name,)) is fits
 
 
 def test_events_that_are_about_nothing_have_no_matchers() -> None:
-    assert HookEntry(event="Stop", kind="command", text="x", matcher="anything").matches(())
+    assert HookEntry(
+        event="Stop", kind="command", text="x", matcher="anything"
+    ).matches(())
 
 
 @pytest.mark.parametrize(
@@ -246,15 +363,23 @@ def test_events_that_are_about_nothing_have_no_matchers() -> None:
 def test_the_programs_that_a_command_may_run_are_those_that_it_names(
     allowed: tuple[str, ...] | None, programs: tuple[str, ...]
 ) -> None:
-    assert CommandFile(name="x", body="y", allowed_tools=allowed).allowed_programs() == programs
+    assert (
+        CommandFile(name="x", body="y", allowed_tools=allowed).allowed_programs()
+        == programs
+    )
 
 
 def test_the_package_lists_what_it_has() -> None:
     assert dir(claude_plugins) == sorted(claude_plugins.__all__)
 
 
-@pytest.mark.parametrize("files", [{".mcp.json": "{}"}, {".claude-plugin/plugin.json": '{"mcpServers": {"x": {}}}'}])
-def test_servers_of_a_plugin_are_not_started_and_that_is_noted(tmp_path: Path, files: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "files",
+    [{".mcp.json": "{}"}, {".claude-plugin/plugin.json": '{"mcpServers": {"x": {}}}'}],
+)
+def test_servers_of_a_plugin_are_not_started_and_that_is_noted(
+    tmp_path: Path, files: dict[str, str]
+) -> None:
     (tmp_path / "hooks").mkdir()
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -265,7 +390,9 @@ def test_servers_of_a_plugin_are_not_started_and_that_is_noted(tmp_path: Path, f
     assert "its MCP servers are not started" in problem
 
 
-def test_permissions_of_settings_have_no_effect_and_that_is_noted(tmp_path: Path) -> None:
+def test_permissions_of_settings_have_no_effect_and_that_is_noted(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["Read"]}}')
     (tmp_path / "settings.local.json").write_text('{"hooks": {}, "permissions": {}}')
 

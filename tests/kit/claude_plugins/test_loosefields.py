@@ -16,9 +16,17 @@ KNOWN = ("name", "description", "tools", "argument-hint", "flag")
 
 
 def test_sound_yaml_is_read_as_yaml() -> None:
-    file = parse_loosely("---\nname: a\ntools:\n  - Read\n  - Bash(git:*)\nflag: true\nother: 3\n---\nBody\n", KNOWN)
+    file = parse_loosely(
+        "---\nname: a\ntools:\n  - Read\n  - Bash(git:*)\nflag: true\nother: 3\n---\nBody\n",
+        KNOWN,
+    )
 
-    assert (file.text("name"), file.words("tools"), file.flag("flag"), file.text("other")) == (
+    assert (
+        file.text("name"),
+        file.words("tools"),
+        file.flag("flag"),
+        file.text("other"),
+    ) == (
         "a",
         ("Read", "Bash(git:*)"),
         True,
@@ -43,7 +51,11 @@ def test_a_description_of_many_lines_with_colons_is_one_text() -> None:
     assert file.text("description") == (
         'Use it when. Examples:\n\n<example>\nContext: [x]\nuser: "a: b"\nassistant: ok\n</example>'
     )
-    assert (file.text("name"), file.text("model"), file.words("tools")) == ("reviewer", "sonnet", ("Read", "Grep"))
+    assert (file.text("name"), file.text("model"), file.words("tools")) == (
+        "reviewer",
+        "sonnet",
+        ("Read", "Grep"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +71,10 @@ def test_a_description_of_many_lines_with_colons_is_one_text() -> None:
     ],
 )
 def test_a_hint_is_the_text_that_was_written(hint: str, expected: str) -> None:
-    assert parse_loosely(f"---\nargument-hint: {hint}\n---\n", KNOWN).text("argument-hint") == expected
+    assert (
+        parse_loosely(f"---\nargument-hint: {hint}\n---\n", KNOWN).text("argument-hint")
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,8 +89,12 @@ def test_a_hint_is_the_text_that_was_written(hint: str, expected: str) -> None:
         ("3", None),
     ],
 )
-def test_a_list_is_read_from_either_form(written: str, expected: tuple[str, ...] | None) -> None:
-    assert parse_loosely(f"---\ntools: {written}\n---\n", KNOWN).words("tools") == expected
+def test_a_list_is_read_from_either_form(
+    written: str, expected: tuple[str, ...] | None
+) -> None:
+    assert (
+        parse_loosely(f"---\ntools: {written}\n---\n", KNOWN).words("tools") == expected
+    )
 
 
 def test_a_list_and_a_block_are_read_where_the_rest_is_no_yaml() -> None:
@@ -117,8 +136,13 @@ def test_any_text_is_read_or_refused(head: str, body: str) -> None:
 
 @given(st.dictionaries(st.sampled_from(KNOWN), st.text(LATIN, min_size=1)), st.text())
 def test_fields_survive_the_way_through_yaml(fields: dict[str, str], body: str) -> None:
-    head = "".join(f"{name}: {json.dumps(text, ensure_ascii=False)}\n" for name, text in fields.items())
+    head = "".join(
+        f"{name}: {json.dumps(text, ensure_ascii=False)}\n"
+        for name, text in fields.items()
+    )
     file = parse_loosely(f"---\n{head}---\n{body}", KNOWN)
 
-    assert {name: file.text(name) for name in fields} == {name: text.strip() for name, text in fields.items()}
+    assert {name: file.text(name) for name in fields} == {
+        name: text.strip() for name, text in fields.items()
+    }
     assert file.body == body

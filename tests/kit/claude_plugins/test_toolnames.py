@@ -13,21 +13,58 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 @pytest.mark.parametrize(
     ("name", "given", "theirs", "shown"),
     [
-        ("bash", {"command": "ls", "timeout": 2.5}, "Bash", {"command": "ls", "timeout": 2500}),
-        ("bash", {"command": "ls", "timeout": True}, "Bash", {"command": "ls", "timeout": True}),
-        ("read_file", {"file_path": "a", "limit": 3}, "Read", {"file_path": "/w/a", "limit": 3}),
+        (
+            "bash",
+            {"command": "ls", "timeout": 2.5},
+            "Bash",
+            {"command": "ls", "timeout": 2500},
+        ),
+        (
+            "bash",
+            {"command": "ls", "timeout": True},
+            "Bash",
+            {"command": "ls", "timeout": True},
+        ),
+        (
+            "read_file",
+            {"file_path": "a", "limit": 3},
+            "Read",
+            {"file_path": "/w/a", "limit": 3},
+        ),
         ("read_file", {"file_path": "/etc/x"}, "Read", {"file_path": "/etc/x"}),
         ("read_file", {"file_path": 3}, "Read", {"file_path": 3}),
-        ("edit_file", {"file_path": "a", "edits": [{}]}, "MultiEdit", {"file_path": "/w/a", "edits": [{}]}),
-        ("edit_file", {"file_path": "a", "old_string": "x"}, "Edit", {"file_path": "/w/a", "old_string": "x"}),
-        ("task", {"agent": "a", "instruction": "b"}, "Task", {"subagent_type": "a", "prompt": "b"}),
-        ("grep", {"pattern": "x", "ignore_case": True}, "Grep", {"pattern": "x", "-i": True}),
+        (
+            "edit_file",
+            {"file_path": "a", "edits": [{}]},
+            "MultiEdit",
+            {"file_path": "/w/a", "edits": [{}]},
+        ),
+        (
+            "edit_file",
+            {"file_path": "a", "old_string": "x"},
+            "Edit",
+            {"file_path": "/w/a", "old_string": "x"},
+        ),
+        (
+            "task",
+            {"agent": "a", "instruction": "b"},
+            "Task",
+            {"subagent_type": "a", "prompt": "b"},
+        ),
+        (
+            "grep",
+            {"pattern": "x", "ignore_case": True},
+            "Grep",
+            {"pattern": "x", "-i": True},
+        ),
         ("mcp_asana_create_task", {"a": 1}, "mcp__asana__create_task", {"a": 1}),
         ("mcp__asana__create", {}, "mcp__asana__create", {}),
         ("own_tool", {"a": 1}, "own_tool", {"a": 1}),
     ],
 )
-def test_a_call_is_written_in_their_words(name: str, given: JSONObject, theirs: str, shown: JSONObject) -> None:
+def test_a_call_is_written_in_their_words(
+    name: str, given: JSONObject, theirs: str, shown: JSONObject
+) -> None:
     call = to_claude(name, given, "/w")
 
     assert (call.name, call.arguments) == (theirs, shown)
@@ -37,10 +74,25 @@ def test_a_call_is_written_in_their_words(name: str, given: JSONObject, theirs: 
 @pytest.mark.parametrize(
     ("name", "given", "changes", "expected"),
     [
-        ("bash", {"command": "ls", "timeout": 2}, {"timeout": 500}, {"command": "ls", "timeout": 0.5}),
-        ("read_file", {"file_path": "a"}, {"file_path": "/w/a", "limit": 3}, {"file_path": "a", "limit": 3}),
+        (
+            "bash",
+            {"command": "ls", "timeout": 2},
+            {"timeout": 500},
+            {"command": "ls", "timeout": 0.5},
+        ),
+        (
+            "read_file",
+            {"file_path": "a"},
+            {"file_path": "/w/a", "limit": 3},
+            {"file_path": "a", "limit": 3},
+        ),
         ("read_file", {"file_path": "a"}, {"file_path": "/w/b"}, {"file_path": "/w/b"}),
-        ("task", {"agent": "a"}, {"subagent_type": "b", "prompt": "c"}, {"agent": "b", "instruction": "c"}),
+        (
+            "task",
+            {"agent": "a"},
+            {"subagent_type": "b", "prompt": "c"},
+            {"agent": "b", "instruction": "c"},
+        ),
         ("own_tool", {"a": 1}, {"a": 2, "b": 3}, {"a": 2, "b": 3}),
     ],
 )
@@ -54,7 +106,9 @@ def test_changes_come_back_in_our_words_and_the_rest_stays(
     st.sampled_from([pair.ours for pair in CALLS]),
     st.dictionaries(st.text(), st.none() | st.booleans() | st.integers() | st.text()),
 )
-def test_a_call_that_is_sent_back_whole_is_unchanged(name: str, arguments: dict[str, JSONValue]) -> None:
+def test_a_call_that_is_sent_back_whole_is_unchanged(
+    name: str, arguments: dict[str, JSONValue]
+) -> None:
     call = to_claude(name, arguments, "/w")
 
     assert call.with_changes(call.arguments) == arguments
@@ -96,6 +150,13 @@ def test_a_call_is_also_what_their_agent_would_do_instead(
     first, *others = claude_calls(name, given, "/w")
 
     assert first == to_claude(name, given, "/w")
-    found = [(call.name, call.arguments.get("command", call.arguments.get("file_path"))) for call in others]
+    found = [
+        (call.name, call.arguments.get("command", call.arguments.get("file_path")))
+        for call in others
+    ]
     assert found == told
-    assert all({"Edit", "MultiEdit", "NotebookEdit"} <= set(call.names) for call in others if call.name == "Write")
+    assert all(
+        {"Edit", "MultiEdit", "NotebookEdit"} <= set(call.names)
+        for call in others
+        if call.name == "Write"
+    )

@@ -11,7 +11,17 @@ from amplifier_kit.compaction import CompactingContext, CompactionOptions
 from amplifier_sdk import BaseProvider, JSONValue, MessageDict, ModelInfo, ProviderInfo
 from amplifier_sdk.configuration import read_config
 
-__all__ = ["TURN_TOKENS", "Large", "Memory", "Window", "call_block", "made", "step", "turn", "turns"]
+__all__ = [
+    "TURN_TOKENS",
+    "Large",
+    "Memory",
+    "Window",
+    "call_block",
+    "made",
+    "step",
+    "turn",
+    "turns",
+]
 
 TURN_TOKENS: Final = 2 * (4 + 100)
 """Two messages of a hundred words, each with its frame."""
@@ -34,7 +44,9 @@ class Window(BaseProvider):
 class Large(Window):
     """A provider that knows more of its model than its defaults say."""
 
-    model: object = ModelInfo(id="m", display_name="M", context_window=20_000, max_output_tokens=2_000)
+    model: object = ModelInfo(
+        id="m", display_name="M", context_window=20_000, max_output_tokens=2_000
+    )
 
     def get_model_info(self) -> object:
         """Say what the model takes."""
@@ -70,14 +82,23 @@ def step(number: int, text: JSONValue = "word " * 400) -> list[MessageDict]:
 class Memory:
     """A context with what it sends; without notices and margin unless they are set."""
 
-    def __init__(self, messages: Sequence[MessageDict] = (), **settings: JSONValue) -> None:
+    def __init__(
+        self, messages: Sequence[MessageDict] = (), **settings: JSONValue
+    ) -> None:
         self.coordinator = ModuleCoordinator()
         self.recorder = EventRecorder.of(self.coordinator.hooks)
-        plain: dict[str, JSONValue] = {"compaction_notice_enabled": False, "token_margin": 0}
-        options = read_config(CompactionOptions, {**plain, **settings}, subject="context")
+        plain: dict[str, JSONValue] = {
+            "compaction_notice_enabled": False,
+            "token_margin": 0,
+        }
+        options = read_config(
+            CompactionOptions, {**plain, **settings}, subject="context"
+        )
         self.context = CompactingContext(options, self.coordinator, messages)
 
-    async def view(self, budget: int | None = None, provider: BaseProvider | None = None) -> list[MessageDict]:
+    async def view(
+        self, budget: int | None = None, provider: BaseProvider | None = None
+    ) -> list[MessageDict]:
         """Return what a model sees."""
         return list(await self.context.get_messages_for_request(budget, provider))
 
@@ -88,7 +109,9 @@ class Memory:
     @property
     def warnings(self) -> list[str]:
         """What a person was told."""
-        return [str(data["message"]) for data in self.recorder.data("user:notification")]
+        return [
+            str(data["message"]) for data in self.recorder.data("user:notification")
+        ]
 
 
 def made(messages: Sequence[MessageDict] = (), **settings: JSONValue) -> Memory:

@@ -10,17 +10,41 @@ from amplifier_kit.compaction import CompactingContext, CompactionOptions
 from amplifier_kit.compaction.left_out import LeftOut
 from amplifier_kit.compaction.meters import IMAGE
 from amplifier_kit.scripted import ScriptedProvider
-from amplifier_sdk import ChatRequest, CompactionResult, ContextManager, JSONValue, LLMError, MessageDict, tool
+from amplifier_sdk import (
+    ChatRequest,
+    CompactionResult,
+    ContextManager,
+    JSONValue,
+    LLMError,
+    MessageDict,
+    tool,
+)
 from amplifier_sdk.checks import check_instance
-from tests.kit.compaction.conversations import TURN_TOKENS, Memory, Window, call_block, made, step, turn, turns
+from tests.kit.compaction.conversations import (
+    TURN_TOKENS,
+    Memory,
+    Window,
+    call_block,
+    made,
+    step,
+    turn,
+    turns,
+)
 
 GO: MessageDict = {"role": "user", "content": "go"}
-IMAGE_BLOCK: JSONValue = {"type": "image", "source": {"type": "base64", "data": "x" * 9_000}}
+IMAGE_BLOCK: JSONValue = {
+    "type": "image",
+    "source": {"type": "base64", "data": "x" * 9_000},
+}
 
 
 def texts(view: list[MessageDict], kind: str) -> list[str]:
     """Return the texts of what was inserted of a kind."""
-    return [str(m["content"]) for m in view if isinstance(data := m.get("metadata"), dict) and data.get("kind") == kind]
+    return [
+        str(m["content"])
+        for m in view
+        if isinstance(data := m.get("metadata"), dict) and data.get("kind") == kind
+    ]
 
 
 def test_it_is_a_context_manager() -> None:
@@ -37,18 +61,35 @@ async def test_a_history_that_fits_is_shown_whole_and_nothing_is_said() -> None:
     assert memory.recorder.events == []
 
 
-async def test_compaction_is_announced_before_and_reported_after_with_its_figures() -> None:
+async def test_compaction_is_announced_before_and_reported_after_with_its_figures() -> (
+    None
+):
     memory = made(turns(8))
 
     await memory.view(8 * TURN_TOKENS)
 
     names = [name for name, _ in memory.recorder.events]
     before, after, figures = ({**data} for _, data in memory.recorder.events)
-    assert names == ["context:pre_compact", "context:post_compact", "context:compaction"]
+    assert names == [
+        "context:pre_compact",
+        "context:post_compact",
+        "context:compaction",
+    ]
     sizes = {"message_count": 16, "token_count": 8 * TURN_TOKENS}
-    assert before.items() >= {**sizes, "before_messages": 16, "before_tokens": 8 * TURN_TOKENS}.items()
-    sizes = {"message_count": 7, "token_count": 7 * 104, "after_messages": 7, "after_tokens": 7 * 104}
-    assert after.items() >= {**sizes, "removed_messages": 9, "removed_tokens": 9 * 104}.items()
+    assert (
+        before.items()
+        >= {**sizes, "before_messages": 16, "before_tokens": 8 * TURN_TOKENS}.items()
+    )
+    sizes = {
+        "message_count": 7,
+        "token_count": 7 * 104,
+        "after_messages": 7,
+        "after_tokens": 7 * 104,
+    }
+    assert (
+        after.items()
+        >= {**sizes, "removed_messages": 9, "removed_tokens": 9 * 104}.items()
+    )
     assert (before["strategy"], after["strategy"]) == ("progressive", "progressive")
     assert (
         figures.items()
@@ -72,7 +113,10 @@ async def test_compaction_is_announced_before_and_reported_after_with_its_figure
 
 
 async def test_the_first_prompt_outlives_its_turn_and_is_then_shown_short() -> None:
-    history: list[MessageDict] = [{"role": "user", "content": "The task. " * 100}, *turns(8)]
+    history: list[MessageDict] = [
+        {"role": "user", "content": "The task. " * 100},
+        *turns(8),
+    ]
 
     kept = await made(history).view(1_900)
     memory = made(history)
@@ -95,16 +139,30 @@ async def test_steps_of_the_running_turn_go_before_its_prompt_and_last_step() ->
 async def test_a_person_who_speaks_between_a_call_and_its_result_is_heard() -> None:
     call, result = step(1)
     word: MessageDict = {"role": "user", "content": "a person interrupts"}
-    history: list[MessageDict] = [GO, call, word, result, {"role": "assistant", "content": "done " * 200}]
+    history: list[MessageDict] = [
+        GO,
+        call,
+        word,
+        result,
+        {"role": "assistant", "content": "done " * 200},
+    ]
 
     assert await made(history).view(1) == [word, history[4]]
     assert await made(history).view(5_000) == history
 
 
-@pytest.mark.parametrize("beside", [[], [{"type": "text", "text": "so far"}]], ids=["alone", "with words"])
-async def test_a_result_that_is_said_to_be_a_persons_stays_with_its_call(beside: list[JSONValue]) -> None:
+@pytest.mark.parametrize(
+    "beside", [[], [{"type": "text", "text": "so far"}]], ids=["alone", "with words"]
+)
+async def test_a_result_that_is_said_to_be_a_persons_stays_with_its_call(
+    beside: list[JSONValue],
+) -> None:
     call: MessageDict = {"role": "assistant", "content": [call_block(1)]}
-    result: JSONValue = {"type": "tool_result", "tool_call_id": "call_1", "output": "word " * 400}
+    result: JSONValue = {
+        "type": "tool_result",
+        "tool_call_id": "call_1",
+        "output": "word " * 400,
+    }
     answer: MessageDict = {"role": "user", "content": [result, *beside]}
 
     assert await made([GO, call, answer]).view(100) == [GO, call, answer]
@@ -112,20 +170,33 @@ async def test_a_result_that_is_said_to_be_a_persons_stays_with_its_call(beside:
 
 
 async def test_the_applications_words_go_with_the_prompt_behind_them() -> None:
-    file: MessageDict = {"role": "developer", "content": "<context_file>" + "word " * 90}
+    file: MessageDict = {
+        "role": "developer",
+        "content": "<context_file>" + "word " * 90,
+    }
     history = [GO, *turn(1), file, *turn(2), *turns(8)]
 
     view = await made(history).view(5 * TURN_TOKENS)
 
     assert file not in view
     assert turn(2)[0] not in view
-    assert [file, *turn(2)] == (await made([GO, *turn(1), file, *turn(2)]).view(500))[-3:]
+    assert [file, *turn(2)] == (await made([GO, *turn(1), file, *turn(2)]).view(500))[
+        -3:
+    ]
 
 
 async def test_list_results_are_shortened_like_texts() -> None:
-    blocks: JSONValue = [{"type": "text", "text": "word " * 400}, IMAGE_BLOCK, "word " * 400, 7]
+    blocks: JSONValue = [
+        {"type": "text", "text": "word " * 400},
+        IMAGE_BLOCK,
+        "word " * 400,
+        7,
+    ]
     result: MessageDict = {"role": "tool", "tool_call_id": "call_1", "content": blocks}
-    whole: MessageDict = {"role": "tool", "content": [{"type": "tool_result", "tool_call_id": "call_2", "output": {}}]}
+    whole: MessageDict = {
+        "role": "tool",
+        "content": [{"type": "tool_result", "tool_call_id": "call_2", "output": {}}],
+    }
     history = [GO, step(1)[0], result, step(2)[0], whole]
 
     view = await made(history, protected_tool_results=1, target_usage=0.9).view(2_400)
@@ -147,9 +218,21 @@ async def test_list_results_are_shortened_like_texts() -> None:
     ],
     ids=["text", "object", "blocks", "image first"],
 )
-async def test_result_blocks_are_shortened_whatever_they_hold(output: JSONValue) -> None:
-    block: MessageDict = {"type": "tool_result", "tool_call_id": "call_1", "output": output, "vendor": {"cache": 1}}
-    history: list[MessageDict] = [GO, step(1)[0], {"role": "tool", "content": [block]}, *step(2, "short")]
+async def test_result_blocks_are_shortened_whatever_they_hold(
+    output: JSONValue,
+) -> None:
+    block: MessageDict = {
+        "type": "tool_result",
+        "tool_call_id": "call_1",
+        "output": output,
+        "vendor": {"cache": 1},
+    }
+    history: list[MessageDict] = [
+        GO,
+        step(1)[0],
+        {"role": "tool", "content": [block]},
+        *step(2, "short"),
+    ]
     memory = made(history, protected_tool_results=1)
 
     await memory.view(await memory.context.get_token_count())
@@ -166,11 +249,15 @@ async def test_a_result_without_content_is_left_alone() -> None:
     empty: MessageDict = {"role": "tool", "tool_call_id": "call_1", "content": None}
     history = [GO, step(1)[0], empty, *step(2)]
 
-    assert empty in await made(history, protected_tool_results=0, target_usage=0.9).view(420)
+    assert empty in await made(
+        history, protected_tool_results=0, target_usage=0.9
+    ).view(420)
 
 
 @pytest.mark.parametrize("text", ["ж" * 4_000, "x" * 4_000], ids=["cyrillic", "ascii"])
-async def test_a_huge_result_is_limited_from_the_start_and_later_ones_stand_behind_it(text: str) -> None:
+async def test_a_huge_result_is_limited_from_the_start_and_later_ones_stand_behind_it(
+    text: str,
+) -> None:
     memory = made([GO, *step(1, text)], max_tool_result_bytes=3_000)
     for message in step(2):
         await memory.context.add_message(message)
@@ -183,7 +270,9 @@ async def test_a_huge_result_is_limited_from_the_start_and_later_ones_stand_behi
     assert memory.context.log.stored(2)["content"] == text
 
 
-async def test_a_limited_result_that_is_shortened_says_how_much_is_missing_of_the_whole() -> None:
+async def test_a_limited_result_that_is_shortened_says_how_much_is_missing_of_the_whole() -> (
+    None
+):
     history = [GO, *step(1, "word " * 10_000), *step(2, "ok")]
     memory = made(history, max_tool_result_bytes=2_000, protected_tool_results=1)
 
@@ -193,28 +282,44 @@ async def test_a_limited_result_that_is_shortened_says_how_much_is_missing_of_th
 
 
 async def test_the_limit_of_a_result_is_shared_by_its_texts_and_spares_images() -> None:
-    content: JSONValue = [{"type": "text", "text": "x" * 2_000}, IMAGE_BLOCK, {"type": "text", "text": "y" * 2_000}]
+    content: JSONValue = [
+        {"type": "text", "text": "x" * 2_000},
+        IMAGE_BLOCK,
+        {"type": "text", "text": "y" * 2_000},
+    ]
 
     view = await made([GO, *step(1, content)], max_tool_result_bytes=2_000).view()
 
     shown = view[2]["content"]
     assert isinstance(shown, list)
     assert shown[1] == IMAGE_BLOCK
-    assert all("1,000 characters of message 2 are not shown" in str(shown[place]) for place in (0, 2))
+    assert all(
+        "1,000 characters of message 2 are not shown" in str(shown[place])
+        for place in (0, 2)
+    )
 
 
 async def test_images_count_as_images_and_not_as_texts() -> None:
-    memory = made([{"role": "user", "content": [{"type": "text", "text": "look"}, IMAGE_BLOCK]}])
+    memory = made(
+        [{"role": "user", "content": [{"type": "text", "text": "look"}, IMAGE_BLOCK]}]
+    )
 
     assert await memory.context.get_token_count() == 4 + 4 + 1 + IMAGE
 
 
 async def test_calls_beside_the_content_count_and_those_in_both_places_once() -> None:
-    beside: MessageDict = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "arguments": "word " * 100}]}
+    beside: MessageDict = {
+        "role": "assistant",
+        "content": "",
+        "tool_calls": [{"id": "a", "arguments": "word " * 100}],
+    }
     both: MessageDict = {**step(1)[0], "tool_calls": [{"id": "word " * 9}]}
 
     assert await made([beside]).context.get_token_count() > 100
-    assert await made([both]).context.get_token_count() == await made([step(1)[0]]).context.get_token_count()
+    assert (
+        await made([both]).context.get_token_count()
+        == await made([step(1)[0]]).context.get_token_count()
+    )
 
 
 @tool
@@ -249,7 +354,9 @@ async def test_an_application_may_offer_its_own_meter() -> None:
 
     await memory.view(4_000)
 
-    assert memory.recorder.data("context:pre_compact")[0]["token_count"] == 6 + 8 * (4 + 496)
+    assert memory.recorder.data("context:pre_compact")[0]["token_count"] == 6 + 8 * (
+        4 + 496
+    )
 
 
 async def test_pinned_messages_stay_with_their_turn() -> None:
@@ -275,18 +382,37 @@ async def test_a_module_pins_a_call_by_its_id() -> None:
 
 
 async def test_results_of_pinned_tools_are_known_by_the_name_in_either_place() -> None:
-    named: MessageDict = {"role": "tool", "tool_call_id": "gone", "name": "skill", "content": "word " * 100}
+    named: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "gone",
+        "name": "skill",
+        "content": "word " * 100,
+    }
     function: MessageDict = {
         "role": "assistant",
         "content": None,
-        "tool_calls": [{"id": "b", "type": "function", "function": {"name": "skill", "arguments": "{}"}}],
+        "tool_calls": [
+            {
+                "id": "b",
+                "type": "function",
+                "function": {"name": "skill", "arguments": "{}"},
+            }
+        ],
     }
-    answer_b: MessageDict = {"role": "tool", "tool_call_id": "b", "content": "word " * 100}
+    answer_b: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "b",
+        "content": "word " * 100,
+    }
     history = [*turn(1), named, *turn(2), GO, function, answer_b, *turns(6)]
 
     view = await made(history, pinned_tools=["skill"]).view(700)
 
-    assert [message for message in view if message in (named, function, answer_b)] == [named, function, answer_b]
+    assert [message for message in view if message in (named, function, answer_b)] == [
+        named,
+        function,
+        answer_b,
+    ]
 
 
 async def test_the_notice_stands_behind_what_is_not_shown_and_stays_the_same() -> None:
@@ -340,16 +466,23 @@ async def test_without_a_summary_the_plain_strategy_holds_and_that_is_said(
     view = await memory.view(4_400, ScriptedProvider(*steps))
 
     assert texts(view, "compaction_summary") == []
-    assert memory.warnings == [f"The conversation is compacted without a summary: {reason}"]
+    assert memory.warnings == [
+        f"The conversation is compacted without a summary: {reason}"
+    ]
     assert memory.recorder.data("context:post_compact")[0]["strategy"] == "progressive"
 
 
 @pytest.mark.parametrize(
     ("settings", "reason"),
-    [({}, "nobody is asked here"), ({"summary_provider": "gone"}, "no provider 'gone' is mounted")],
+    [
+        ({}, "nobody is asked here"),
+        ({"summary_provider": "gone"}, "no provider 'gone' is mounted"),
+    ],
     ids=["none", "unknown"],
 )
-async def test_without_a_provider_there_is_no_summary(settings: dict[str, JSONValue], reason: str) -> None:
+async def test_without_a_provider_there_is_no_summary(
+    settings: dict[str, JSONValue], reason: str
+) -> None:
     memory = made(turns(20), strategy="summarize", **settings)
 
     await memory.view(4_400)
@@ -370,8 +503,12 @@ async def test_a_summary_takes_in_the_one_before_it_and_reports_its_usage() -> N
         await memory.context.add_message(message)
     second = await memory.view(4_400, model)
 
-    assert texts(first, "compaction_summary") == ["Summary of what is not shown any more:\nThe first summary."]
-    assert texts(second, "compaction_summary") == ["Summary of what is not shown any more:\nThe second summary."]
+    assert texts(first, "compaction_summary") == [
+        "Summary of what is not shown any more:\nThe first summary."
+    ]
+    assert texts(second, "compaction_summary") == [
+        "Summary of what is not shown any more:\nThe second summary."
+    ]
     asked = model.requests[1].messages[1].text
     assert "The first summary." in asked
     assert "[assistant] calls look with {}" in asked
@@ -409,7 +546,9 @@ async def test_what_cannot_fit_is_shown_and_said_once_until_it_fits_again() -> N
         assert await memory.view(budget) == turn(0)
 
     assert len(memory.warnings) == 2
-    assert memory.warnings[0].startswith("What must be shown takes about 208 tokens of 50 (tools 0, system messages 0,")
+    assert memory.warnings[0].startswith(
+        "What must be shown takes about 208 tokens of 50 (tools 0, system messages 0,"
+    )
     assert "raise 'max_tokens'" in memory.warnings[0]
 
 
@@ -437,7 +576,9 @@ async def test_one_may_ask_whether_the_next_view_would_be_compacted() -> None:
 
     assert await context.should_compact(4 * TURN_TOKENS)
     assert not await context.should_compact(5 * TURN_TOKENS)
-    assert not await context.should_compact(provider=Window(context_window=100_000, max_output_tokens=100))
+    assert not await context.should_compact(
+        provider=Window(context_window=100_000, max_output_tokens=100)
+    )
 
 
 async def test_a_factory_makes_the_instructions_of_each_view() -> None:
@@ -482,13 +623,17 @@ async def test_messages_that_come_while_a_view_is_compacted_stand_behind_it() ->
     assert len(view) < 10
 
 
-async def test_instructions_that_begin_or_end_while_a_view_is_compacted_cost_no_message() -> None:
+async def test_instructions_that_begin_or_end_while_a_view_is_compacted_cost_no_message() -> (
+    None
+):
     newest: MessageDict = {"role": "user", "content": "the newest"}
     for before, after in ((None, "Be brief."), ("Be brief.", None)):
         memory = made([GO, *turns(8), newest])
         await instruct(memory, before)
 
-        async def change(event: str, data: object, memory: Memory = memory, text: str | None = after) -> None:
+        async def change(
+            event: str, data: object, memory: Memory = memory, text: str | None = after
+        ) -> None:
             await instruct(memory, text)
 
         memory.coordinator.hooks.register("context:pre_compact", change)
@@ -500,7 +645,9 @@ async def test_instructions_that_begin_or_end_while_a_view_is_compacted_cost_no_
 
 async def instruct(memory: Memory, text: str | None) -> None:
     """Let views begin with a text from now on, and see to it that one has been asked for."""
-    await memory.context.set_system_prompt_factory(None if text is None else lambda: text)
+    await memory.context.set_system_prompt_factory(
+        None if text is None else lambda: text
+    )
     await memory.context.get_messages_for_request(1_000_000)
 
 
@@ -565,8 +712,14 @@ async def test_a_model_reads_what_is_left_out_a_page_at_a_time() -> None:
     assert whole.output == '{"number": 0, "role": "user", "content": "go"}'
     assert str(page.output).endswith("more characters: continue with offset 20000]")
     assert str(rest.output).endswith('x"}')
-    assert none.get_serialized_output() == "Error: No message has the number 2: the numbers go from 0 to 1"
-    assert backwards.get_serialized_output() == "Error: 'last' is the number 0, which is before 'first', the number 1"
+    assert (
+        none.get_serialized_output()
+        == "Error: No message has the number 2: the numbers go from 0 to 1"
+    )
+    assert (
+        backwards.get_serialized_output()
+        == "Error: 'last' is the number 0, which is before 'first', the number 1"
+    )
     assert check_instance("tool", reader) == []
 
 
@@ -609,15 +762,27 @@ async def test_an_empty_history_cannot_be_compacted() -> None:
 
 
 async def test_a_view_is_compacted_though_nobody_listens() -> None:
-    context = CompactingContext(CompactionOptions(runaway_limit=1), ModuleCoordinator(), turns(4))
+    context = CompactingContext(
+        CompactionOptions(runaway_limit=1), ModuleCoordinator(), turns(4)
+    )
 
     assert len(await context.get_messages_for_request(3 * TURN_TOKENS)) < 8
     assert list(await context.get_messages_for_request(1))[-2:] == turn(3)
 
 
 async def test_content_that_is_neither_text_nor_blocks_is_shown_as_it_is() -> None:
-    odd: MessageDict = {"role": "tool", "tool_call_id": "call_1", "content": {"all": "x" * 2_000}}
-    nested: JSONValue = [{"type": "tool_result", "tool_call_id": "call_2", "output": ["x" * 2_000, {"type": "b"}]}]
+    odd: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "call_1",
+        "content": {"all": "x" * 2_000},
+    }
+    nested: JSONValue = [
+        {
+            "type": "tool_result",
+            "tool_call_id": "call_2",
+            "output": ["x" * 2_000, {"type": "b"}],
+        }
+    ]
     history = [GO, step(1)[0], odd, step(2)[0], {"role": "tool", "content": nested}]
 
     view = await made(history, max_tool_result_bytes=1_000).view()

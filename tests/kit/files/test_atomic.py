@@ -16,7 +16,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amplifier_kit.files.atomic import FileVersion, StaleFileError, take_free_name, write_atomically, write_private
+from amplifier_kit.files.atomic import (
+    FileVersion,
+    StaleFileError,
+    take_free_name,
+    write_atomically,
+    write_private,
+)
 
 
 @pytest.fixture
@@ -26,10 +32,15 @@ def directory(tmp_path: Path) -> Iterator[int]:
     os.close(handle)
 
 
-def test_a_private_file_is_named_by_its_path_and_is_its_owner_s_alone(tmp_path: Path) -> None:
+def test_a_private_file_is_named_by_its_path_and_is_its_owner_s_alone(
+    tmp_path: Path,
+) -> None:
     assert write_private(tmp_path / "f", b"one").created
     assert not write_private(tmp_path / "f", b"two").created
-    assert ((tmp_path / "f").read_bytes(), (tmp_path / "f").stat().st_mode & 0o777) == (b"two", 0o600)
+    assert ((tmp_path / "f").read_bytes(), (tmp_path / "f").stat().st_mode & 0o777) == (
+        b"two",
+        0o600,
+    )
     with pytest.raises(FileNotFoundError):
         write_private(tmp_path / "nowhere/f", b"")
     (tmp_path / "link").symlink_to(tmp_path / "f")
@@ -43,7 +54,11 @@ def test_a_full_disk_is_told_with_the_file_that_is_not_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     def full(*names: object, **_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), *(["old", None, "new"] if fails == "rename" else []))
+        raise OSError(
+            errno.ENOSPC,
+            os.strerror(errno.ENOSPC),
+            *(["old", None, "new"] if fails == "rename" else []),
+        )
 
     monkeypatch.setattr(os, fails, full)
     with pytest.raises(OSError, match=r"No space left on device: .*/f'$"):
@@ -68,10 +83,14 @@ def run_in_child(program: str, *arguments: str) -> str:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(contents=st.lists(st.binary(max_size=100_000), min_size=1, max_size=3))
-def test_a_file_holds_what_was_written_last(tmp_path: Path, directory: int, contents: list[bytes]) -> None:
+def test_a_file_holds_what_was_written_last(
+    tmp_path: Path, directory: int, contents: list[bytes]
+) -> None:
     (tmp_path / "f").unlink(missing_ok=True)
 
-    created = [write_atomically("f", content, dir_fd=directory).created for content in contents]
+    created = [
+        write_atomically("f", content, dir_fd=directory).created for content in contents
+    ]
 
     assert (tmp_path / "f").read_bytes() == contents[-1]
     assert created == [True] + [False] * (len(contents) - 1)
@@ -79,7 +98,9 @@ def test_a_file_holds_what_was_written_last(tmp_path: Path, directory: int, cont
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o644, 0o755, 0o640])
-def test_an_existing_file_keeps_its_mode(tmp_path: Path, directory: int, mode: int) -> None:
+def test_an_existing_file_keeps_its_mode(
+    tmp_path: Path, directory: int, mode: int
+) -> None:
     (tmp_path / "f").write_bytes(b"old")
     (tmp_path / "f").chmod(mode)
 
@@ -88,7 +109,9 @@ def test_an_existing_file_keeps_its_mode(tmp_path: Path, directory: int, mode: i
     assert stat.S_IMODE((tmp_path / "f").stat().st_mode) == mode
 
 
-def test_a_new_file_has_the_mode_asked_for_less_the_umask(tmp_path: Path, directory: int) -> None:
+def test_a_new_file_has_the_mode_asked_for_less_the_umask(
+    tmp_path: Path, directory: int
+) -> None:
     umask = os.umask(0o027)
     try:
         write_atomically("f", b"", dir_fd=directory)
@@ -100,7 +123,9 @@ def test_a_new_file_has_the_mode_asked_for_less_the_umask(tmp_path: Path, direct
     assert stat.S_IMODE((tmp_path / "private").stat().st_mode) == 0o600
 
 
-def test_new_content_does_not_run_as_somebody_else(tmp_path: Path, directory: int) -> None:
+def test_new_content_does_not_run_as_somebody_else(
+    tmp_path: Path, directory: int
+) -> None:
     (tmp_path / "f").write_bytes(b"old")
     (tmp_path / "f").chmod(0o4755)
 
@@ -110,7 +135,9 @@ def test_new_content_does_not_run_as_somebody_else(tmp_path: Path, directory: in
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-def test_a_file_keeps_its_owner_where_that_is_possible(tmp_path: Path, directory: int) -> None:
+def test_a_file_keeps_its_owner_where_that_is_possible(
+    tmp_path: Path, directory: int
+) -> None:
     (tmp_path / "f").write_bytes(b"old")
     os.chown(tmp_path / "f", 12345, 54321)
 
@@ -142,7 +169,9 @@ def test_a_reader_never_sees_a_part(tmp_path: Path, directory: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["directory", "link", "fifo"])
-def test_only_a_regular_file_is_replaced(tmp_path: Path, directory: int, kind: str) -> None:
+def test_only_a_regular_file_is_replaced(
+    tmp_path: Path, directory: int, kind: str
+) -> None:
     target = tmp_path / "f"
     if kind == "directory":
         target.mkdir()
@@ -177,8 +206,12 @@ def test_a_write_that_fails_half_way_leaves_the_old_file(tmp_path: Path) -> None
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("file_mode", "directory_mode"), [(0o444, 0o755), (0o644, 0o555)])
-def test_a_read_only_file_or_directory_is_respected(tmp_path: Path, file_mode: int, directory_mode: int) -> None:
+@pytest.mark.parametrize(
+    ("file_mode", "directory_mode"), [(0o444, 0o755), (0o644, 0o555)]
+)
+def test_a_read_only_file_or_directory_is_respected(
+    tmp_path: Path, file_mode: int, directory_mode: int
+) -> None:
     """Renaming over a read-only file would work; refusing is what its mode asks for."""
     home = tmp_path / "home"
     home.mkdir()
@@ -205,16 +238,22 @@ def test_a_read_only_file_or_directory_is_respected(tmp_path: Path, file_mode: i
     assert os.listdir(home) == ["f"]
 
 
-def test_a_file_of_the_expected_version_is_replaced(tmp_path: Path, directory: int) -> None:
+def test_a_file_of_the_expected_version_is_replaced(
+    tmp_path: Path, directory: int
+) -> None:
     (tmp_path / "f").write_bytes(b"read")
 
-    write_atomically("f", b"new", dir_fd=directory, expected=FileVersion.of((tmp_path / "f").stat()))
+    write_atomically(
+        "f", b"new", dir_fd=directory, expected=FileVersion.of((tmp_path / "f").stat())
+    )
 
     assert (tmp_path / "f").read_bytes() == b"new"
 
 
 @pytest.mark.parametrize("change", ["rewritten", "replaced", "removed"])
-def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path, directory: int, change: str) -> None:
+def test_a_file_that_changed_since_it_was_read_is_left_alone(
+    tmp_path: Path, directory: int, change: str
+) -> None:
     file = tmp_path / "f"
     file.write_bytes(b"read")
     version = FileVersion.of(file.stat())
@@ -233,7 +272,9 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path, dir
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-def test_a_file_that_must_be_new_takes_the_place_of_nothing(tmp_path: Path, directory: int) -> None:
+def test_a_file_that_must_be_new_takes_the_place_of_nothing(
+    tmp_path: Path, directory: int
+) -> None:
     assert write_atomically("f", b"one", dir_fd=directory, must_be_new=True).created
     with pytest.raises(FileExistsError):
         write_atomically("f", b"two", dir_fd=directory, must_be_new=True)
@@ -242,7 +283,9 @@ def test_a_file_that_must_be_new_takes_the_place_of_nothing(tmp_path: Path, dire
     assert ((tmp_path / "f").stat().st_nlink, os.listdir(tmp_path)) == (1, ["f"])
 
 
-def test_of_many_who_write_a_new_file_at_once_one_does(tmp_path: Path, directory: int) -> None:
+def test_of_many_who_write_a_new_file_at_once_one_does(
+    tmp_path: Path, directory: int
+) -> None:
     written: list[bytes] = []
     together = threading.Barrier(8)
 
@@ -252,7 +295,9 @@ def test_of_many_who_write_a_new_file_at_once_one_does(tmp_path: Path, directory
             write_atomically("f", content, dir_fd=directory, must_be_new=True)
             written.append(content)
 
-    writers = [threading.Thread(target=write, args=(b"%d" % number,)) for number in range(8)]
+    writers = [
+        threading.Thread(target=write, args=(b"%d" % number,)) for number in range(8)
+    ]
     for writer in writers:
         writer.start()
     for writer in writers:
@@ -262,7 +307,9 @@ def test_of_many_who_write_a_new_file_at_once_one_does(tmp_path: Path, directory
     assert os.listdir(tmp_path) == ["f"]
 
 
-@pytest.mark.parametrize("code", [errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS])
+@pytest.mark.parametrize(
+    "code", [errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS]
+)
 def test_without_hard_links_a_name_is_looked_at_before_it_is_taken(
     tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
@@ -277,4 +324,7 @@ def test_without_hard_links_a_name_is_looked_at_before_it_is_taken(
         take_free_name("a", "b", src_dir_fd=directory, dst_dir_fd=directory)
     take_free_name("a", "c", src_dir_fd=directory, dst_dir_fd=directory)
 
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"b": "b", "c": "a"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "b": "b",
+        "c": "a",
+    }

@@ -15,12 +15,25 @@ from hypothesis import strategies as st
 from amplifier_kit.files.documents import MAX_BYTES, MAX_DEPTH, find_line, read_document
 from amplifier_sdk.errors import ConfigError
 
-JSONData: TypeAlias = "str | int | float | bool | list[JSONData] | dict[str, JSONData] | None"
+JSONData: TypeAlias = (
+    "str | int | float | bool | list[JSONData] | dict[str, JSONData] | None"
+)
 
-_TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029\ufffe\uffff\ufeff"))
+_TEXTS = st.text(
+    st.characters(
+        exclude_categories=["Cs", "Cc"],
+        exclude_characters="\u2028\u2029\ufffe\uffff\ufeff",
+    )
+)
 _DATA: st.SearchStrategy[JSONData] = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | _TEXTS,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _TEXTS,
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(_TEXTS, inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -40,8 +53,13 @@ def _error(path: Path) -> str:
 @pytest.mark.parametrize("name", ["plan.json", "plan.yaml"])
 @given(data=_DATA)
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
-def test_json_reads_the_same_as_json_and_as_yaml(tmp_path: Path, name: str, data: JSONData) -> None:
-    assert read_document(_file(tmp_path, json.dumps(data, ensure_ascii=False), name)) == data
+def test_json_reads_the_same_as_json_and_as_yaml(
+    tmp_path: Path, name: str, data: JSONData
+) -> None:
+    assert (
+        read_document(_file(tmp_path, json.dumps(data, ensure_ascii=False), name))
+        == data
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +92,9 @@ def test_json_reads_the_same_as_json_and_as_yaml(tmp_path: Path, name: str, data
         ("\ufeffa: 1", {"a": 1}),
     ],
 )
-def test_yaml_has_the_core_schema_of_version_1_2(tmp_path: Path, text: str, value: JSONData) -> None:
+def test_yaml_has_the_core_schema_of_version_1_2(
+    tmp_path: Path, text: str, value: JSONData
+) -> None:
     read = read_document(_file(tmp_path, text))
 
     assert read == value
@@ -99,19 +119,34 @@ def test_yaml_has_the_core_schema_of_version_1_2(tmp_path: Path, text: str, valu
         ("a: 1\n--- b", "line 2, column 1: "),
         ("a: \x01", "control characters are not allowed"),
         ("a: &x [*x]", "or holds itself"),
-        ("[" * 200_000, f"line 1, column {MAX_DEPTH + 1}: it nests deeper than {MAX_DEPTH} levels"),
+        (
+            "[" * 200_000,
+            f"line 1, column {MAX_DEPTH + 1}: it nests deeper than {MAX_DEPTH} levels",
+        ),
     ],
 )
-def test_yaml_that_is_not_sound_is_one_error_with_its_place(tmp_path: Path, text: str, message: str) -> None:
+def test_yaml_that_is_not_sound_is_one_error_with_its_place(
+    tmp_path: Path, text: str, message: str
+) -> None:
     path = _file(tmp_path, text)
 
-    assert re.match(rf"The file '{re.escape(str(path))}' has 1 problem:\n  .*{re.escape(message)}", _error(path))
+    assert re.match(
+        rf"The file '{re.escape(str(path))}' has 1 problem:\n  .*{re.escape(message)}",
+        _error(path),
+    )
 
 
-def test_aliases_that_multiply_are_refused_before_they_fill_the_memory(tmp_path: Path) -> None:
-    lines = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12))]
+def test_aliases_that_multiply_are_refused_before_they_fill_the_memory(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        "a0: &a0 [x]",
+        *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)),
+    ]
 
-    assert "with its aliases the document holds more than 100000 values" in _error(_file(tmp_path, "\n".join(lines)))
+    assert "with its aliases the document holds more than 100000 values" in _error(
+        _file(tmp_path, "\n".join(lines))
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,7 +160,9 @@ def test_aliases_that_multiply_are_refused_before_they_fill_the_memory(tmp_path:
         ("", "line 1, column 1: "),
     ],
 )
-def test_json_that_is_not_sound_is_one_error(tmp_path: Path, text: str, message: str) -> None:
+def test_json_that_is_not_sound_is_one_error(
+    tmp_path: Path, text: str, message: str
+) -> None:
     assert message in _error(_file(tmp_path, text, "plan.json"))
 
 
@@ -134,7 +171,9 @@ def test_a_file_that_is_no_text_says_where(tmp_path: Path) -> None:
 
 
 def test_a_file_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    assert "it cannot be read: No such file or directory" in _error(tmp_path / "missing.yaml")
+    assert "it cannot be read: No such file or directory" in _error(
+        tmp_path / "missing.yaml"
+    )
     assert "it cannot be read: Is a directory" in _error(tmp_path)
 
 
@@ -149,7 +188,9 @@ def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
-    assert f"larger than {MAX_BYTES} bytes" in _error(_file(tmp_path, b" " * (MAX_BYTES + 1)))
+    assert f"larger than {MAX_BYTES} bytes" in _error(
+        _file(tmp_path, b" " * (MAX_BYTES + 1))
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,5 +205,7 @@ def test_a_file_beyond_the_limit_is_refused(tmp_path: Path) -> None:
         ((0,), None),
     ],
 )
-def test_a_value_is_found_by_its_line_as_far_as_its_path_goes(path: tuple[str | int, ...], line: int | None) -> None:
+def test_a_value_is_found_by_its_line_as_far_as_its_path_goes(
+    path: tuple[str | int, ...], line: int | None
+) -> None:
     assert find_line("a:\n  b:\n    - 1\n    - 2\n", path) == line

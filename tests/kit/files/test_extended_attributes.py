@@ -25,11 +25,17 @@ OWNER, USER, GROUP, MASK, OTHERS = 0x01, 0x02, 0x04, 0x10, 0x20
 
 def access_list(*entries: tuple[int, int, int]) -> bytes:
     """Write an access control list as Linux keeps it: a tag, permissions and an id an entry."""
-    return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in entries)
+    return struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", *entry) for entry in entries
+    )
 
 
 NAMED: Final = access_list(
-    (OWNER, 6, NOBODY), (USER, 6, 12345), (GROUP, 4, NOBODY), (MASK, 6, NOBODY), (OTHERS, 0, NOBODY)
+    (OWNER, 6, NOBODY),
+    (USER, 6, 12345),
+    (GROUP, 4, NOBODY),
+    (MASK, 6, NOBODY),
+    (OTHERS, 0, NOBODY),
 )
 """The owner and the user 12345 may write, the group may read."""
 
@@ -57,7 +63,9 @@ def directory(file: Path) -> Iterator[int]:
     os.close(handle)
 
 
-def test_a_file_keeps_its_access_list_and_what_programs_noted_at_it(file: Path, directory: int) -> None:
+def test_a_file_keeps_its_access_list_and_what_programs_noted_at_it(
+    file: Path, directory: int
+) -> None:
     os.setxattr(file, ACCESS, NAMED)
     os.setxattr(file, "user.origin", b"\x00here")
 
@@ -70,7 +78,9 @@ def test_a_file_keeps_its_access_list_and_what_programs_noted_at_it(file: Path, 
     }
 
 
-def test_the_list_that_a_directory_gives_to_new_files_lets_nobody_into_an_old_one(file: Path, directory: int) -> None:
+def test_the_list_that_a_directory_gives_to_new_files_lets_nobody_into_an_old_one(
+    file: Path, directory: int
+) -> None:
     os.setxattr(file.parent, DEFAULT, NAMED)
 
     write_atomically("f", b"new", dir_fd=directory)

@@ -40,11 +40,15 @@ def test_without_fields_there_is_a_body(text: str, body: str) -> None:
 
 
 @given(
-    fields=st.dictionaries(st.text("abcxyz_", min_size=1), st.integers() | st.text("ab: -#\n")),
+    fields=st.dictionaries(
+        st.text("abcxyz_", min_size=1), st.integers() | st.text("ab: -#\n")
+    ),
     body=st.text(st.characters(exclude_categories=["Cs"])),
     end=st.sampled_from(["\n", "\r\n"]),
 )
-def test_what_was_written_is_read(fields: dict[str, int | str], body: str, end: str) -> None:
+def test_what_was_written_is_read(
+    fields: dict[str, int | str], body: str, end: str
+) -> None:
     head = end.join(f"{name}: {json.dumps(value)}" for name, value in fields.items())
     read = parse_front_matter(f"---{end}{head}{end}---{end}{body}")
     assert read.fields == fields
@@ -61,7 +65,9 @@ def test_what_was_written_is_read(fields: dict[str, int | str], body: str, end: 
         ("---\na: [\n---\n", "line 3", ""),
     ],
 )
-def test_what_is_wrong_is_named_with_its_place(text: str, place: str, problem: str) -> None:
+def test_what_is_wrong_is_named_with_its_place(
+    text: str, place: str, problem: str
+) -> None:
     with pytest.raises(DocumentError) as caught:
         parse_front_matter(text)
     assert caught.value.place.startswith(place)

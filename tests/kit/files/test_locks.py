@@ -53,7 +53,10 @@ def test_a_process_that_was_killed_holds_nothing(target: Path) -> None:
     with child:
         assert child.stdout is not None
         assert child.stdout.readline() == "held\n"
-        with pytest.raises(LockedError, match=f"It is being written by process {child.pid} on .*, started at "):
+        with pytest.raises(
+            LockedError,
+            match=f"It is being written by process {child.pid} on .*, started at ",
+        ):
             WriterLock.take(target, patience=0)
         child.kill()
         child.wait()
@@ -61,19 +64,27 @@ def test_a_process_that_was_killed_holds_nothing(target: Path) -> None:
         WriterLock.take(target, patience=0).release()
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[1]", '{"pid": "many"}', "nonsense", '{"pid": null}'])
-def test_whoever_left_no_legible_name_is_refused_without_one(target: Path, text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[1]", '{"pid": "many"}', "nonsense", '{"pid": null}']
+)
+def test_whoever_left_no_legible_name_is_refused_without_one(
+    target: Path, text: str
+) -> None:
     lock = WriterLock.take(target)
     lock.path.write_text(text, "utf-8")
 
-    with pytest.raises(LockedError, match="It is being written by a process that left no name") as refusal:
+    with pytest.raises(
+        LockedError, match="It is being written by a process that left no name"
+    ) as refusal:
         WriterLock.take(target, patience=0)
     lock.release()
 
     assert refusal.value.owner is None
 
 
-def test_a_full_disk_leaves_the_lock_without_a_name_and_held(target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_the_lock_without_a_name_and_held(
+    target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(handle: int, data: bytes, offset: int) -> int:
         raise OSError(ENOSPC, os.strerror(ENOSPC))
 

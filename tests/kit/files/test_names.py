@@ -44,7 +44,10 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("name", ["one", "3f2a-11", "a_b", "0", "x" * 100, "9f1c0b9e-4b1e-4a0e-8f5e-1c8b7c1d2e3f"])
+@pytest.mark.parametrize(
+    "name",
+    ["one", "3f2a-11", "a_b", "0", "x" * 100, "9f1c0b9e-4b1e-4a0e-8f5e-1c8b7c1d2e3f"],
+)
 def test_plain_names_stand_for_themselves(name: str) -> None:
     assert folder_name(name) == name
 

@@ -13,7 +13,12 @@ import attrs
 import pytest
 
 from amplifier_kit.files.open_flags import PASS
-from amplifier_kit.files.openat2 import DirectoryOpener, kernel_opener, open_beneath, walk_beneath
+from amplifier_kit.files.openat2 import (
+    DirectoryOpener,
+    kernel_opener,
+    open_beneath,
+    walk_beneath,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +111,9 @@ class ScriptedLibrary:
 def test_a_system_that_refuses_the_call_is_walked(
     monkeypatch: pytest.MonkeyPatch, handle: int, tmp_path: Path, code: int
 ) -> None:
-    monkeypatch.setattr(ctypes, "CDLL", lambda *arguments, **options: ScriptedLibrary(code))
+    monkeypatch.setattr(
+        ctypes, "CDLL", lambda *arguments, **options: ScriptedLibrary(code)
+    )
 
     assert kernel_opener() is None
     opened = open_beneath(handle, ("a", "ü"))

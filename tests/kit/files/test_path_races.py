@@ -67,7 +67,13 @@ SHAPES = {
     "directory": (swap_directory, ("sub/file", "sub/../sub/file")),
     "file": (swap_file, ("sub/file",)),
     "above": (swap_deep, ("upper/outside/file",)),
-    "dots": (move_deeper, ("upper/outside/deep/../../../sub/file", "upper/outside/deep/../../../../outside/file")),
+    "dots": (
+        move_deeper,
+        (
+            "upper/outside/deep/../../../sub/file",
+            "upper/outside/deep/../../../../outside/file",
+        ),
+    ),
 }
 
 
@@ -113,7 +119,8 @@ def test_no_race_leads_outside(places: tuple[Path, Path], shape: str) -> None:
     done = 0
     end = time.monotonic() + SECONDS
     with swapping(swap, root, outside):
-        while time.monotonic() < end or not done:  # a busy machine may not come to one access in that time
+        # a busy machine may not come to one access in that time
+        while time.monotonic() < end or not done:
             for path in paths:
                 with suppress(PathError, OSError), confined.locate(path) as spot:
                     with spot.open_file() as file:

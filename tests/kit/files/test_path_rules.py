@@ -24,7 +24,9 @@ from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules, path_parts
         ("xx", None),
     ],
 )
-def test_names_are_judged_as_file_systems_without_case_do(name: str, rule: str | None) -> None:
+def test_names_are_judged_as_file_systems_without_case_do(
+    name: str, rule: str | None
+) -> None:
     rules = PathRules(["*.key", "!b.*", ".git", "STRASSE", "\u00e9", "x[0-9]"])
 
     assert rules.name_rule(name) == rule
@@ -43,20 +45,32 @@ def test_places_are_protected_with_all_below_and_by_every_name(tmp_path: Path) -
     rules = PathRules(paths=[tmp_path / "alias" / "plan"])
     root = path_parts(str(tmp_path))
 
-    assert rules.rule(root, ("docs", "Plan", "deep")) == str(tmp_path / "alias" / "plan")
+    assert rules.rule(root, ("docs", "Plan", "deep")) == str(
+        tmp_path / "alias" / "plan"
+    )
     assert rules.rule(root, ("docs", "planet")) is None
     assert rules.rule_inside([*root, "docs"]) == str(tmp_path / "alias" / "plan")
     assert rules.rule_inside([*root, "docs", "plan", "deep"]) is None
     below = rules.below(tmp_path)
-    assert (below(("docs", "plan")), below(("docs",)), below(("plan",))) == (True, False, False)
+    assert (below(("docs", "plan")), below(("docs",)), below(("plan",))) == (
+        True,
+        False,
+        False,
+    )
 
 
 def test_what_is_known_of_names_has_a_size() -> None:
     rules = PathRules(["*7"])
 
-    assert sum(rules.name_rule(str(number)) is not None for number in range(20_050)) == 2005
+    assert (
+        sum(rules.name_rule(str(number)) is not None for number in range(20_050))
+        == 2005
+    )
 
 
-@pytest.mark.parametrize("name", ["README.md", "env.py", "key.py", "id_rsa.pub", ".env.example", "token.go", "keys"])
+@pytest.mark.parametrize(
+    "name",
+    ["README.md", "env.py", "key.py", "id_rsa.pub", ".env.example", "token.go", "keys"],
+)
 def test_common_names_hold_no_secrets(name: str) -> None:
     assert PathRules(SECRET_NAMES).name_rule(name) is None

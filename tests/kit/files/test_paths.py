@@ -93,7 +93,9 @@ def few_handles() -> Iterator[None]:
         "/..{root}/sub/../file.txt",
     ],
 )
-def test_every_way_to_write_an_inside_path_leads_to_it(confined: ConfinedPaths, root: Path, path: str) -> None:
+def test_every_way_to_write_an_inside_path_leads_to_it(
+    confined: ConfinedPaths, root: Path, path: str
+) -> None:
     assert read(confined, path.format(root=root)) == "inside"
 
 
@@ -109,15 +111,22 @@ def test_every_way_to_write_an_inside_path_leads_to_it(confined: ConfinedPaths, 
         "/etc/passwd",
     ],
 )
-def test_a_path_that_leaves_the_root_is_refused(confined: ConfinedPaths, root: Path, path: str) -> None:
+def test_a_path_that_leaves_the_root_is_refused(
+    confined: ConfinedPaths, root: Path, path: str
+) -> None:
     with pytest.raises(PathOutsideError, match=r"give a path inside .*root") as caught:
         read(confined, path.format(root=root))
 
     assert caught.value.roots == (str(root),)
 
 
-@pytest.mark.parametrize("target", ["file.txt", "sub/../file.txt", "{root}/file.txt", "../root/file.txt", "hop"])
-def test_a_link_to_a_place_inside_is_followed(confined: ConfinedPaths, root: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["file.txt", "sub/../file.txt", "{root}/file.txt", "../root/file.txt", "hop"],
+)
+def test_a_link_to_a_place_inside_is_followed(
+    confined: ConfinedPaths, root: Path, target: str
+) -> None:
     (root / "hop").symlink_to("sub/back")
     (root / "sub" / "back").symlink_to("../file.txt")
     (root / "link").symlink_to(target.format(root=root))
@@ -127,8 +136,13 @@ def test_a_link_to_a_place_inside_is_followed(confined: ConfinedPaths, root: Pat
     assert read(confined, "link") == "inside"
 
 
-@pytest.mark.parametrize("target", ["../secret", "{root}/../secret", "/etc/passwd", "sub/../../secret", "hop"])
-def test_a_link_to_a_place_outside_is_refused(confined: ConfinedPaths, root: Path, target: str) -> None:
+@pytest.mark.parametrize(
+    "target",
+    ["../secret", "{root}/../secret", "/etc/passwd", "sub/../../secret", "hop"],
+)
+def test_a_link_to_a_place_outside_is_refused(
+    confined: ConfinedPaths, root: Path, target: str
+) -> None:
     (root / "hop").symlink_to("../secret")
     (root / "link").symlink_to(target.format(root=root))
 
@@ -136,7 +150,9 @@ def test_a_link_to_a_place_outside_is_refused(confined: ConfinedPaths, root: Pat
         read(confined, "link")
 
 
-def test_a_directory_link_is_walked_like_a_directory(confined: ConfinedPaths, root: Path, tmp_path: Path) -> None:
+def test_a_directory_link_is_walked_like_a_directory(
+    confined: ConfinedPaths, root: Path, tmp_path: Path
+) -> None:
     (root / "in").symlink_to("sub/deep")
     (root / "out").symlink_to(tmp_path)
 
@@ -153,7 +169,9 @@ def test_dots_after_a_link_mean_its_target(confined: ConfinedPaths, root: Path) 
     assert read(confined, "in/../other.txt") == "other"
 
 
-def test_a_root_that_is_a_link_is_known_by_both_names(root: Path, tmp_path: Path) -> None:
+def test_a_root_that_is_a_link_is_known_by_both_names(
+    root: Path, tmp_path: Path
+) -> None:
     alias = tmp_path / "alias"
     alias.symlink_to(root)
     confined = ConfinedPaths([alias], base=alias)
@@ -163,7 +181,9 @@ def test_a_root_that_is_a_link_is_known_by_both_names(root: Path, tmp_path: Path
     assert read(confined, f"{root}/file.txt") == "inside"
 
 
-def test_another_root_can_be_reached_by_dots_and_by_links(root: Path, tmp_path: Path) -> None:
+def test_another_root_can_be_reached_by_dots_and_by_links(
+    root: Path, tmp_path: Path
+) -> None:
     (root / "link").symlink_to(tmp_path / "root-evil" / "secret")
     confined = ConfinedPaths([root, tmp_path / "root-evil"], base=root)
 
@@ -180,7 +200,9 @@ def test_the_whole_file_system_may_be_a_root(root: Path) -> None:
         assert spot.path == Path("/")
 
 
-def test_a_relative_path_starts_at_the_base_even_when_that_is_outside(root: Path) -> None:
+def test_a_relative_path_starts_at_the_base_even_when_that_is_outside(
+    root: Path,
+) -> None:
     confined = ConfinedPaths([root / "sub"], base=root)
 
     assert read(confined, "sub/other.txt") == "other"
@@ -193,7 +215,9 @@ def test_without_roots_nothing_may_be_used(root: Path) -> None:
         read(ConfinedPaths([], base=root, purpose="write"), "file.txt")
 
 
-def test_a_tilde_is_the_home_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tilde_is_the_home_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("HOME", str(root))
     confined = ConfinedPaths([root], base=root / "sub")
 
@@ -215,7 +239,9 @@ def test_a_tilde_is_the_home_directory(root: Path, monkeypatch: pytest.MonkeyPat
         ("x/" * 2500, "at most 4096 characters"),
     ],
 )
-def test_a_text_that_is_no_path_says_why(confined: ConfinedPaths, path: str, reason: str) -> None:
+def test_a_text_that_is_no_path_says_why(
+    confined: ConfinedPaths, path: str, reason: str
+) -> None:
     with pytest.raises(InvalidPathError, match=reason):
         read(confined, path)
 
@@ -230,7 +256,9 @@ def test_links_in_a_circle_are_an_error(confined: ConfinedPaths, root: Path) -> 
             read(confined, name)
 
 
-def test_a_walk_is_bounded_whatever_links_make_of_it(confined: ConfinedPaths, root: Path) -> None:
+def test_a_walk_is_bounded_whatever_links_make_of_it(
+    confined: ConfinedPaths, root: Path
+) -> None:
     for level in range(30):
         (root / f"{level}").symlink_to("sub/../" * 200 + f"{level + 1}")
     (root / "30").mkdir()
@@ -239,7 +267,9 @@ def test_a_walk_is_bounded_whatever_links_make_of_it(confined: ConfinedPaths, ro
         read(confined, "0")
 
 
-def test_a_missing_path_names_the_nearest_one(confined: ConfinedPaths, root: Path) -> None:
+def test_a_missing_path_names_the_nearest_one(
+    confined: ConfinedPaths, root: Path
+) -> None:
     with pytest.raises(PathMissingError, match=r"did you mean 'file\.txt'"):
         read(confined, "flie.txt")
     with pytest.raises(PathMissingError, match="list the directory"):
@@ -248,7 +278,9 @@ def test_a_missing_path_names_the_nearest_one(confined: ConfinedPaths, root: Pat
         read(confined, "zzz/../file.txt")
 
 
-def test_a_missing_path_is_reported_even_when_no_name_can_be_compared(confined: ConfinedPaths) -> None:
+def test_a_missing_path_is_reported_even_when_no_name_can_be_compared(
+    confined: ConfinedPaths,
+) -> None:
     with (
         confined.locate("flie.txt") as spot,
         few_handles(),
@@ -257,13 +289,18 @@ def test_a_missing_path_is_reported_even_when_no_name_can_be_compared(confined: 
         spot.existing()
 
 
-def test_a_file_in_the_place_of_a_directory_is_an_error(confined: ConfinedPaths) -> None:
+def test_a_file_in_the_place_of_a_directory_is_an_error(
+    confined: ConfinedPaths,
+) -> None:
     with pytest.raises(PathAccessError, match="one of its directories is not one"):
         read(confined, "file.txt/x")
 
 
 def test_what_the_system_refuses_is_a_path_error(confined: ConfinedPaths) -> None:
-    with few_handles(), pytest.raises(PathAccessError, match="too many files are open") as caught:
+    with (
+        few_handles(),
+        pytest.raises(PathAccessError, match="too many files are open") as caught,
+    ):
         read(confined, "file.txt")
 
     assert isinstance(caught.value, ToolError)
@@ -294,7 +331,11 @@ def test_only_regular_files_are_opened_and_a_fifo_never_blocks(root: Path) -> No
 
 
 def test_kinds_have_names() -> None:
-    assert [describe_kind(kind) for kind in (stat.S_IFBLK, stat.S_IFLNK, 0)] == ["block device", "link", "special file"]
+    assert [describe_kind(kind) for kind in (stat.S_IFBLK, stat.S_IFLNK, 0)] == [
+        "block device",
+        "link",
+        "special file",
+    ]
 
 
 @pytest.mark.timeout(10)
@@ -320,7 +361,9 @@ def test_a_link_that_takes_the_place_of_a_file_after_the_walk_is_refused(
             spot.open_file()
 
 
-def test_a_file_that_goes_away_after_the_walk_is_missing(confined: ConfinedPaths, root: Path) -> None:
+def test_a_file_that_goes_away_after_the_walk_is_missing(
+    confined: ConfinedPaths, root: Path
+) -> None:
     with confined.locate("file.txt") as spot:
         (root / "file.txt").unlink()
 
@@ -329,7 +372,11 @@ def test_a_file_that_goes_away_after_the_walk_is_missing(confined: ConfinedPaths
 
 
 def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) -> None:
-    for path, names in (("sub", {"deep", "other.txt"}), (".", {"sub", "file.txt"}), ("sub/..", {"sub", "file.txt"})):
+    for path, names in (
+        ("sub", {"deep", "other.txt"}),
+        (".", {"sub", "file.txt"}),
+        ("sub/..", {"sub", "file.txt"}),
+    ):
         with confined.locate(path) as spot:
             handle = spot.open_directory()
             try:
@@ -339,11 +386,16 @@ def test_a_directory_is_opened_for_listing(confined: ConfinedPaths, root: Path) 
 
 
 def test_a_file_is_no_directory(confined: ConfinedPaths) -> None:
-    with confined.locate("file.txt") as spot, pytest.raises(PathKindError, match="is a file, not a directory"):
+    with (
+        confined.locate("file.txt") as spot,
+        pytest.raises(PathKindError, match="is a file, not a directory"),
+    ):
         spot.open_directory()
 
 
-def test_missing_parents_are_made_where_the_path_leads(confined: ConfinedPaths, root: Path) -> None:
+def test_missing_parents_are_made_where_the_path_leads(
+    confined: ConfinedPaths, root: Path
+) -> None:
     (root / "link").symlink_to("sub/new")
 
     with confined.locate("link/a/b.txt") as spot:
@@ -355,17 +407,24 @@ def test_missing_parents_are_made_where_the_path_leads(confined: ConfinedPaths, 
     assert (root / "sub/new/a/b.txt").read_text() == "made"
 
 
-def test_missing_parents_are_not_made_without_end(confined: ConfinedPaths, root: Path) -> None:
+def test_missing_parents_are_not_made_without_end(
+    confined: ConfinedPaths, root: Path
+) -> None:
     with (
         confined.locate("new/" * 40 + "b.txt") as spot,
-        pytest.raises(InvalidPathError, match="40 directories above it are missing, at most 32 are made"),
+        pytest.raises(
+            InvalidPathError,
+            match="40 directories above it are missing, at most 32 are made",
+        ),
     ):
         spot.make_parents()
 
     assert not (root / "new").exists()
 
 
-def test_parents_that_somebody_else_made_are_used(confined: ConfinedPaths, root: Path) -> None:
+def test_parents_that_somebody_else_made_are_used(
+    confined: ConfinedPaths, root: Path
+) -> None:
     with confined.locate("new/b.txt") as spot:
         (root / "new").mkdir()
         spot.make_parents()
@@ -385,7 +444,9 @@ def test_a_link_that_takes_the_place_of_a_missing_parent_is_refused(
     assert os.listdir(tmp_path / "root-evil") == ["secret"]
 
 
-def test_a_dangling_link_leads_to_the_place_where_its_target_would_be(confined: ConfinedPaths, root: Path) -> None:
+def test_a_dangling_link_leads_to_the_place_where_its_target_would_be(
+    confined: ConfinedPaths, root: Path
+) -> None:
     (root / "link").symlink_to("sub/later.txt")
 
     with confined.locate("link") as spot:
@@ -393,15 +454,30 @@ def test_a_dangling_link_leads_to_the_place_where_its_target_would_be(confined: 
 
 
 @pytest.mark.parametrize(
-    "path", [".git", ".git/config", "sub/.git/hooks/pre-commit", ".GIT/config", "link/config", "new/../.git/x"]
+    "path",
+    [
+        ".git",
+        ".git/config",
+        "sub/.git/hooks/pre-commit",
+        ".GIT/config",
+        "link/config",
+        "new/../.git/x",
+    ],
 )
-def test_a_protected_name_is_denied_at_any_depth_and_by_any_way(root: Path, path: str) -> None:
+def test_a_protected_name_is_denied_at_any_depth_and_by_any_way(
+    root: Path, path: str
+) -> None:
     (root / ".git").mkdir()
     (root / "new").mkdir()
     (root / "link").symlink_to(".git")
     confined = ConfinedPaths([root], base=root, purpose="write", denied_names=[".git"])
 
-    with pytest.raises(PathDeniedError, match=r"protected by the rule '\.git'") as caught, confined.locate(path):
+    with (
+        pytest.raises(
+            PathDeniedError, match=r"protected by the rule '\.git'"
+        ) as caught,
+        confined.locate(path),
+    ):
         pass
     assert caught.value.rule == ".git"
 
@@ -417,7 +493,9 @@ def test_a_protected_name_in_the_root_itself_denies_nothing(tmp_path: Path) -> N
 
 def test_a_protected_path_is_denied_with_all_below_it(root: Path) -> None:
     (root / "alias").symlink_to("sub")
-    confined = ConfinedPaths([root], base=root, denied_paths=[root / "alias", root / "not-yet"])
+    confined = ConfinedPaths(
+        [root], base=root, denied_paths=[root / "alias", root / "not-yet"]
+    )
 
     for path in ("sub", "sub/other.txt", "alias/new", "not-yet/x", "NOT-YET"):
         with pytest.raises(PathDeniedError), confined.locate(path):
@@ -427,14 +505,18 @@ def test_a_protected_path_is_denied_with_all_below_it(root: Path) -> None:
             assert spot.name == path
 
 
-def test_a_platform_without_directory_handles_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_platform_without_directory_handles_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(os, "supports_dir_fd", set())
 
     with pytest.raises(UnsupportedPlatformError, match="use Linux or macOS"):
         ConfinedPaths([root], base=root)
 
 
-def test_names_that_are_no_utf8_are_shown_with_escapes(confined: ConfinedPaths, root: Path) -> None:
+def test_names_that_are_no_utf8_are_shown_with_escapes(
+    confined: ConfinedPaths, root: Path
+) -> None:
     (root / "link").symlink_to(os.fsdecode(b"caf\xe9"))
 
     with confined.locate("link") as spot:
@@ -457,7 +539,22 @@ def test_no_handle_stays_open(confined: ConfinedPaths, root: Path) -> None:
 
 
 NAMES = st.sampled_from(
-    ["sub", "deep", "file.txt", "in", "out", "up", "abs", "top", "loop", "hop", "..", ".", "", "secret"]
+    [
+        "sub",
+        "deep",
+        "file.txt",
+        "in",
+        "out",
+        "up",
+        "abs",
+        "top",
+        "loop",
+        "hop",
+        "..",
+        ".",
+        "",
+        "secret",
+    ]
 )
 WORDS = st.one_of(NAMES, NAMES, NAMES, st.text(max_size=8))
 
@@ -484,7 +581,11 @@ def test_no_path_leads_outside(maze: Path, parts: list[str], absolute: bool) -> 
     path = "/".join([str(maze), *parts] if absolute else parts)
     try:
         with ConfinedPaths([maze], base=maze).locate(path) as spot:
-            reached, status, directory = spot.path, spot.status, os.fstat(spot.directory)
+            reached, status, directory = (
+                spot.path,
+                spot.status,
+                os.fstat(spot.directory),
+            )
     except PathError:
         return
 
@@ -492,11 +593,16 @@ def test_no_path_leads_outside(maze: Path, parts: list[str], absolute: bool) -> 
     assert os.path.realpath(reached) == str(reached)
     if status is not None:
         assert os.path.samestat(os.lstat(reached), status)
-        assert any(os.path.samestat(os.stat(place), directory) for place in (reached, reached.parent))
+        assert any(
+            os.path.samestat(os.stat(place), directory)
+            for place in (reached, reached.parent)
+        )
 
 
 @pytest.mark.timeout(30)
-def test_no_write_lands_outside_while_a_directory_is_swapped_for_a_link(root: Path, tmp_path: Path) -> None:
+def test_no_write_lands_outside_while_a_directory_is_swapped_for_a_link(
+    root: Path, tmp_path: Path
+) -> None:
     outside = tmp_path / "root-evil"
     (root / "bait").symlink_to(outside)
     stop = threading.Event()
@@ -557,7 +663,9 @@ def test_no_folder_becomes_what_git_takes_for_a_repository(
         pass
     if is_denied:
         with (
-            pytest.raises(PathDeniedError, match="a git repository without a work tree"),
+            pytest.raises(
+                PathDeniedError, match="a git repository without a work tree"
+            ),
             write.locate(f"any/{written}"),
         ):
             pass

@@ -81,7 +81,9 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("fault", sorted(FAULTS))
-def test_what_others_may_have_written_is_not_believed(fault: str, file: PrivateFile) -> None:
+def test_what_others_may_have_written_is_not_believed(
+    fault: str, file: PrivateFile
+) -> None:
     spoil, problem = FAULTS[fault]
     file.update(lambda _: {"a": 1})
     spoil(file.path)

@@ -28,7 +28,12 @@ CONTENT = (
     "{home}/context/AGENTS.md",
     "/srv/shop/.amplifier/agents/reviewer.md",
 )
-OTHERS = ("/srv/shop/amplifier/settings.yaml", "/srv/shop/x.amplifier", "{home}-else/settings.yaml", "/")
+OTHERS = (
+    "/srv/shop/amplifier/settings.yaml",
+    "/srv/shop/x.amplifier",
+    "{home}-else/settings.yaml",
+    "/",
+)
 
 
 @pytest.fixture(params=["real", "linked"])
@@ -43,27 +48,35 @@ def files(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[ProductFiles,
 
 
 @pytest.mark.parametrize("path", OWN)
-def test_state_and_guards_are_neither_read_nor_written(files: tuple[ProductFiles, Path], path: str) -> None:
+def test_state_and_guards_are_neither_read_nor_written(
+    files: tuple[ProductFiles, Path], path: str
+) -> None:
     listed, home = files
     assert listed.may_not_read(Path(path.format(home=home)))
     assert listed.may_not_write(Path(path.format(home=home)))
 
 
 @pytest.mark.parametrize("path", CONTENT)
-def test_what_people_write_for_models_is_read_and_not_written(files: tuple[ProductFiles, Path], path: str) -> None:
+def test_what_people_write_for_models_is_read_and_not_written(
+    files: tuple[ProductFiles, Path], path: str
+) -> None:
     listed, home = files
     assert not listed.may_not_read(Path(path.format(home=home)))
     assert listed.may_not_write(Path(path.format(home=home)))
 
 
 @pytest.mark.parametrize("path", OTHERS)
-def test_other_files_are_not_the_products(files: tuple[ProductFiles, Path], path: str) -> None:
+def test_other_files_are_not_the_products(
+    files: tuple[ProductFiles, Path], path: str
+) -> None:
     listed, home = files
     assert not listed.may_not_read(Path(path.format(home=home)))
     assert not listed.may_not_write(Path(path.format(home=home)))
 
 
-def test_the_persons_own_folder_is_where_the_environment_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_persons_own_folder_is_where_the_environment_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path))
     assert ProductFiles().may_not_read(tmp_path / "settings.yaml")
     assert str(tmp_path / "skills") in ProductFiles().content

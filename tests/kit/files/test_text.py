@@ -32,7 +32,11 @@ FORMS = st.sampled_from(
 # A text that begins with a byte order mark of its own is told apart by nobody.
 CHARACTERS = st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff")
 TEXTS = st.lists(
-    st.one_of(st.sampled_from(["\n", "\r\n", "\r", "a", "b", "é", "😀"]), st.text(CHARACTERS, max_size=5)), max_size=30
+    st.one_of(
+        st.sampled_from(["\n", "\r\n", "\r", "a", "b", "é", "😀"]),
+        st.text(CHARACTERS, max_size=5),
+    ),
+    max_size=30,
 ).map("".join)
 
 
@@ -85,8 +89,12 @@ def test_any_bytes_are_kept_or_refused(data: bytes) -> None:
         (codecs.BOM_UTF32_LE + b"a\0\0\0", "byte 2 (NUL)"),
     ],
 )
-def test_bytes_that_are_no_text_are_refused_with_their_place(data: bytes, where: str) -> None:
-    with pytest.raises(UndecodableTextError, match="binary or unknown encoding") as caught:
+def test_bytes_that_are_no_text_are_refused_with_their_place(
+    data: bytes, where: str
+) -> None:
+    with pytest.raises(
+        UndecodableTextError, match="binary or unknown encoding"
+    ) as caught:
         FileText.decode(data)
 
     assert caught.value.where == where
@@ -100,15 +108,21 @@ def test_bytes_that_are_no_text_are_refused_with_their_place(data: bytes, where:
         ("a\n\n\0", 3, 1, "NUL"),
     ],
 )
-def test_a_text_that_no_file_can_hold_is_refused_with_its_place(text: str, line: int, column: int, what: str) -> None:
-    with pytest.raises(UnencodableTextError, match=f"{what}.* at line {line}, column {column}") as caught:
+def test_a_text_that_no_file_can_hold_is_refused_with_its_place(
+    text: str, line: int, column: int, what: str
+) -> None:
+    with pytest.raises(
+        UnencodableTextError, match=f"{what}.* at line {line}, column {column}"
+    ) as caught:
         encode_text(text)
 
     assert (caught.value.line, caught.value.column) == (line, column)
 
 
 @given(text=TEXTS, form=FORMS, data=st.data())
-def test_an_edit_changes_what_it_says_and_no_other_byte(text: str, form: TextForm, data: st.DataObject) -> None:
+def test_an_edit_changes_what_it_says_and_no_other_byte(
+    text: str, form: TextForm, data: st.DataObject
+) -> None:
     before = FileText(text=text, form=form)
     unified = before.unified
     start = data.draw(st.integers(0, len(unified)))
@@ -137,7 +151,9 @@ def _original_slices(text: str, start: int, end: int) -> tuple[str, str]:
 
 
 @given(text=TEXTS, old=st.sampled_from(["a", "b", "\n", "ab", "é"]), new=TEXTS)
-def test_many_replacements_are_those_of_plain_text(text: str, old: str, new: str) -> None:
+def test_many_replacements_are_those_of_plain_text(
+    text: str, old: str, new: str
+) -> None:
     file = FileText(text=text)
     unified = file.unified
     starts, at = [], unified.find(old)
@@ -145,7 +161,9 @@ def test_many_replacements_are_those_of_plain_text(text: str, old: str, new: str
         starts.append(at)
         at = unified.find(old, at + len(old))
 
-    after = file.with_replacements([Replacement(start=at, end=at + len(old), text=new) for at in starts])
+    after = file.with_replacements(
+        [Replacement(start=at, end=at + len(old), text=new) for at in starts]
+    )
 
     assert after.unified == unified.replace(old, unify_line_ends(new))
 
@@ -163,17 +181,23 @@ def test_many_replacements_are_those_of_plain_text(text: str, old: str, new: str
         ("a\rX\nb", "X", "", "a\r\r\nb"),
     ],
 )
-def test_new_line_ends_follow_those_around_them(text: str, old: str, new: str, expected: str) -> None:
+def test_new_line_ends_follow_those_around_them(
+    text: str, old: str, new: str, expected: str
+) -> None:
     file = FileText(text=text)
     start = file.unified.index(old)
 
-    after = file.with_replacements([Replacement(start=start, end=start + len(old), text=new)])
+    after = file.with_replacements(
+        [Replacement(start=start, end=start + len(old), text=new)]
+    )
 
     assert after.text == expected
 
 
 @given(text=TEXTS, form=FORMS, size=st.integers(1, 9), most=st.integers(0, 6))
-def test_a_reader_gives_the_lines_of_the_text(text: str, form: TextForm, size: int, most: int) -> None:
+def test_a_reader_gives_the_lines_of_the_text(
+    text: str, form: TextForm, size: int, most: int
+) -> None:
     reader = LineReader(Trickle(encode_text(text, form), size))
 
     read: list[Line] = []
@@ -198,7 +222,9 @@ def test_skipping_passes_over_exactly_the_lines_that_reading_would_give(
     assert reader.skip(count) == min(count, len(expected))
 
     line = reader.read_line(1000)
-    assert (line.text if line else None) == (expected[count] if count < len(expected) else None)
+    assert (line.text if line else None) == (
+        expected[count] if count < len(expected) else None
+    )
     assert reader.skip_rest(1 << 20)
     assert reader.lines_read == len(expected)
 

@@ -11,7 +11,9 @@ from amplifier_sdk.errors import ConfigError
 from tests.timing import takes_at_most
 
 
-@pytest.mark.parametrize("text", ["[a]\nb.c = [1, [2]]\n", "\ufeff[a]\nb.c = [1, [2]]\n"])
+@pytest.mark.parametrize(
+    "text", ["[a]\nb.c = [1, [2]]\n", "\ufeff[a]\nb.c = [1, [2]]\n"]
+)
 def test_a_file_is_read(tmp_path: Path, text: str) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(text, "utf-8")
@@ -31,7 +33,9 @@ def test_a_file_is_read(tmp_path: Path, text: str) -> None:
         (f"# {'a.' * 400} " * 2_000, "line 2"),
     ],
 )
-def test_what_is_no_file_of_a_project_is_refused_at_once(tmp_path: Path, text: str, problem: str) -> None:
+def test_what_is_no_file_of_a_project_is_refused_at_once(
+    tmp_path: Path, text: str, problem: str
+) -> None:
     path = tmp_path / "pyproject.toml"
     path.write_text(f"{text}\n]", "utf-8")
 

@@ -28,7 +28,9 @@ def kept() -> Iterator[Keep]:
     before = os.getcwd()
     handles: list[socket.socket] = []
 
-    def kept(text: str, *, cut: float | None = None, **order: object) -> dict[str, object]:
+    def kept(
+        text: str, *, cut: float | None = None, **order: object
+    ) -> dict[str, object]:
         ours, theirs = socket.socketpair()
         handles.extend((ours, theirs))
         full = {
@@ -54,12 +56,20 @@ def kept() -> Iterator[Keep]:
 
 
 def test_it_reports_how_the_command_ended(kept: Keep) -> None:
-    assert kept("cd /usr; pwd >&60; exit 4") == {"code": 4, "directory": "/usr", "leftover": 0, "survivors": 0}
+    assert kept("cd /usr; pwd >&60; exit 4") == {
+        "code": 4,
+        "directory": "/usr",
+        "leftover": 0,
+        "survivors": 0,
+    }
     assert kept("kill -9 $$")["code"] == 137
 
 
 def test_it_ends_what_is_left(kept: Keep) -> None:
-    assert kept("(trap '' TERM; sleep 98) & (sleep 98 &) ; exit 0")["leftover"] in (2, 3)
+    assert kept("(trap '' TERM; sleep 98) & (sleep 98 &) ; exit 0")["leftover"] in (
+        2,
+        3,
+    )
 
 
 def test_it_ends_everything_when_it_is_told_to(kept: Keep) -> None:
@@ -69,18 +79,30 @@ def test_it_ends_everything_when_it_is_told_to(kept: Keep) -> None:
 def test_it_writes_a_log(kept: Keep, tmp_path: Path) -> None:
     name = str(tmp_path / "log")
 
-    kept("echo out; echo err >&2; sleep 0.1; exec >&- 2>&-; sleep 0.1", log=name, max_log_bytes=100)
+    kept(
+        "echo out; echo err >&2; sleep 0.1; exec >&- 2>&-; sleep 0.1",
+        log=name,
+        max_log_bytes=100,
+    )
 
     assert JobLog(name).read(0, 100).data == b"out\nerr\n"
 
 
 def test_what_cannot_be_started_is_reported(kept: Keep, tmp_path: Path) -> None:
-    assert kept("true", argv=["no-such-program"])["error"] == "there is no program 'no-such-program'"
+    assert (
+        kept("true", argv=["no-such-program"])["error"]
+        == "there is no program 'no-such-program'"
+    )
     assert kept("true", argv=["sh", "b\0"])["error"] == "embedded null byte"
-    assert kept("true", log=str(tmp_path / "x"), max_log_bytes=1, argv=["nothing"])["code"] == 127
+    assert (
+        kept("true", log=str(tmp_path / "x"), max_log_bytes=1, argv=["nothing"])["code"]
+        == 127
+    )
 
 
-def test_without_handles_for_processes_it_looks_again_and_again(kept: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_handles_for_processes_it_looks_again_and_again(
+    kept: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delattr(os, "pidfd_open", raising=False)
     monkeypatch.setattr("sys.platform", "plan9")
 
@@ -99,11 +121,17 @@ def test_restrictions_hold_for_the_command_alone(kept: Keep, tmp_path: Path) -> 
     assert report["code"] == 1
     assert (os.listdir(inside), os.listdir(outside)) == (["a"], [])
     (outside / "mine").touch()
-    assert "there is no program" in str(kept("", restrictions=restrictions, argv=["nothing"])["error"])
-    assert "null byte" in str(kept("", restrictions=restrictions, argv=["sh", "\0"])["error"])
+    assert "there is no program" in str(
+        kept("", restrictions=restrictions, argv=["nothing"])["error"]
+    )
+    assert "null byte" in str(
+        kept("", restrictions=restrictions, argv=["sh", "\0"])["error"]
+    )
 
 
-def test_what_cannot_be_killed_is_counted(kept: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_killed_is_counted(
+    kept: Keep, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(_keeper, "_KILL_SECONDS", 0.05)
     kill = os.kill
     spared: list[int] = []
@@ -120,7 +148,12 @@ def test_whoever_ordered_it_may_be_gone() -> None:
     before = os.getcwd()
     ours, theirs = socket.socketpair()
     with theirs:
-        order = {"argv": ["true"], "directory": "/", "environment": {"PATH": os.environ["PATH"]}, "grace": 0}
+        order = {
+            "argv": ["true"],
+            "directory": "/",
+            "environment": {"PATH": os.environ["PATH"]},
+            "grace": 0,
+        }
         ours.sendall(json.dumps(order).encode() + b"\n")
         ours.close()
 
@@ -137,7 +170,9 @@ def test_without_an_order_it_ends() -> None:
 
 def test_it_is_ordered_on_its_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[object] = []
-    monkeypatch.setattr(_keeper, "keep", lambda control: 5 if control == "socket 0" else 6)
+    monkeypatch.setattr(
+        _keeper, "keep", lambda control: 5 if control == "socket 0" else 6
+    )
     monkeypatch.setattr(socket, "socket", lambda *, fileno: f"socket {fileno}")
     monkeypatch.setattr(os, "_exit", seen.append)
 
@@ -146,7 +181,9 @@ def test_it_is_ordered_on_its_standard_input(monkeypatch: pytest.MonkeyPatch) ->
     assert seen == [5]
 
 
-@pytest.mark.parametrize("has_memory_files", [True, False], ids=["in memory", "on disk"])
+@pytest.mark.parametrize(
+    "has_memory_files", [True, False], ids=["in memory", "on disk"]
+)
 def test_a_command_reads_its_input_from_a_file_without_a_name(
     kept: Keep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_memory_files: bool
 ) -> None:

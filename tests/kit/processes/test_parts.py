@@ -28,7 +28,11 @@ from amplifier_kit.processes import (
     sandboxes,
 )
 from amplifier_kit.processes._logwriter import LogWriter
-from amplifier_kit.processes._restrictions import landlock_version, refuse_network, restrict
+from amplifier_kit.processes._restrictions import (
+    landlock_version,
+    refuse_network,
+    restrict,
+)
 
 COMMAND = Command(argv=("true",), directory="/", environment={})
 
@@ -73,7 +77,9 @@ def test_a_long_output_is_in_its_file(tmp_path: Path) -> None:
     )
 
 
-def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     capture = Capture(10, str(tmp_path / "all"))
 
     def full(*_: object) -> int:
@@ -83,14 +89,22 @@ def test_a_file_that_cannot_be_written_stops_nothing(tmp_path: Path, monkeypatch
     capture.write(b"x" * 100)
     capture.write(b"x" * 100)
 
-    assert (capture.spill_error, capture.spilled, capture.total) == ("No space left on device", None, 200)
+    assert (capture.spill_error, capture.spilled, capture.total) == (
+        "No space left on device",
+        None,
+        200,
+    )
     (tmp_path / "taken").touch()
     taken = Capture(10, str(tmp_path / "taken"))
     taken.write(b"x" * 100)
     assert taken.spill_error == "File exists"
 
 
-@given(st.lists(st.binary(min_size=1, max_size=30)), st.integers(1, 20), st.integers(0, 200))
+@given(
+    st.lists(st.binary(min_size=1, max_size=30)),
+    st.integers(1, 20),
+    st.integers(0, 200),
+)
 def test_a_log_gives_what_it_keeps(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes], size: int, since: int
 ) -> None:
@@ -114,7 +128,14 @@ def test_a_log_that_is_not_there_is_empty(tmp_path: Path) -> None:
 
 
 def test_only_ordinary_and_listed_variables_are_allowed() -> None:
-    given_ = {"PATH": "/bin", "API_KEY": "x", "LC_ALL": "C", "MY_A": "1", "MY_B": "2", "LD_PRELOAD": "y"}
+    given_ = {
+        "PATH": "/bin",
+        "API_KEY": "x",
+        "LC_ALL": "C",
+        "MY_A": "1",
+        "MY_B": "2",
+        "LD_PRELOAD": "y",
+    }
 
     assert allowed_environment(["MY_*"], {"MY_B": "3"}, of=given_) == {
         "PATH": "/bin", "LC_ALL": "C", "MY_A": "1", "MY_B": "3"
@@ -125,11 +146,20 @@ def test_only_ordinary_and_listed_variables_are_allowed() -> None:
 def test_placeholders_stand_while_anybody_needs_them(tmp_path: Path) -> None:
     places = Placeholders()
     (tmp_path / "there").mkdir()
-    wanted = [f"{tmp_path}/a/b/c", f"{tmp_path}/a/d", f"{tmp_path}/there/x", f"{tmp_path}/there"]
+    wanted = [
+        f"{tmp_path}/a/b/c",
+        f"{tmp_path}/a/d",
+        f"{tmp_path}/there/x",
+        f"{tmp_path}/there",
+    ]
 
     with places.standing(wanted) as covered:
         with places.standing(wanted) as again:
-            assert again == covered == (f"{tmp_path}/a", f"{tmp_path}/there/x", f"{tmp_path}/there")
+            assert (
+                again
+                == covered
+                == (f"{tmp_path}/a", f"{tmp_path}/there/x", f"{tmp_path}/there")
+            )
         assert (tmp_path / "a").is_dir()
     assert sorted(os.listdir(tmp_path)) == ["there"]
     assert os.listdir(tmp_path / "there") == []
@@ -153,14 +183,22 @@ def test_bubblewraps_options_cover_what_is_protected_and_hidden(tmp_path: Path) 
         COMMAND,
         Confinement(
             writable=(work,),
-            protected=(f"{work}/.git/hooks", f"{work}/link", f"{work}/missing", "/etc/passwd"),
+            protected=(
+                f"{work}/.git/hooks",
+                f"{work}/link",
+                f"{work}/missing",
+                "/etc/passwd",
+            ),
             hidden=(f"{tmp_path}/hidden", f"{tmp_path}/token", f"{tmp_path}/missing"),
         ),
         "bubblewrap",
     )
 
     text = " ".join(command.argv)
-    assert f"--bind {work}/.git {work}/.git --ro-bind /etc/passwd /etc/passwd --ro-bind {work}/.git/hooks" in text
+    assert (
+        f"--bind {work}/.git {work}/.git --ro-bind /etc/passwd /etc/passwd --ro-bind {work}/.git/hooks"
+        in text
+    )
     assert f"--tmpfs {tmp_path}/hidden --ro-bind /dev/null {tmp_path}/token" in text
     assert "link" not in text
     assert "missing" not in text
@@ -169,11 +207,15 @@ def test_bubblewraps_options_cover_what_is_protected_and_hidden(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("resolver", ["/", "/nowhere"], ids=["resolved", "plain"])
-def test_bubblewrap_shares_the_network_where_it_may(monkeypatch: pytest.MonkeyPatch, resolver: str) -> None:
+def test_bubblewrap_shares_the_network_where_it_may(
+    monkeypatch: pytest.MonkeyPatch, resolver: str
+) -> None:
     monkeypatch.setattr(sandboxes, "_RESOLVER", resolver)
     monkeypatch.setattr(sandboxes, "_SYSTEM_SOCKETS", ("/run", "/nowhere"))
 
-    command = confined(COMMAND, Confinement(writable=(), scratch="/x", network=True), "bubblewrap")
+    command = confined(
+        COMMAND, Confinement(writable=(), scratch="/x", network=True), "bubblewrap"
+    )
 
     assert "--share-net" in command.argv
     assert " --bind /x /tmp" in " ".join(command.argv)
@@ -181,16 +223,27 @@ def test_bubblewrap_shares_the_network_where_it_may(monkeypatch: pytest.MonkeyPa
 
 def test_none_changes_nothing_and_landlock_restricts() -> None:
     assert confined(COMMAND, Confinement(writable=()), "none") == COMMAND
-    restricted = confined(COMMAND, Confinement(writable=("/a",), scratch="/b"), "landlock")
-    assert restricted.restrictions == {"writable": ["/a", "/b"], "hidden": [], "shown": [], "network": False}
+    restricted = confined(
+        COMMAND, Confinement(writable=("/a",), scratch="/b"), "landlock"
+    )
+    assert restricted.restrictions == {
+        "writable": ["/a", "/b"],
+        "hidden": [],
+        "shown": [],
+        "network": False,
+    }
 
 
 @pytest.mark.process
-async def test_a_sandbox_is_tried_before_it_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sandbox_is_tried_before_it_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     refused = tmp_path / "bwrap"
     refused.write_text("#!/bin/sh\nexit 1\n")
     refused.chmod(0o755)
-    monkeypatch.setattr(shutil, "which", lambda name, path: str(refused) if name == "bwrap" else None)
+    monkeypatch.setattr(
+        shutil, "which", lambda name, path: str(refused) if name == "bwrap" else None
+    )
     monkeypatch.setattr(_restrictions, "landlock_version", lambda: 0)
 
     assert [await find_sandbox("bubblewrap") for _ in range(2)] == ["none", "none"]
@@ -224,7 +277,9 @@ def in_thread(work: Callable[[], object]) -> list[BaseException]:
     return raised
 
 
-needs_landlock = pytest.mark.skipif(landlock_version() < 2, reason="the kernel has no Landlock")
+needs_landlock = pytest.mark.skipif(
+    landlock_version() < 2, reason="the kernel has no Landlock"
+)
 
 
 @needs_landlock
@@ -267,10 +322,16 @@ def test_what_the_kernel_refuses_is_an_error(monkeypatch: pytest.MonkeyPatch) ->
             return (lambda *_: -1) if name == self.refused else getattr(real, name)
 
     real = _restrictions._LIBC  # noqa: SLF001  # the kernel is not asked to refuse
-    for refused, message in (("syscall", "Landlock refused"), ("prctl", "restricted"), ("capset", "capabilities")):
+    for refused, message in (
+        ("syscall", "Landlock refused"),
+        ("prctl", "restricted"),
+        ("capset", "capabilities"),
+    ):
         monkeypatch.setattr(_restrictions, "_LIBC", Refusing(refused))
         monkeypatch.setattr(_restrictions, "landlock_version", lambda: 2)
-        (error,) = in_thread(lambda: restrict({"writable": [], "hidden": ["/"], "network": True}))
+        (error,) = in_thread(
+            lambda: restrict({"writable": [], "hidden": ["/"], "network": True})
+        )
         assert message in str(error)
 
 
@@ -285,7 +346,9 @@ def test_an_unknown_machine_keeps_its_sockets(monkeypatch: pytest.MonkeyPatch) -
     assert ctypes.sizeof(ctypes.c_void_p) == 8
 
 
-def test_a_file_stands_where_one_is_missing_and_stays_when_somebody_wrote_it(tmp_path: Path) -> None:
+def test_a_file_stands_where_one_is_missing_and_stays_when_somebody_wrote_it(
+    tmp_path: Path,
+) -> None:
     (tmp_path / ".git").mkdir()
     places = Placeholders({".git/commondir": ".\n"})
     path = tmp_path / ".git/commondir"

@@ -39,11 +39,17 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (folder / f"{name}.py").write_text(f"open({str(tmp_path / name)!r}, 'w')\n")
     (tmp_path / "trusted").mkdir()
     indented = REPORT.replace("\n", "\n    ")
-    (tmp_path / "trusted" / "report.py").write_text(f"def main():{indented}\nif __name__ == '__main__': main()\n")
+    (tmp_path / "trusted" / "report.py").write_text(
+        f"def main():{indented}\nif __name__ == '__main__': main()\n"
+    )
     monkeypatch.chdir(folder)
     monkeypatch.setenv("PYTHONPATH", str(folder))
     monkeypatch.setenv("PYTHONSTARTUP", str(folder / "site.py"))
-    monkeypatch.setattr(sys, "path", ["", "relative", str(tmp_path / "trusted"), *filter(os.path.isabs, sys.path)])
+    monkeypatch.setattr(
+        sys,
+        "path",
+        ["", "relative", str(tmp_path / "trusted"), *filter(os.path.isabs, sys.path)],
+    )
     return folder
 
 
@@ -64,10 +70,15 @@ def traces(hostile: Path) -> list[str]:
 def test_a_child_with_packages_has_this_process_s_search_path_and_nothing_of_the_folder(
     hostile: Path, program: str
 ) -> None:
-    found = run(python_argv(program.format(hostile.parent), "a", "b", packages=True), PYTHONPATH=str(hostile))
+    found = run(
+        python_argv(program.format(hostile.parent), "a", "b", packages=True),
+        PYTHONPATH=str(hostile),
+    )
 
     assert found["argv"] == ["a", "b"]
-    assert found["path"] == [folder for folder in sys.path if folder not in ("", "relative")]
+    assert found["path"] == [
+        folder for folder in sys.path if folder not in ("", "relative")
+    ]
     assert found["folder"] == "/"
     assert found["isolated"] == 1
     assert traces(hostile) == ["hostile", "trusted"]
@@ -103,7 +114,9 @@ def test_a_child_writes_bytecode_where_this_process_does(
 
 @pytest.mark.process
 async def test_a_child_s_streams_can_be_awaited(hostile: Path) -> None:
-    async with await open_python(python_argv(str(hostile.parent / "trusted" / "report.py"))) as child:
+    async with await open_python(
+        python_argv(str(hostile.parent / "trusted" / "report.py"))
+    ) as child:
         assert child.stdout is not None
         found = json.loads(b"".join([piece async for piece in child.stdout]))
 
@@ -111,10 +124,21 @@ async def test_a_child_s_streams_can_be_awaited(hostile: Path) -> None:
     assert found["folder"] == "/"
 
 
-def test_an_environment_has_what_is_listed_and_nothing_for_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = {"PATH": "/bin", "PYTHONPATH": "x", "PYTHONHOME": "x", "SECRET": "x", "HTTPS_PROXY": "p", "PIP_X": "1"}
+def test_an_environment_has_what_is_listed_and_nothing_for_python(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given = {
+        "PATH": "/bin",
+        "PYTHONPATH": "x",
+        "PYTHONHOME": "x",
+        "SECRET": "x",
+        "HTTPS_PROXY": "p",
+        "PIP_X": "1",
+    }
 
-    assert python_environment(("PIP_*", "PYTHON*"), {"PYTHONUTF8": "1", "A": "b"}, of=given) == {
+    assert python_environment(
+        ("PIP_*", "PYTHON*"), {"PYTHONUTF8": "1", "A": "b"}, of=given
+    ) == {
         "PATH": "/bin",
         "HTTPS_PROXY": "p",
         "PIP_X": "1",
@@ -136,10 +160,23 @@ def test_a_program_of_the_working_directory_is_not_found(
         (folder / "git").write_text("#!/bin/sh\n")
         (folder / "git").chmod(0o755)
     (tmp_path / "linked").symlink_to(hostile / "bin")
-    path = os.pathsep.join((".", "", "bin", str(hostile / "bin"), str(tmp_path / "linked"), str(tmp_path / "tools")))
+    path = os.pathsep.join(
+        (
+            ".",
+            "",
+            "bin",
+            str(hostile / "bin"),
+            str(tmp_path / "linked"),
+            str(tmp_path / "tools"),
+        )
+    )
 
-    assert find_program("git", environ={"PATH": path}) == str(tmp_path / "tools" / "git")
-    assert find_program("git", environ={"PATH": path}, directory="/") == str(hostile / "bin" / "git")
+    assert find_program("git", environ={"PATH": path}) == str(
+        tmp_path / "tools" / "git"
+    )
+    assert find_program("git", environ={"PATH": path}, directory="/") == str(
+        hostile / "bin" / "git"
+    )
     assert find_program("git", environ={"PATH": "."}) is None
     monkeypatch.setattr(sys, "executable", str(hostile / "bin" / "python"))
     assert find_program("git", environ={"PATH": path}) == str(hostile / "bin" / "git")
@@ -151,7 +188,9 @@ def test_a_program_of_the_working_directory_is_not_found(
 def test_pip_runs_isolated(hostile: Path) -> None:
     pytest.importorskip("pip", reason="this environment was made without pip")
     child = start_python(
-        python_argv("pip", "--version", packages=True), environment=python_environment(), stderr=subprocess.STDOUT
+        python_argv("pip", "--version", packages=True),
+        environment=python_environment(),
+        stderr=subprocess.STDOUT,
     )
     out, _ = child.communicate(timeout=20)
 

@@ -10,8 +10,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from amplifier_kit.processes import Command, Ending, ProcessTree, allowed_environment, run_command
-from amplifier_kit.processes._processtable import Entry, descendants, marked, process_table
+from amplifier_kit.processes import (
+    Command,
+    Ending,
+    ProcessTree,
+    allowed_environment,
+    run_command,
+)
+from amplifier_kit.processes._processtable import (
+    Entry,
+    descendants,
+    marked,
+    process_table,
+)
 
 pytestmark = pytest.mark.process
 
@@ -19,7 +30,12 @@ SLEEP = "import os, time; time.sleep(60)"
 
 
 def command(text: str, **changes: object) -> Command:
-    values = {"argv": ("bash", "-c", text), "directory": "/", "environment": allowed_environment(), **changes}
+    values = {
+        "argv": ("bash", "-c", text),
+        "directory": "/",
+        "environment": allowed_environment(),
+        **changes,
+    }
     return Command(**values)  # type: ignore[arg-type]  # each test names what it changes
 
 
@@ -28,7 +44,11 @@ def alive(wanted: str) -> list[str]:
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
-            line = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").replace("\0", " ")
+            line = (
+                Path(f"/proc/{pid}/cmdline")
+                .read_text(errors="replace")
+                .replace("\0", " ")
+            )
         except OSError:
             continue
         if line.startswith(wanted):
@@ -36,15 +56,21 @@ def alive(wanted: str) -> list[str]:
     return found
 
 
-async def output_of(command: Command, timeout: float | None = None) -> tuple[Ending, bytes]:
+async def output_of(
+    command: Command, timeout: float | None = None
+) -> tuple[Ending, bytes]:
     pieces: list[bytes] = []
     with anyio.fail_after(20):
-        ending = await run_command(command, stdout=pieces.append, stderr=pieces.append, timeout=timeout)
+        ending = await run_command(
+            command, stdout=pieces.append, stderr=pieces.append, timeout=timeout
+        )
     return ending, b"".join(pieces)
 
 
 async def test_a_command_reports_code_output_and_directory() -> None:
-    ending, output = await output_of(command("echo out; echo err >&2; cd /usr; pwd >&60; exit 3"))
+    ending, output = await output_of(
+        command("echo out; echo err >&2; cd /usr; pwd >&60; exit 3")
+    )
 
     assert ending == Ending(code=3, directory="/usr")
     assert sorted(output.split()) == [b"err", b"out"]
@@ -55,10 +81,16 @@ async def test_a_signal_is_reported_as_shells_do() -> None:
 
 
 async def test_the_environment_is_exactly_the_one_given() -> None:
-    _, output = await output_of(command("env", environment={"PATH": os.environ["PATH"], "A": "b"}))
+    _, output = await output_of(
+        command("env", environment={"PATH": os.environ["PATH"], "A": "b"})
+    )
 
     names = {line.partition(b"=")[0] for line in output.splitlines()}
-    assert names - {b"PWD", b"SHLVL", b"_", b"OLDPWD", b"LC_CTYPE"} == {b"A", b"PATH", b"AMPLIFIER_PROCESS_TREE"}
+    assert names - {b"PWD", b"SHLVL", b"_", b"OLDPWD", b"LC_CTYPE"} == {
+        b"A",
+        b"PATH",
+        b"AMPLIFIER_PROCESS_TREE",
+    }
 
 
 @pytest.mark.parametrize(
@@ -71,16 +103,23 @@ async def test_the_environment_is_exactly_the_one_given() -> None:
     ],
     ids=["program", "folder", "directory", "nul"],
 )
-async def test_a_command_that_cannot_start_says_why(changes: dict[str, object], error: str) -> None:
+async def test_a_command_that_cannot_start_says_why(
+    changes: dict[str, object], error: str
+) -> None:
     ending, _ = await output_of(command("true", **changes))
 
     assert ending.code == 127
     assert error in str(ending.error)
 
 
-async def test_a_program_that_the_system_does_not_start_is_named(tmp_path: Path) -> None:
+async def test_a_program_that_the_system_does_not_start_is_named(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "program"
-    for content, error in (("#!/no/such/interpreter\n", "No such file or directory"), ("echo\n", "Exec format error")):
+    for content, error in (
+        ("#!/no/such/interpreter\n", "No such file or directory"),
+        ("echo\n", "Exec format error"),
+    ):
         program.write_text(content)
         program.chmod(0o700)
         ending, _ = await output_of(command("", argv=(str(program),)))
@@ -90,11 +129,17 @@ async def test_a_program_that_the_system_does_not_start_is_named(tmp_path: Path)
 async def test_a_command_with_a_log_has_no_other_output(tmp_path: Path) -> None:
     ending, output = await output_of(command("echo out", log=str(tmp_path / "log")))
 
-    assert (ending.code, output, (tmp_path / "log.0").read_bytes()) == (0, b"", b"out\n")
+    assert (ending.code, output, (tmp_path / "log.0").read_bytes()) == (
+        0,
+        b"",
+        b"out\n",
+    )
 
 
 async def test_what_a_command_leaves_running_is_ended_and_counted() -> None:
-    ending, _ = await output_of(command("sleep 91 & (setsid sleep 91 &) ; setsid sh -c 'sleep 91 & sleep 91' &"))
+    ending, _ = await output_of(
+        command("sleep 91 & (setsid sleep 91 &) ; setsid sh -c 'sleep 91 & sleep 91' &")
+    )
 
     assert (ending.code, ending.leftover >= 2, ending.survivors) == (0, True, 0)
     assert alive("sleep 91") == []
@@ -102,7 +147,8 @@ async def test_what_a_command_leaves_running_is_ended_and_counted() -> None:
 
 async def test_a_timeout_ends_those_who_ignore_requests_and_keeps_the_output() -> None:
     ending, output = await output_of(
-        command("trap '' TERM; echo up; setsid sleep 92 & sleep 92; sleep 92"), timeout=0.5
+        command("trap '' TERM; echo up; setsid sleep 92 & sleep 92; sleep 92"),
+        timeout=0.5,
     )
 
     assert (ending.timed_out, output) == (True, b"up\n")
@@ -110,7 +156,9 @@ async def test_a_timeout_ends_those_who_ignore_requests_and_keeps_the_output() -
 
 
 async def test_a_request_to_end_can_be_answered() -> None:
-    ending, output = await output_of(command("trap 'echo bye; exit 0' TERM; echo up; sleep 93 & wait"), timeout=0.5)
+    ending, output = await output_of(
+        command("trap 'echo bye; exit 0' TERM; echo up; sleep 93 & wait"), timeout=0.5
+    )
 
     assert (ending.code, output) == (0, b"up\nbye\n")
 
@@ -137,7 +185,9 @@ async def test_a_program_that_is_killed_leaves_no_command() -> None:
     await tree.aclose()
 
 
-async def test_a_keeper_that_does_not_answer_is_killed_with_all_its_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_keeper_that_does_not_answer_is_killed_with_all_its_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("amplifier_kit.processes.trees._END_SECONDS", 0.05)
     tree = ProcessTree.start(command("echo up; setsid sleep 96"))
     assert tree.stdout is not None
@@ -151,7 +201,9 @@ async def test_a_keeper_that_does_not_answer_is_killed_with_all_its_processes(mo
     assert tree.ending == Ending(code=137)
 
 
-async def test_a_timeout_of_a_keeper_that_does_not_answer_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_timeout_of_a_keeper_that_does_not_answer_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("amplifier_kit.processes.trees._END_SECONDS", 0.05)
 
     ending, _ = await output_of(command("kill -STOP $PPID; sleep 97"), timeout=0.3)
@@ -162,14 +214,18 @@ async def test_a_timeout_of_a_keeper_that_does_not_answer_ends(monkeypatch: pyte
             await anyio.sleep(0.01)
 
 
-async def test_nothing_is_left_when_no_process_can_be_started(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_is_left_when_no_process_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sys.executable", "/nowhere/python")
 
     with pytest.raises(FileNotFoundError):
         ProcessTree.start(command("true"))
 
 
-async def test_a_keeper_that_ends_before_its_order_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_keeper_that_ends_before_its_order_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("sys.executable", "/bin/false")
 
     def refuse(*_: object) -> None:
@@ -245,8 +301,12 @@ async def test_an_interactive_command_is_written_to_until_its_input_is_closed() 
     assert b"".join(pieces) == b"x" * 300_000 + b"over\n"
 
 
-async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input() -> None:
-    tree = ProcessTree.start(command("exec 0<&-; echo closed; sleep 60", interactive=True))
+async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input() -> (
+    None
+):
+    tree = ProcessTree.start(
+        command("exec 0<&-; echo closed; sleep 60", interactive=True)
+    )
     try:
         with anyio.fail_after(20):
             await anyio.wait_readable(tree.stdout or 0)
@@ -256,7 +316,9 @@ async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input(
         await tree.aclose()
 
 
-def test_an_interactive_command_that_cannot_start_leaves_no_handle(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interactive_command_that_cannot_start_leaves_no_handle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise OSError(11, "no more processes")
 

@@ -12,7 +12,16 @@ from collections.abc import Iterator, Mapping
 from random import Random
 from typing import Final
 
-__all__ = ["NEGATIVES", "PLACES", "SITUATIONS", "TOKENS", "VALUES", "filled", "negatives", "positives"]
+__all__ = [
+    "NEGATIVES",
+    "PLACES",
+    "SITUATIONS",
+    "TOKENS",
+    "VALUES",
+    "filled",
+    "negatives",
+    "positives",
+]
 
 _HOLES: Final[Mapping[str, str]] = {
     "A": string.ascii_letters,
@@ -206,7 +215,10 @@ LOOSE: Final[Mapping[str, str]] = {
 
 SITUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "basic-header": ("Authorization: Basic {value}", "~«W8»:«W14»"),
-    "docker-config": ('{{"auths": {{"https://index.docker.io/v1/": {{"auth": "{value}"}}}}}}', "~«W8»:«W14»"),
+    "docker-config": (
+        '{{"auths": {{"https://index.docker.io/v1/": {{"auth": "{value}"}}}}}}',
+        "~«W8»:«W14»",
+    ),
     "npmrc": ("//registry.npm.example/:_authToken={value}", "«W36»"),
     "npmrc-auth": ("_auth={value}", "~«W8»:«W14»"),
     "pip": ("index-url = https://deploy:{value}@pypi.example.org/simple", "«W14»"),
@@ -216,12 +228,30 @@ SITUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "amqp-url": ('"amqp://svc:{value}@rabbit:5672/%2f"', "«W14»"),
     "redis-url": ("redis://default:{value}@cache:6379/0", "«W32»"),
     "jdbc": ("jdbc:mysql://h/db?user=a&password={value}&ssl=1", "«W14»"),
-    "ado": ("Server=h;Database=d;User Id=sa;Password={value};Encrypt=true", "«W10»!«D2»"),
-    "azure-storage": ("DefaultEndpointsProtocol=https;AccountName=a;AccountKey={value};X=y", "«S86»=="),
-    "sas": ("https://a.blob.core.windows.net/c?sv=2022&sp=r&sig={value}&se=2026", "«W43»%3D"),
-    "presigned": ("https://b.s3.amazonaws.com/k?X-Amz-Date=20260101&X-Amz-Signature={value}", "«H64»"),
-    "aws-file": ("[default]\naws_secret_access_key = {value}\nregion = eu-west-1\n", "«S40»"),
-    "kubeconfig": ("    client-key-data: {value}\n", "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt«S160»"),
+    "ado": (
+        "Server=h;Database=d;User Id=sa;Password={value};Encrypt=true",
+        "«W10»!«D2»",
+    ),
+    "azure-storage": (
+        "DefaultEndpointsProtocol=https;AccountName=a;AccountKey={value};X=y",
+        "«S86»==",
+    ),
+    "sas": (
+        "https://a.blob.core.windows.net/c?sv=2022&sp=r&sig={value}&se=2026",
+        "«W43»%3D",
+    ),
+    "presigned": (
+        "https://b.s3.amazonaws.com/k?X-Amz-Date=20260101&X-Amz-Signature={value}",
+        "«H64»",
+    ),
+    "aws-file": (
+        "[default]\naws_secret_access_key = {value}\nregion = eu-west-1\n",
+        "«S40»",
+    ),
+    "kubeconfig": (
+        "    client-key-data: {value}\n",
+        "LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVkt«S160»",
+    ),
     "kube-token": ("users:\n- name: a\n  user:\n    token: {value}\n", "«W60»"),
     "kube-secret": ("kind: Secret\ndata:\n  password: {value}\n", "~«W16»"),
     "otp": ("otpauth://totp/x:me@example.org?secret={value}&issuer=x", "«T32»"),
@@ -247,7 +277,10 @@ SITUATIONS: Final[Mapping[str, tuple[str, str]]] = {
     "yaml-folded": ("password: >-\n  {value}\n", "«W14»!«D2»"),
     "continued": ("curl \\\n  -H 'X-Auth-Token: {value}' \\\n  https://x", "«W40»"),
     "shell-continued": ("export API_KEY=\\\n{value}\n", "«W40»"),
-    "pem": ("-----BEGIN RSA PRIVATE KEY-----\n{value}\n-----END RSA PRIVATE KEY-----", "MIIEow«S58»\n«S64»\n«S40»=="),
+    "pem": (
+        "-----BEGIN RSA PRIVATE KEY-----\n{value}\n-----END RSA PRIVATE KEY-----",
+        "MIIEow«S58»\n«S64»\n«S40»==",
+    ),
     "pem-escaped": (
         '{{"private_key": "-----BEGIN PRIVATE KEY-----\\n{value}\\n-----END PRIVATE KEY-----\\n"}}',
         "MIIEvQ«S58»\\n«S64»",
@@ -256,19 +289,34 @@ SITUATIONS: Final[Mapping[str, tuple[str, str]]] = {
         "key: |\n  -----BEGIN OPENSSH PRIVATE KEY-----\n  {value}\n  -----END OPENSSH PRIVATE KEY-----\n",
         "b3Bl«S66»",
     ),
-    "pgp": ("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{value}\n-----END PGP PRIVATE KEY BLOCK-----", "lQdG«S60»"),
+    "pgp": (
+        "-----BEGIN PGP PRIVATE KEY BLOCK-----\n\n{value}\n-----END PGP PRIVATE KEY BLOCK-----",
+        "lQdG«S60»",
+    ),
     "slack-hook": ("https://hooks.slack.com/services/T0«U8»/B0«U8»/{value}", "«W24»"),
     "discord-hook": ("https://discord.com/api/webhooks/«D18»/{value}", "«B68»"),
     "teams-hook": ("https://x.webhook.office.com/webhookb2/?token={value}", "«H32»"),
-    "exception": ("HTTPError: 401 for url: https://api.example.org/v2?api_key={value}", "«H32»"),
-    "environ": ("environ({{'HOME': '/root', 'GH_TOKEN': '{value}', 'LANG': 'C'}})", "«W40»"),
-    "headers-repr": ("headers={{'authorization': 'Bearer {value}', 'accept': '*/*'}}", "«W40»"),
+    "exception": (
+        "HTTPError: 401 for url: https://api.example.org/v2?api_key={value}",
+        "«H32»",
+    ),
+    "environ": (
+        "environ({{'HOME': '/root', 'GH_TOKEN': '{value}', 'LANG': 'C'}})",
+        "«W40»",
+    ),
+    "headers-repr": (
+        "headers={{'authorization': 'Bearer {value}', 'accept': '*/*'}}",
+        "«W40»",
+    ),
     "headers-pairs": ("[(b'authorization', b'Bearer {value}')]", "«W40»"),
     "private-hex": ("PRIVATE_KEY=0x{value}", "«H64»"),
     "fernet": ('FERNET_KEY = b"{value}"', "«B43»="),
     "encryption": ("encryption_key: {value}", "«S43»="),
     "signing-yaml": ("signing-secret: '{value}'", "«H32»"),
-    "oauth-form": ("grant_type=client_credentials&client_id=a&client_secret={value}", "«W40»"),
+    "oauth-form": (
+        "grant_type=client_credentials&client_id=a&client_secret={value}",
+        "«W40»",
+    ),
     "oauth-json": ('{{"token_type": "Bearer", "refresh_token": "{value}"}}', "«B80»"),
     "passphrase": ("BORG_PASSPHRASE='{value}'", "«W20»"),
     "wifi": ("WIFI:T:WPA;S:home;P:x;; psk password: {value}", "«W12»"),
@@ -372,7 +420,11 @@ NEGATIVES: Final[Mapping[str, str]] = {
 
 def filled(shape: str, random: Random) -> str:
     """Fill the holes of a shape: `«H8»` is eight hexadecimal digits."""
-    return re.sub(r"«(\w)(\d+)»", lambda hole: "".join(random.choices(_HOLES[hole[1]], k=int(hole[2]))), shape)
+    return re.sub(
+        r"«(\w)(\d+)»",
+        lambda hole: "".join(random.choices(_HOLES[hole[1]], k=int(hole[2]))),
+        shape,
+    )
 
 
 def positives(random: Random) -> Iterator[tuple[str, str, str]]:
@@ -389,7 +441,9 @@ def positives(random: Random) -> Iterator[tuple[str, str, str]]:
     for kind, (around, shape) in SITUATIONS.items():
         for _ in range(3):
             value = filled(shape.removeprefix("~"), random)
-            value = b64encode(value.encode()).decode() if shape.startswith("~") else value
+            value = (
+                b64encode(value.encode()).decode() if shape.startswith("~") else value
+            )
             yield kind, filled(around, random).format(value=value), value
 
 
@@ -404,4 +458,10 @@ def _named(kind: str, name: str, around: str, value: str) -> tuple[str, str, str
     words = name.lower().split("_")
     camel = words[0] + "".join(map(str.capitalize, words[1:]))
     dashed = "-".join(words)
-    return kind, around.format(name=name, lower=name.lower(), camel=camel, dashed=dashed, value=value), value
+    return (
+        kind,
+        around.format(
+            name=name, lower=name.lower(), camel=camel, dashed=dashed, value=value
+        ),
+        value,
+    )

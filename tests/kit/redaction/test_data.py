@@ -100,7 +100,10 @@ def test_data_lose_secrets_by_name_and_by_form() -> None:
         "api_key": "[REDACTED:secret]",
         "password": "[REDACTED:password]",
         "token": 7,
-        "credentials": {"user": "[REDACTED:secret]", "list": ["[REDACTED:secret]", None, True]},
+        "credentials": {
+            "user": "[REDACTED:secret]",
+            "list": ["[REDACTED:secret]", None, True],
+        },
         "note": ["see", "[REDACTED:github-token]"],
         "[REDACTED:github-token]": 1,
         "[REDACTED:github-token] 2": 2,
@@ -154,16 +157,26 @@ def test_redacted_data_stay_as_they_are() -> None:
 
 
 def test_ids_and_signatures_are_not_guessed_at() -> None:
-    data: JSONValue = {"signature": "token=q8Zr2LmX5tVb7NcK1pWd+/==", "session_id": "secret:q8Zr2LmX5tVb7NcK1pWd1"}
+    data: JSONValue = {
+        "signature": "token=q8Zr2LmX5tVb7NcK1pWd+/==",
+        "session_id": "secret:q8Zr2LmX5tVb7NcK1pWd1",
+    }
 
     assert strict().redact(data) == data
-    assert strict().redact({"session_id": TOKEN}) == {"session_id": "[REDACTED:github-token]"}
+    assert strict().redact({"session_id": TOKEN}) == {
+        "session_id": "[REDACTED:github-token]"
+    }
 
 
 def test_an_allowed_path_keeps_all_but_known_secrets() -> None:
-    told = StrictRedactor(known=KnownSecrets(["known-value"]), allowlist=["a.token", "b.0"])
+    told = StrictRedactor(
+        known=KnownSecrets(["known-value"]), allowlist=["a.token", "b.0"]
+    )
 
-    data: JSONValue = {"a": {"token": "abcdef", "text": TOKEN}, "b": [TOKEN, "known-value"]}
+    data: JSONValue = {
+        "a": {"token": "abcdef", "text": TOKEN},
+        "b": [TOKEN, "known-value"],
+    }
     assert told.redact(data) == {
         "a": {"token": "abcdef", "text": "[REDACTED:github-token]"},
         "b": [TOKEN, "[REDACTED:known-secret]"],
@@ -171,7 +184,10 @@ def test_an_allowed_path_keeps_all_but_known_secrets() -> None:
 
 
 def test_a_redactor_may_look_for_other_things_than_secrets() -> None:
-    assert strict(secrets=False).redact({"api_key": "abc", "id": TOKEN}) == {"api_key": "abc", "id": TOKEN}
+    assert strict(secrets=False).redact({"api_key": "abc", "id": TOKEN}) == {
+        "api_key": "abc",
+        "id": TOKEN,
+    }
 
 
 def test_what_nests_too_deep_or_holds_too_much_is_withheld() -> None:
@@ -194,7 +210,9 @@ def test_what_is_no_json_is_refused() -> None:
         strict().redact({"a": object()})  # type: ignore[dict-item]  # the mistake
 
 
-@pytest.mark.parametrize("kind", ["plain", "quoted", "hex", "base64", "basic", "urlsafe", "json"])
+@pytest.mark.parametrize(
+    "kind", ["plain", "quoted", "hex", "base64", "basic", "urlsafe", "json"]
+)
 def test_a_known_secret_is_found_in_every_form(kind: str) -> None:
     value = 'p@ss/wörd"+7?'
     data = value.encode()
@@ -208,7 +226,9 @@ def test_a_known_secret_is_found_in_every_form(kind: str) -> None:
         "json": 'p@ss/w\\u00f6rd\\"+7?',
     }[kind]
 
-    assert "[REDACTED:known-secret]" in StrictRedactor(known=KnownSecrets([value])).redact_text(f"<{text}>")
+    assert "[REDACTED:known-secret]" in StrictRedactor(
+        known=KnownSecrets([value])
+    ).redact_text(f"<{text}>")
 
 
 def test_every_secret_that_lives_is_known_and_no_word() -> None:
@@ -221,11 +241,15 @@ def test_every_secret_that_lives_is_known_and_no_word() -> None:
     assert told.redact_text("a zq-living-value b") == "a zq-living-value b"
 
 
-def test_the_environment_tells_secrets_by_their_names(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_tells_secrets_by_their_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("SHOP_API_KEY", "q-value-of-the-shop")
 
     assert secrets_of_environment({"A_TOKEN": "one", "HOME": "/root"}) == ("one",)
-    assert StrictRedactor().redact_text("q-value-of-the-shop") == "[REDACTED:known-secret]"
+    assert (
+        StrictRedactor().redact_text("q-value-of-the-shop") == "[REDACTED:known-secret]"
+    )
 
 
 class Broken:
@@ -264,10 +288,16 @@ def test_a_long_text_that_comes_again_is_redacted_with_what_is_known_by_then() -
 
 
 def test_a_known_secret_may_be_short() -> None:
-    assert StrictRedactor(known=KnownSecrets(["zq7!x9"])).redact_text("a zq7!x9 b") == "a [REDACTED:known-secret] b"
+    assert (
+        StrictRedactor(known=KnownSecrets(["zq7!x9"])).redact_text("a zq7!x9 b")
+        == "a [REDACTED:known-secret] b"
+    )
 
 
-@pytest.mark.parametrize("place", ["https://cdn.acme.io/Ab3xK9d2Lq12", "/srv/Ab3xK9d2Lq12", "./Ab3xK9d2Lq12x"])
+@pytest.mark.parametrize(
+    "place",
+    ["https://cdn.acme.io/Ab3xK9d2Lq12", "/srv/Ab3xK9d2Lq12", "./Ab3xK9d2Lq12x"],
+)
 def test_a_place_is_no_token(place: str) -> None:
     text = f'token = "{place}"'
 
@@ -278,14 +308,25 @@ LIKE_A_TOKEN: Final = "AIzaSyD4f9Kx2LmQ8rT7vB1nC6yH3wZ5pE0aJ9q"
 """It can stand in a picture by chance."""
 
 
-@pytest.mark.parametrize("begin", ["iVBORw0KGgo", "/9j/", "data:image/png;base64,iVBORw0KGgo"])
+@pytest.mark.parametrize(
+    "begin", ["iVBORw0KGgo", "/9j/", "data:image/png;base64,iVBORw0KGgo"]
+)
 def test_a_picture_stays_as_it_is(begin: str) -> None:
-    picture: JSONValue = {"source": {"data": f"{begin}{'ab1+' * 20}/{LIKE_A_TOKEN}+{'ab1/' * 20}=="}}
+    picture: JSONValue = {
+        "source": {"data": f"{begin}{'ab1+' * 20}/{LIKE_A_TOKEN}+{'ab1/' * 20}=="}
+    }
 
     assert strict().redact(picture) == picture
 
 
-@pytest.mark.parametrize("data", [LIKE_A_TOKEN, f"iVBORw0KGgo {LIKE_A_TOKEN}", f"/9j/{'a' * 80} key: {LIKE_A_TOKEN}"])
+@pytest.mark.parametrize(
+    "data",
+    [
+        LIKE_A_TOKEN,
+        f"iVBORw0KGgo {LIKE_A_TOKEN}",
+        f"/9j/{'a' * 80} key: {LIKE_A_TOKEN}",
+    ],
+)
 def test_what_is_no_picture_is_redacted_under_the_same_name(data: str) -> None:
     assert LIKE_A_TOKEN not in str(strict().redact({"data": data}))
 
@@ -293,13 +334,26 @@ def test_what_is_no_picture_is_redacted_under_the_same_name(data: str) -> None:
 def test_a_known_secret_is_taken_out_of_a_picture() -> None:
     told = StrictRedactor(known=KnownSecrets(["a1b2c3d4e5f6"]))
 
-    assert "a1b2c3d4e5f6" not in str(told.redact({"data": f"iVBORw0KGgo{'ab1+' * 20}a1b2c3d4e5f6"}))
+    assert "a1b2c3d4e5f6" not in str(
+        told.redact({"data": f"iVBORw0KGgo{'ab1+' * 20}a1b2c3d4e5f6"})
+    )
 
 
 def test_the_working_directory_is_no_password(tmp_path: Path) -> None:
-    variables = {"PWD": "/srv/project", "OLDPWD": "/srv/other", "KEY_TOKEN": str(tmp_path), "DB_PWD": "/q8Zr2LmX5tVb"}
+    variables = {
+        "PWD": "/srv/project",
+        "OLDPWD": "/srv/other",
+        "KEY_TOKEN": str(tmp_path),
+        "DB_PWD": "/q8Zr2LmX5tVb",
+    }
 
     assert secrets_of_environment(variables) == ("/q8Zr2LmX5tVb",)
     assert strict().redact({"PWD": "/srv/project"}) == {"PWD": "/srv/project"}
-    assert strict().redact_text("PWD=/srv/project\nOLDPWD=/srv\n") == "PWD=/srv/project\nOLDPWD=/srv\n"
-    assert strict().redact_text("DRIVER=x;PWD=h4Xk9-Qz7vR2;") == "DRIVER=x;PWD=[REDACTED:password];"
+    assert (
+        strict().redact_text("PWD=/srv/project\nOLDPWD=/srv\n")
+        == "PWD=/srv/project\nOLDPWD=/srv\n"
+    )
+    assert (
+        strict().redact_text("DRIVER=x;PWD=h4Xk9-Qz7vR2;")
+        == "DRIVER=x;PWD=[REDACTED:password];"
+    )

@@ -21,7 +21,15 @@ from tests.timing import grows_in_proportion
 
 TOKEN: Final = "ghp_aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5"
 GONE: Final = "[REDACTED:github-token]"
-AROUND: Final = ("{}", "first line\n{}", "a\t{}", 'she said "{}" loudly', "{}\r\nnext", "é{}\n", "back\\{}")
+AROUND: Final = (
+    "{}",
+    "first line\n{}",
+    "a\t{}",
+    'she said "{}" loudly',
+    "{}\r\nnext",
+    "é{}\n",
+    "back\\{}",
+)
 """Where a token stands once its text is encoded: behind an escape, before one, between quotes that are none."""
 
 
@@ -33,18 +41,28 @@ class Encoding(NamedTuple):
 
 
 def _every_character(text: str) -> str:
-    return "".join(f"\\u{ord(each):04x}" if ord(each) < 0x10000 else json.dumps(each)[1:-1] for each in text)
+    return "".join(
+        f"\\u{ord(each):04x}" if ord(each) < 0x10000 else json.dumps(each)[1:-1]
+        for each in text
+    )
 
 
 ENCODINGS: Final[Mapping[str, Encoding]] = {
     "a JSON text": Encoding(json.dumps, json.loads),
-    "an object": Encoding(lambda text: json.dumps({"a": 1, "output": text}), lambda text: json.loads(text)["output"]),
-    "a key": Encoding(lambda text: json.dumps({text: None}), lambda text: next(iter(json.loads(text)))),
+    "an object": Encoding(
+        lambda text: json.dumps({"a": 1, "output": text}),
+        lambda text: json.loads(text)["output"],
+    ),
+    "a key": Encoding(
+        lambda text: json.dumps({text: None}), lambda text: next(iter(json.loads(text)))
+    ),
     "content": Encoding(
-        lambda text: json.dumps([{"type": "text", "text": text}], indent=2), lambda text: json.loads(text)[0]["text"]
+        lambda text: json.dumps([{"type": "text", "text": text}], indent=2),
+        lambda text: json.loads(text)[0]["text"],
     ),
     "not only ASCII": Encoding(
-        lambda text: json.dumps({"o": text}, ensure_ascii=False), lambda text: json.loads(text)["o"]
+        lambda text: json.dumps({"o": text}, ensure_ascii=False),
+        lambda text: json.loads(text)["o"],
     ),
     "JSON in JSON": Encoding(
         lambda text: json.dumps({"body": json.dumps({"o": text})}),
@@ -55,20 +73,29 @@ ENCODINGS: Final[Mapping[str, Encoding]] = {
         lambda text: json.loads(json.loads(json.loads(text))),
     ),
     "every character escaped": Encoding(
-        lambda text: f'{{"o": "{_every_character(text)}"}}', lambda text: json.loads(text)["o"]
+        lambda text: f'{{"o": "{_every_character(text)}"}}',
+        lambda text: json.loads(text)["o"],
     ),
     "an object that is cut off": Encoding(
-        lambda text: f'{{"a": 1, "o": {json.dumps(text)[:-1]}', lambda text: json.loads(text + '"}')["o"]
+        lambda text: f'{{"a": 1, "o": {json.dumps(text)[:-1]}',
+        lambda text: json.loads(text + '"}')["o"],
     ),
     "among words": Encoding(
-        lambda text: f"It says {json.dumps({'o': text})} and ends.\n", lambda text: json.loads(text[8:-11])["o"]
+        lambda text: f"It says {json.dumps({'o': text})} and ends.\n",
+        lambda text: json.loads(text[8:-11])["o"],
     ),
     "a line of several": Encoding(
-        lambda text: f'{{"a": "b"}}\n{json.dumps([text])}\n{{"c": 1}}', lambda text: json.loads(text.split("\n")[1])[0]
+        lambda text: f'{{"a": "b"}}\n{json.dumps([text])}\n{{"c": 1}}',
+        lambda text: json.loads(text.split("\n")[1])[0],
     ),
-    "shown by Python": Encoding(lambda text: repr({"o": text, "a": None}), lambda text: ast.literal_eval(text)["o"]),
+    "shown by Python": Encoding(
+        lambda text: repr({"o": text, "a": None}),
+        lambda text: ast.literal_eval(text)["o"],
+    ),
     "a URL": Encoding(lambda text: quote(text, safe=""), unquote),
-    "JSON in a URL": Encoding(lambda text: quote(json.dumps({"o": text}), safe=""), unquote),
+    "JSON in a URL": Encoding(
+        lambda text: quote(json.dumps({"o": text}), safe=""), unquote
+    ),
 }
 
 
@@ -77,10 +104,13 @@ def corpus() -> tuple[tuple[str, str, str], ...]:
     """Return kinds, texts and their secrets: those which are found where nothing encodes them."""
     random, plain = Random(7), StrictRedactor(known=KnownSecrets())
     tokens = [
-        (rule.name, next(rule.samples(random)), AROUND[at % len(AROUND)]) for at, rule in enumerate(token_rules())
+        (rule.name, next(rule.samples(random)), AROUND[at % len(AROUND)])
+        for at, rule in enumerate(token_rules())
     ]
     texts = [(kind, around.format(token), token) for kind, token, around in tokens]
-    texts += [(case["id"], case["text"], case["secret"]) for case in EVERYDAY["secrets"]]
+    texts += [
+        (case["id"], case["text"], case["secret"]) for case in EVERYDAY["secrets"]
+    ]
     texts += random.sample([*positives(Random(2026))], 300)
     found = tuple(case for case in texts if case[2] not in plain.redact_text(case[1]))
     assert len(found) >= 0.97 * len(texts) >= 900
@@ -88,7 +118,9 @@ def corpus() -> tuple[tuple[str, str, str], ...]:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_what_is_found_in_a_text_is_found_in_what_encodes_it(encoding: Encoding) -> None:
+def test_what_is_found_in_a_text_is_found_in_what_encodes_it(
+    encoding: Encoding,
+) -> None:
     told = StrictRedactor(known=KnownSecrets())
 
     missed = []
@@ -104,17 +136,27 @@ def test_what_is_found_in_a_text_is_found_in_its_base64() -> None:
     texts = [text for _, text, _ in corpus() if len(text) >= 24]
 
     encoded = [b64encode(text.encode()).decode() for text in texts]
-    assert [text for text, code in zip(texts, encoded, strict=True) if code in told.redact_text(f"x {code}\n")] == []
+    assert [
+        text
+        for text, code in zip(texts, encoded, strict=True)
+        if code in told.redact_text(f"x {code}\n")
+    ] == []
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_what_is_left_alone_in_a_text_is_left_alone_in_what_encodes_it(encoding: Encoding) -> None:
+def test_what_is_left_alone_in_a_text_is_left_alone_in_what_encodes_it(
+    encoding: Encoding,
+) -> None:
     told = StrictRedactor(known=KnownSecrets())
     texts = [case["text"] for case in EVERYDAY["harmless"]]
     texts += [text for _, text in Random(3).sample([*negatives(Random(2026))], 200)]
 
     plain = [text for text in texts if told.redact_text(text) == text]
-    assert [text for text in plain if told.redact_text(written := encoding.write(text)) != written] == []
+    assert [
+        text
+        for text in plain
+        if told.redact_text(written := encoding.write(text)) != written
+    ] == []
 
 
 def test_data_and_the_same_data_as_text_lose_the_same() -> None:
@@ -122,22 +164,33 @@ def test_data_and_the_same_data_as_text_lose_the_same() -> None:
     data: JSONValue = {
         "password": "h4Xk9-Qz7vR2",
         "nested": {"client_secret": "q8Zr2LmX5tVb7NcK1pWd", "note": f"line\n{TOKEN}"},
-        "env": [{"name": "API_KEY", "value": "q8Zr2LmX5tVb7NcK1pWd"}, ["DB_PASSWORD", "h4Xk9-Qz7vR2"]],
+        "env": [
+            {"name": "API_KEY", "value": "q8Zr2LmX5tVb7NcK1pWd"},
+            ["DB_PASSWORD", "h4Xk9-Qz7vR2"],
+        ],
         "argv": ["run", "--token", "q8Zr2LmX5tVb7NcK1pWd"],
     }
 
     redacted = told.redact(data)
     assert json.loads(told.redact_text(json.dumps(data))) == redacted
     assert json.loads(told.redact_text(json.dumps(data, indent=1))) == redacted
-    assert told.redact({"content": json.dumps(data)}) == {"content": json.dumps(redacted)}
+    assert told.redact({"content": json.dumps(data)}) == {
+        "content": json.dumps(redacted)
+    }
 
 
 def test_the_private_parts_of_a_key_are_withheld_in_data_as_in_text() -> None:
     told = StrictRedactor(known=KnownSecrets())
-    key: JSONValue = {"kty": "OKP", "d": "q8Zr2LmX5tVb7NcK1pWdq8Zr2LmX5tVb7NcK1pWd", "x": "public"}
+    key: JSONValue = {
+        "kty": "OKP",
+        "d": "q8Zr2LmX5tVb7NcK1pWdq8Zr2LmX5tVb7NcK1pWd",
+        "x": "public",
+    }
 
     assert told.redact(key) == {"kty": "OKP", "d": "[REDACTED:secret]", "x": "public"}
-    assert json.loads(told.redact_text(json.dumps(key)))["d"] == "[REDACTED:private-key]"
+    assert (
+        json.loads(told.redact_text(json.dumps(key)))["d"] == "[REDACTED:private-key]"
+    )
 
 
 CASES: Final = {
@@ -169,35 +222,60 @@ def test_base64_in_lines_is_one_text() -> None:
     code = b64encode(f"{'words ' * 20}\n{TOKEN}".encode()).decode()
     folded = "\n".join(code[at : at + 76] for at in range(0, len(code), 76))
 
-    assert StrictRedactor(known=KnownSecrets()).redact_text(f"data:\n{folded}\n") == f"data:\n{GONE}\n"
+    assert (
+        StrictRedactor(known=KnownSecrets()).redact_text(f"data:\n{folded}\n")
+        == f"data:\n{GONE}\n"
+    )
 
 
 def test_a_known_secret_is_found_in_what_is_encoded_twice() -> None:
     known = StrictRedactor(known=KnownSecrets(['my "quoted" word\n']), secrets=False)
     written = json.dumps({"a": json.dumps({"b": 'It is my "quoted" word\n.'})})
 
-    assert json.loads(json.loads(known.redact_text(written))["a"]) == {"b": "It is [REDACTED:known-secret]."}
+    assert json.loads(json.loads(known.redact_text(written))["a"]) == {
+        "b": "It is [REDACTED:known-secret]."
+    }
 
 
 def test_an_id_is_not_guessed_to_be_a_secret_but_a_token_in_it_is() -> None:
     told = StrictRedactor(known=KnownSecrets())
-    data: JSONValue = {"tool_call_id": json.dumps({"a": "password=h4Xk9-Qz7vR2", "b": f"\n{TOKEN}", "c": 1})}
+    data: JSONValue = {
+        "tool_call_id": json.dumps(
+            {"a": "password=h4Xk9-Qz7vR2", "b": f"\n{TOKEN}", "c": 1}
+        )
+    }
 
     assert told.redact(data) == {
-        "tool_call_id": json.dumps({"a": "password=h4Xk9-Qz7vR2", "b": f"\n{GONE}", "c": 1}),
+        "tool_call_id": json.dumps(
+            {"a": "password=h4Xk9-Qz7vR2", "b": f"\n{GONE}", "c": 1}
+        ),
     }
 
 
 @pytest.mark.figures
 @pytest.mark.parametrize(
     "unit",
-    ["[", '{"a":', '"\\n', "\\", '\\"', "%41", '["a",', "{'a': '", "A" * 80 + "\n", '{"a": "b\\nc"}, ', "\\\\u0041"],
+    [
+        "[",
+        '{"a":',
+        '"\\n',
+        "\\",
+        '\\"',
+        "%41",
+        '["a",',
+        "{'a': '",
+        "A" * 80 + "\n",
+        '{"a": "b\\nc"}, ',
+        "\\\\u0041",
+    ],
     ids=repr,
 )
 def test_time_is_in_proportion_to_the_text(unit: str) -> None:
     told = StrictRedactor(known=KnownSecrets())
 
-    assert grows_in_proportion(lambda size: told.redact_text((unit * size)[:size]), 4_000, 32_000)
+    assert grows_in_proportion(
+        lambda size: told.redact_text((unit * size)[:size]), 4_000, 32_000
+    )
 
 
 def test_what_nests_deeper_than_anything_is_still_looked_at() -> None:

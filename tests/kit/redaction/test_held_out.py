@@ -9,7 +9,14 @@ from random import Random
 from typing import Final
 
 from amplifier_kit.redaction import KnownSecrets, StrictRedactor
-from tests.kit.redaction.held_out import NEGATIVES, SITUATIONS, TOKENS, VALUES, negatives, positives
+from tests.kit.redaction.held_out import (
+    NEGATIVES,
+    SITUATIONS,
+    TOKENS,
+    VALUES,
+    negatives,
+    positives,
+)
 
 EVERYDAY: Final[Mapping[str, Sequence[Mapping[str, str]]]] = json.loads(
     Path(__file__).with_name("everyday.json").read_text("utf-8")
@@ -26,7 +33,9 @@ def test_at_least_ninety_seven_of_a_hundred_secrets_are_found() -> None:
     told = StrictRedactor(known=KnownSecrets())
     texts = [*positives(Random(2026))]
 
-    missed = [kind for kind, text, secret in texts if secret[-12:] in told.redact_text(text)]
+    missed = [
+        kind for kind, text, secret in texts if secret[-12:] in told.redact_text(text)
+    ]
     assert len(missed) <= len(texts) * 0.03, sorted(missed)
 
 
@@ -34,15 +43,23 @@ def test_at_most_two_of_a_hundred_look_alikes_are_changed() -> None:
     told = StrictRedactor(known=KnownSecrets())
     texts = [*negatives(Random(2026))]
 
-    changed = [(kind, told.redact_text(text)) for kind, text in texts if told.redact_text(text) != text]
+    changed = [
+        (kind, told.redact_text(text))
+        for kind, text in texts
+        if told.redact_text(text) != text
+    ]
     assert len(changed) <= len(texts) * 0.02, changed
 
 
-def test_at_least_ninety_seven_of_a_hundred_secrets_of_everyday_texts_are_found() -> None:
+def test_at_least_ninety_seven_of_a_hundred_secrets_of_everyday_texts_are_found() -> (
+    None
+):
     told = StrictRedactor(known=KnownSecrets())
     cases = EVERYDAY["secrets"]
 
-    missed = [case["id"] for case in cases if case["secret"] in told.redact_text(case["text"])]
+    missed = [
+        case["id"] for case in cases if case["secret"] in told.redact_text(case["text"])
+    ]
     assert len(cases) >= 500
     assert len(missed) <= len(cases) * 0.03, missed
 
@@ -52,4 +69,6 @@ def test_everyday_texts_without_secrets_stay_as_they_are() -> None:
     cases = EVERYDAY["harmless"]
 
     assert len(cases) >= 300
-    assert [case["id"] for case in cases if told.redact_text(case["text"]) != case["text"]] == []
+    assert [
+        case["id"] for case in cases if told.redact_text(case["text"]) != case["text"]
+    ] == []

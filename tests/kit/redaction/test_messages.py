@@ -27,21 +27,46 @@ def strict() -> SinkRedactor:
 
 
 def test_a_message_keeps_all_but_its_secrets() -> None:
-    message: MessageDict = {"role": "tool", "tool_call_id": "c1", "content": f"key: {TOKEN}", "extra": [1.5, None]}
+    message: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "content": f"key: {TOKEN}",
+        "extra": [1.5, None],
+    }
 
     assert clean_message(message, strict()) == {**message, "content": f"key: {GONE}"}
 
 
 def test_a_signed_thought_that_held_a_secret_is_left_out() -> None:
-    good: JSONValue = {"type": "thinking", "thinking": "Look first.", "signature": "ErUB4f9Kx2LmQ8rT7vB1"}
-    bad: JSONValue = {"type": "thinking", "thinking": f"It is {TOKEN}.", "signature": "ErUB4f9Kx2LmQ8rT7vB2"}
-    message: MessageDict = {"role": "assistant", "content": [good, bad, {"type": "text", "text": TOKEN}, TOKEN]}
+    good: JSONValue = {
+        "type": "thinking",
+        "thinking": "Look first.",
+        "signature": "ErUB4f9Kx2LmQ8rT7vB1",
+    }
+    bad: JSONValue = {
+        "type": "thinking",
+        "thinking": f"It is {TOKEN}.",
+        "signature": "ErUB4f9Kx2LmQ8rT7vB2",
+    }
+    message: MessageDict = {
+        "role": "assistant",
+        "content": [good, bad, {"type": "text", "text": TOKEN}, TOKEN],
+    }
 
-    assert clean_message(message, strict())["content"] == [good, {"type": "text", "text": GONE}, GONE]
+    assert clean_message(message, strict())["content"] == [
+        good,
+        {"type": "text", "text": GONE},
+        GONE,
+    ]
 
 
 def test_what_cannot_be_redacted_is_withheld_and_keeps_its_place() -> None:
-    message: MessageDict = {"role": "tool", "tool_call_id": "c1", "name": "bash", "content": "private"}
+    message: MessageDict = {
+        "role": "tool",
+        "tool_call_id": "c1",
+        "name": "bash",
+        "content": "private",
+    }
     broken = SinkRedactor(object())  # type: ignore[arg-type]  # no redactor at all
 
     assert clean_message(message, broken) == {**message, "content": REDACTION_FAILED}
@@ -57,5 +82,9 @@ async def test_messages_change_only_where_a_module_redacts(is_offered: bool) -> 
     plain: list[MessageDict] = [{"role": "user", "content": "hello"}]
 
     assert await clean_messages(plain, coordinator) is None
-    clean = await clean_messages([*plain, {"role": "user", "content": TOKEN}], coordinator)
-    assert clean == ([*plain, {"role": "user", "content": GONE}] if is_offered else None)
+    clean = await clean_messages(
+        [*plain, {"role": "user", "content": TOKEN}], coordinator
+    )
+    assert clean == (
+        [*plain, {"role": "user", "content": GONE}] if is_offered else None
+    )

@@ -13,7 +13,15 @@ import pytest
 from amplifier_kit.redaction import KnownSecrets, StrictRedactor, TokenRule, token_rules
 from amplifier_kit.redaction.tokens import tokens_in
 
-AROUND: Final = ("{}", "Use {} for it.", '{{"note": "{}"}}', "a\\n{}\\n", "x={}&y=1", "({})", "`{}`,")
+AROUND: Final = (
+    "{}",
+    "Use {} for it.",
+    '{{"note": "{}"}}',
+    "a\\n{}\\n",
+    "x={}&y=1",
+    "({})",
+    "`{}`,",
+)
 
 
 def redactor() -> StrictRedactor:
@@ -31,7 +39,9 @@ def kinds(text: str) -> set[str]:
 
 
 @pytest.mark.parametrize("rule", token_rules(), ids=lambda rule: rule.name)
-def test_a_rule_finds_its_tokens_and_refuses_what_looks_similar(rule: TokenRule) -> None:
+def test_a_rule_finds_its_tokens_and_refuses_what_looks_similar(
+    rule: TokenRule,
+) -> None:
     random = Random(rule.name)
     samples = [sample for _ in range(8) for sample in rule.samples(random)]
 

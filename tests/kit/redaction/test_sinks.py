@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from amplifier_kit.redaction import REDACTION_FAILED, SinkFilter, SinkRedactor, StrictRedactor
+from amplifier_kit.redaction import (
+    REDACTION_FAILED,
+    SinkFilter,
+    SinkRedactor,
+    StrictRedactor,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 

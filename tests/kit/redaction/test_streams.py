@@ -30,7 +30,15 @@ PARTS: Final = [
     "password: |\n  swordfish9",
     "Private-Lines: 1\nAAAAgQCh4Xk9aaaa\nPrivate-MAC: 00ff",
 ]
-PLAIN: Final = ["Hello there.", "A key is a thing that opens.", "x = 1\n\n\ty", "token", "naïve ü", "12 + 3 = 15", ""]
+PLAIN: Final = [
+    "Hello there.",
+    "A key is a thing that opens.",
+    "x = 1\n\n\ty",
+    "token",
+    "naïve ü",
+    "12 + 3 = 15",
+    "",
+]
 MARKS: Final = (
     TOKEN,
     RANDOM,
@@ -48,23 +56,37 @@ MARKS: Final = (
 
 
 def streamed(text: str, cuts: list[int]) -> str:
-    told = StreamFilter(StrictRedactor(known=KnownSecrets(["one value of three words"])))
+    told = StreamFilter(
+        StrictRedactor(known=KnownSecrets(["one value of three words"]))
+    )
     edges = [0, *sorted(cut % (len(text) + 1) for cut in cuts), len(text)]
-    return "".join(told.feed(text[start:end]) for start, end in pairwise(edges)) + told.end()
+    return (
+        "".join(told.feed(text[start:end]) for start, end in pairwise(edges))
+        + told.end()
+    )
 
 
 @given(
-    st.lists(st.sampled_from([*PARTS, *PLAIN]), max_size=6), st.lists(st.integers(0, 10_000), max_size=30), st.data()
+    st.lists(st.sampled_from([*PARTS, *PLAIN]), max_size=6),
+    st.lists(st.integers(0, 10_000), max_size=30),
+    st.data(),
 )
-def test_no_secret_is_shown_wherever_the_text_is_cut(parts: list[str], cuts: list[int], data: st.DataObject) -> None:
+def test_no_secret_is_shown_wherever_the_text_is_cut(
+    parts: list[str], cuts: list[int], data: st.DataObject
+) -> None:
     text = "\n".join(part for part in parts)
 
     shown = streamed(text, cuts)
     assert not any(mark in shown for mark in MARKS)
 
 
-@given(st.lists(st.sampled_from(PLAIN), max_size=8), st.lists(st.integers(0, 10_000), max_size=30))
-def test_a_text_without_secrets_comes_through_unchanged(parts: list[str], cuts: list[int]) -> None:
+@given(
+    st.lists(st.sampled_from(PLAIN), max_size=8),
+    st.lists(st.integers(0, 10_000), max_size=30),
+)
+def test_a_text_without_secrets_comes_through_unchanged(
+    parts: list[str], cuts: list[int]
+) -> None:
     text = " ".join(parts)
 
     assert streamed(text, cuts) == text
@@ -83,7 +105,12 @@ def test_a_secret_that_comes_by_the_character_is_found(part: str) -> None:
 def test_a_word_is_shown_when_it_is_over() -> None:
     told = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    assert [told.feed("Hel"), told.feed("lo wor"), told.feed("ld\n"), told.end()] == ["", "Hello ", "world\n", ""]
+    assert [told.feed("Hel"), told.feed("lo wor"), told.feed("ld\n"), told.end()] == [
+        "",
+        "Hello ",
+        "world\n",
+        "",
+    ]
 
 
 def test_what_is_held_is_bounded() -> None:
@@ -93,7 +120,9 @@ def test_what_is_held_is_bounded() -> None:
     assert sum(map(len, shown)) > 280_000
     told.end()
     key = "-----BEGIN RSA PRIVATE KEY-----\n" + "h4Xk9aaaa\n" * 100
-    hidden = "".join(told.feed(key if number == 0 else "h4Xk9aaaa\n" * 100) for number in range(100))
+    hidden = "".join(
+        told.feed(key if number == 0 else "h4Xk9aaaa\n" * 100) for number in range(100)
+    )
     hidden += told.feed("-----END RSA PRIVATE KEY-----\nfree") + told.end()
     assert "h4Xk9" not in hidden
     assert hidden.endswith("\nfree")
@@ -142,7 +171,9 @@ def test_a_cookie_of_a_longer_word_is_held_from_where_the_word_begins() -> None:
         ("", "-----BEGIN "),
     ],
 )
-def test_a_text_that_is_made_to_be_held_takes_linear_time(begin: str, piece: str) -> None:
+def test_a_text_that_is_made_to_be_held_takes_linear_time(
+    begin: str, piece: str
+) -> None:
     redactor = StrictRedactor(known=KnownSecrets())
 
     def show(size: int) -> None:
@@ -159,20 +190,32 @@ def test_a_text_that_is_made_to_be_held_takes_linear_time(begin: str, piece: str
 def test_codes_below_each_other_are_held_together() -> None:
     told = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    shown = "".join(map(told.feed, "Recovery codes:\nab12-cd34\nef56-gh78\nij90-kl12\nThat is all.\n"))
+    shown = "".join(
+        map(
+            told.feed,
+            "Recovery codes:\nab12-cd34\nef56-gh78\nij90-kl12\nThat is all.\n",
+        )
+    )
     assert shown == "Recovery codes:\n[REDACTED:secret]That is all.\n"
 
 
 def test_a_secret_behind_many_words_that_announce_one_is_found() -> None:
     told = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    shown = "".join(map(told.feed, f"{'token ' * 50}token = {RANDOM} and 1 2 3 4 5 6 7 8\n")) + told.end()
+    shown = (
+        "".join(
+            map(told.feed, f"{'token ' * 50}token = {RANDOM} and 1 2 3 4 5 6 7 8\n")
+        )
+        + told.end()
+    )
     assert shown == f"{'token ' * 50}token = [REDACTED:secret] and 1 2 3 4 5 6 7 8\n"
 
 
 def test_a_quote_that_nothing_closes_is_not_held_for_ever() -> None:
     told = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
-    shown = told.feed(f'password = "{RANDOM * 26}') + "".join(told.feed(" and so on" * 10) for _ in range(1_000))
+    shown = told.feed(f'password = "{RANDOM * 26}') + "".join(
+        told.feed(" and so on" * 10) for _ in range(1_000)
+    )
     assert len(shown) > 60_000
     assert RANDOM not in shown

@@ -103,7 +103,10 @@ def test_a_secret_is_told_by_what_stands_before_it(text: str) -> None:
     redacted = redact(text)
 
     assert "[REDACTED:" in redacted
-    assert not any(part in redacted for part in (SECRET, RANDOM, "swordfish", "h4Xk9", "VPiaBe", "9Pl6ZI"))
+    assert not any(
+        part in redacted
+        for part in (SECRET, RANDOM, "swordfish", "h4Xk9", "VPiaBe", "9Pl6ZI")
+    )
     assert redact(redacted) == redacted
 
 
@@ -160,9 +163,37 @@ def test_characters_that_grow_in_lower_case_keep_their_place() -> None:
 
 
 WORST: Final = [
-    *("sk-", "eyJ", "eyJaaaaaaaaaa.", "token:", 'secret":"', "://a:b", "x-", "a@b.", "-us", ":AA", "cookie: "),
-    *("password=abc123 ", "authorization: ", "x-a-token: ", "password is ", "key = a ", 'token="a1"; ', "sshpass "),
-    *("\npassword=ab12", "name: token ", "name=api_key value=a ", "key: str = ", "token: >\n", "-pass pass:", "sc_a."),
+    *(
+        "sk-",
+        "eyJ",
+        "eyJaaaaaaaaaa.",
+        "token:",
+        'secret":"',
+        "://a:b",
+        "x-",
+        "a@b.",
+        "-us",
+        ":AA",
+        "cookie: ",
+    ),
+    *(
+        "password=abc123 ",
+        "authorization: ",
+        "x-a-token: ",
+        "password is ",
+        "key = a ",
+        'token="a1"; ',
+        "sshpass ",
+    ),
+    *(
+        "\npassword=ab12",
+        "name: token ",
+        "name=api_key value=a ",
+        "key: str = ",
+        "token: >\n",
+        "-pass pass:",
+        "sc_a.",
+    ),
     *(
         "mysql -p",
         "zip -P a ",
@@ -171,7 +202,14 @@ WORST: Final = [
         "password  abcdef1\n",
         "INSERT INTO a (b) VALUES (",
     ),
-    *("recovery codes: ab12-cd34 ", "net user a ", "echo a | sudo -S ", "login abc123 ", "a:123:b:c:", "USER a\nPASS "),
+    *(
+        "recovery codes: ab12-cd34 ",
+        "net user a ",
+        "echo a | sudo -S ",
+        "login abc123 ",
+        "a:123:b:c:",
+        "USER a\nPASS ",
+    ),
     *("mot de passe: ", '"password" = "a1 b" ', "$6$ab$", "s.abc1", 'seed: "abcd '),
 ]
 """Texts that are made to be slow, each repeated; those with a name are dense with what is looked at closely."""
@@ -191,7 +229,13 @@ def test_colours_hide_no_secret(text: str) -> None:
 
     assert AWS not in shown
     assert SECRET not in shown
-    assert shown.startswith(text[: min(map(text.find, [secret for secret in (AWS, SECRET) if secret in text]))])
+    assert shown.startswith(
+        text[
+            : min(
+                map(text.find, [secret for secret in (AWS, SECRET) if secret in text])
+            )
+        ]
+    )
 
 
 def test_colours_stay() -> None:
@@ -207,7 +251,8 @@ def test_what_is_made_to_be_slow_takes_linear_time(piece: str) -> None:
         redact(piece * (size // len(piece)))
 
     assert grows_in_proportion(look, 10_000, 80_000)
-    assert takes_at_most(0.4, lambda: look(80_000))  # that is five seconds for a million characters
+    # that is five seconds for a million characters
+    assert takes_at_most(0.4, lambda: look(80_000))
 
 
 def test_personal_details_are_found_when_they_are_asked_for() -> None:
@@ -231,4 +276,9 @@ def test_personal_details_are_found_when_they_are_asked_for() -> None:
     ],
 )
 def test_dates_ids_and_decorators_are_no_personal_details(text: str) -> None:
-    assert StrictRedactor(known=KnownSecrets(), finders=(personal_details,)).redact_text(text) == text
+    assert (
+        StrictRedactor(known=KnownSecrets(), finders=(personal_details,)).redact_text(
+            text
+        )
+        == text
+    )

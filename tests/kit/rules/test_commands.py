@@ -34,18 +34,28 @@ BEYOND = (
 def rules(decision: Decision, *commands: str, otherwise: Decision = "ask") -> RuleSet:
     given: list[JSONValue] = list(commands)
     return RuleSet.load(
-        [{"decision": decision, "tools": ["bash"], "commands": given}], directory=HERE, otherwise=otherwise
+        [{"decision": decision, "tools": ["bash"], "commands": given}],
+        directory=HERE,
+        otherwise=otherwise,
     )
 
 
 def evaluated(rules: RuleSet, command: JSONValue) -> Decision:
-    return rules.evaluate(Call(tool_name="bash", arguments={"command": command}, directory=HERE)).decision
+    return rules.evaluate(
+        Call(tool_name="bash", arguments={"command": command}, directory=HERE)
+    ).decision
 
 
 def test_a_compound_is_asked_about_whatever_allowed_command_it_holds() -> None:
     allowing = rules("allow", *ALLOWED)
-    compounds = [shape.format(command) for shape in BEYOND for command in ("ls -l", "pwd", "echo hi", "git status")]
-    unasked = [compound for compound in compounds if evaluated(allowing, compound) == "allow"]
+    compounds = [
+        shape.format(command)
+        for shape in BEYOND
+        for command in ("ls -l", "pwd", "echo hi", "git status")
+    ]
+    unasked = [
+        compound for compound in compounds if evaluated(allowing, compound) == "allow"
+    ]
     assert len(compounds) == 200
     assert unasked == []
 
@@ -148,14 +158,27 @@ def test_what_a_rule_refuses_is_found_where_it_hides(command: str) -> None:
         "a" * 200000,
         "(" * 200 + "rm" + ")" * 200,
     ],
-    ids=["name", "wildcard", "expansion", "here-document", "pipe", "variable", "text", "torn", "long", "deep"],
+    ids=[
+        "name",
+        "wildcard",
+        "expansion",
+        "here-document",
+        "pipe",
+        "variable",
+        "text",
+        "torn",
+        "long",
+        "deep",
+    ],
 )
 def test_what_may_be_refused_is_asked_about(command: str) -> None:
     assert evaluated(rules("deny", "rm **", otherwise="allow"), command) == "ask"
 
 
 def test_other_commands_are_left_to_other_rules() -> None:
-    assert evaluated(rules("deny", "rm **", otherwise="allow"), "echo hi && ls") == "allow"
+    assert (
+        evaluated(rules("deny", "rm **", otherwise="allow"), "echo hi && ls") == "allow"
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,7 +208,9 @@ LATER = (
 
 def test_later_attacks_are_asked_about_too() -> None:
     allowing = rules("allow", *ALLOWED)
-    assert [command for command in LATER if evaluated(allowing, command) == "allow"] == []
+    assert [
+        command for command in LATER if evaluated(allowing, command) == "allow"
+    ] == []
 
 
 def test_a_rule_that_asks_finds_the_same() -> None:
@@ -195,21 +220,35 @@ def test_a_rule_that_asks_finds_the_same() -> None:
     assert evaluated(asking, "git pull") == "allow"
 
 
-def test_without_the_grammar_a_command_is_compared_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_grammar_a_command_is_compared_as_a_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "tree_sitter", None)
-    allowing, denying = rules("allow", "ls", "ls **"), rules("deny", "rm x", otherwise="allow")
-    assert [evaluated(allowing, text) for text in ("ls", " ls ", "ls -l", "ls; rm x")] == [
+    allowing, denying = (
+        rules("allow", "ls", "ls **"),
+        rules("deny", "rm x", otherwise="allow"),
+    )
+    assert [
+        evaluated(allowing, text) for text in ("ls", " ls ", "ls -l", "ls; rm x")
+    ] == [
         "allow",
         "allow",
         "ask",
         "ask",
     ]
-    assert [evaluated(denying, text) for text in ("rm x", "echo hi", "rm y")] == ["deny", "ask", "ask"]
+    assert [evaluated(denying, text) for text in ("rm x", "echo hi", "rm y")] == [
+        "deny",
+        "ask",
+        "ask",
+    ]
 
 
 def test_what_is_wrapped_too_deeply_is_asked_about() -> None:
     assert evaluated(rules("allow", "ls"), "nice " * 20 + "ls") == "ask"
-    assert evaluated(rules("deny", "rm **", otherwise="allow"), "nice " * 20 + "rm x") == "ask"
+    assert (
+        evaluated(rules("deny", "rm **", otherwise="allow"), "nice " * 20 + "rm x")
+        == "ask"
+    )
 
 
 def test_wildcards_among_the_words_may_become_what_is_refused() -> None:
@@ -218,7 +257,9 @@ def test_wildcards_among_the_words_may_become_what_is_refused() -> None:
     assert evaluated(denying, "git add *") == "allow"
 
 
-@pytest.mark.parametrize("value", [3, None, True, {"x": "ls"}], ids=["number", "null", "true", "object"])
+@pytest.mark.parametrize(
+    "value", [3, None, True, {"x": "ls"}], ids=["number", "null", "true", "object"]
+)
 def test_what_is_no_text_is_asked_about(value: JSONValue) -> None:
     assert evaluated(rules("allow", "ls"), value) == "ask"
     assert evaluated(rules("deny", "rm", otherwise="allow"), value) == "ask"
@@ -226,10 +267,14 @@ def test_what_is_no_text_is_asked_about(value: JSONValue) -> None:
 
 def test_every_command_of_a_list_counts() -> None:
     assert evaluated(rules("allow", "ls"), ["ls", "rm x"]) == "ask"
-    assert evaluated(rules("deny", "rm **", otherwise="allow"), ["ls", "rm x"]) == "deny"
+    assert (
+        evaluated(rules("deny", "rm **", otherwise="allow"), ["ls", "rm x"]) == "deny"
+    )
 
 
-@pytest.mark.parametrize("pattern", ["", "  ", "** x", "'unclosed"], ids=["empty", "blank", "any", "quotes"])
+@pytest.mark.parametrize(
+    "pattern", ["", "  ", "** x", "'unclosed"], ids=["empty", "blank", "any", "quotes"]
+)
 def test_a_pattern_that_names_no_command_is_an_error(pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"rules\[0\].commands"):
         rules("allow", pattern)
@@ -249,7 +294,9 @@ def test_a_pattern_that_names_no_command_is_an_error(pattern: str) -> None:
         ("cargo publish **", "cargo --locked publish"),
     ],
 )
-def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand(pattern: str, command: str) -> None:
+def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand(
+    pattern: str, command: str
+) -> None:
     assert evaluated(rules("deny", pattern, otherwise="allow"), command) == "deny"
 
 
@@ -264,7 +311,9 @@ def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand
         ("kubectl delete **", "kubectl -n prod --context=x delete pod"),
     ],
 )
-def test_what_options_that_are_not_known_may_hide_is_at_least_asked_about(pattern: str, command: str) -> None:
+def test_what_options_that_are_not_known_may_hide_is_at_least_asked_about(
+    pattern: str, command: str
+) -> None:
     assert evaluated(rules("deny", pattern, otherwise="allow"), command) == "ask"
 
 
@@ -282,4 +331,7 @@ def test_options_make_no_other_command_of_one(pattern: str, command: str) -> Non
 
 
 def test_an_allowed_command_with_further_options_is_another_one() -> None:
-    assert evaluated(rules("allow", "git status **"), "git -c core.fsmonitor=./x status") == "ask"
+    assert (
+        evaluated(rules("allow", "git status **"), "git -c core.fsmonitor=./x status")
+        == "ask"
+    )

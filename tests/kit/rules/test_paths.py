@@ -29,7 +29,13 @@ def folder(tmp_path: Path) -> Path:
 
 
 def evaluated(
-    folder: Path, decision: Decision, pattern: str, path: JSONValue, *, effects: Effect = "write", key: str = "path"
+    folder: Path,
+    decision: Decision,
+    pattern: str,
+    path: JSONValue,
+    *,
+    effects: Effect = "write",
+    key: str = "path",
 ) -> Decision:
     rules = RuleSet.load(
         [{"decision": decision, "paths": [pattern], "tools": ["touch"]}],
@@ -37,7 +43,12 @@ def evaluated(
         otherwise="ask" if decision == "allow" else "allow",
     )
     return rules.evaluate(
-        Call(tool_name="touch", arguments={key: path}, directory=folder, effects=frozenset((effects,)))
+        Call(
+            tool_name="touch",
+            arguments={key: path},
+            directory=folder,
+            effects=frozenset((effects,)),
+        )
     ).decision
 
 
@@ -56,7 +67,9 @@ def evaluated(
         ("~/notes/*", "~/notes/a"),
     ],
 )
-def test_a_path_that_the_pattern_means_is_allowed(folder: Path, pattern: str, path: str) -> None:
+def test_a_path_that_the_pattern_means_is_allowed(
+    folder: Path, pattern: str, path: str
+) -> None:
     assert evaluated(folder, "allow", pattern, path) == "allow"
     if not path.startswith("~"):
         assert evaluated(folder, "allow", pattern, str(folder / path)) == "allow"
@@ -100,7 +113,15 @@ def test_a_home_that_may_be_a_link_of_this_name_is_not_allowed(folder: Path) -> 
 
 @pytest.mark.parametrize(
     "path",
-    ["secrets/a", "./x/../secrets/a", "SECRETS/a", "in/a", "secrets", "secrets/deep/er", ["x", "secrets/a"]],
+    [
+        "secrets/a",
+        "./x/../secrets/a",
+        "SECRETS/a",
+        "in/a",
+        "secrets",
+        "secrets/deep/er",
+        ["x", "secrets/a"],
+    ],
     ids=["plain", "up", "case", "link", "itself", "deep", "list"],
 )
 def test_a_path_that_is_refused_is_found(folder: Path, path: JSONValue) -> None:
@@ -112,7 +133,9 @@ def test_a_refused_name_that_is_a_link_is_found(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [".", "..", "/"])
-def test_a_folder_that_holds_what_is_refused_is_asked_about(folder: Path, path: str) -> None:
+def test_a_folder_that_holds_what_is_refused_is_asked_about(
+    folder: Path, path: str
+) -> None:
     assert evaluated(folder, "deny", "secrets/**", path) == "ask"
     assert evaluated(folder, "deny", "secrets/**", path, effects="read") == "allow"
 
@@ -127,14 +150,23 @@ def test_paths_are_found_by_the_names_of_arguments(folder: Path, key: str) -> No
 
 
 def test_paths_are_found_at_any_depth(folder: Path) -> None:
-    rules = RuleSet.load([{"decision": "deny", "paths": ["secrets/**"]}], directory=folder, otherwise="allow")
-    moves: list[JSONValue] = [{"path": "a"}, {"steps": [{"to": 1, "path": "secrets/x"}]}]
+    rules = RuleSet.load(
+        [{"decision": "deny", "paths": ["secrets/**"]}],
+        directory=folder,
+        otherwise="allow",
+    )
+    moves: list[JSONValue] = [
+        {"path": "a"},
+        {"steps": [{"to": 1, "path": "secrets/x"}]},
+    ]
     deep: JSONValue = {"path": "secrets/x"}
     for _ in range(60):
         deep = {"x": deep}
 
     def decision(arguments: dict[str, JSONValue]) -> Decision:
-        return rules.evaluate(Call(tool_name="m", arguments=arguments, directory=folder)).decision
+        return rules.evaluate(
+            Call(tool_name="m", arguments=arguments, directory=folder)
+        ).decision
 
     assert decision({"moves": moves}) == "deny"
     assert decision({"files": moves}) == "deny"
@@ -147,14 +179,23 @@ def test_a_named_tool_without_a_path_is_asked_about(folder: Path) -> None:
     assert evaluated(folder, "allow", "src/**", "src/a", key="other") == "ask"
 
 
-@pytest.mark.parametrize("pattern", ["", "a/**b", "../x", "a\0"], ids=["empty", "stars", "up", "nul"])
+@pytest.mark.parametrize(
+    "pattern", ["", "a/**b", "../x", "a\0"], ids=["empty", "stars", "up", "nul"]
+)
 def test_a_pattern_that_cannot_be_meant_is_an_error(folder: Path, pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"rules\[0\].paths"):
         evaluated(folder, "allow", pattern, "a")
 
 
-@given(st.lists(st.sampled_from(["src", "..", ".", "a", "out", "deep", "/", "~", "in"]), max_size=8))
-def test_nothing_outside_is_ever_allowed(tmp_path_factory: pytest.TempPathFactory, parts: list[str]) -> None:
+@given(
+    st.lists(
+        st.sampled_from(["src", "..", ".", "a", "out", "deep", "/", "~", "in"]),
+        max_size=8,
+    )
+)
+def test_nothing_outside_is_ever_allowed(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[str]
+) -> None:
     project = tmp_path_factory.getbasetemp() / "walks"
     if not project.exists():
         (project / "src" / "deep").mkdir(parents=True)
@@ -166,4 +207,8 @@ def test_nothing_outside_is_ever_allowed(tmp_path_factory: pytest.TempPathFactor
 
 @given(st.text(string.printable, max_size=30))
 def test_any_text_is_judged(text: str) -> None:
-    assert evaluated(Path("/srv/nowhere"), "deny", "secrets/**", text) in ("allow", "ask", "deny")
+    assert evaluated(Path("/srv/nowhere"), "deny", "secrets/**", text) in (
+        "allow",
+        "ask",
+        "deny",
+    )

@@ -26,7 +26,9 @@ def evaluated(
     otherwise: Decision = "ask" if rule["decision"] == "allow" else "allow"
     rules = RuleSet.load([rule], directory=HERE, otherwise=otherwise)
     known = None if effects is None else frozenset(effects)
-    return rules.evaluate(Call(tool_name=tool, arguments=arguments, directory=HERE, effects=known)).decision
+    return rules.evaluate(
+        Call(tool_name=tool, arguments=arguments, directory=HERE, effects=known)
+    ).decision
 
 
 @pytest.mark.parametrize(
@@ -48,16 +50,29 @@ def evaluated(
         ("example.com", 3, "ask"),
     ],
 )
-def test_hosts_are_compared_by_label(host: str, url: JSONValue, decision: Decision) -> None:
+def test_hosts_are_compared_by_label(
+    host: str, url: JSONValue, decision: Decision
+) -> None:
     assert evaluated({"decision": "allow", "hosts": [host]}, {"url": url}) == decision
 
 
 @pytest.mark.parametrize(
     ("url", "decision"),
-    [("https://evil.net/", "deny"), ("https://x.evil.net/", "deny"), ("https://fine.org/", "allow"), ("evil", "ask")],
+    [
+        ("https://evil.net/", "deny"),
+        ("https://x.evil.net/", "deny"),
+        ("https://fine.org/", "allow"),
+        ("evil", "ask"),
+    ],
 )
 def test_a_host_that_is_refused_is_found(url: str, decision: Decision) -> None:
-    assert evaluated({"decision": "deny", "hosts": ["evil.net"]}, {"urls": ["https://fine.org", url]}) == decision
+    assert (
+        evaluated(
+            {"decision": "deny", "hosts": ["evil.net"]},
+            {"urls": ["https://fine.org", url]},
+        )
+        == decision
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,8 +88,14 @@ def test_a_host_that_is_refused_is_found(url: str, decision: Decision) -> None:
 def test_effects_are_those_that_the_tool_declares(
     effects: tuple[Effect, ...] | None, allowed: Decision, refused: Decision
 ) -> None:
-    assert evaluated({"decision": "allow", "effects": ["read"]}, {}, effects=effects) == allowed
-    assert evaluated({"decision": "deny", "effects": ["write"]}, {}, effects=effects) == refused
+    assert (
+        evaluated({"decision": "allow", "effects": ["read"]}, {}, effects=effects)
+        == allowed
+    )
+    assert (
+        evaluated({"decision": "deny", "effects": ["write"]}, {}, effects=effects)
+        == refused
+    )
 
 
 @pytest.mark.parametrize(
@@ -97,7 +118,10 @@ def test_effects_are_those_that_the_tool_declares(
 def test_argument_values_are_found_by_their_path(
     path: str, wanted: JSONValue, arguments: Mapping[str, JSONValue], decision: Decision
 ) -> None:
-    assert evaluated({"decision": "allow", "arguments": {path: wanted}}, arguments) == decision
+    assert (
+        evaluated({"decision": "allow", "arguments": {path: wanted}}, arguments)
+        == decision
+    )
 
 
 def test_one_refused_value_among_several_is_enough() -> None:
@@ -106,21 +130,35 @@ def test_one_refused_value_among_several_is_enough() -> None:
     assert evaluated(rule, {"e": ["a"]}) == "allow"
 
 
-@pytest.mark.parametrize(("tool", "decision"), [("mcp_x", "allow"), ("xmcp_", "ask"), ("MCP_x", "ask")])
+@pytest.mark.parametrize(
+    ("tool", "decision"), [("mcp_x", "allow"), ("xmcp_", "ask"), ("MCP_x", "ask")]
+)
 def test_tool_names_are_anchored(tool: str, decision: Decision) -> None:
-    assert evaluated({"decision": "allow", "tools": ["mcp_*"]}, {}, tool=tool) == decision
+    assert (
+        evaluated({"decision": "allow", "tools": ["mcp_*"]}, {}, tool=tool) == decision
+    )
 
 
-@pytest.mark.parametrize("key", ["file_path", "output_path", "save_to_file", "Save_To_File"])
+@pytest.mark.parametrize(
+    "key", ["file_path", "output_path", "save_to_file", "Save_To_File"]
+)
 def test_a_refused_path_is_found_under_every_key_that_holds_one(key: str) -> None:
     assert (
-        evaluated({"decision": "deny", "paths": [".git/**"]}, {"url": "https://a.example", key: ".git/hooks/x"})
+        evaluated(
+            {"decision": "deny", "paths": [".git/**"]},
+            {"url": "https://a.example", key: ".git/hooks/x"},
+        )
         == "deny"
     )
 
 
 def test_all_conditions_must_hold() -> None:
-    rule: Mapping[str, JSONValue] = {"decision": "allow", "tools": ["t"], "paths": ["a"], "arguments": {"x": 1}}
+    rule: Mapping[str, JSONValue] = {
+        "decision": "allow",
+        "tools": ["t"],
+        "paths": ["a"],
+        "arguments": {"x": 1},
+    }
     assert evaluated(rule, {"path": "a", "x": 1}) == "allow"
     assert evaluated(rule, {"path": "b", "x": 1}) == "ask"
     assert evaluated(rule, {"path": "a", "x": 2}) == "ask"
@@ -152,8 +190,14 @@ def test_a_call_that_may_be_meant_says_so() -> None:
 
 
 def test_a_call_that_no_rule_is_about_is_asked_about() -> None:
-    evaluation = RuleSet.load([], directory=HERE).evaluate(Call(tool_name="t", arguments={}, directory=HERE))
-    assert (evaluation.decision, evaluation.reason, evaluation.rule) == ("ask", "no rule is about it", None)
+    evaluation = RuleSet.load([], directory=HERE).evaluate(
+        Call(tool_name="t", arguments={}, directory=HERE)
+    )
+    assert (evaluation.decision, evaluation.reason, evaluation.rule) == (
+        "ask",
+        "no rule is about it",
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -168,16 +212,24 @@ def test_a_call_that_no_rule_is_about_is_asked_about() -> None:
         ({"hosts": ["a.org"], "match": ["https://b.org"]}, "does not fit the rule"),
         ({"hosts": ["https://a.org"]}, "write a domain as example.com"),
         ({"arguments": {"a..b": 1}}, "is no path to an argument"),
-        ({"paths": ["a"], "hosts": ["b.org"], "match": ["a"]}, "may mean several things here"),
+        (
+            {"paths": ["a"], "hosts": ["b.org"], "match": ["a"]},
+            "may mean several things here",
+        ),
         ({"tools": ["t"], "match": [{"tol": "t"}]}, "is no example"),
         ({"tools": ["t"], "match": [{"arguments": 3}]}, "is no example"),
         ({"tools": ["t"], "match": [{"effects": ["burn"]}]}, "has effects other than"),
-        ({"effects": ["read"], "match": [{"effects": ["write"]}]}, "does not fit the rule"),
+        (
+            {"effects": ["read"], "match": [{"effects": ["write"]}]},
+            "does not fit the rule",
+        ),
         ({"tools": ["t"], "colour": "red"}, "colour"),
         ({"tools": ["t"], "effects": ["burn"]}, "burn"),
     ],
 )
-def test_what_is_wrong_with_a_rule_is_said_when_it_is_loaded(rule: Mapping[str, JSONValue], problem: str) -> None:
+def test_what_is_wrong_with_a_rule_is_said_when_it_is_loaded(
+    rule: Mapping[str, JSONValue], problem: str
+) -> None:
     with pytest.raises(ConfigError, match=problem):
         RuleSet.load([{"decision": "allow", **rule}], directory=HERE)
 
@@ -188,7 +240,14 @@ def test_examples_that_hold_are_fine() -> None:
         "tools": ["write_*", "move"],
         "effects": ["write"],
         "paths": ["src/**"],
-        "match": ["src/a", {"tool": "write_file", "arguments": {"path": "src/b"}, "effects": ["write"]}],
+        "match": [
+            "src/a",
+            {
+                "tool": "write_file",
+                "arguments": {"path": "src/b"},
+                "effects": ["write"],
+            },
+        ],
         "not_match": [
             "b",
             {"tool": "rm", "arguments": {"path": "src/b"}},
@@ -199,8 +258,12 @@ def test_examples_that_hold_are_fine() -> None:
 
 
 def test_a_call_has_one_text() -> None:
-    first = Call(tool_name="t", arguments={"b": 1, "a": [{"d": 1, "c": 2}]}, directory=HERE)
-    second = Call(tool_name="t", arguments={"a": [{"c": 2, "d": 1}], "b": 1}, directory=HERE)
+    first = Call(
+        tool_name="t", arguments={"b": 1, "a": [{"d": 1, "c": 2}]}, directory=HERE
+    )
+    second = Call(
+        tool_name="t", arguments={"a": [{"c": 2, "d": 1}], "b": 1}, directory=HERE
+    )
     assert first.canonical == second.canonical
 
 

@@ -22,10 +22,20 @@ def work(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def decision(work: Path, tool: str, arguments: JSONObject, effects: tuple[Effect, ...] | None, paths: str) -> str:
-    rules = RuleSet.load([{"decision": "deny", "paths": [paths]}], directory=work, otherwise="allow")
+def decision(
+    work: Path,
+    tool: str,
+    arguments: JSONObject,
+    effects: tuple[Effect, ...] | None,
+    paths: str,
+) -> str:
+    rules = RuleSet.load(
+        [{"decision": "deny", "paths": [paths]}], directory=work, otherwise="allow"
+    )
     known = None if effects is None else frozenset(effects)
-    return rules.evaluate(Call(tool_name=tool, arguments=arguments, directory=work, effects=known)).decision
+    return rules.evaluate(
+        Call(tool_name=tool, arguments=arguments, directory=work, effects=known)
+    ).decision
 
 
 NESTED: JSONValue = {"filePath": "secrets/key"}
@@ -68,7 +78,9 @@ for _ in range(50):
         ("mcp_fs_search_code", {"include": ["*.py"]}),
     ],
 )  # fmt: skip
-def test_a_denied_path_is_seen_in_every_spelling(work: Path, tool: str, arguments: JSONObject) -> None:
+def test_a_denied_path_is_seen_in_every_spelling(
+    work: Path, tool: str, arguments: JSONObject
+) -> None:
     def placed(value: JSONValue) -> JSONValue:
         if isinstance(value, dict):
             return {key: placed(item) for key, item in value.items()}
@@ -91,7 +103,11 @@ def test_a_denied_path_is_seen_in_every_spelling(work: Path, tool: str, argument
         ("read_file", {"file_path": "src/[id],{a}*.py"}, READ),
         ("mcp_gh_list_issues", {"query": "secrets/key"}, READ),
         ("web_search", {"query": "secrets/key"}, READ),
-        ("mcp_x_get", {"uri": "https://example.com/secrets/key", "file_content": "secrets/key"}, READ),
+        (
+            "mcp_x_get",
+            {"uri": "https://example.com/secrets/key", "file_content": "secrets/key"},
+            READ,
+        ),
         ("mcp_x_get", {"path": True, "file": {}, "": "secrets/key"}, READ),
     ],
 )
@@ -125,16 +141,22 @@ def test_a_search_is_denied_where_something_in_its_folder_may_fit(
     (work / "src/a/b").mkdir(parents=True)
     (work / "src/file.py").touch()
 
-    assert decision(work, "grep", {"pattern": "x", "path": path}, READ, denied) == expected
+    assert (
+        decision(work, "grep", {"pattern": "x", "path": path}, READ, denied) == expected
+    )
     changing = {"deny": "ask"}.get(expected, expected)
     assert decision(work, "delete", {"path": path}, ("write",), denied) == changing
 
 
 def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
-    rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
+    rules = RuleSet.load(
+        [{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask"
+    )
 
     def evaluated(arguments: JSONObject) -> str:
-        return rules.evaluate(Call(tool_name="grep", arguments=arguments, directory=work)).decision
+        return rules.evaluate(
+            Call(tool_name="grep", arguments=arguments, directory=work)
+        ).decision
 
     assert evaluated({"pattern": "x", "path": "src"}) == "allow"
     assert evaluated({"pattern": "x"}) == "ask"
@@ -142,20 +164,37 @@ def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
 
 
 def test_a_call_tells_how_it_touches_its_paths(work: Path) -> None:
-    call = Call(tool_name="move", arguments={"source": "a", "destination": "b"}, directory=work)
+    call = Call(
+        tool_name="move", arguments={"source": "a", "destination": "b"}, directory=work
+    )
 
-    assert [(path.value, path.is_searched) for path in touched_paths(call)] == [("a", False), ("b", False)]
+    assert [(path.value, path.is_searched) for path in touched_paths(call)] == [
+        ("a", False),
+        ("b", False),
+    ]
 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"baseUrl": "https://x.example/"}, {"Base-URL": "https://x.example/"}, {"a": [{"URL": "https://x.example"}]}],
+    [
+        {"baseUrl": "https://x.example/"},
+        {"Base-URL": "https://x.example/"},
+        {"a": [{"URL": "https://x.example"}]},
+    ],
 )
-def test_addresses_are_seen_in_every_spelling_too(work: Path, arguments: JSONObject) -> None:
-    rules = RuleSet.load([{"decision": "deny", "hosts": ["x.example"]}], directory=work, otherwise="allow")
+def test_addresses_are_seen_in_every_spelling_too(
+    work: Path, arguments: JSONObject
+) -> None:
+    rules = RuleSet.load(
+        [{"decision": "deny", "hosts": ["x.example"]}],
+        directory=work,
+        otherwise="allow",
+    )
 
     def evaluated(given: JSONObject) -> str:
-        return rules.evaluate(Call(tool_name="mcp_x_get", arguments=given, directory=work)).decision
+        return rules.evaluate(
+            Call(tool_name="mcp_x_get", arguments=given, directory=work)
+        ).decision
 
     assert evaluated(arguments) == "deny"
     assert evaluated({"deep": NESTED}) == "ask"
@@ -196,19 +235,32 @@ SHELL: tuple[Effect, ...] = ("exec",)
         ("mkdir -p src/new && cp src/a src/new/b", "allow"),
     ],
 )
-def test_a_shell_text_touches_what_its_words_lead_to(work: Path, command: str, expected: str) -> None:
+def test_a_shell_text_touches_what_its_words_lead_to(
+    work: Path, command: str, expected: str
+) -> None:
     (work / "src/a").touch()
 
     assert decision(work, "bash", {"command": command}, SHELL, "secrets/**") == expected
-    as_argument = decision(work, "mcp_shell_run", {"nested": [{"cmd": command}]}, None, "secrets/**")
+    as_argument = decision(
+        work, "mcp_shell_run", {"nested": [{"cmd": command}]}, None, "secrets/**"
+    )
     assert as_argument == expected
 
 
 def test_a_shell_text_starts_where_the_shell_is(work: Path) -> None:
-    rules = RuleSet.load([{"decision": "deny", "paths": ["secrets/**"]}], directory=work, otherwise="allow")
+    rules = RuleSet.load(
+        [{"decision": "deny", "paths": ["secrets/**"]}],
+        directory=work,
+        otherwise="allow",
+    )
 
     def evaluated(command: JSONValue, folder: Path | None) -> str:
-        call = Call(tool_name="bash", arguments={"command": command}, directory=work, shell_directory=folder)
+        call = Call(
+            tool_name="bash",
+            arguments={"command": command},
+            directory=work,
+            shell_directory=folder,
+        )
         return rules.evaluate(call).decision
 
     assert evaluated("cat key", work / "secrets") == "deny"
@@ -218,17 +270,23 @@ def test_a_shell_text_starts_where_the_shell_is(work: Path) -> None:
 
 
 def test_a_path_allows_no_command(work: Path) -> None:
-    rules = RuleSet.load([{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask")
+    rules = RuleSet.load(
+        [{"decision": "allow", "paths": ["src/**"]}], directory=work, otherwise="ask"
+    )
 
     def evaluated(arguments: JSONObject) -> str:
-        return rules.evaluate(Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)).decision
+        return rules.evaluate(
+            Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)
+        ).decision
 
     assert evaluated({"command": "cat src/a"}) == "ask"
     assert evaluated({"command": "unheard-of", "cwd": "src"}) == "ask"
     assert evaluated({"cwd": "src"}) == "allow"
 
 
-def test_without_the_grammar_a_shell_text_may_touch_anything(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_grammar_a_shell_text_may_touch_anything(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("amplifier_kit.rules.calls.find_spec", lambda name: None)
 
     assert decision(work, "bash", {"command": "ls"}, SHELL, "secrets/**") == "ask"

@@ -27,7 +27,9 @@ from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
         ("git reset --hard HEAD~1", "git reset"),
     ],
 )
-def test_a_plain_command_is_covered_by_the_words_that_say_what_it_does(text: str, prefix: str | None) -> None:
+def test_a_plain_command_is_covered_by_the_words_that_say_what_it_does(
+    text: str, prefix: str | None
+) -> None:
     assert prefix_of(text) == prefix
 
 
@@ -168,7 +170,18 @@ def test_programs_that_reach_the_network_are_known(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["ls", "git status", "npm test", "python3 -m pytest", "echo curl", "(", "", "x=curl", "$PROGRAM x", "python3 -m"],
+    [
+        "ls",
+        "git status",
+        "npm test",
+        "python3 -m pytest",
+        "echo curl",
+        "(",
+        "",
+        "x=curl",
+        "$PROGRAM x",
+        "python3 -m",
+    ],
 )
 def test_other_texts_do_not_reach_it_as_far_as_is_known(text: str) -> None:
     assert not reaches_network(text)
@@ -179,14 +192,29 @@ def test_a_text_that_is_nested_too_deeply_is_not_followed() -> None:
     assert not reaches_network("env " * 12 + "curl x")
 
 
-@pytest.mark.parametrize("text", ["npm ci", "pip install -r requirements.txt", "uv sync --frozen", "go mod download"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "npm ci",
+        "pip install -r requirements.txt",
+        "uv sync --frozen",
+        "go mod download",
+    ],
+)
 def test_installs_of_what_is_locked_are_known(text: str) -> None:
     assert installs_what_is_locked(text)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["npm ci; curl x", "npm ci && python3 x.py", "npm ci $(curl x)", "X=1 npm ci", "pip install httpx", "npm ci > x"],
+    [
+        "npm ci; curl x",
+        "npm ci && python3 x.py",
+        "npm ci $(curl x)",
+        "X=1 npm ci",
+        "pip install httpx",
+        "npm ci > x",
+    ],
 )
 def test_an_install_beside_other_things_is_not_one(text: str) -> None:
     assert not installs_what_is_locked(text)

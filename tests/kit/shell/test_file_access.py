@@ -29,9 +29,16 @@ def used(work: Path, text: str) -> set[tuple[str | None, str]]:
         return "w" if access.writes else "r" if not access.is_searched else "rr"
 
     def where(path: str | None) -> str | None:
-        return path if path is None else os.path.normpath(path).removeprefix(f"{work}/").replace(str(work), ".")
+        return (
+            path
+            if path is None
+            else os.path.normpath(path).removeprefix(f"{work}/").replace(str(work), ".")
+        )
 
-    return {(where(access.path), how(access)) for access in file_accesses(text, str(work), {"HOME": "/home/me"})}
+    return {
+        (where(access.path), how(access))
+        for access in file_accesses(text, str(work), {"HOME": "/home/me"})
+    }
 
 
 def nested(depth: int) -> str:
@@ -86,7 +93,9 @@ UNKNOWN = (None, "w")
         ("python --version", [UNKNOWN]),
     ],
 )  # fmt: skip
-def test_words_are_files_by_their_place(work: Path, text: str, expected: Sequence[tuple[str, str]]) -> None:
+def test_words_are_files_by_their_place(
+    work: Path, text: str, expected: Sequence[tuple[str, str]]
+) -> None:
     assert used(work, text) == set(expected)
 
 

@@ -10,7 +10,10 @@ from amplifier_kit.shell import ShellSyntaxError, SimpleCommand, grammar, parse_
 
 def values(text: str, **variables: str) -> list[list[tuple[str, ...]]]:
     """The possible values of each word of each command."""
-    return [[word.values for word in command.words] for command in parse_script(text, variables).commands]
+    return [
+        [word.values for word in command.words]
+        for command in parse_script(text, variables).commands
+    ]
 
 
 def only(text: str, **variables: str) -> str | None:
@@ -62,7 +65,9 @@ def test_the_package_names_what_it_offers() -> None:
     ],
     ids=str,
 )
-def test_quotes_are_taken_away_and_known_variables_put_in(text: str, value: str | None) -> None:
+def test_quotes_are_taken_away_and_known_variables_put_in(
+    text: str, value: str | None
+) -> None:
     assert only(text, HOME="/home/me", SPLIT="a b") == value
 
 
@@ -116,7 +121,13 @@ def test_a_word_may_have_several_values() -> None:
     ids=str,
 )
 def test_a_variable_that_is_not_certain_is_not_known(text: str) -> None:
-    assert parse_script(text).commands[-1 if not text.startswith("x") else 0].words[-1].static is None
+    assert (
+        parse_script(text)
+        .commands[-1 if not text.startswith("x") else 0]
+        .words[-1]
+        .static
+        is None
+    )
 
 
 def test_a_variable_that_is_set_on_every_way_is_known() -> None:
@@ -132,9 +143,19 @@ def test_only_a_function_that_is_certainly_defined_is_called() -> None:
 
     assert called("f() { x; }; f")
     assert called("f() { x; }; if y; then f; fi")
-    for text in ("(f() { x; }); f", "if y; then f() { x; }; fi; f", "f() { x; } & f", "y && f() { x; }; f"):
+    for text in (
+        "(f() { x; }); f",
+        "if y; then f() { x; }; fi; f",
+        "f() { x; } & f",
+        "y && f() { x; }; f",
+    ):
         assert not called(text)
-    for text in ("f() { x; }; /bin/f", "f() { x; }; command f", "f() { x; }; unset -f f; f", "f() { x; }; eval y; f"):
+    for text in (
+        "f() { x; }; /bin/f",
+        "f() { x; }; command f",
+        "f() { x; }; unset -f f; f",
+        "f() { x; }; eval y; f",
+    ):
         assert not called(text)
 
 
@@ -195,8 +216,12 @@ def test_declarations_are_commands_with_assignments() -> None:
         ["unset", "C"],
         ["cmd", "arg"],
     ]
-    assert [(each.name, each.value.static) for each in script.assignments] == [("A", "1")]
-    assert [(each.name, each.value.static) for each in script.commands[-1].assignments] == [("X", "1"), ("Y", None)]
+    assert [(each.name, each.value.static) for each in script.assignments] == [
+        ("A", "1")
+    ]
+    assert [
+        (each.name, each.value.static) for each in script.commands[-1].assignments
+    ] == [("X", "1"), ("Y", None)]
     assert script.commands[0].text == "export A=1 B"
 
 
@@ -221,7 +246,9 @@ def test_patterns_are_unquoted_wildcards() -> None:
 
     assert [word.is_pattern for word in words] == [True, False, False, True, True, True]
     assert parse_script('for f in *; do x "$f"; done').commands[0].words[1].is_pattern
-    assert not parse_script('for f in a; do x "$f"; done').commands[0].words[1].is_pattern
+    assert (
+        not parse_script('for f in a; do x "$f"; done').commands[0].words[1].is_pattern
+    )
 
 
 @pytest.mark.parametrize(
@@ -244,7 +271,10 @@ def test_patterns_are_unquoted_wildcards() -> None:
         ("a \f#;b", "characters that no shell text has"),
         ("a ${!b}", "may run what a variable holds"),
         ("cat <<E;a;\nb\nE;a;", "where the document of 'E;a;' ends"),
-        ("cat <<EOF | cat\nx\nEfor i in a b; @( do echo $i; do`a`neOF\n", "where the document of 'EOF' ends"),
+        (
+            "cat <<EOF | cat\nx\nEfor i in a b; @( do echo $i; do`a`neOF\n",
+            "where the document of 'EOF' ends",
+        ),
         ("cat <<-E\n  E\necho 'x\nE\n#'", "give its end a line alone"),
         ("cat <<E\nb\nE \nE\n", "give its end a line alone"),
         ("echo \"${x:-'a'}\"", "may be read in two ways"),

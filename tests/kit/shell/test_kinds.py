@@ -18,7 +18,15 @@ def path_policy(tmp_path: Path) -> PathPolicy:
     work = tmp_path.resolve() / "work"
     for folder in ("src", "safe", "build", ".git", "many"):
         (work / folder).mkdir(parents=True)
-    for name in ("a.txt", "src/app.py", "src/.env", "safe/b.txt", "build/x.o", "x.pyc", "safe/.hidden"):
+    for name in (
+        "a.txt",
+        "src/app.py",
+        "src/.env",
+        "safe/b.txt",
+        "build/x.o",
+        "x.pyc",
+        "safe/.hidden",
+    ):
         (work / name).write_text("")
     (work / "out").symlink_to("/home/me")
     return PathPolicy(directory=str(work), writable=(str(work),), home="/home/me")
@@ -31,8 +39,14 @@ def decided(path_policy: PathPolicy, text: str) -> str:
 @pytest.mark.parametrize(
     ("runs", "asks"),
     [
-        (("head -c 10M a.txt", "head -c 5 a.txt"), ("head -c 1T a.txt", "head -c x a.txt", "truncate -s 101M x")),
-        (("printf %s a", "printf '%5d' 1"), ("printf %99999d 1", "printf '%*d' 9 1", 'printf "$X"')),
+        (
+            ("head -c 10M a.txt", "head -c 5 a.txt"),
+            ("head -c 1T a.txt", "head -c x a.txt", "truncate -s 101M x"),
+        ),
+        (
+            ("printf %s a", "printf '%5d' 1"),
+            ("printf %99999d 1", "printf '%*d' 9 1", 'printf "$X"'),
+        ),
         (
             ("cat a.txt",),
             (
@@ -46,19 +60,33 @@ def decided(path_policy: PathPolicy, text: str) -> str:
             ),
         ),
         (("less a.txt", "gcc a.txt"), ("less +x", "gcc @a.txt")),
-        (("grep -r x safe",), ("grep -r x src", "grep -r x", "grep -r x $X", "tar cf x.tar .")),
+        (
+            ("grep -r x safe",),
+            ("grep -r x src", "grep -r x", "grep -r x $X", "tar cf x.tar ."),
+        ),
         (("rg x src", "rg x safe"), ("rg x $X", "rg -u x src")),
         (("ls src", "find / -name x"), ("ls ~", "ls /home/x")),
         (
             ("rm build/x.o", "rm *.pyc", "rm -rf build", "rm missing"),
             ("rm a.txt", "rm -r src", "rm $X", "find . | xargs rm"),
         ),
-        (("find . -name '*.pyc' | xargs rm",), ("find . -name '*.txt' | xargs rm", "find . -name | xargs rm")),
-        (("python src/app.py", "python src/app.py a.txt"), ("python /dev/stdin", "python http://x", "python -")),
+        (
+            ("find . -name '*.pyc' | xargs rm",),
+            ("find . -name '*.txt' | xargs rm", "find . -name | xargs rm"),
+        ),
+        (
+            ("python src/app.py", "python src/app.py a.txt"),
+            ("python /dev/stdin", "python http://x", "python -"),
+        ),
         (("npm test -- a.txt",), ("npm test -- /dev/stdin", "npm test -- /srv/x")),
         (
             ("git switch main", "git checkout -"),
-            ("git switch src", "git checkout a.txt", "git checkout x.py", "git switch '*'"),
+            (
+                "git switch src",
+                "git checkout a.txt",
+                "git checkout x.py",
+                "git switch '*'",
+            ),
         ),
         (("java -cp src:safe Main",), ("java -cp src:/srv Main",)),
         (
@@ -74,24 +102,41 @@ def decided(path_policy: PathPolicy, text: str) -> str:
             ("find safe -type f -exec cat {} +", "find . -name '*.txt' -exec cat {} +"),
             ("find . -type f -exec cat {} +", "find -L . -exec cat {} +"),
         ),
-        (("find src -name '*.py' | xargs cat", "ls safe | xargs echo"), ("find . | xargs cat", "ls ! | xargs cat")),
-        (("while true; do ls; done", "while read -r x; do echo x > y; done < a.txt"), ("while true; do ls > x; done",)),
+        (
+            ("find src -name '*.py' | xargs cat", "ls safe | xargs echo"),
+            ("find . | xargs cat", "ls ! | xargs cat"),
+        ),
+        (
+            ("while true; do ls; done", "while read -r x; do echo x > y; done < a.txt"),
+            ("while true; do ls > x; done",),
+        ),
         (
             ("for ((i=0;i<3;i++)); do echo x > y; done", "echo x >> y; cat y"),
-            ("for ((;;)); do mkdir x; done", "tee -a y < y", "until false; do tee x; done"),
+            (
+                "for ((;;)); do mkdir x; done",
+                "tee -a y < y",
+                "until false; do tee x; done",
+            ),
         ),
         (("cat < a.txt",), ("cat < /dev/zero", "cat < src/.e*")),
-        (("cd src && cat app.py",), ("cd $X && cat app.py", "cd .git && git status", "cd $X; cat *")),
+        (
+            ("cd src && cat app.py",),
+            ("cd $X && cat app.py", "cd .git && git status", "cd $X; cat *"),
+        ),
         (("echo *", "ls *.txt"), ("cat src/.*",)),
     ],
     ids=str,
 )
-def test_a_kind_takes_what_it_says(path_policy: PathPolicy, runs: tuple[str, ...], asks: tuple[str, ...]) -> None:
+def test_a_kind_takes_what_it_says(
+    path_policy: PathPolicy, runs: tuple[str, ...], asks: tuple[str, ...]
+) -> None:
     assert [text for text in runs if decided(path_policy, text) != "allow"] == []
     assert [text for text in asks if decided(path_policy, text) == "allow"] == []
 
 
-@pytest.mark.parametrize("text", ["make", "./run", "src/cat a.txt", "python src/app.py"])
+@pytest.mark.parametrize(
+    "text", ["make", "./run", "src/cat a.txt", "python src/app.py"]
+)
 def test_what_runs_programs_of_the_folder_wants_a_sandbox_and_no_file_written_besides(
     path_policy: PathPolicy, text: str
 ) -> None:
@@ -101,7 +146,9 @@ def test_what_runs_programs_of_the_folder_wants_a_sandbox_and_no_file_written_be
     assert decided(path_policy, f"cd /tmp; {text}") == "ask"
 
 
-def test_a_secret_below_a_folder_is_asked_about_whatever_is_unlisted(path_policy: PathPolicy) -> None:
+def test_a_secret_below_a_folder_is_asked_about_whatever_is_unlisted(
+    path_policy: PathPolicy,
+) -> None:
     policy = ShellPolicy([], "allow", standard_table())
 
     verdict = policy.evaluate("grep -r x src", path_policy)
@@ -133,6 +180,9 @@ def test_an_awk_program_whose_loops_end_is_plain(text: str) -> None:
     assert is_plain_awk(text)
 
 
-@pytest.mark.parametrize("loop", ["while(1)", "do x; while(1)", "for(;;)", "for(i=1;i<=3;i--)", "for(i=1;i<n;i++)"])
+@pytest.mark.parametrize(
+    "loop",
+    ["while(1)", "do x; while(1)", "for(;;)", "for(i=1;i<=3;i--)", "for(i=1;i<n;i++)"],
+)
 def test_an_awk_program_with_a_loop_that_may_not_end_is_not(loop: str) -> None:
     assert not is_plain_awk(f"BEGIN {{ {loop} print 1 }}")

@@ -10,22 +10,43 @@ from amplifier_kit.shell.path_policy import PathPolicy
 PLACES = PathPolicy(directory="/srv/app", writable=("/srv/app",))
 
 
-@pytest.mark.parametrize("name", [name for name in SECRET_NAMES if not name.startswith("!")])
+@pytest.mark.parametrize(
+    "name", [name for name in SECRET_NAMES if not name.startswith("!")]
+)
 @pytest.mark.parametrize("form", ["{}", "a/{}", "/home/u/{}/x", "--file={}", "{}:ro"])
-def test_what_file_tools_do_not_read_a_shell_text_does_not_either(name: str, form: str) -> None:
+def test_what_file_tools_do_not_read_a_shell_text_does_not_either(
+    name: str, form: str
+) -> None:
     assert PLACES.is_secret(form.format(name.replace("*", "x")))
     assert PLACES.is_secret(form.format(name.replace("*", "x").upper()))
 
 
 @pytest.mark.parametrize(
-    "path", ["/etc/shadow", "/etc/sudoers.d/x", "/proc/self/environ", "/proc/1/mem", "secrets.txt", ".config/gcloud/x"]
+    "path",
+    [
+        "/etc/shadow",
+        "/etc/sudoers.d/x",
+        "/proc/self/environ",
+        "/proc/1/mem",
+        "secrets.txt",
+        ".config/gcloud/x",
+    ],
 )
 def test_a_shell_text_reaches_further_and_reads_less(path: str) -> None:
     assert PLACES.is_secret(path)
 
 
 @pytest.mark.parametrize(
-    "path", [".env.example", ".env.sample", "mem", "src/environ", "keyboard.py", "env", "notes.pub"]
+    "path",
+    [
+        ".env.example",
+        ".env.sample",
+        "mem",
+        "src/environ",
+        "keyboard.py",
+        "env",
+        "notes.pub",
+    ],
 )
 def test_other_names_are_no_secrets(path: str) -> None:
     assert not PLACES.is_secret(path)

@@ -16,7 +16,10 @@ from amplifier_sdk.errors import ConfigError
 from tests.timing import takes_at_most
 
 ALLOWED = Rule(
-    decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|tee|cat|grep|find|git|xargs|head",)
+    decision="allow",
+    commands=(
+        "ls|echo|cd|sed|awk|true|read|printf|pytest|tee|cat|grep|find|git|xargs|head",
+    ),
 )
 
 
@@ -26,11 +29,22 @@ def path_policy(tmp_path: Path) -> PathPolicy:
     for name in ("HEAD", "objects", "refs"):
         (tmp_path / "work/bare" / name).mkdir(parents=True)
     work = str((tmp_path / "work").resolve())
-    return PathPolicy(directory=work, writable=(work,), protected=(".git/hooks", ".amplifier"), home="/home/me")
+    return PathPolicy(
+        directory=work,
+        writable=(work,),
+        protected=(".git/hooks", ".amplifier"),
+        home="/home/me",
+    )
 
 
-def decided(path_policy: PathPolicy, text: str, *rules: Rule, unlisted: Decision = "ask") -> str:
-    return ShellPolicy(rules or (ALLOWED,), unlisted).evaluate(text, path_policy, {"HOME": "/home/me"}).decision
+def decided(
+    path_policy: PathPolicy, text: str, *rules: Rule, unlisted: Decision = "ask"
+) -> str:
+    return (
+        ShellPolicy(rules or (ALLOWED,), unlisted)
+        .evaluate(text, path_policy, {"HOME": "/home/me"})
+        .decision
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +97,10 @@ def test_what_the_rules_allow_runs(path_policy: PathPolicy, text: str) -> None:
 )  # fmt: skip
 def test_everything_else_is_asked_about(path_policy: PathPolicy, text: str) -> None:
     rules = (
-        Rule(decision="allow", commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|find|export",)),
+        Rule(
+            decision="allow",
+            commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|find|export",),
+        ),
         Rule(decision="allow", commands=("cat",), paths="read"),
         Rule(decision="allow", commands=("./*",), paths="work", runs_files=True),
     )
@@ -118,12 +135,21 @@ def test_wrapping_has_a_limit(path_policy: PathPolicy) -> None:
     ids=["any", "read", "write", "work"],
 )  # fmt: skip
 def test_a_rule_may_want_something_of_the_paths(
-    path_policy: PathPolicy, paths: PathRule, fitting: tuple[str, ...], others: tuple[str, ...]
+    path_policy: PathPolicy,
+    paths: PathRule,
+    fitting: tuple[str, ...],
+    others: tuple[str, ...],
 ) -> None:
     rule = Rule(decision="allow", commands=("x",), paths=paths)
 
-    assert [text for text in fitting if decided(path_policy, text, rule) != "allow" and "shadow" not in text] == []
-    assert [text for text in others if decided(path_policy, text, rule) == "allow"] == []
+    assert [
+        text
+        for text in fitting
+        if decided(path_policy, text, rule) != "allow" and "shadow" not in text
+    ] == []
+    assert [
+        text for text in others if decided(path_policy, text, rule) == "allow"
+    ] == []
 
 
 def test_links_are_followed_before_a_path_is_judged(path_policy: PathPolicy) -> None:
@@ -131,13 +157,18 @@ def test_links_are_followed_before_a_path_is_judged(path_policy: PathPolicy) -> 
     os.symlink("/etc", f"{path_policy.directory}/etc")
     os.symlink("/home/me/.ssh/id_rsa", f"{path_policy.directory}/key")
 
-    rules = [Rule(decision="allow", commands=("x",), paths=paths) for paths in ("write", "read")]
+    rules = [
+        Rule(decision="allow", commands=("x",), paths=paths)
+        for paths in ("write", "read")
+    ]
 
     assert decided(path_policy, "x etc/a", rules[0]) == "ask"
     assert decided(path_policy, "x key", rules[1]) == "ask"
 
 
-def test_an_unknown_folder_makes_relative_paths_unknown(path_policy: PathPolicy) -> None:
+def test_an_unknown_folder_makes_relative_paths_unknown(
+    path_policy: PathPolicy,
+) -> None:
     import attrs
 
     lost = attrs.evolve(path_policy, directory=None)
@@ -161,17 +192,33 @@ def test_an_unknown_folder_makes_relative_paths_unknown(path_policy: PathPolicy)
     ids=str,
 )
 def test_a_pattern_is_words_with_wildcards(
-    path_policy: PathPolicy, pattern: str, fitting: tuple[str, ...], others: tuple[str, ...]
+    path_policy: PathPolicy,
+    pattern: str,
+    fitting: tuple[str, ...],
+    others: tuple[str, ...],
 ) -> None:
     rule = Rule(decision="allow", commands=(pattern,), match=fitting, not_match=others)
 
-    assert [text for text in fitting if decided(path_policy, text, rule) != "allow"] == []
-    assert [text for text in others if decided(path_policy, text, rule) == "allow"] == []
+    assert [
+        text for text in fitting if decided(path_policy, text, rule) != "allow"
+    ] == []
+    assert [
+        text for text in others if decided(path_policy, text, rule) == "allow"
+    ] == []
 
 
-@pytest.mark.parametrize("text", ["x -d", "x $Y", "x --delete", "x --del", "x -d$Y", "x {a,-d}", "x a$Y"], ids=str)
-def test_a_rule_that_asks_takes_in_what_may_fit(path_policy: PathPolicy, text: str) -> None:
-    rules = (Rule(decision="allow", commands=("x",)), Rule(decision="ask", commands=("x ** -d*|--delete",)))
+@pytest.mark.parametrize(
+    "text",
+    ["x -d", "x $Y", "x --delete", "x --del", "x -d$Y", "x {a,-d}", "x a$Y"],
+    ids=str,
+)
+def test_a_rule_that_asks_takes_in_what_may_fit(
+    path_policy: PathPolicy, text: str
+) -> None:
+    rules = (
+        Rule(decision="allow", commands=("x",)),
+        Rule(decision="ask", commands=("x ** -d*|--delete",)),
+    )
 
     assert decided(path_policy, text, *rules) == ("allow" if text == "x a$Y" else "ask")
 
@@ -186,12 +233,18 @@ def test_the_strictest_rule_counts_and_says_why(path_policy: PathPolicy) -> None
 
     verdict = policy.evaluate("ls; x -f a", path_policy)
 
-    assert (verdict.decision, verdict.reason, verdict.part) == ("deny", "too much", "x -f a")
+    assert (verdict.decision, verdict.reason, verdict.part) == (
+        "deny",
+        "too much",
+        "x -f a",
+    )
     assert policy.evaluate("x", path_policy).reason == "by a rule"
 
 
 @pytest.mark.parametrize("unlisted", ["allow", "ask", "deny"])
-def test_what_cannot_be_judged_is_what_the_caller_says(path_policy: PathPolicy, unlisted: Decision) -> None:
+def test_what_cannot_be_judged_is_what_the_caller_says(
+    path_policy: PathPolicy, unlisted: Decision
+) -> None:
     assert decided(path_policy, "'", unlisted=unlisted) == unlisted
     assert decided(path_policy, "unheard-of", unlisted=unlisted) == unlisted
 
@@ -199,7 +252,9 @@ def test_what_cannot_be_judged_is_what_the_caller_says(path_policy: PathPolicy, 
 def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> None:
     rules = (
         Rule(decision="allow", commands=("echo|tee|cat",)),
-        Rule(decision="allow", commands=("make|sh", "./*"), paths="work", runs_files=True),
+        Rule(
+            decision="allow", commands=("make|sh", "./*"), paths="work", runs_files=True
+        ),
     )
 
     assert decided(path_policy, "echo x > out.txt; make", *rules) == "allow"
@@ -214,7 +269,12 @@ def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> 
 
 
 def test_an_example_that_does_not_hold_is_refused() -> None:
-    rule = Rule(decision="allow", commands=("a",), match=("b", "'", "sub/a"), not_match=("a x", "> out"))
+    rule = Rule(
+        decision="allow",
+        commands=("a",),
+        match=("b", "'", "sub/a"),
+        not_match=("a x", "> out"),
+    )
 
     with pytest.raises(ConfigError) as caught:
         ShellPolicy([rule])
@@ -267,15 +327,24 @@ def test_a_plain_awk_program_only_prints(text: str, plain: bool) -> None:
         "cat <<EOF\n${x:-`rm y`}\nEOF",
     ],
 )
-def test_a_substitution_that_the_grammar_does_not_see_is_asked(path_policy: PathPolicy, text: str) -> None:
+def test_a_substitution_that_the_grammar_does_not_see_is_asked(
+    path_policy: PathPolicy, text: str
+) -> None:
     assert decided(path_policy, text) == "ask"
 
 
-def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(path_policy: PathPolicy) -> None:
+def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(
+    path_policy: PathPolicy,
+) -> None:
     rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
 
     assert decided(path_policy, "rm() { ls; }; rm x", *rules) == "allow"
-    for text in ("rm() { ls; }; /bin/rm x", "rm() { ls; }; command rm x", "(rm() { ls; }); rm x", "rm x; rm() { ls; }"):
+    for text in (
+        "rm() { ls; }; /bin/rm x",
+        "rm() { ls; }; command rm x",
+        "(rm() { ls; }); rm x",
+        "rm x; rm() { ls; }",
+    ):
         assert decided(path_policy, text, *rules) == "deny"
 
 
@@ -300,7 +369,11 @@ def test_where_a_text_may_have_gone_counts(path_policy: PathPolicy, text: str) -
     assert path_policy.directory is not None
     os.makedirs(f"{path_policy.directory}/sub/deep")
     os.symlink(f"{path_policy.directory}/sub/deep", f"{path_policy.directory}/link")
-    start = attrs.evolve(path_policy, directory=f"{path_policy.directory}/sub") if "true" in text else path_policy
+    start = (
+        attrs.evolve(path_policy, directory=f"{path_policy.directory}/sub")
+        if "true" in text
+        else path_policy
+    )
 
     assert decided(start, text) == "ask"
 
@@ -312,7 +385,9 @@ def test_a_folder_that_is_there_is_certainly_reached(path_policy: PathPolicy) ->
 
 
 @pytest.mark.figures
-def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(path_policy: PathPolicy) -> None:
+def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(
+    path_policy: PathPolicy,
+) -> None:
     moves = [f"(mkdir d{number} && cd d{number}; ls > a)" for number in range(40)]
     rule = Rule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
 
@@ -321,7 +396,9 @@ def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(pa
     assert decided(path_policy, "\n".join(moves), rule) == "ask"
 
 
-def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(path_policy: PathPolicy) -> None:
+def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(
+    path_policy: PathPolicy,
+) -> None:
     rule = Rule(decision="allow", commands=("make",), paths="work")
 
     assert decided(path_policy, "cd sub && make", ALLOWED, rule) == "allow"
@@ -338,15 +415,31 @@ def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
     assert takes_at_most(3, lambda: policy.evaluate("ls;" * 500, path_policy))
 
 
-def test_what_looks_like_a_substitution_in_quotes_is_text(path_policy: PathPolicy) -> None:
+def test_what_looks_like_a_substitution_in_quotes_is_text(
+    path_policy: PathPolicy,
+) -> None:
     assert decided(path_policy, "echo 'a <(rm y)' \"b >(rm y)\"") == "allow"
 
 
 @pytest.mark.parametrize(
-    "text", ["x push", "x -C . push", "x --long push", "x -c a=b push -f", "x -q -C . push", "env x -C . push"], ids=str
+    "text",
+    [
+        "x push",
+        "x -C . push",
+        "x --long push",
+        "x -c a=b push -f",
+        "x -q -C . push",
+        "env x -C . push",
+    ],
+    ids=str,
 )
-def test_a_rule_that_denies_takes_in_options_before_a_subcommand(path_policy: PathPolicy, text: str) -> None:
-    rules = (Rule(decision="allow", commands=("x",)), Rule(decision="deny", commands=("x push",)))
+def test_a_rule_that_denies_takes_in_options_before_a_subcommand(
+    path_policy: PathPolicy, text: str
+) -> None:
+    rules = (
+        Rule(decision="allow", commands=("x",)),
+        Rule(decision="deny", commands=("x push",)),
+    )
 
     assert decided(path_policy, text, *rules) == "deny"
     assert decided(path_policy, "x pull", *rules) == "allow"

@@ -12,7 +12,9 @@ from amplifier_kit.shell.table import covered_table
 from amplifier_kit.shell.usages import expand, read_usage
 
 PROGRAMS = {
-    "p|q": ["-ab -n=NUMBER -o?=WORD --long --size=NUMBER --color?=WORD -name:=TEXT -pair:=NAME,TEXT -# READ*"],
+    "p|q": [
+        "-ab -n=NUMBER -o?=WORD --long --size=NUMBER --color?=WORD -name:=TEXT -pair:=NAME,TEXT -# READ*"
+    ],
     "two": ["READ WORD"],
     "many": ["WORD READ+ WRITE"],
     "first": ["-e=TEXT! TEXT READ*:."],
@@ -43,7 +45,11 @@ def path_policy(tmp_path: Path) -> PathPolicy:
 
 
 def decided(path_policy: PathPolicy, text: str) -> str:
-    return ShellPolicy([], table=Table(PROGRAMS)).evaluate(text, path_policy, {"HOME": "/home/me"}).decision
+    return (
+        ShellPolicy([], table=Table(PROGRAMS))
+        .evaluate(text, path_policy, {"HOME": "/home/me"})
+        .decision
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,11 +83,15 @@ def test_what_the_table_names_runs(path_policy: PathPolicy, text: str) -> None:
     ],
     ids=str,
 )  # fmt: skip
-def test_what_it_does_not_name_is_asked_about(path_policy: PathPolicy, text: str) -> None:
+def test_what_it_does_not_name_is_asked_about(
+    path_policy: PathPolicy, text: str
+) -> None:
     assert decided(path_policy, text) == "ask"
 
 
-def test_a_name_that_a_pattern_stands_for_counts_as_an_option(path_policy: PathPolicy) -> None:
+def test_a_name_that_a_pattern_stands_for_counts_as_an_option(
+    path_policy: PathPolicy,
+) -> None:
     assert decided(path_policy, "cd src; p *") == "ask"
     assert decided(path_policy, "p src/*.py") == "allow"
 
@@ -114,11 +124,13 @@ def test_every_kind_in_the_standard_table_is_one() -> None:
         for usage in usages:
             kinds = {kind for option in usage.options.values() for kind in option.kinds}
             kinds |= {operand.kind for operand in usage.operands}
-            assert {kind for kind in kinds if not kind.startswith("{")} <= set(KINDS), name
-            assert usage.effects <= {"names", "run", "work"}, name
-            assert usage.below is None or any(key.startswith(f"{usage.below} ") for key in standard_table().usages), (
+            assert {kind for kind in kinds if not kind.startswith("{")} <= set(KINDS), (
                 name
             )
+            assert usage.effects <= {"names", "run", "work"}, name
+            assert usage.below is None or any(
+                key.startswith(f"{usage.below} ") for key in standard_table().usages
+            ), name
 
 
 def test_every_kind_is_used() -> None:
@@ -136,6 +148,8 @@ def test_every_kind_is_used() -> None:
     assert set(KINDS) - used == set()
 
 
-def test_what_lies_below_an_unknown_folder_may_be_a_secret(path_policy: PathPolicy) -> None:
+def test_what_lies_below_an_unknown_folder_may_be_a_secret(
+    path_policy: PathPolicy,
+) -> None:
     assert not path_policy.holds_secret("src")
     assert PathPolicy(directory=None, writable=(), home="/home/me").holds_secret("src")

@@ -8,14 +8,32 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit.files.private import PrivateFile
-from amplifier_kit.trust import TrustStore, changed_code, closure_of, covered_paths, judge_project
+from amplifier_kit.trust import (
+    TrustStore,
+    changed_code,
+    closure_of,
+    covered_paths,
+    judge_project,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
-SCRIPTS = ("run.sh", "tools/check.sh", "my dir/a b.sh", "hooks.d/one.sh", "hooks.d/two.sh", "mod/__init__.py", "x.py")
+SCRIPTS = (
+    "run.sh",
+    "tools/check.sh",
+    "my dir/a b.sh",
+    "hooks.d/one.sh",
+    "hooks.d/two.sh",
+    "mod/__init__.py",
+    "x.py",
+)
 
 
 def settings(command: JSONValue, **beside: JSONValue) -> dict[str, bytes]:
-    hooks: JSONValue = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command, **beside}]}]}}
+    hooks: JSONValue = {
+        "hooks": {
+            "Stop": [{"hooks": [{"type": "command", "command": command, **beside}]}]
+        }
+    }
     return {".claude/settings.json": json.dumps(hooks).encode()}
 
 
@@ -113,7 +131,9 @@ def store(tmp_path: Path) -> TrustStore:
         ([7], []),
     ],
 )
-def test_what_commands_run_is_found_in_every_spelling(project: Path, command: JSONValue, found: list[str]) -> None:
+def test_what_commands_run_is_found_in_every_spelling(
+    project: Path, command: JSONValue, found: list[str]
+) -> None:
     (project.parent / "outside.sh").touch()
 
     closure = closure_of(project, settings(command))
@@ -143,9 +163,13 @@ def test_the_arguments_of_a_command_count(project: Path) -> None:
         "ls | xargs sh",
     ],
 )
-def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store: TrustStore, command: str) -> None:
+def test_what_is_only_named_while_it_runs_cannot_be_trusted(
+    project: Path, store: TrustStore, command: str
+) -> None:
     (project / ".claude").mkdir()
-    (project / ".claude/settings.json").write_bytes(settings(command)[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings(command)[".claude/settings.json"]
+    )
 
     decision = judge_project(store, project, "hooks")
 
@@ -164,7 +188,11 @@ def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store
         ("tools/check.sh", '"$@"; $1', []),
         ("tools/check.sh", 'sh "$X"', ["tools"]),
         ("hook", "exec ./run.sh", ["run.sh"]),
-        ("tools/x.mk", "include later.mk\nall:\n\t@./run.sh", ["later.mk", "run.sh", "tools/later.mk"]),
+        (
+            "tools/x.mk",
+            "include later.mk\nall:\n\t@./run.sh",
+            ["later.mk", "run.sh", "tools/later.mk"],
+        ),
         ("Makefile", "D = tools\nall:\n\t$(D)/check.sh", ["tools/check.sh"]),
         ("x.py", "#!/usr/bin/python3\nimport mod", ["mod"]),
         ("x.py", "from tools import other", []),
@@ -187,8 +215,18 @@ def test_what_is_only_named_while_it_runs_cannot_be_trusted(project: Path, store
         ("x.py", "a" * 3000, []),
     ],
 )
-def test_what_scripts_run_is_found(project: Path, name: str, text: str, found: list[str]) -> None:
-    for each in ("README.md", "lib/util.js", "mod/c.py", "mod/a/one.sh", "mod/t.ts", "lib/sub/c.py", "shadow/json.py"):
+def test_what_scripts_run_is_found(
+    project: Path, name: str, text: str, found: list[str]
+) -> None:
+    for each in (
+        "README.md",
+        "lib/util.js",
+        "mod/c.py",
+        "mod/a/one.sh",
+        "mod/t.ts",
+        "lib/sub/c.py",
+        "shadow/json.py",
+    ):
         (project / each).parent.mkdir(exist_ok=True, parents=True)
         (project / each).touch()
 
@@ -197,7 +235,9 @@ def test_what_scripts_run_is_found(project: Path, name: str, text: str, found: l
     assert (list(closure.items), closure.problem) == (found, None)
 
 
-def test_a_place_in_the_project_may_be_named_from_the_machines_root(project: Path) -> None:
+def test_a_place_in_the_project_may_be_named_from_the_machines_root(
+    project: Path,
+) -> None:
     assert closure_of(project, settings(f"sh {project}/run.sh")).items == ("run.sh",)
 
 
@@ -216,16 +256,36 @@ def test_what_is_looked_at_already_is_left_out(project: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "found"),
     [
-        (".amplifier/settings.yaml", "sources: {tool-x: ./mod, tool-y: {path: tools}}", ["mod", "tools"]),
+        (
+            ".amplifier/settings.yaml",
+            "sources: {tool-x: ./mod, tool-y: {path: tools}}",
+            ["mod", "tools"],
+        ),
         (
             ".amplifier/settings.yaml",
             "modules: {tools: [{module: a, source: mod}, {module: b, source: new}]}",
             ["mod", "new"],
         ),
-        (".amplifier/agents/a.md", "---\ntools: [{module: a, source: ../../mod}]\n---\nHi", ["mod"]),
-        (".amplifier/profiles/a.md", "---\nsession: {orchestrator_source: ../../mod}\n---\n", ["mod"]),
-        (".amplifier/settings.yaml", "sources: {a: 'git+https://h/r', b: 'https://h/x.zip', c: 7}", []),
-        (".amplifier/settings.yaml", "sources: {a: 'file://mod', b: ../../elsewhere}", ["mod"]),
+        (
+            ".amplifier/agents/a.md",
+            "---\ntools: [{module: a, source: ../../mod}]\n---\nHi",
+            ["mod"],
+        ),
+        (
+            ".amplifier/profiles/a.md",
+            "---\nsession: {orchestrator_source: ../../mod}\n---\n",
+            ["mod"],
+        ),
+        (
+            ".amplifier/settings.yaml",
+            "sources: {a: 'git+https://h/r', b: 'https://h/x.zip', c: 7}",
+            [],
+        ),
+        (
+            ".amplifier/settings.yaml",
+            "sources: {a: 'file://mod', b: ../../elsewhere}",
+            ["mod"],
+        ),
         (".amplifier/settings.yaml", "hooks: [{command: ./run.sh}]", ["run.sh"]),
         (".amplifier/commands/go.md", "Run: !`./run.sh now`", ["run.sh"]),
         (".amplifier/settings.yaml", "a: [", []),
@@ -237,11 +297,31 @@ def test_what_is_looked_at_already_is_left_out(project: Path) -> None:
             '{"x": {"command": "node", "args": ["s.js"], "cwd": "tools"}, "y": {"cwd": "mod"}}',
             ["s.js", "tools"],
         ),
-        ("e.json", '{"x": {"command": "node", "cwd": "."}, "y": {"command": "node", "cwd": 7}}', []),
-        ("package.json", '{"main": "x.py", "scripts": {"a": "./run.sh"}, "files": ["*"]}', ["run.sh"]),
-        ("tools/package.json", '{"scripts": {"a": "sh check.sh", "b": "sh x.py"}}', ["tools/check.sh", "x.py"]),
-        ("Taskfile.yml", "tasks: {a: {cmds: [./run.sh, {cmd: ./x.py}]}}", ["run.sh", "x.py"]),
-        (".pre-commit-config.yaml", "repos: [{hooks: [{id: x, entry: ./run.sh}]}]", ["run.sh"]),
+        (
+            "e.json",
+            '{"x": {"command": "node", "cwd": "."}, "y": {"command": "node", "cwd": 7}}',
+            [],
+        ),
+        (
+            "package.json",
+            '{"main": "x.py", "scripts": {"a": "./run.sh"}, "files": ["*"]}',
+            ["run.sh"],
+        ),
+        (
+            "tools/package.json",
+            '{"scripts": {"a": "sh check.sh", "b": "sh x.py"}}',
+            ["tools/check.sh", "x.py"],
+        ),
+        (
+            "Taskfile.yml",
+            "tasks: {a: {cmds: [./run.sh, {cmd: ./x.py}]}}",
+            ["run.sh", "x.py"],
+        ),
+        (
+            ".pre-commit-config.yaml",
+            "repos: [{hooks: [{id: x, entry: ./run.sh}]}]",
+            ["run.sh"],
+        ),
         ("run.md", "sh run.sh", []),
     ],
 )
@@ -250,26 +330,43 @@ def test_sources_and_commands_are_found_in_every_document(
 ) -> None:
     closure = closure_of(project, {name: text.encode()})
 
-    named = [item for item in (*closure.items, *closure.sources) if not item.startswith(".amplifier/")]
+    named = [
+        item
+        for item in (*closure.items, *closure.sources)
+        if not item.startswith(".amplifier/")
+    ]
     assert (named, closure.problem) == (found, None)
 
 
 @pytest.mark.parametrize("source", [".", "../project", "..", "/"])
-def test_a_source_that_is_the_whole_project_cannot_be_trusted(project: Path, source: str) -> None:
-    problem = closure_of(project, {"settings.yaml": f"sources: {{tool-x: {source}}}".encode()}).problem
+def test_a_source_that_is_the_whole_project_cannot_be_trusted(
+    project: Path, source: str
+) -> None:
+    problem = closure_of(
+        project, {"settings.yaml": f"sources: {{tool-x: {source}}}".encode()}
+    ).problem
 
     assert problem is not None
     assert "whole folder" in problem
 
 
-def test_a_chain_of_scripts_is_trusted_as_a_whole(project: Path, store: TrustStore) -> None:
+def test_a_chain_of_scripts_is_trusted_as_a_whole(
+    project: Path, store: TrustStore
+) -> None:
     (project / ".claude").mkdir()
-    (project / ".claude/settings.json").write_bytes(settings("cd tools && ./check.sh")[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings("cd tools && ./check.sh")[".claude/settings.json"]
+    )
     (project / "tools/check.sh").write_text('. "$(dirname "$0")"/../run.sh\n')
     (project / "run.sh").write_text("python3 x.py\n")
     (project / "x.py").write_text("import mod\n")
     decision = judge_project(store, project, "hooks")
-    assert set(decision.items) >= {"tools/check.sh", "run.sh", "x.py", "mod/__init__.py"}
+    assert set(decision.items) >= {
+        "tools/check.sh",
+        "run.sh",
+        "x.py",
+        "mod/__init__.py",
+    }
     store.grant(decision)
     assert judge_project(store, project, "hooks").trusted
     assert changed_code(store, project, "cd tools && ./check.sh") == ()
@@ -285,12 +382,20 @@ def test_a_chain_of_scripts_is_trusted_as_a_whole(project: Path, store: TrustSto
 @pytest.mark.parametrize(
     ("command", "text", "new"),
     [
-        ("cd tools && sh check.sh", "[ -x ./extra.sh ] && ./extra.sh", "tools/extra.sh"),
+        (
+            "cd tools && sh check.sh",
+            "[ -x ./extra.sh ] && ./extra.sh",
+            "tools/extra.sh",
+        ),
         ("cd mod && python3 tool.py", "import urllib.request", "mod/email.py"),
         ("cd mod && python3 tool.py", "import helper", "mod/helper.py"),
         ("python3 -m mod.tool", "", "json.py"),
         ("python3 -m mod.tool", "", "json/__init__.py"),
-        ("PYTHONPATH=hooks.d python3 -m mod.tool", "import helper", "hooks.d/helper.py"),
+        (
+            "PYTHONPATH=hooks.d python3 -m mod.tool",
+            "import helper",
+            "hooks.d/helper.py",
+        ),
         ("PATH=hooks.d:$PATH sh tools/check.sh", "git status", "hooks.d/git"),
         ("sh tools/check.sh", "python3 -c 'import json'", "decimal.py"),
     ],
@@ -301,7 +406,9 @@ def test_what_a_trusted_command_runs_that_was_not_there_has_changed(
     (project / "tools/check.sh").write_text(text)
     (project / "mod/tool.py").write_text(text)
     (project / ".claude").mkdir()
-    (project / ".claude/settings.json").write_bytes(settings(command)[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings(command)[".claude/settings.json"]
+    )
     store.grant(judge_project(store, project, "hooks"))
     assert changed_code(store, project, command) == ()
     assert changed_code(store, project, command, trusted={}) == ()
@@ -311,14 +418,21 @@ def test_what_a_trusted_command_runs_that_was_not_there_has_changed(
     (project / new).parent.mkdir(exist_ok=True)
     (project / new).write_text("evil")
 
-    assert new in [*changed_code(store, project, command), f"{changed_code(store, project, command)[0]}/__init__.py"]
+    assert new in [
+        *changed_code(store, project, command),
+        f"{changed_code(store, project, command)[0]}/__init__.py",
+    ]
     assert changed_code(store, project, "ruff check lib") == ()
     assert not judge_project(store, project, "hooks").trusted
 
 
-def test_code_that_can_no_longer_be_read_for_certain_has_changed(project: Path, store: TrustStore) -> None:
+def test_code_that_can_no_longer_be_read_for_certain_has_changed(
+    project: Path, store: TrustStore
+) -> None:
     (project / ".claude").mkdir()
-    (project / ".claude/settings.json").write_bytes(settings("./run.sh")[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings("./run.sh")[".claude/settings.json"]
+    )
     store.grant(judge_project(store, project, "hooks"))
     (project / "run.sh").unlink()
     (project / "run.sh").symlink_to("x.py")
@@ -328,7 +442,9 @@ def test_code_that_can_no_longer_be_read_for_certain_has_changed(project: Path, 
 
 def test_an_endless_chain_cannot_be_trusted(project: Path, store: TrustStore) -> None:
     (project / ".claude").mkdir()
-    (project / ".claude/settings.json").write_bytes(settings("./s0.sh")[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings("./s0.sh")[".claude/settings.json"]
+    )
     for number in range(20):
         (project / f"s{number}.sh").write_text(f"./s{number + 1}.sh\n")
 
@@ -338,7 +454,9 @@ def test_an_endless_chain_cannot_be_trusted(project: Path, store: TrustStore) ->
     assert "more than 16" in decision.reason
 
 
-def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(project: Path, store: TrustStore) -> None:
+def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(
+    project: Path, store: TrustStore
+) -> None:
     module = project / ".amplifier/modules/tool-x"
     (module / "__pycache__").mkdir(parents=True)
     (module / "x.py").touch()
@@ -346,10 +464,15 @@ def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(project:
 
     (module / "__pycache__/x.pyc").touch()
     decision = judge_project(store, project, "modules")
-    assert (decision.trusted, [*decision.contents]) == (True, [".amplifier/modules/tool-x/x.py"])
+    assert (decision.trusted, [*decision.contents]) == (
+        True,
+        [".amplifier/modules/tool-x/x.py"],
+    )
 
     (module / "x.py").write_text("evil")
-    assert judge_project(store, project, "modules").changed == (".amplifier/modules/tool-x/x.py",)
+    assert judge_project(store, project, "modules").changed == (
+        ".amplifier/modules/tool-x/x.py",
+    )
 
 
 def test_who_asks_what_was_trusted_learns_of_whole_folders_and_of_what_is_not_there_yet(
@@ -358,30 +481,54 @@ def test_who_asks_what_was_trusted_learns_of_whole_folders_and_of_what_is_not_th
     assert covered_paths(store, project) == ()
     (project / ".claude/hooks").mkdir(parents=True)
     (project / ".claude/hooks/x.sh").touch()
-    (project / ".claude/settings.json").write_bytes(settings("./later.sh && ./run.sh")[".claude/settings.json"])
+    (project / ".claude/settings.json").write_bytes(
+        settings("./later.sh && ./run.sh")[".claude/settings.json"]
+    )
     store.grant(judge_project(store, project, "hooks"))
 
     assert set(covered_paths(store, project)) == {
-        *(".amplifier/hooks", ".claude/hooks", ".claude/settings.json", ".claude/settings.local.json"),
+        *(
+            ".amplifier/hooks",
+            ".claude/hooks",
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+        ),
         *("later.sh", "run.sh"),
     }
 
     store.file.path.write_text("{")
-    assert {".claude/hooks", ".amplifier/settings.yaml"} <= set(covered_paths(store, project))
+    assert {".claude/hooks", ".amplifier/settings.yaml"} <= set(
+        covered_paths(store, project)
+    )
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "text", "named"),
     [
         ("skills", ".claude/skills/a/SKILL.md", "Run !`sh $X` or !`./run.sh`.", False),
-        ("agents", ".amplifier/agents/a.md", "Never run !`sh $X` or !`./run.sh`.", False),
+        (
+            "agents",
+            ".amplifier/agents/a.md",
+            "Never run !`sh $X` or !`./run.sh`.",
+            False,
+        ),
         ("commands", ".claude/commands/a.md", "Go: !`./run.sh`.", True),
         ("profiles", ".amplifier/collections/a/x.sh", "./run.sh", False),
         ("modules", ".amplifier/modules/a/x.sh", "./run.sh", False),
         ("plugins", ".amplifier/plugins/a/x.sh", "./run.sh", True),
         ("settings", ".amplifier/settings.yaml", "sources: {a: ./src}", False),
-        ("mcp", ".mcp.json", '{"mcpServers": {"a": {"command": "sh", "args": ["./run.sh", "${X}"]}}}', True),
-        ("mcp", ".mcp.json", '{"mcpServers": {"a": {"command": "sh", "args": ["${X}"]}}}', False),
+        (
+            "mcp",
+            ".mcp.json",
+            '{"mcpServers": {"a": {"command": "sh", "args": ["./run.sh", "${X}"]}}}',
+            True,
+        ),
+        (
+            "mcp",
+            ".mcp.json",
+            '{"mcpServers": {"a": {"command": "sh", "args": ["${X}"]}}}',
+            False,
+        ),
     ],
 )
 def test_of_each_kind_that_counts_which_runs(

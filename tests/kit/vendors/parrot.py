@@ -8,9 +8,21 @@ from typing import ClassVar
 import attrs
 
 from amplifier.testing import TestCoordinator
-from amplifier.testing.transport import HttpAnswer, HttpPart, HttpStep, ScriptedTransport, sse
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpPart,
+    HttpStep,
+    ScriptedTransport,
+    sse,
+)
 from amplifier_kit.http.sse import ServerEvent
-from amplifier_kit.vendors import Outgoing, VendorConfig, VendorProvider, read_object, read_tokens
+from amplifier_kit.vendors import (
+    Outgoing,
+    VendorConfig,
+    VendorProvider,
+    read_object,
+    read_tokens,
+)
 from amplifier_sdk.chat import ChatRequest, ChatResponse, Degradation, Usage
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.content import TextBlock
@@ -46,9 +58,22 @@ class ParrotReader:
     def finish(self) -> ChatResponse:
         if not self.is_ended:
             raise StreamError("The parrot left in the middle of a word")
-        read, written = read_tokens(self.counts, "in"), read_tokens(self.counts, "out") or 0
-        usage = None if read is None else Usage(input_tokens=read, output_tokens=written, total_tokens=read + written)
-        return ChatResponse(content=[TextBlock(text="".join(self.said))], usage=usage, finish_reason="stop")
+        read, written = (
+            read_tokens(self.counts, "in"),
+            read_tokens(self.counts, "out") or 0,
+        )
+        usage = (
+            None
+            if read is None
+            else Usage(
+                input_tokens=read, output_tokens=written, total_tokens=read + written
+            )
+        )
+        return ChatResponse(
+            content=[TextBlock(text="".join(self.said))],
+            usage=usage,
+            finish_reason="stop",
+        )
 
 
 class ParrotProvider(VendorProvider):
@@ -64,14 +89,22 @@ class ParrotProvider(VendorProvider):
         super().__init__(config, coordinator)
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
-        body: JSONObject = {"model": model, "words": [message.text for message in request.messages]}
+        body: JSONObject = {
+            "model": model,
+            "words": [message.text for message in request.messages],
+        }
         if request.temperature is not None:
             body["temperature"] = request.temperature
         if request.max_output_tokens is not None:
             body["most"] = request.max_output_tokens
-        lost = Degradation(requested="stop", actual="none", reason="it stops when it wants")
+        lost = Degradation(
+            requested="stop", actual="none", reason="it stops when it wants"
+        )
         return Outgoing(
-            path="speak?loud=1", body=body, headers={"X-Feather": "red"}, degradation=lost if request.stop else None
+            path="speak?loud=1",
+            body=body,
+            headers={"X-Feather": "red"},
+            degradation=lost if request.stop else None,
         )
 
     def reader(self, request: ChatRequest, model: str) -> ParrotReader:
@@ -80,12 +113,17 @@ class ParrotProvider(VendorProvider):
 
 def speaking(*parts: HttpPart, headers: Mapping[str, str] | None = None) -> HttpAnswer:
     """Make an answer of two words, with other parts before the end."""
-    return HttpAnswer(parts=(sse({"say": "polly "}, {"say": "wants "}), *parts, sse(DONE)), headers=headers or {})
+    return HttpAnswer(
+        parts=(sse({"say": "polly "}, {"say": "wants "}), *parts, sse(DONE)),
+        headers=headers or {},
+    )
 
 
 def ask(*words: str) -> ChatRequest:
     """Make a request."""
-    return ChatRequest(messages=[Message(role="user", content=word) for word in words or ("hello",)])
+    return ChatRequest(
+        messages=[Message(role="user", content=word) for word in words or ("hello",)]
+    )
 
 
 def parrot(

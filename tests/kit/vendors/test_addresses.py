@@ -2,7 +2,13 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier_kit.vendors.addresses import address_secrets, check_address, is_loopback, join_address, shown_address
+from amplifier_kit.vendors.addresses import (
+    address_secrets,
+    check_address,
+    is_loopback,
+    join_address,
+    shown_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,10 +61,18 @@ def test_what_may_be_secret_in_an_address_is_not_shown() -> None:
 
 
 def test_what_is_secret_in_an_address_is_known_in_all_its_forms() -> None:
-    secrets = set(address_secrets("https://me:p%40ss@acme.example/v1?version=2024-01-01&api-key=a%2Fb&flag"))
+    secrets = set(
+        address_secrets(
+            "https://me:p%40ss@acme.example/v1?version=2024-01-01&api-key=a%2Fb&flag"
+        )
+    )
 
     assert secrets == {"p%40ss", "p@ss", "bWU6cEBzcw==", "a%2Fb", "a/b"}
-    assert list(address_secrets("https://me@acme.example/v1?version=2")) == list(address_secrets("")) == []
+    assert (
+        list(address_secrets("https://me@acme.example/v1?version=2"))
+        == list(address_secrets(""))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,7 +97,11 @@ def test_this_machine_is_known_by_its_addresses(address: str, expected: bool) ->
         ("https://h/v1", "models", "https://h/v1/models"),
         ("https://h/v1/", "/models?limit=5", "https://h/v1/models?limit=5"),
         ("https://h", "v1/models", "https://h/v1/models"),
-        ("https://h/openai?api-version=3", "chat?x=1", "https://h/openai/chat?api-version=3&x=1"),
+        (
+            "https://h/openai?api-version=3",
+            "chat?x=1",
+            "https://h/openai/chat?api-version=3&x=1",
+        ),
         ("https://h/v1", "", "https://h/v1"),
     ],
     ids=["plain", "slashes", "no base path", "queries", "no path"],

@@ -85,7 +85,9 @@ async def answer_all(stream: SocketStream) -> None:
 async def answer_with_more_behind(stream: SocketStream) -> None:
     while True:
         await read_request(stream)
-        await stream.send(HEAD + chunk(b"data: end\n\n") + chunk(b"data: more\n\n") + END)
+        await stream.send(
+            HEAD + chunk(b"data: end\n\n") + chunk(b"data: more\n\n") + END
+        )
 
 
 async def answer_one_and_hang_up(stream: SocketStream) -> None:
@@ -117,7 +119,9 @@ def packing(data: bytes, encoding: bytes) -> Talk:
 
     async def answer(stream: SocketStream) -> None:
         await read_request(stream)
-        head = HEAD.replace(b"\r\n\r\n", b"\r\nContent-Encoding: " + encoding + b"\r\n\r\n")
+        head = HEAD.replace(
+            b"\r\n\r\n", b"\r\nContent-Encoding: " + encoding + b"\r\n\r\n"
+        )
         await stream.send(head + chunk(data) + END)
 
     return answer
@@ -130,7 +134,9 @@ def refuse(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
 async def ask(client: VendorClient) -> list[str]:
     """Ask once, and return the events up to the end marker."""
     seen: list[str] = []
-    call = Call(path="ask", body={"a": 1}, refuse=refuse, is_over=lambda: seen[-1:] == ["end"])
+    call = Call(
+        path="ask", body={"a": 1}, refuse=refuse, is_over=lambda: seen[-1:] == ["end"]
+    )
     async with aclosing(client.events(call)) as events:
         async for event in events:
             assert isinstance(event, ServerEvent)
@@ -193,7 +199,9 @@ async def test_a_new_connection_that_is_closed_is_an_error() -> None:
     assert server.connections == 1
 
 
-async def test_an_answer_is_whole_when_the_connection_breaks_behind_its_end_marker() -> None:
+async def test_an_answer_is_whole_when_the_connection_breaks_behind_its_end_marker() -> (
+    None
+):
     with anyio.fail_after(10):
         async with serving(break_off_behind_the_end) as server:
             client = VendorClient.open(server.address)
@@ -214,9 +222,14 @@ async def test_others_run_while_a_packed_answer_unpacks() -> None:
 
     seen: list[ServerEvent | Comment] = []
     with anyio.fail_after(10):
-        async with serving(packing(packed, b"gzip")) as server, anyio.create_task_group() as group:
+        async with (
+            serving(packing(packed, b"gzip")) as server,
+            anyio.create_task_group() as group,
+        ):
             client = VendorClient.open(server.address)
-            async with aclosing(client.events(Call(path="ask", body={"a": 1}, refuse=refuse))) as events:
+            async with aclosing(
+                client.events(Call(path="ask", body={"a": 1}, refuse=refuse))
+            ) as events:
                 seen.append(await anext(events))
                 group.start_soon(run_round)
                 seen += [event async for event in events]
@@ -232,7 +245,9 @@ async def test_an_answer_that_is_packed_twice_is_refused() -> None:
     with anyio.fail_after(10):
         async with serving(packing(packed, b"gzip, gzip")) as server:
             client = VendorClient.open(server.address)
-            with pytest.raises(StreamError, match="packed more than once: 'gzip, gzip'"):
+            with pytest.raises(
+                StreamError, match="packed more than once: 'gzip, gzip'"
+            ):
                 await ask(client)
             await client.aclose()
 
@@ -256,7 +271,9 @@ async def test_a_cancellation_closes_the_connection() -> None:
             seen = anyio.Event()
 
             async def read() -> None:
-                async with aclosing(client.events(Call(path="ask", body={"a": 1}, refuse=refuse))) as events:
+                async with aclosing(
+                    client.events(Call(path="ask", body={"a": 1}, refuse=refuse))
+                ) as events:
                     async for _ in events:
                         seen.set()
 
@@ -282,7 +299,9 @@ async def test_nobody_there_is_said_with_the_address() -> None:
 async def test_a_proxy_that_is_not_there_is_named() -> None:
     async with serving(hang_up) as server:
         pass
-    client = VendorClient.open("http://acme.example/v1", proxy=f"http://me:secret@127.0.0.1:{server.port}")
+    client = VendorClient.open(
+        "http://acme.example/v1", proxy=f"http://me:secret@127.0.0.1:{server.port}"
+    )
 
     with pytest.raises(NetworkError, match="through the proxy") as raised:
         await ask(client)
@@ -291,7 +310,9 @@ async def test_a_proxy_that_is_not_there_is_named() -> None:
     await client.aclose()
 
 
-@pytest.mark.parametrize("address", ["http://999.1.1.1", "http://\u2488.example", "http://[v1.a]"])
+@pytest.mark.parametrize(
+    "address", ["http://999.1.1.1", "http://\u2488.example", "http://[v1.a]"]
+)
 async def test_an_address_that_cannot_be_asked_is_said(address: str) -> None:
     client = VendorClient.open(address)
 
@@ -301,11 +322,17 @@ async def test_an_address_that_cannot_be_asked_is_said(address: str) -> None:
     await client.aclose()
 
 
-@pytest.mark.parametrize(("name", "value"), [("X-Na\u00efve", "1"), ("X-Key", "a\u00e4"), ("X-Key", "a\nb")])
-async def test_a_header_that_cannot_be_one_is_named_without_its_value(name: str, value: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), [("X-Na\u00efve", "1"), ("X-Key", "a\u00e4"), ("X-Key", "a\nb")]
+)
+async def test_a_header_that_cannot_be_one_is_named_without_its_value(
+    name: str, value: str
+) -> None:
     client = VendorClient.open("http://127.0.0.1:9")
 
-    with pytest.raises(ConfigurationError, match=f"The header '{name}' has a (value|name) that") as raised:
+    with pytest.raises(
+        ConfigurationError, match=f"The header '{name}' has a (value|name) that"
+    ) as raised:
         await client.json(Call(path="ask", headers={name: value}, refuse=refuse))
 
     assert repr(value) not in str(raised.value)
@@ -313,5 +340,8 @@ async def test_a_header_that_cannot_be_one_is_named_without_its_value(name: str,
 
 
 async def test_certificates_are_loaded_for_https_alone() -> None:
-    for address, proxy in (("https://acme.example", None), ("http://acme.example", "http://proxy.example:3128")):
+    for address, proxy in (
+        ("https://acme.example", None),
+        ("http://acme.example", "http://proxy.example:3128"),
+    ):
         await network(address, proxy=proxy).aclose()

@@ -7,7 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.vendors.headers import RateLimit, rate_limits, request_id, retry_after, should_retry
+from amplifier_kit.vendors.headers import (
+    RateLimit,
+    rate_limits,
+    request_id,
+    retry_after,
+    should_retry,
+)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +38,9 @@ from amplifier_kit.vendors.headers import RateLimit, rate_limits, request_id, re
         "words", "past date", "date without zone", "impossible date",
     ],
 )  # fmt: skip
-def test_the_wait_is_read_or_unknown(headers: dict[str, str], seconds: float | None) -> None:
+def test_the_wait_is_read_or_unknown(
+    headers: dict[str, str], seconds: float | None
+) -> None:
     assert retry_after(headers) == seconds
 
 
@@ -86,6 +94,20 @@ def test_limits_are_read_in_each_vendors_spelling() -> None:
     ]
 
 
-@pytest.mark.parametrize("figures", ["9" * 400, "9" * 5_000], ids=["more than a float", "more than Python reads"])
+@pytest.mark.parametrize(
+    "figures",
+    ["9" * 400, "9" * 5_000],
+    ids=["more than a float", "more than Python reads"],
+)
 def test_limits_of_absurd_length_are_none(figures: str) -> None:
-    assert list(rate_limits({"x-ratelimit-limit-tokens": figures, "x-ratelimit-remaining-tokens": "1"})) == []
+    assert (
+        list(
+            rate_limits(
+                {
+                    "x-ratelimit-limit-tokens": figures,
+                    "x-ratelimit-remaining-tokens": "1",
+                }
+            )
+        )
+        == []
+    )

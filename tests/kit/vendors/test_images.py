@@ -22,12 +22,21 @@ def shown(*blocks: ContentBlock) -> Message:
 def sizes(messages: object) -> list[int]:
     """Return the characters of every image that is left, in order."""
     assert isinstance(messages, (list, tuple))
-    blocks = (block for message in messages for block in message.blocks if isinstance(block, ImageBlock))
+    blocks = (
+        block
+        for message in messages
+        for block in message.blocks
+        if isinstance(block, ImageBlock)
+    )
     return [len(str(block.source["data"])) for block in blocks]
 
 
 def test_messages_within_the_limits_come_back_as_they_are() -> None:
-    messages = [Message(role="user", content="Look."), shown(TextBlock(text="a"), picture()), shown(picture())]
+    messages = [
+        Message(role="user", content="Look."),
+        shown(TextBlock(text="a"), picture()),
+        shown(picture()),
+    ]
 
     fitted = fit_images(messages, max_images=2, max_characters=16)
 
@@ -38,7 +47,9 @@ def test_messages_within_the_limits_come_back_as_they_are() -> None:
 
 
 def test_the_oldest_images_give_way_and_texts_say_so() -> None:
-    messages = [shown(picture(number), TextBlock(text=f"{number}")) for number in range(1, 6)]
+    messages = [
+        shown(picture(number), TextBlock(text=f"{number}")) for number in range(1, 6)
+    ]
 
     fitted = fit_images(messages, max_images=4, max_characters=100)
 
@@ -50,8 +61,16 @@ def test_the_oldest_images_give_way_and_texts_say_so() -> None:
 
 
 def test_the_size_of_all_images_counts_and_the_newest_always_goes() -> None:
-    assert sizes(fit_images([shown(picture(60), picture(50))], max_images=9, max_characters=100).messages) == [50]
-    assert sizes(fit_images([shown(picture(60), picture(500))], max_images=9, max_characters=100).messages) == [500]
+    assert sizes(
+        fit_images(
+            [shown(picture(60), picture(50))], max_images=9, max_characters=100
+        ).messages
+    ) == [50]
+    assert sizes(
+        fit_images(
+            [shown(picture(60), picture(500))], max_images=9, max_characters=100
+        ).messages
+    ) == [500]
 
 
 def test_a_model_that_cannot_see_gets_texts() -> None:
@@ -62,14 +81,18 @@ def test_a_model_that_cannot_see_gets_texts() -> None:
     assert fitted.messages == [shown(*[image_note("this model cannot see")] * 2)]
 
 
-@given(st.lists(st.integers(1, 40), max_size=30), st.integers(0, 8), st.integers(1, 120))
+@given(
+    st.lists(st.integers(1, 40), max_size=30), st.integers(0, 8), st.integers(1, 120)
+)
 def test_images_stay_within_the_limits_and_none_comes_back(
     numbers: list[int], max_images: int, max_characters: int
 ) -> None:
     messages = [shown(picture(number)) for number in numbers]
     left_out = 0
     for end in range(len(messages) + 1):
-        fitted = fit_images(messages[:end], max_images=max_images, max_characters=max_characters)
+        fitted = fit_images(
+            messages[:end], max_images=max_images, max_characters=max_characters
+        )
         kept = sizes(fitted.messages)
 
         assert kept == numbers[fitted.left_out : end]  # the newest, without a gap

@@ -31,7 +31,9 @@ def test_blank_lines_are_nothing_and_the_last_needs_no_end() -> None:
 
 
 @pytest.mark.parametrize(
-    "parts", [(b"123456789",), (b"123456789\n",), (b"12345", b"6789")], ids=["open", "ended", "in parts"]
+    "parts",
+    [(b"123456789",), (b"123456789\n",), (b"12345", b"6789")],
+    ids=["open", "ended", "in parts"],
 )
 def test_a_line_that_is_too_long_is_an_error(parts: tuple[bytes, ...]) -> None:
     decoder = LineDecoder(max_bytes=8)

@@ -28,7 +28,17 @@ def test_an_endless_nest_cannot_be_sent() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "what?", '{"a": NaN}', "[" * 100_000, "[1]", "null", '"text"', "1" * 5000],
+    [
+        "",
+        "{",
+        "what?",
+        '{"a": NaN}',
+        "[" * 100_000,
+        "[1]",
+        "null",
+        '"text"',
+        "1" * 5000,
+    ],
     ids=["empty", "cut", "words", "nan", "endless", "list", "null", "text", "figures"],
 )
 def test_what_is_no_object_is_a_broken_stream(text: str) -> None:
@@ -41,7 +51,11 @@ def test_an_object_is_read() -> None:
     assert read_json(b"\xef\xbb\xbf[1]") == [1]
 
 
-@pytest.mark.parametrize("value", [None, -1, 1.5, True, "7"], ids=["null", "negative", "float", "boolean", "text"])
+@pytest.mark.parametrize(
+    "value",
+    [None, -1, 1.5, True, "7"],
+    ids=["null", "negative", "float", "boolean", "text"],
+)
 def test_a_figure_that_is_no_count_is_unknown(value: JSONValue) -> None:
     assert read_tokens({"tokens": value}, "tokens") is None
 

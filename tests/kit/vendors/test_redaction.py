@@ -21,7 +21,9 @@ def test_short_texts_are_words_and_not_secrets() -> None:
     assert withholder("true").text("it is true") == "it is true"
 
 
-def test_an_old_token_stays_withheld_beside_the_new_and_of_very_many_the_oldest_go() -> None:
+def test_an_old_token_stays_withheld_beside_the_new_and_of_very_many_the_oldest_go() -> (
+    None
+):
     told = withholder("tok-1234567")
     told.learn("tok-7654321")
 
@@ -30,7 +32,10 @@ def test_an_old_token_stays_withheld_beside_the_new_and_of_very_many_the_oldest_
     for number in range(100):
         told.learn("tok-7654321", f"tok-number-{number}")
 
-    assert told.text("tok-1234567 tok-7654321 tok-number-99") == "tok-1234567 (withheld) (withheld)"
+    assert (
+        told.text("tok-1234567 tok-7654321 tok-number-99")
+        == "tok-1234567 (withheld) (withheld)"
+    )
 
 
 def test_payloads_lose_secrets_by_value_and_by_name() -> None:

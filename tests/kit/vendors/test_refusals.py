@@ -28,7 +28,10 @@ def refused(status: int, problem: object, **headers: str) -> LLMError:
 def test_the_message_has_status_words_and_the_requests_number() -> None:
     error = refused(400, {"message": "No such field."}, request_id="req_7")
 
-    assert str(error) == "The vendor answered with status 400: No such field. (request req_7)"
+    assert (
+        str(error)
+        == "The vendor answered with status 400: No such field. (request req_7)"
+    )
     assert type(error) is InvalidRequestError
 
 
@@ -37,7 +40,10 @@ def test_the_message_has_status_words_and_the_requests_number() -> None:
     [
         ({"code": "context_length_exceeded"}, ContextLengthError),
         ({"type": "exceed_context_size_error", "code": 400}, ContextLengthError),
-        ({"code": "insufficient_quota", "type": "insufficient_quota"}, QuotaExceededError),
+        (
+            {"code": "insufficient_quota", "type": "insufficient_quota"},
+            QuotaExceededError,
+        ),
         ({"code": "content_filter"}, ContentFilterError),
         ({"code": "model_not_found"}, NotFoundError),
         ({"code": "invalid_api_key"}, AuthenticationError),
@@ -45,12 +51,16 @@ def test_the_message_has_status_words_and_the_requests_number() -> None:
     ],
     ids=lambda value: value.get("code") if isinstance(value, dict) else None,
 )
-def test_a_code_tells_more_than_the_status(problem: JSONObject, kind: type[LLMError]) -> None:
+def test_a_code_tells_more_than_the_status(
+    problem: JSONObject, kind: type[LLMError]
+) -> None:
     assert type(refused(429, problem)) is kind
 
 
 def test_the_vendors_class_and_words_go_before() -> None:
-    error = refusal(400, {}, b"{}", kind=ContextLengthError, words="too long by 3 tokens")
+    error = refusal(
+        400, {}, b"{}", kind=ContextLengthError, words="too long by 3 tokens"
+    )
 
     assert type(error) is ContextLengthError
     assert "too long by 3 tokens" in str(error)

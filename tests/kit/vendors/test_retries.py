@@ -4,7 +4,12 @@ import pytest
 
 from amplifier_kit.vendors import VendorConfig
 from amplifier_kit.vendors.retries import tries
-from amplifier_sdk.errors import InvalidRequestError, LLMError, ProviderUnavailableError, RateLimitError
+from amplifier_sdk.errors import (
+    InvalidRequestError,
+    LLMError,
+    ProviderUnavailableError,
+    RateLimitError,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 
@@ -20,16 +25,28 @@ def waits(*errors: LLMError, **options: JSONValue) -> list[float]:
     return found
 
 
-def down(*, retry_after: float | None = None, delay_multiplier: float = 1.0) -> LLMError:
-    return ProviderUnavailableError("down", retry_after=retry_after, delay_multiplier=delay_multiplier)
+def down(
+    *, retry_after: float | None = None, delay_multiplier: float = 1.0
+) -> LLMError:
+    return ProviderUnavailableError(
+        "down", retry_after=retry_after, delay_multiplier=delay_multiplier
+    )
 
 
 def test_each_wait_is_twice_the_one_before_up_to_the_longest() -> None:
-    assert waits(down(), down(), down(), down(), max_retry_delay=5.0) == [0.0, 1.0, 2.0, 4.0, 5.0]
+    assert waits(down(), down(), down(), down(), max_retry_delay=5.0) == [
+        0.0,
+        1.0,
+        2.0,
+        4.0,
+        5.0,
+    ]
 
 
 def test_an_error_may_stretch_its_wait_over_the_longest() -> None:
-    assert waits(down(delay_multiplier=10.0), min_retry_delay=3.0, max_retry_delay=5.0) == [0.0, 30.0]
+    assert waits(
+        down(delay_multiplier=10.0), min_retry_delay=3.0, max_retry_delay=5.0
+    ) == [0.0, 30.0]
 
 
 def test_what_the_vendor_asks_is_the_least() -> None:
@@ -37,7 +54,9 @@ def test_what_the_vendor_asks_is_the_least() -> None:
 
 
 def test_waits_are_spread_but_never_below_what_was_asked() -> None:
-    plain = [waits(down(), retry_jitter=True, min_retry_delay=10.0)[1] for _ in range(50)]
+    plain = [
+        waits(down(), retry_jitter=True, min_retry_delay=10.0)[1] for _ in range(50)
+    ]
     asked = [waits(down(retry_after=40.0), retry_jitter=True)[1] for _ in range(50)]
 
     assert all(5.0 <= wait <= 15.0 for wait in plain)
@@ -64,7 +83,8 @@ def test_what_will_not_pass_is_raised_at_once() -> None:
 
 def test_a_wait_longer_than_the_longest_is_an_error_with_the_figure() -> None:
     with pytest.raises(
-        RateLimitError, match=r"it asks to wait 86,400 s, longer than `max_retry_delay` \(60 s\)"
+        RateLimitError,
+        match=r"it asks to wait 86,400 s, longer than `max_retry_delay` \(60 s\)",
     ) as raised:
         waits(RateLimitError("slow down", retry_after=86_400.0))
 

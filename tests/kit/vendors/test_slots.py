@@ -20,7 +20,9 @@ async def test_without_a_limit_a_slot_is_always_free() -> None:
     slots.give_back()
 
 
-def test_who_waits_shows_that_it_lives_and_is_served_in_turn(anyio_backend_name: str) -> None:
+def test_who_waits_shows_that_it_lives_and_is_served_in_turn(
+    anyio_backend_name: str,
+) -> None:
     async def main() -> None:
         slots, order = Slots(1), list[str]()
         assert await take(slots) == 0
@@ -57,7 +59,9 @@ def test_who_is_cancelled_leaves_the_queue(anyio_backend_name: str) -> None:
     VirtualClock().run(main, backend=anyio_backend_name)
 
 
-def test_a_slot_that_comes_to_who_just_left_is_given_back(anyio_backend_name: str) -> None:
+def test_a_slot_that_comes_to_who_just_left_is_given_back(
+    anyio_backend_name: str,
+) -> None:
     async def main() -> None:
         slots = Slots(1)
         await take(slots)

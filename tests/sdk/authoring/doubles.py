@@ -13,7 +13,9 @@ PlainContext = MockContextManager
 def answer(text: str, *, tokens: int = 2) -> ChatResponse:
     """Build an answer of text alone."""
     usage = Usage(input_tokens=tokens, output_tokens=0, total_tokens=tokens)
-    return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
+    return ChatResponse(
+        content=[TextBlock(text=text)], usage=usage, finish_reason="stop"
+    )
 
 
 def calling(*calls: ToolCall, text: str = "") -> ChatResponse:
@@ -25,5 +27,7 @@ def calling(*calls: ToolCall, text: str = "") -> ChatResponse:
 class Answers(ScriptedProvider):
     """Gives its answers in order and keeps the requests; an exception among them is raised."""
 
-    def __init__(self, *answers: ChatResponse | Exception, name: str = "answers") -> None:
+    def __init__(
+        self, *answers: ChatResponse | Exception, name: str = "answers"
+    ) -> None:
         super().__init__(*answers, name=name)

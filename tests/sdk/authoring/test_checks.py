@@ -33,7 +33,13 @@ class Watch:
 
 class GoodLoop:
     async def execute(
-        self, prompt: str, context: object, providers: object, tools: object, hooks: object, coordinator: object
+        self,
+        prompt: str,
+        context: object,
+        providers: object,
+        tools: object,
+        hooks: object,
+        coordinator: object,
     ) -> str:
         return prompt
 
@@ -73,7 +79,9 @@ def test_an_object_lacks_every_member(kind: str) -> None:
     class Nothing:
         __call__ = None
 
-    assert [finding.member for finding in check_instance(kind, Nothing())] == [m.name for m in MEMBERS[kind]]
+    assert [finding.member for finding in check_instance(kind, Nothing())] == [
+        m.name for m in MEMBERS[kind]
+    ]
 
 
 async def _executes(self: object, input: object) -> None:
@@ -81,7 +89,12 @@ async def _executes(self: object, input: object) -> None:
 
 
 def _tool(**members: object) -> object:
-    given: Mapping[str, object] = {"name": "x", "description": "y", "execute": _executes, **members}
+    given: Mapping[str, object] = {
+        "name": "x",
+        "description": "y",
+        "execute": _executes,
+        **members,
+    }
     return type("Odd", (), dict(given))()
 
 
@@ -89,11 +102,15 @@ async def _takes_nothing(self: object) -> None:
     """Do."""
 
 
-async def _takes_more(self: object, input: object, session: object, *, clock: object) -> None:
+async def _takes_more(
+    self: object, input: object, session: object, *, clock: object
+) -> None:
     """Do."""
 
 
-async def _takes_defaults(self: object, input: object, session: object = None, *, clock: object = None) -> None:
+async def _takes_defaults(
+    self: object, input: object, session: object = None, *, clock: object = None
+) -> None:
     """Do."""
 
 
@@ -117,11 +134,19 @@ class _Unreadable:
         ({"execute": None}, "execute: missing; it is an async method"),
         ({"execute": "x"}, "execute: not callable: 'x'"),
         ({"execute": _blocks}, "execute: not async; write it as 'async def'"),
-        ({"execute": _takes_nothing}, "execute: takes 0 arguments; it is called with 1"),
-        ({"execute": _takes_more}, "execute: needs 'session', 'clock', which nobody gives; add a default"),
+        (
+            {"execute": _takes_nothing},
+            "execute: takes 0 arguments; it is called with 1",
+        ),
+        (
+            {"execute": _takes_more},
+            "execute: needs 'session', 'clock', which nobody gives; add a default",
+        ),
     ],
 )
-def test_what_is_wrong_is_named_with_its_remedy(members: Mapping[str, object], text: str) -> None:
+def test_what_is_wrong_is_named_with_its_remedy(
+    members: Mapping[str, object], text: str
+) -> None:
     assert list(map(str, check_instance("tool", _tool(**members)))) == [text]
 
 
@@ -149,7 +174,9 @@ class Judge(Named, Protocol):
     @property
     def rank(self) -> int: ...
 
-    def judge(self, text: str, /, times: int, loud: bool = False, *, slow: bool) -> bool: ...
+    def judge(
+        self, text: str, /, times: int, loud: bool = False, *, slow: bool
+    ) -> bool: ...
 
     async def appeal(self, text: str) -> bool: ...
 
@@ -192,4 +219,6 @@ def test_an_instance_of_an_applications_own_type_is_held_against_its_protocol() 
 def test_an_own_type_may_be_a_class_or_promise_nothing() -> None:
     assert check_instance("judge", object()) == []
     assert check_instance("judge", Fair(), Fair) == []
-    assert [str(finding) for finding in check_instance("judge", Hasty(), Fair)] == ["class: not an instance of Fair"]
+    assert [str(finding) for finding in check_instance("judge", Hasty(), Fair)] == [
+        "class: not an instance of Fair"
+    ]

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk import BaseContext, BaseProvider, ContextManager, MessageDict, ProviderInfo, context
+from amplifier_sdk import (
+    BaseContext,
+    BaseProvider,
+    ContextManager,
+    MessageDict,
+    ProviderInfo,
+    context,
+)
 from amplifier_sdk.contexts import window_of
 from amplifier_sdk.jsontypes import JSONValue
 from tests.sdk.authoring.doubles import answer
@@ -28,7 +35,9 @@ class Latest(BaseContext):
         self.count = 2
         self.budgets: list[int | None] = []
 
-    def view(self, messages: Sequence[MessageDict], budget: int | None) -> Sequence[MessageDict]:
+    def view(
+        self, messages: Sequence[MessageDict], budget: int | None
+    ) -> Sequence[MessageDict]:
         self.budgets.append(budget)
         return messages[-self.count :]
 
@@ -37,7 +46,9 @@ class Latest(BaseContext):
 class Summary(BaseContext):
     """Puts a message of its own in front."""
 
-    def view(self, messages: Sequence[MessageDict], budget: int | None) -> Sequence[MessageDict]:
+    def view(
+        self, messages: Sequence[MessageDict], budget: int | None
+    ) -> Sequence[MessageDict]:
         return [{"role": "user", "content": "Before: much"}, *messages[-1:]]
 
 
@@ -46,7 +57,11 @@ def user(text: str) -> MessageDict:
 
 
 def asking(*ids: str) -> MessageDict:
-    return {"role": "assistant", "content": None, "tool_calls": [{"id": i, "name": "t", "arguments": {}} for i in ids]}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": i, "name": "t", "arguments": {}} for i in ids],
+    }
 
 
 def result(call_id: str, role: str = "tool") -> MessageDict:
@@ -81,7 +96,9 @@ async def test_a_history_may_be_replaced_and_forgotten() -> None:
 
 
 async def test_a_message_without_a_role_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"A message needs a 'role'; got \{'content': 'a'\}"):
+    with pytest.raises(
+        ValueError, match=r"A message needs a 'role'; got \{'content': 'a'\}"
+    ):
         await Everything().add_message({"content": "a"})
 
 
@@ -95,13 +112,20 @@ async def test_the_view_is_what_a_subclass_chooses_and_the_history_stays() -> No
 async def test_instructions_stay_in_every_view() -> None:
     memory = await filled(Latest(), SYSTEM, user("a"), user("b"), user("c"))
 
-    assert list(await memory.get_messages_for_request()) == [SYSTEM, user("b"), user("c")]
+    assert list(await memory.get_messages_for_request()) == [
+        SYSTEM,
+        user("b"),
+        user("c"),
+    ]
 
 
 async def test_a_message_that_only_the_view_has_is_shown() -> None:
     memory = await filled(Summary(), user("a"), user("b"))
 
-    assert list(await memory.get_messages_for_request()) == [user("Before: much"), user("b")]
+    assert list(await memory.get_messages_for_request()) == [
+        user("Before: much"),
+        user("b"),
+    ]
 
 
 @pytest.mark.parametrize("role", ["tool", "function"])
@@ -113,7 +137,9 @@ async def test_a_result_whose_call_is_not_shown_is_not_shown(role: str) -> None:
 
 async def test_a_call_that_lost_one_result_goes_with_its_other_ones() -> None:
     class Odd(BaseContext):
-        def view(self, messages: Sequence[MessageDict], budget: int | None) -> Sequence[MessageDict]:
+        def view(
+            self, messages: Sequence[MessageDict], budget: int | None
+        ) -> Sequence[MessageDict]:
             return [messages[0], messages[2], messages[3]]
 
     memory = await filled(Odd(), asking("1", "2"), result("1"), result("2"), user("b"))
@@ -122,7 +148,10 @@ async def test_a_call_that_lost_one_result_goes_with_its_other_ones() -> None:
 
 
 async def test_a_result_as_a_block_belongs_to_its_call_too() -> None:
-    block: MessageDict = {"role": "tool", "content": [{"type": "tool_result", "tool_call_id": "1", "output": "r"}]}
+    block: MessageDict = {
+        "role": "tool",
+        "content": [{"type": "tool_result", "tool_call_id": "1", "output": "r"}],
+    }
     memory = await filled(Latest(), asking("1"), block, user("b"))
 
     assert list(await memory.get_messages_for_request()) == [user("b")]
@@ -131,7 +160,10 @@ async def test_a_result_as_a_block_belongs_to_its_call_too() -> None:
 async def test_calls_that_run_now_are_shown() -> None:
     memory = await filled(Latest(), user("a"), asking("1", "2"))
 
-    assert list(await memory.get_messages_for_request()) == [user("a"), asking("1", "2")]
+    assert list(await memory.get_messages_for_request()) == [
+        user("a"),
+        asking("1", "2"),
+    ]
 
 
 async def test_answers_before_the_first_prompt_of_a_view_are_not_shown() -> None:
@@ -144,30 +176,57 @@ async def test_answers_before_the_first_prompt_of_a_view_are_not_shown() -> None
 
 
 async def test_the_latest_prompt_is_shown_where_a_view_has_none() -> None:
-    memory = await filled(Latest(), SYSTEM, user("a"), user("b"), asking("1"), result("1"), asking("2"), result("2"))
+    memory = await filled(
+        Latest(),
+        SYSTEM,
+        user("a"),
+        user("b"),
+        asking("1"),
+        result("1"),
+        asking("2"),
+        result("2"),
+    )
 
-    assert list(await memory.get_messages_for_request()) == [SYSTEM, user("b"), asking("2"), result("2")]
+    assert list(await memory.get_messages_for_request()) == [
+        SYSTEM,
+        user("b"),
+        asking("2"),
+        result("2"),
+    ]
 
 
 async def test_a_history_without_any_prompt_is_shown_without_one() -> None:
     memory = await filled(
-        Latest(), SYSTEM, {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "b"}
+        Latest(),
+        SYSTEM,
+        {"role": "assistant", "content": "a"},
+        {"role": "assistant", "content": "b"},
     )
 
     assert len(await memory.get_messages_for_request()) == 3
 
 
-async def test_without_a_view_of_its_own_it_shows_the_latest_messages_that_fit() -> None:
-    memory = await filled(Everything(), SYSTEM, *(user(f"{number}" + "x" * 399) for number in range(9)))
+async def test_without_a_view_of_its_own_it_shows_the_latest_messages_that_fit() -> (
+    None
+):
+    memory = await filled(
+        Everything(), SYSTEM, *(user(f"{number}" + "x" * 399) for number in range(9))
+    )
 
-    assert [str(message["content"])[0] for message in await memory.get_messages_for_request(330)] == [
+    assert [
+        str(message["content"])[0]
+        for message in await memory.get_messages_for_request(330)
+    ] == [
         "B",
         "6",
         "7",
         "8",
     ]
     assert len(await memory.get_messages_for_request(5000)) == 10
-    assert list(await memory.get_messages_for_request(10)) == [SYSTEM, (await memory.get_messages())[-1]]
+    assert list(await memory.get_messages_for_request(10)) == [
+        SYSTEM,
+        (await memory.get_messages())[-1],
+    ]
     assert len(await memory.get_messages()) == 10
 
 
@@ -192,8 +251,12 @@ async def test_no_view_holds_half_of_a_step(kinds: list[str], count: int) -> Non
 
     shown = await memory.get_messages_for_request()
 
-    calls = [call for message in shown if "tool_calls" in message for call in _ids(message)]
-    assert calls == [message["tool_call_id"] for message in shown if message["role"] == "tool"]
+    calls = [
+        call for message in shown if "tool_calls" in message for call in _ids(message)
+    ]
+    assert calls == [
+        message["tool_call_id"] for message in shown if message["role"] == "tool"
+    ]
 
 
 def _ids(message: MessageDict) -> list[JSONValue]:

@@ -47,13 +47,18 @@ class StricterGuard(Guard):
 
 
 async def test_a_marked_handler_can_be_called_and_knows_its_events() -> None:
-    assert subscriptions_of(watch) == (Subscription(event="tool:pre", priority=5, decides=False, timeout=1.5),)
+    assert subscriptions_of(watch) == (
+        Subscription(event="tool:pre", priority=5, decides=False, timeout=1.5),
+    )
 
     await watch("tool:pre", ToolPre(tool_name="x", tool_input={}))
 
 
 def test_several_marks_are_several_subscriptions() -> None:
-    assert [mark.event for mark in subscriptions_of(Guard.early)] == ["tool:pre", "tool:post"]
+    assert [mark.event for mark in subscriptions_of(Guard.early)] == [
+        "tool:pre",
+        "tool:post",
+    ]
 
 
 @pytest.mark.parametrize("value", [42, Guard(), Guard.helper])
@@ -68,7 +73,9 @@ def test_an_attribute_of_that_name_which_is_no_mark_is_ignored() -> None:
     assert subscriptions_of(Odd()) == ()
 
 
-async def test_an_instance_is_heard_through_all_its_handlers_in_order_of_priority() -> None:
+async def test_an_instance_is_heard_through_all_its_handlers_in_order_of_priority() -> (
+    None
+):
     hooks, guard = HookRegistry(), Guard()
     assert len(list(register_handlers(hooks, guard))) == 3
 
@@ -112,4 +119,6 @@ async def test_the_mark_says_whether_a_failing_handler_denies() -> None:
     hooks = HookRegistry()
     list(register_handlers(hooks, clumsy))
 
-    assert not (await hooks.emit(TOOL_PRE, ToolPre(tool_name="x", tool_input={}))).denied
+    assert not (
+        await hooks.emit(TOOL_PRE, ToolPre(tool_name="x", tool_input={}))
+    ).denied

@@ -27,7 +27,10 @@ def user(text: str) -> MessageDict:
 
 
 def assistant(*ids: str) -> MessageDict:
-    return {"role": "assistant", "content": [{"type": "tool_call", "id": id, "name": f"t{id}"} for id in ids]}
+    return {
+        "role": "assistant",
+        "content": [{"type": "tool_call", "id": id, "name": f"t{id}"} for id in ids],
+    }
 
 
 @st.composite
@@ -38,12 +41,18 @@ def skips(draw: st.DrawFn, length: int) -> list[tuple[int, int]]:
 
 
 @st.composite
-def logs(draw: st.DrawFn) -> tuple[MessageLog, list[tuple[int, int]], list[MessageDict]]:
+def logs(
+    draw: st.DrawFn,
+) -> tuple[MessageLog, list[tuple[int, int]], list[MessageDict]]:
     """A log, what a view of it leaves out, and what the view must be equal to."""
     messages = [user(str(number)) for number in range(draw(st.integers(0, 9)))]
     skip = draw(skips(len(messages)))
     left_out = {index for first, stop in skip for index in range(first, stop)}
-    return MessageLog(messages), skip, [m for index, m in enumerate(messages) if index not in left_out]
+    return (
+        MessageLog(messages),
+        skip,
+        [m for index, m in enumerate(messages) if index not in left_out],
+    )
 
 
 indexes = st.integers(-12, 12)
@@ -61,7 +70,9 @@ def item(sequence: Sequence[object], index: int) -> object:
 
 @given(logs(), indexes, slices)
 def test_a_view_reads_like_the_list_of_its_messages(
-    parts: tuple[MessageLog, list[tuple[int, int]], list[MessageDict]], index: int, part: Slice
+    parts: tuple[MessageLog, list[tuple[int, int]], list[MessageDict]],
+    index: int,
+    part: Slice,
 ) -> None:
     log, skip, model = parts
 
@@ -75,9 +86,17 @@ def test_a_view_reads_like_the_list_of_its_messages(
     assert view[part] == model[part]
 
 
-@given(logs(), st.lists(st.just(Message(role="system", content="extra")), max_size=2), indexes, slices)
+@given(
+    logs(),
+    st.lists(st.just(Message(role="system", content="extra")), max_size=2),
+    indexes,
+    slices,
+)
 def test_a_typed_view_reads_like_the_list_of_its_values(
-    parts: tuple[MessageLog, list[tuple[int, int]], list[MessageDict]], extra: list[Message], index: int, part: Slice
+    parts: tuple[MessageLog, list[tuple[int, int]], list[MessageDict]],
+    extra: list[Message],
+    index: int,
+    part: Slice,
 ) -> None:
     log, skip, stored = parts
     model = [*map(Message.from_dict, stored), *extra]
@@ -108,7 +127,11 @@ def test_a_message_is_converted_once() -> None:
 
 
 def test_stored_messages_come_back_by_identity() -> None:
-    message: MessageDict = {"role": "user", "content": [{"type": "x-vendor", "deep": {"kept": [1]}}], "vendor": 1}
+    message: MessageDict = {
+        "role": "user",
+        "content": [{"type": "x-vendor", "deep": {"kept": [1]}}],
+        "vendor": 1,
+    }
     log = MessageLog([message])
 
     assert log.view()[0] is message
@@ -142,14 +165,30 @@ def test_the_calls_of_the_last_answer_are_open_until_they_are_answered() -> None
 
 
 def test_older_answers_are_not_looked_at() -> None:
-    assert open_calls([assistant("a"), user("go"), assistant("b"), tool_message("b", "tb", "done")]) == ()
+    assert (
+        open_calls(
+            [
+                assistant("a"),
+                user("go"),
+                assistant("b"),
+                tool_message("b", "tb", "done"),
+            ]
+        )
+        == ()
+    )
 
 
 @pytest.mark.parametrize(
     "message",
     [
         {"role": "function", "tool_call_id": "a", "content": "done"},
-        {"role": "tool", "content": [{"type": "tool_result", "tool_call_id": "a", "output": "done"}, "text"]},
+        {
+            "role": "tool",
+            "content": [
+                {"type": "tool_result", "tool_call_id": "a", "output": "done"},
+                "text",
+            ],
+        },
     ],
 )
 def test_results_in_any_shape_answer_a_call(message: MessageDict) -> None:
@@ -157,23 +196,39 @@ def test_results_in_any_shape_answer_a_call(message: MessageDict) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [{"role": "tool", "content": "lost"}, {"role": "tool", "content": [{"type": "text", "text": "x"}, "y"]}]
+    "message",
+    [
+        {"role": "tool", "content": "lost"},
+        {"role": "tool", "content": [{"type": "text", "text": "x"}, "y"]},
+    ],
 )
 def test_a_result_without_an_id_answers_nothing(message: MessageDict) -> None:
     assert open_calls([assistant("a"), message]) == (OpenCall("a", "ta"),)
 
 
 def test_an_answer_without_calls_leaves_nothing_open() -> None:
-    assert open_calls([user("go"), {"role": "assistant", "content": "done"}, user("more")]) == ()
+    assert (
+        open_calls([user("go"), {"role": "assistant", "content": "done"}, user("more")])
+        == ()
+    )
     assert open_calls([user("go")]) == ()
     assert open_calls([]) == ()
 
 
 def test_calls_beside_the_content_are_open_as_well() -> None:
-    asked: MessageDict = {"role": "assistant", "content": None, "tool_calls": [{"id": "a", "tool": "ta"}, {"id": "b"}]}
+    asked: MessageDict = {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": "a", "tool": "ta"}, {"id": "b"}],
+    }
 
-    assert open_calls([asked, tool_message("b", "tb", "done")]) == (OpenCall("a", "ta"),)
-    assert open_calls([{"role": "assistant", "content": "done", "tool_calls": "none"}]) == ()
+    assert open_calls([asked, tool_message("b", "tb", "done")]) == (
+        OpenCall("a", "ta"),
+    )
+    assert (
+        open_calls([{"role": "assistant", "content": "done", "tool_calls": "none"}])
+        == ()
+    )
 
 
 def test_a_closing_message_answers_the_call_and_says_that_it_was_made_up() -> None:

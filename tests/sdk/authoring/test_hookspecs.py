@@ -57,12 +57,16 @@ async def test_only_the_plugin_that_is_meant_is_called(manager: PluginManager) -
     manager.register(plain)
     manager.register(brief)
 
-    assert await greeting.call(manager, plain, name="you", times=2) == ["hello youhello you"]
+    assert await greeting.call(manager, plain, name="you", times=2) == [
+        "hello youhello you"
+    ]
     assert await greeting.call(manager, brief, "you", times=3) == ["3 x you"]
     assert await greeting.call(manager, object(), "you", 3) == []
 
 
-async def test_an_implementation_may_take_fewer_arguments(manager: PluginManager) -> None:
+async def test_an_implementation_may_take_fewer_arguments(
+    manager: PluginManager,
+) -> None:
     short = Short()
     manager.register(short)
 
@@ -70,7 +74,10 @@ async def test_an_implementation_may_take_fewer_arguments(manager: PluginManager
 
 
 def test_an_implementation_must_be_async() -> None:
-    with pytest.raises(HookspecError, match=r"say: an implementation of greeting is an 'async def' function"):
+    with pytest.raises(
+        HookspecError,
+        match=r"say: an implementation of greeting is an 'async def' function",
+    ):
 
         @greeting.impl  # type: ignore[arg-type]  # what is refused
         def say(name: str, times: int) -> str:
@@ -82,7 +89,8 @@ def test_an_implementation_cannot_yield() -> None:
         yield name
 
     with pytest.raises(
-        HookspecError, match="x: an implementation of greeting returns what it mounts; it cannot 'yield'"
+        HookspecError,
+        match="x: an implementation of greeting returns what it mounts; it cannot 'yield'",
     ):
         greeting.check(say, "x")
 
@@ -91,7 +99,10 @@ def test_an_implementation_cannot_ask_for_what_the_spec_lacks() -> None:
     async def say(nmae: str) -> str:
         return nmae
 
-    with pytest.raises(HookspecError, match=r"plugin 'x': greeting has no argument 'nmae'; it has name, times"):
+    with pytest.raises(
+        HookspecError,
+        match=r"plugin 'x': greeting has no argument 'nmae'; it has name, times",
+    ):
         greeting.check(say, "plugin 'x'")
 
 
@@ -101,7 +112,15 @@ def test_what_has_no_name_is_still_refused_by_its_text() -> None:
 
 
 def test_the_five_module_types_stand_in_mounting_order() -> None:
-    assert [kind.name for kind in KINDS] == ["orchestrator", "context", "provider", "tool", "hook"]
-    assert [kind.spec.name for kind in KINDS] == [f"amplifier_{kind.name}" for kind in KINDS]
+    assert [kind.name for kind in KINDS] == [
+        "orchestrator",
+        "context",
+        "provider",
+        "tool",
+        "hook",
+    ]
+    assert [kind.spec.name for kind in KINDS] == [
+        f"amplifier_{kind.name}" for kind in KINDS
+    ]
     assert {kind.spec.parameters for kind in KINDS} == {("coordinator", "config")}
     assert [kind.name for kind in KINDS if kind.single] == ["orchestrator", "context"]

@@ -13,15 +13,36 @@ from amplifier.kernel.turn.registry import HookRegistry
 from amplifier.kernel.turn.services import SessionServices
 from amplifier.kernel.turn.turn import RunningTurn
 from amplifier.testing import EventRecorder
-from amplifier_sdk import HookResult, Limits, Loop, Provider, Tool, ToolResult, Turn, tool
+from amplifier_sdk import (
+    HookResult,
+    Limits,
+    Loop,
+    Provider,
+    Tool,
+    ToolResult,
+    Turn,
+    tool,
+)
 from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.errors import ConfigError, LLMError
-from amplifier_sdk.events import EXECUTION_END, EXECUTION_START, ORCHESTRATOR_COMPLETE, PROMPT_SUBMIT, PromptSubmit
+from amplifier_sdk.events import (
+    EXECUTION_END,
+    EXECUTION_START,
+    ORCHESTRATOR_COMPLETE,
+    PROMPT_SUBMIT,
+    PromptSubmit,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import choose_provider, schema_of, tool_spec
 from tests.sdk.authoring.doubles import Answers, PlainContext, answer, calling
 
-OWED = ["execution:start", "prompt:submit", "prompt:complete", "orchestrator:complete", "execution:end"]
+OWED = [
+    "execution:start",
+    "prompt:submit",
+    "prompt:complete",
+    "orchestrator:complete",
+    "execution:end",
+]
 
 
 @tool
@@ -77,11 +98,17 @@ class Stage:
     tools: dict[str, Tool] = attrs.field(factory=lambda: {"double": double})
 
     def limit(self, limits: Limits) -> None:
-        self.hooks.host = RunningTurn(SessionServices(self.hooks, limits=limits), Ledger(limits).open_turn(None))
+        self.hooks.host = RunningTurn(
+            SessionServices(self.hooks, limits=limits), Ledger(limits).open_turn(None)
+        )
 
-    async def run(self, loop: Loop, *answers: ChatResponse | Exception, prompt: str = "Hello") -> str:
+    async def run(
+        self, loop: Loop, *answers: ChatResponse | Exception, prompt: str = "Hello"
+    ) -> str:
         self.provider = Answers(*answers)
-        return await loop.execute(prompt, self.context, {"answers": self.provider}, self.tools, self.hooks)
+        return await loop.execute(
+            prompt, self.context, {"answers": self.provider}, self.tools, self.hooks
+        )
 
     provider: Answers = attrs.field(factory=Answers)
 
@@ -127,8 +154,12 @@ async def test_a_turn_announces_its_steps_in_order(stage: Stage) -> None:
     assert statuses(ear) == ("success", "success")
 
 
-async def test_a_denied_prompt_ends_the_turn_before_the_model_is_asked(stage: Stage) -> None:
-    stage.hooks.register(PROMPT_SUBMIT, lambda event, data: HookResult.deny("not today"))
+async def test_a_denied_prompt_ends_the_turn_before_the_model_is_asked(
+    stage: Stage,
+) -> None:
+    stage.hooks.register(
+        PROMPT_SUBMIT, lambda event, data: HookResult.deny("not today")
+    )
     ear = EventRecorder.of(stage.hooks)
 
     assert await stage.run(Once()) == "Operation denied: not today"
@@ -184,7 +215,9 @@ async def test_a_cancelled_turn_is_closed_too(stage: Stage) -> None:
     assert statuses(ear) == ("cancelled", "cancelled")
 
 
-async def test_a_turn_cancelled_while_it_is_announced_is_closed_too(stage: Stage) -> None:
+async def test_a_turn_cancelled_while_it_is_announced_is_closed_too(
+    stage: Stage,
+) -> None:
     announced = anyio.Event()
 
     async def wait(event: str, data: object) -> None:
@@ -204,7 +237,9 @@ async def test_a_turn_cancelled_while_it_is_announced_is_closed_too(stage: Stage
 
 
 @pytest.mark.parametrize("event", [ORCHESTRATOR_COMPLETE, EXECUTION_END])
-async def test_one_listener_of_the_end_is_enough_to_hear_it(stage: Stage, event: str) -> None:
+async def test_one_listener_of_the_end_is_enough_to_hear_it(
+    stage: Stage, event: str
+) -> None:
     heard: list[str] = []
     stage.hooks.register(event, lambda name, data: heard.append(name))
 
@@ -228,35 +263,52 @@ async def test_without_tools_the_model_is_offered_none(stage: Stage) -> None:
     assert stage.provider.requests[0].tools is None
 
 
-async def test_a_tool_that_joins_between_two_turns_is_seen_in_the_second(stage: Stage) -> None:
+async def test_a_tool_that_joins_between_two_turns_is_seen_in_the_second(
+    stage: Stage,
+) -> None:
     loop = Once()
     await stage.run(loop, answer("Hi"))
     stage.tools = {"double": double, "handmade": Handmade()}
 
     await stage.run(loop, answer("Hi"))
 
-    assert stage.provider.requests[0].tools == (tool_spec(double), tool_spec(Handmade()))
+    assert stage.provider.requests[0].tools == (
+        tool_spec(double),
+        tool_spec(Handmade()),
+    )
 
 
 async def test_what_a_loop_asks_for_reaches_the_provider(stage: Stage) -> None:
     class Asks(Loop):
         async def run(self, turn: Turn) -> str:
             response = await turn.complete(
-                tool_choice="required", model="m", temperature=0.5, max_output_tokens=9, reasoning_effort="low"
+                tool_choice="required",
+                model="m",
+                temperature=0.5,
+                max_output_tokens=9,
+                reasoning_effort="low",
             )
             return response.text
 
     await stage.run(Asks(), answer("Hi"))
 
     (request,) = stage.provider.requests
-    assert (request.tool_choice, request.model, request.temperature) == ("required", "m", 0.5)
+    assert (request.tool_choice, request.model, request.temperature) == (
+        "required",
+        "m",
+        0.5,
+    )
     assert (request.max_output_tokens, request.reasoning_effort) == (9, "low")
 
 
 async def test_results_are_stored_in_the_order_of_the_calls(stage: Stage) -> None:
     await stage.run(UntilDone(), calling(call(3), call(1)), answer("Done"))
 
-    assert [(m["tool_call_id"], m["content"]) for m in stage.context.messages if m["role"] == "tool"] == [
+    assert [
+        (m["tool_call_id"], m["content"])
+        for m in stage.context.messages
+        if m["role"] == "tool"
+    ] == [
         ("call_3", "6"),
         ("call_1", "2"),
     ]
@@ -266,7 +318,10 @@ async def test_a_turn_counts_what_it_spent(stage: Stage) -> None:
     loop = UntilDone()
 
     await stage.run(
-        loop, calling(call(1)), attrs.evolve(calling(call(2)), usage=answer("", tokens=5).usage), answer("")
+        loop,
+        calling(call(1)),
+        attrs.evolve(calling(call(2)), usage=answer("", tokens=5).usage),
+        answer(""),
     )
 
     assert (loop.turn.iteration, loop.turn.calls_made) == (3, 2)
@@ -274,10 +329,15 @@ async def test_a_turn_counts_what_it_spent(stage: Stage) -> None:
     assert loop.turn.usage.total_tokens == 7
 
 
-async def test_the_last_iteration_gets_no_tools_and_its_calls_are_dropped(stage: Stage) -> None:
+async def test_the_last_iteration_gets_no_tools_and_its_calls_are_dropped(
+    stage: Stage,
+) -> None:
     stage.limit(Limits(iterations=2))
 
-    assert await stage.run(UntilDone(), calling(call(1)), calling(call(2), text="So far.")) == "So far."
+    assert (
+        await stage.run(UntilDone(), calling(call(1)), calling(call(2), text="So far."))
+        == "So far."
+    )
 
     last = stage.provider.requests[-1]
     assert last.tools is None
@@ -285,13 +345,22 @@ async def test_the_last_iteration_gets_no_tools_and_its_calls_are_dropped(stage:
     assert "tool_calls" not in stage.context.messages[-1]
 
 
-async def test_calls_beyond_the_limit_are_answered_without_being_run(stage: Stage) -> None:
+async def test_calls_beyond_the_limit_are_answered_without_being_run(
+    stage: Stage,
+) -> None:
     stage.limit(Limits(tool_calls=1))
 
     await stage.run(UntilDone(), calling(call(1), call(2)), answer("Done"))
 
-    results = [message["content"] for message in stage.context.messages if message["role"] == "tool"]
-    assert results == ["2", "Error: Not run: the turn's limit of 1 tool calls is reached"]
+    results = [
+        message["content"]
+        for message in stage.context.messages
+        if message["role"] == "tool"
+    ]
+    assert results == [
+        "2",
+        "Error: Not run: the turn's limit of 1 tool calls is reached",
+    ]
     assert stage.provider.requests[-1].tools is None
 
 
@@ -301,7 +370,11 @@ async def test_a_turn_may_be_limited_by_its_tokens(stage: Stage) -> None:
 
     await stage.run(UntilDone(), calling(call(1)), costly, answer("Done"))
 
-    assert [request.tools is None for request in stage.provider.requests] == [False, False, True]
+    assert [request.tools is None for request in stage.provider.requests] == [
+        False,
+        False,
+        True,
+    ]
 
 
 async def test_another_provider_may_be_asked_by_name(stage: Stage) -> None:
@@ -312,15 +385,23 @@ async def test_another_provider_may_be_asked_by_name(stage: Stage) -> None:
     other = Answers(answer("From the other"), name="other")
     providers: dict[str, Provider] = {"answers": Answers(), "other": other}
 
-    assert await AsksOther().execute("Hello", stage.context, providers, {}, stage.hooks) == "From the other"
+    assert (
+        await AsksOther().execute("Hello", stage.context, providers, {}, stage.hooks)
+        == "From the other"
+    )
 
 
-async def test_a_provider_that_is_not_mounted_is_an_error_that_names_the_nearest(stage: Stage) -> None:
+async def test_a_provider_that_is_not_mounted_is_an_error_that_names_the_nearest(
+    stage: Stage,
+) -> None:
     class AsksWrong(Loop):
         async def run(self, turn: Turn) -> str:
             return (await turn.complete(provider="answer")).text
 
-    with pytest.raises(ConfigError, match=r"no provider 'answer' is mounted; mounted: answers; did you mean 'answers'"):
+    with pytest.raises(
+        ConfigError,
+        match=r"no provider 'answer' is mounted; mounted: answers; did you mean 'answers'",
+    ):
         await stage.run(AsksWrong())
 
 
@@ -331,7 +412,10 @@ async def test_a_loop_may_choose_the_turns_provider(stage: Stage) -> None:
 
     providers: dict[str, Provider] = {"a": Answers(), "b": Answers(answer("From b"))}
 
-    assert await Last().execute("Hello", stage.context, providers, {}, stage.hooks) == "From b"
+    assert (
+        await Last().execute("Hello", stage.context, providers, {}, stage.hooks)
+        == "From b"
+    )
 
 
 def test_the_lowest_priority_is_chosen_and_the_first_among_equals() -> None:
@@ -391,4 +475,8 @@ def test_a_schema_is_found_in_either_spelling_and_missing_means_any_object() -> 
 def test_a_tool_is_described_to_the_model() -> None:
     spec = tool_spec(Handmade())
 
-    assert (spec.name, spec.description, spec.parameters) == ("handmade", "Anything", {"type": "object"})
+    assert (spec.name, spec.description, spec.parameters) == (
+        "handmade",
+        "Anything",
+        {"type": "object"},
+    )

@@ -64,7 +64,9 @@ class Echo(BaseProvider):
     def get_info(self) -> ProviderInfo:
         return ProviderInfo(id="echo", display_name="Echo")
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield ChatResponse()
 
 
@@ -84,7 +86,9 @@ class Silent(Loop):
 class Memory(PlainContext):
     """Takes the configuration as it is, and the coordinator."""
 
-    def __init__(self, config: Mapping[str, JSONValue], coordinator: Coordinator) -> None:
+    def __init__(
+        self, config: Mapping[str, JSONValue], coordinator: Coordinator
+    ) -> None:
         super().__init__()
         self.config = config
         self.coordinator = coordinator
@@ -146,7 +150,10 @@ class Connection:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool | None:
         self.events.append("closed")
         return self._scope.__exit__(kind, error, traceback)
@@ -165,7 +172,13 @@ def _definition(target: object) -> ModuleDefinition:
 
 @pytest.mark.parametrize(
     ("cls", "kind"),
-    [(Echo, "provider"), (Silent, "orchestrator"), (Memory, "context"), (Clock, "tool"), (Guard, "hook")],
+    [
+        (Echo, "provider"),
+        (Silent, "orchestrator"),
+        (Memory, "context"),
+        (Clock, "tool"),
+        (Guard, "hook"),
+    ],
 )
 def test_a_decorated_class_declares_its_type(cls: type, kind: str) -> None:
     assert _definition(cls).kind == kind
@@ -187,7 +200,9 @@ async def test_a_typed_configuration_is_built_from_the_plans_mapping() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"zone": "CET"}])
-async def test_a_dataclass_and_an_optional_one_are_typed_configurations(config: Mapping[str, JSONValue]) -> None:
+async def test_a_dataclass_and_an_optional_one_are_typed_configurations(
+    config: Mapping[str, JSONValue],
+) -> None:
     clock = _definition(Clock).build(ModuleCoordinator(), config)
 
     assert isinstance(clock, Clock)
@@ -215,7 +230,9 @@ def test_an_untyped_parameter_gets_the_mapping() -> None:
     def build(config):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202  # what authors without types write
         return config
 
-    assert ModuleDefinition(kind="tool", factory=build).build(ModuleCoordinator(), {"a": 1}) == {"a": 1}
+    assert ModuleDefinition(kind="tool", factory=build).build(
+        ModuleCoordinator(), {"a": 1}
+    ) == {"a": 1}
 
 
 def test_unknown_keys_are_errors_that_name_the_nearest() -> None:
@@ -227,12 +244,18 @@ def test_unknown_keys_are_errors_that_name_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("target", [Silent, Clock().now, Single])
-async def test_a_module_without_a_config_parameter_takes_no_configuration(target: object) -> None:
-    with pytest.raises(ConfigError, match=r"zone: unknown key; this module takes no configuration"):
+async def test_a_module_without_a_config_parameter_takes_no_configuration(
+    target: object,
+) -> None:
+    with pytest.raises(
+        ConfigError, match=r"zone: unknown key; this module takes no configuration"
+    ):
         await _definition(target).mount(ModuleCoordinator(), {"zone": "CET"})
 
 
-def test_a_configuration_class_that_is_no_global_name_is_an_error_with_its_remedy() -> None:
+def test_a_configuration_class_that_is_no_global_name_is_an_error_with_its_remedy() -> (
+    None
+):
     @attrs.frozen
     class Local:
         size: int = 1
@@ -242,12 +265,17 @@ def test_a_configuration_class_that_is_no_global_name_is_an_error_with_its_remed
         def __init__(self, config: Local) -> None:
             self.config = config
 
-    with pytest.raises(TypeError, match=r"Box: parameter 'config' has the annotation 'Local'.*top of the module"):
+    with pytest.raises(
+        TypeError,
+        match=r"Box: parameter 'config' has the annotation 'Local'.*top of the module",
+    ):
         _definition(Box).build(ModuleCoordinator(), {})
 
 
 def test_a_subclass_of_a_module_is_built_itself() -> None:
-    assert isinstance(_definition(LouderEcho).build(ModuleCoordinator(), {}), LouderEcho)
+    assert isinstance(
+        _definition(LouderEcho).build(ModuleCoordinator(), {}), LouderEcho
+    )
 
 
 async def test_an_instance_is_mounted_as_it_is() -> None:
@@ -311,7 +339,9 @@ async def test_a_context_manager_is_open_while_the_session_is() -> None:
 
 
 async def test_a_context_manager_needs_a_session_that_owns_tasks() -> None:
-    with pytest.raises(OwnerTaskError, match=r"Connection needs a task of its own.*async with"):
+    with pytest.raises(
+        OwnerTaskError, match=r"Connection needs a task of its own.*async with"
+    ):
         await _definition(Connection).mount(ModuleCoordinator(), {})
 
 

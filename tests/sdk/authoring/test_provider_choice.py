@@ -9,12 +9,32 @@ import attrs
 import pytest
 
 from amplifier import AmplifierSession, ModuleLoader
-from amplifier.testing import EventRecorder, MockContextManager, ScriptedProvider, VirtualClock
+from amplifier.testing import (
+    EventRecorder,
+    MockContextManager,
+    ScriptedProvider,
+    VirtualClock,
+)
 from amplifier.testing.sessions import mounting
 from amplifier_kit.scripted import Step, answer
-from amplifier_sdk import ChatRequest, ChatResponse, Delta, HookResult, Loop, LoopConfig, TextDelta, Turn
+from amplifier_sdk import (
+    ChatRequest,
+    ChatResponse,
+    Delta,
+    HookResult,
+    Loop,
+    LoopConfig,
+    TextDelta,
+    Turn,
+)
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.errors import AuthenticationError, ConfigError, LLMError, ProviderUnavailableError, RateLimitError
+from amplifier_sdk.errors import (
+    AuthenticationError,
+    ConfigError,
+    LLMError,
+    ProviderUnavailableError,
+    RateLimitError,
+)
 from amplifier_sdk.events import PROVIDER_RESOLVE
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops import RoleCandidate
@@ -22,7 +42,10 @@ from amplifier_sdk.loops.breaker import CircuitBreaker
 
 BUSY = RateLimitError("too many requests")
 ROLES: Mapping[str, tuple[RoleCandidate, ...]] = {
-    "fast": (RoleCandidate(provider="b", model="small"), RoleCandidate(provider="a", model="mini")),
+    "fast": (
+        RoleCandidate(provider="b", model="small"),
+        RoleCandidate(provider="a", model="mini"),
+    ),
     "any": (RoleCandidate(provider="provider-[ac]"),),
     "nobody": (RoleCandidate(provider="x"), RoleCandidate(provider="y")),
 }
@@ -33,7 +56,9 @@ class Asks(Loop):
 
     name = "asks"
 
-    def __init__(self, config: LoopConfig, provider: str | None = None, role: str | None = None) -> None:
+    def __init__(
+        self, config: LoopConfig, provider: str | None = None, role: str | None = None
+    ) -> None:
         self.config, self._provider, self._role = config, provider, role
 
     async def run(self, turn: Turn) -> str:
@@ -49,19 +74,36 @@ class Stage:
 
     def asked(self) -> dict[str, list[str | None]]:
         """Return the models that each provider was asked for."""
-        return {name: [r.model for r in p.requests] for name, p in self.providers.items() if p.requests}
+        return {
+            name: [r.model for r in p.requests]
+            for name, p in self.providers.items()
+            if p.requests
+        }
 
 
-def staged(config: LoopConfig | None = None, *, loop: Loop | None = None, **steps: Sequence[Step]) -> Stage:
+def staged(
+    config: LoopConfig | None = None,
+    *,
+    loop: Loop | None = None,
+    **steps: Sequence[Step],
+) -> Stage:
     """Build the stage; a provider without steps of its own answers with its name."""
-    providers = {n: ScriptedProvider(*steps.get(n, [answer(f"From {n}.")] * 9), name=n) for n in "abc"}
+    providers = {
+        n: ScriptedProvider(*steps.get(n, [answer(f"From {n}.")] * 9), name=n)
+        for n in "abc"
+    }
     providers["b"].priority = 1  # type: ignore[attr-defined]  # providers may have one
-    modules: dict[str, object] = {f"provider-{name}": mounting(made) for name, made in providers.items()}
+    modules: dict[str, object] = {
+        f"provider-{name}": mounting(made) for name, made in providers.items()
+    }
     plan: dict[str, object] = {
         "session": {"orchestrator": "loop", "context": "context"},
         "providers": list(modules),
     }
-    modules |= {"loop": mounting(loop or Asks(config or LoopConfig())), "context": mounting(MockContextManager())}
+    modules |= {
+        "loop": mounting(loop or Asks(config or LoopConfig())),
+        "context": mounting(MockContextManager()),
+    }
     return Stage(AmplifierSession(plan, ModuleLoader(modules=modules)), providers)
 
 
@@ -75,16 +117,57 @@ async def test_without_settings_the_lowest_priority_is_asked() -> None:
 @pytest.mark.parametrize(
     ("config", "metadata", "asked"),
     [
-        pytest.param(LoopConfig(default_provider="c", model="m"), None, {"c": ["m"]}, id="default"),
-        pytest.param(LoopConfig(role="fast", roles=ROLES), None, {"b": ["small"]}, id="role"),
-        pytest.param(LoopConfig(role="any", roles=ROLES), None, {"a": [None]}, id="pattern"),
-        pytest.param(LoopConfig(role="fast", roles=ROLES, default_provider="c"), None, {"b": ["small"]}, id="both"),
-        pytest.param(LoopConfig(default_provider="c"), {"provider": "a"}, {"a": [None]}, id="turn"),
-        pytest.param(LoopConfig(default_provider="c"), {"model": "big"}, {"c": ["big"]}, id="turn-model"),
-        pytest.param(LoopConfig(roles=ROLES), {"role": "fast"}, {"b": ["small"]}, id="turn-role"),
-        pytest.param(LoopConfig(roles=ROLES), {"role": "fast", "model": "big"}, {"b": ["big"]}, id="turn-role-model"),
-        pytest.param(LoopConfig(model="m"), {"provider": "a"}, {"a": [None]}, id="model-of-another"),
-        pytest.param(LoopConfig(model="m"), {"subject": 7, "provider": ""}, {"b": ["m"]}, id="other-metadata"),
+        pytest.param(
+            LoopConfig(default_provider="c", model="m"),
+            None,
+            {"c": ["m"]},
+            id="default",
+        ),
+        pytest.param(
+            LoopConfig(role="fast", roles=ROLES), None, {"b": ["small"]}, id="role"
+        ),
+        pytest.param(
+            LoopConfig(role="any", roles=ROLES), None, {"a": [None]}, id="pattern"
+        ),
+        pytest.param(
+            LoopConfig(role="fast", roles=ROLES, default_provider="c"),
+            None,
+            {"b": ["small"]},
+            id="both",
+        ),
+        pytest.param(
+            LoopConfig(default_provider="c"),
+            {"provider": "a"},
+            {"a": [None]},
+            id="turn",
+        ),
+        pytest.param(
+            LoopConfig(default_provider="c"),
+            {"model": "big"},
+            {"c": ["big"]},
+            id="turn-model",
+        ),
+        pytest.param(
+            LoopConfig(roles=ROLES), {"role": "fast"}, {"b": ["small"]}, id="turn-role"
+        ),
+        pytest.param(
+            LoopConfig(roles=ROLES),
+            {"role": "fast", "model": "big"},
+            {"b": ["big"]},
+            id="turn-role-model",
+        ),
+        pytest.param(
+            LoopConfig(model="m"),
+            {"provider": "a"},
+            {"a": [None]},
+            id="model-of-another",
+        ),
+        pytest.param(
+            LoopConfig(model="m"),
+            {"subject": 7, "provider": ""},
+            {"b": ["m"]},
+            id="other-metadata",
+        ),
     ],
 )
 async def test_what_is_said_of_the_provider_counts_in_its_order(
@@ -96,7 +179,10 @@ async def test_what_is_said_of_the_provider_counts_in_its_order(
     assert stage.asked() == asked
 
 
-@pytest.mark.parametrize(("provider", "role", "asked"), [("c", None, {"c": [None]}), (None, "fast", {"b": ["small"]})])
+@pytest.mark.parametrize(
+    ("provider", "role", "asked"),
+    [("c", None, {"c": [None]}), (None, "fast", {"b": ["small"]})],
+)
 async def test_what_the_loop_asks_for_counts_before_the_turn_s_metadata(
     provider: str | None, role: str | None, asked: object
 ) -> None:
@@ -108,7 +194,10 @@ async def test_what_the_loop_asks_for_counts_before_the_turn_s_metadata(
 
 async def test_a_stream_takes_the_metadata_too() -> None:
     stage = staged()
-    async with stage.session as session, session.stream("Hello", metadata={"provider": "a"}) as events:
+    async with (
+        stage.session as session,
+        session.stream("Hello", metadata={"provider": "a"}) as events,
+    ):
         [event async for event in events]
     assert stage.asked() == {"a": [None]}
 
@@ -119,7 +208,11 @@ async def test_the_metadata_hold_for_one_turn_and_a_handler_may_change_them() ->
 
     def change(event: str, data: dict[str, object]) -> HookResult:
         seen.append(data.get("metadata"))
-        return HookResult.modify({"metadata": {"provider": "c"}}) if data.get("metadata") else HookResult()
+        return (
+            HookResult.modify({"metadata": {"provider": "c"}})
+            if data.get("metadata")
+            else HookResult()
+        )
 
     async with stage.session as session:
         session.coordinator.hooks.register("prompt:submit", change)
@@ -132,11 +225,27 @@ async def test_the_metadata_hold_for_one_turn_and_a_handler_may_change_them() ->
 @pytest.mark.parametrize(
     ("config", "metadata", "problem"),
     [
-        (LoopConfig(default_provider="bb"), {}, "no provider 'bb' is mounted; mounted: a, b, c"),
+        (
+            LoopConfig(default_provider="bb"),
+            {},
+            "no provider 'bb' is mounted; mounted: a, b, c",
+        ),
         (LoopConfig(), {"provider": "d"}, "no provider 'd' is mounted"),
-        (LoopConfig(role="fats", roles=ROLES), {}, r"no role 'fats' in the loop's 'roles'.*did you mean 'fast'"),
-        (LoopConfig(role="fast"), {}, "no role 'fast' in the loop's 'roles'; known: none"),
-        (LoopConfig(role="nobody", roles=ROLES), {}, "no candidate is mounted; candidates: 'x', 'y'; mounted: "),
+        (
+            LoopConfig(role="fats", roles=ROLES),
+            {},
+            r"no role 'fats' in the loop's 'roles'.*did you mean 'fast'",
+        ),
+        (
+            LoopConfig(role="fast"),
+            {},
+            "no role 'fast' in the loop's 'roles'; known: none",
+        ),
+        (
+            LoopConfig(role="nobody", roles=ROLES),
+            {},
+            "no candidate is mounted; candidates: 'x', 'y'; mounted: ",
+        ),
     ],
     ids=["default", "metadata", "role", "no-roles", "no-candidate"],
 )
@@ -156,11 +265,16 @@ async def test_who_cannot_be_asked_is_named(
     [
         (LoopConfig(role="fast", roles=ROLES), {"b": ["small"], "a": ["mini"]}),
         (LoopConfig(fallback=True, model="m"), {"b": ["m"], "a": [None]}),
-        (LoopConfig(fallback=True, default_provider="c"), {"c": [None], "b": [None], "a": [None]}),
+        (
+            LoopConfig(fallback=True, default_provider="c"),
+            {"c": [None], "b": [None], "a": [None]},
+        ),
     ],
     ids=["role", "priority", "default"],
 )
-async def test_the_next_candidate_is_asked_when_trying_again_may_help(config: LoopConfig, asked: object) -> None:
+async def test_the_next_candidate_is_asked_when_trying_again_may_help(
+    config: LoopConfig, asked: object
+) -> None:
     stage = staged(config, b=[BUSY], c=[BUSY])
     async with stage.session as session:
         assert await session.execute("Hello") == "From a."
@@ -175,7 +289,9 @@ async def test_without_fallback_another_vendor_is_never_asked() -> None:
     assert stage.asked() == {"b": [None]}
 
 
-@pytest.mark.parametrize("error", [AuthenticationError("wrong key"), ValueError("a bug")], ids=["key", "bug"])
+@pytest.mark.parametrize(
+    "error", [AuthenticationError("wrong key"), ValueError("a bug")], ids=["key", "bug"]
+)
 async def test_a_failure_that_will_not_pass_is_the_turn_s(error: Exception) -> None:
     stage = staged(LoopConfig(fallback=True), b=[error])
     async with stage.session as session:
@@ -185,13 +301,20 @@ async def test_a_failure_that_will_not_pass_is_the_turn_s(error: Exception) -> N
 
 
 async def test_the_last_candidate_s_error_is_raised() -> None:
-    stage = staged(LoopConfig(fallback=True), a=[BUSY], b=[BUSY], c=[LLMError("last", retryable=True)])
+    stage = staged(
+        LoopConfig(fallback=True),
+        a=[BUSY],
+        b=[BUSY],
+        c=[LLMError("last", retryable=True)],
+    )
     async with stage.session as session:
         with pytest.raises(LLMError, match="last"):
             await session.execute("Hello")
 
 
-async def breaks_off(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+async def breaks_off(
+    request: ChatRequest,
+) -> AsyncGenerator[Delta | ChatResponse, None]:
     yield TextDelta(text="I was ab")
     raise ProviderUnavailableError("gone")
 
@@ -219,7 +342,9 @@ async def test_a_choice_is_announced_with_its_candidates_and_its_reason() -> Non
         await session.execute("Hello")
 
     keys = ("provider", "model", "candidates", "reason", "role")
-    assert [tuple(data[key] for key in keys) for data in recorder.data(PROVIDER_RESOLVE)] == [
+    assert [
+        tuple(data[key] for key in keys) for data in recorder.data(PROVIDER_RESOLVE)
+    ] == [
         ("b", "small", ["b", "a"], "role of the loop", "fast"),
         ("a", "mini", ["a"], "fallback: too many requests", "fast"),
     ]
@@ -230,7 +355,9 @@ async def test_with_one_provider_there_is_no_choice_to_announce() -> None:
     recorder = EventRecorder.of(stage.session.coordinator.hooks, PROVIDER_RESOLVE)
     async with stage.session as session:
         await session.execute("Hello")
-        assert [data["reason"] for data in recorder.data(PROVIDER_RESOLVE)] == ["priority"]
+        assert [data["reason"] for data in recorder.data(PROVIDER_RESOLVE)] == [
+            "priority"
+        ]
         for name in ("a", "c"):
             await session.coordinator.unmount("providers", name)
         await session.execute("Hello")
@@ -249,9 +376,13 @@ async def test_with_one_provider_there_is_no_choice_to_announce() -> None:
     ],
     ids=["another", "a-candidate", "model-too", "model", "no-name", "nothing"],
 )
-async def test_a_handler_may_change_who_is_asked(change: Mapping[str, object], asked: object) -> None:
+async def test_a_handler_may_change_who_is_asked(
+    change: Mapping[str, object], asked: object
+) -> None:
     stage = staged(LoopConfig(role="fast", roles=ROLES))
-    stage.session.coordinator.hooks.register("provider:resolve", lambda event, data: HookResult.modify(change))
+    stage.session.coordinator.hooks.register(
+        "provider:resolve", lambda event, data: HookResult.modify(change)
+    )
     async with stage.session as session:
         await session.execute("Hello")
     assert stage.asked() == asked
@@ -279,16 +410,22 @@ async def test_a_handler_that_names_nobody_is_told() -> None:
 
 async def test_a_handler_may_deny_the_request() -> None:
     stage = staged()
-    stage.session.coordinator.hooks.register("provider:resolve", lambda event, data: HookResult.deny("not today"))
+    stage.session.coordinator.hooks.register(
+        "provider:resolve", lambda event, data: HookResult.deny("not today")
+    )
     async with stage.session as session:
-        with pytest.raises(LLMError, match=r"The choice of a provider was denied by .*: not today"):
+        with pytest.raises(
+            LLMError, match=r"The choice of a provider was denied by .*: not today"
+        ):
             await session.execute("Hello")
     assert stage.asked() == {}
 
 
 async def test_a_handler_that_decides_nothing_changes_nothing() -> None:
     stage = staged()
-    stage.session.coordinator.hooks.register("provider:resolve", lambda event, data: HookResult.inject("Be brief."))
+    stage.session.coordinator.hooks.register(
+        "provider:resolve", lambda event, data: HookResult.inject("Be brief.")
+    )
     async with stage.session as session:
         assert await session.execute("Hello") == "From b."
     assert stage.providers["b"].last_messages[-1] == ("system", "Be brief.")
@@ -310,16 +447,23 @@ def run_in_virtual_time(main: Callable[[], object], backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_provider_that_fails_again_and_again_is_left_alone_for_a_while(backend: str) -> None:
+def test_a_provider_that_fails_again_and_again_is_left_alone_for_a_while(
+    backend: str,
+) -> None:
     config = LoopConfig(breaker_failures=2, breaker_window=60, breaker_cooldown=30)
 
     async def main() -> None:
-        stage = staged(config, b=[BUSY, BUSY, BUSY, answer("Back."), answer("Still here.")])
+        stage = staged(
+            config, b=[BUSY, BUSY, BUSY, answer("Back."), answer("Still here.")]
+        )
         async with stage.session as session:
             for _ in range(2):
                 with pytest.raises(RateLimitError):
                     await session.execute("Hello")
-            with pytest.raises(ProviderUnavailableError, match=r"'b' failed 2 times in a row.*in 30\.0 s") as caught:
+            with pytest.raises(
+                ProviderUnavailableError,
+                match=r"'b' failed 2 times in a row.*in 30\.0 s",
+            ) as caught:
                 await session.execute("Hello")
             assert (caught.value.retryable, caught.value.retry_after) == (True, 30)
             await anyio.sleep(30)
@@ -355,11 +499,15 @@ def test_when_all_that_is_left_cools_down_the_failure_is_raised(backend: str) ->
     config = LoopConfig(fallback=True, breaker_failures=1)
 
     async def main() -> None:
-        stage = staged(config, a=[BUSY], b=[BUSY, LLMError("again", retryable=True)], c=[BUSY])
+        stage = staged(
+            config, a=[BUSY], b=[BUSY, LLMError("again", retryable=True)], c=[BUSY]
+        )
         async with stage.session as session:
             with pytest.raises(RateLimitError):
                 await session.execute("Hello")
-            with pytest.raises(ProviderUnavailableError, match="'b', 'a', 'c' failed 1 times"):
+            with pytest.raises(
+                ProviderUnavailableError, match="'b', 'a', 'c' failed 1 times"
+            ):
                 await session.execute("Hello")
             await anyio.sleep(29)
             stage.providers["a"].steps.append(answer("From a."))
@@ -370,12 +518,21 @@ def test_when_all_that_is_left_cools_down_the_failure_is_raised(backend: str) ->
 
 
 async def test_a_failure_is_raised_when_whoever_is_left_cools_down() -> None:
-    stage = staged(LoopConfig(fallback=True, breaker_failures=1), a=[BUSY], b=[BUSY], c=[answer("From c."), BUSY])
+    stage = staged(
+        LoopConfig(fallback=True, breaker_failures=1),
+        a=[BUSY],
+        b=[BUSY],
+        c=[answer("From c."), BUSY],
+    )
     async with stage.session as session:
         assert await session.execute("Hello") == "From c."
         with pytest.raises(RateLimitError):
             await session.execute("Hello")
-    assert {name: len(models) for name, models in stage.asked().items()} == {"a": 1, "b": 1, "c": 2}
+    assert {name: len(models) for name, models in stage.asked().items()} == {
+        "a": 1,
+        "b": 1,
+        "c": 2,
+    }
 
 
 async def test_without_a_breaker_a_failing_provider_is_asked_each_time() -> None:
@@ -416,10 +573,14 @@ def test_while_one_request_tries_the_others_wait(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_try_that_is_refused_for_another_reason_says_nothing_of_the_provider(backend: str) -> None:
+def test_a_try_that_is_refused_for_another_reason_says_nothing_of_the_provider(
+    backend: str,
+) -> None:
     async def main() -> None:
         config = LoopConfig(breaker_failures=1, breaker_cooldown=5)
-        stage = staged(config, b=[BUSY, AuthenticationError("wrong key"), answer("Back.")])
+        stage = staged(
+            config, b=[BUSY, AuthenticationError("wrong key"), answer("Back.")]
+        )
         async with stage.session as session:
             with pytest.raises(RateLimitError):
                 await session.execute("Hello")
@@ -441,15 +602,24 @@ def test_a_try_that_is_refused_for_another_reason_says_nothing_of_the_provider(b
     ],
     ids=["failures", "window", "cooldown", "role"],
 )
-def test_a_setting_that_cannot_be_is_named(settings: dict[str, JSONValue], problem: str) -> None:
+def test_a_setting_that_cannot_be_is_named(
+    settings: dict[str, JSONValue], problem: str
+) -> None:
     with pytest.raises(ConfigError, match=problem):
         read_config(LoopConfig, settings, subject="loop")
 
 
 def test_roles_are_read_from_a_plan() -> None:
-    roles: JSONValue = {"fast": [{"provider": "b", "model": "small"}, {"provider": "a", "model": "mini"}]}
+    roles: JSONValue = {
+        "fast": [
+            {"provider": "b", "model": "small"},
+            {"provider": "a", "model": "mini"},
+        ]
+    }
 
-    assert read_config(LoopConfig, {"roles": roles}, subject="loop") == LoopConfig(roles={"fast": ROLES["fast"]})
+    assert read_config(LoopConfig, {"roles": roles}, subject="loop") == LoopConfig(
+        roles={"fast": ROLES["fast"]}
+    )
 
 
 async def test_a_loop_that_needs_no_provider_runs_without_one() -> None:
@@ -460,6 +630,8 @@ async def test_a_loop_that_needs_no_provider_runs_without_one() -> None:
             return f"{turn.provider_name!r} of {len(turn.providers)}"
 
     modules = {"loop": mounting(Alone()), "context": mounting(MockContextManager())}
-    plan: dict[str, object] = {"session": {"orchestrator": "loop", "context": "context"}}
+    plan: dict[str, object] = {
+        "session": {"orchestrator": "loop", "context": "context"}
+    }
     async with AmplifierSession(plan, ModuleLoader(modules=modules)) as session:
         assert await session.execute("Hello") == "'' of 0"

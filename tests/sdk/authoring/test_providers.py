@@ -6,7 +6,15 @@ from collections.abc import AsyncGenerator, Mapping
 
 import pytest
 
-from amplifier_sdk import BaseProvider, ChatRequest, ChatResponse, ProviderInfo, StreamingProvider, TextDelta, ToolCall
+from amplifier_sdk import (
+    BaseProvider,
+    ChatRequest,
+    ChatResponse,
+    ProviderInfo,
+    StreamingProvider,
+    TextDelta,
+    ToolCall,
+)
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.errors import StreamError
 from amplifier_sdk.jsontypes import JSONValue
@@ -26,9 +34,16 @@ class Described(BaseProvider):
         self.closed = False
 
     def get_info(self) -> ProviderInfo:
-        return ProviderInfo(id="d", display_name="Described", capabilities=["tools"], defaults=self.defaults)
+        return ProviderInfo(
+            id="d",
+            display_name="Described",
+            capabilities=["tools"],
+            defaults=self.defaults,
+        )
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         try:
             yield TextDelta(text="a")
             yield TextDelta(text="b")
@@ -41,12 +56,16 @@ class Named(BaseProvider):
 
     name = "named"
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         yield answer("x")
 
 
 async def test_a_provider_that_says_no_more_is_described_by_its_name() -> None:
-    assert Named().get_info() == ProviderInfo(id="named", display_name="named", capabilities=["streaming"])
+    assert Named().get_info() == ProviderInfo(
+        id="named", display_name="named", capabilities=["streaming"]
+    )
     assert await Named().list_models() == []
     assert (await Named().complete(REQUEST)).text == "x"
 
@@ -85,7 +104,13 @@ async def test_the_model_is_the_one_that_the_defaults_describe() -> None:
     provider = Described({"model": "m", "context_window": 8, "max_output_tokens": 2})
 
     assert await provider.list_models() == [
-        ModelInfo(id="m", display_name="Described", context_window=8, max_output_tokens=2, capabilities=("tools",))
+        ModelInfo(
+            id="m",
+            display_name="Described",
+            context_window=8,
+            max_output_tokens=2,
+            capabilities=("tools",),
+        )
     ]
 
 
@@ -97,7 +122,9 @@ async def test_the_model_is_the_one_that_the_defaults_describe() -> None:
         {"model": "m", "context_window": 8},
     ],
 )
-async def test_without_its_figures_no_model_is_listed(defaults: Mapping[str, JSONValue]) -> None:
+async def test_without_its_figures_no_model_is_listed(
+    defaults: Mapping[str, JSONValue],
+) -> None:
     assert await Described(defaults).list_models() == []
 
 

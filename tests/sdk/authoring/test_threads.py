@@ -58,7 +58,9 @@ async def _block(gate: threading.Event) -> None:
     await run_blocking(gate.wait, name="blocks")
 
 
-async def test_a_thread_that_outlives_its_caller_is_listed_until_it_ends(gate: threading.Event) -> None:
+async def test_a_thread_that_outlives_its_caller_is_listed_until_it_ends(
+    gate: threading.Event,
+) -> None:
     began, ended = anyio.Event(), threading.Event()
 
     def block() -> None:
@@ -83,7 +85,8 @@ async def test_a_thread_that_outlives_its_caller_is_listed_until_it_ends(gate: t
 
         gate.set()
         await anyio.to_thread.run_sync(ended.wait)
-        while abandoned():  # the thread takes itself off the list right after it told us
+        # the thread takes itself off the list right after it told us
+        while abandoned():
             await anyio.lowlevel.checkpoint()
 
 
@@ -97,7 +100,9 @@ async def test_a_function_whose_caller_left_before_its_thread_began_is_never_run
     waiting, ran = anyio.Event(), threading.Event()
     given: list[Callable[[], object]] = []
 
-    async def slow_to_start(function: Callable[[], object], *, abandon_on_cancel: bool) -> None:
+    async def slow_to_start(
+        function: Callable[[], object], *, abandon_on_cancel: bool
+    ) -> None:
         given.append(function)
         waiting.set()
         await anyio.sleep_forever()

@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_sdk import Coordinator, FunctionTool, Tool, ToolContext, ToolError, ToolResult, tool, toolset
+from amplifier_sdk import (
+    Coordinator,
+    FunctionTool,
+    Tool,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    tool,
+    toolset,
+)
 from amplifier_sdk.contracts import ToolWithSchema
 from amplifier_sdk.modules import definition_of
 from amplifier_sdk.tools import tools_of
@@ -134,7 +143,11 @@ def test_a_tool_describes_itself_to_a_model() -> None:
 
 
 def test_a_tool_may_be_named_and_described_apart() -> None:
-    assert (search.name, search.description, search.exclusive) == ("look_up", "Find a note.", True)
+    assert (search.name, search.description, search.exclusive) == (
+        "look_up",
+        "Find a note.",
+        True,
+    )
 
 
 async def test_a_returned_value_is_the_output() -> None:
@@ -150,7 +163,9 @@ async def test_an_async_tool_runs_on_the_loop_and_a_sync_one_in_a_thread() -> No
 
 async def test_values_without_a_json_type_reach_the_model_as_json() -> None:
     assert (await where.execute({})).output == "a/b"
-    assert (await where_all.execute({})).get_serialized_output() == '{"path": "a/b", "set": [1, 2]}'
+    assert (
+        await where_all.execute({})
+    ).get_serialized_output() == '{"path": "a/b", "set": [1, 2]}'
 
 
 async def test_a_returned_result_is_taken_as_it_is() -> None:
@@ -182,7 +197,9 @@ async def test_a_class_offers_its_tools_in_the_order_of_definition() -> None:
     assert (await tools[0].execute({})).output == ["a", "b"]
 
 
-async def test_a_coordinator_parameter_is_filled_in_by_the_session_and_unknown_to_the_model() -> None:
+async def test_a_coordinator_parameter_is_filled_in_by_the_session_and_unknown_to_the_model() -> (
+    None
+):
     coordinator = ModuleCoordinator(session_id="s-1")
     definition = definition_of(session_name)
     assert definition is not None
@@ -224,7 +241,10 @@ def test_a_generator_is_no_tool_and_the_error_says_what_is() -> None:
         yield text
 
     for function in (lines, lines_later):
-        with pytest.raises(TypeError, match=r"is a generator; return the result whole, and report .* 'context: Tool"):
+        with pytest.raises(
+            TypeError,
+            match=r"is a generator; return the result whole, and report .* 'context: Tool",
+        ):
             tool(function)
 
 
@@ -235,7 +255,9 @@ async def test_a_callable_object_is_a_tool_once_it_has_a_name() -> None:
         async def __call__(self, left: int, right: int) -> int:
             return left + right
 
-    with pytest.raises(TypeError, match=r"has no name that a model could call; write @tool\(name=…\)"):
+    with pytest.raises(
+        TypeError, match=r"has no name that a model could call; write @tool\(name=…\)"
+    ):
         tool(Adder())
     with pytest.raises(TypeError, match="has no name"):
         tool(lambda: 1)
@@ -248,7 +270,9 @@ async def test_a_callable_object_is_a_tool_once_it_has_a_name() -> None:
 @toolset
 class Builder:
     @tool
-    async def build(self, target: str, coordinator: Coordinator, context: ToolContext) -> str:
+    async def build(
+        self, target: str, coordinator: Coordinator, context: ToolContext
+    ) -> str:
         """Build."""
         return f"{target} {coordinator.session_id} {context.tool_name}"
 
@@ -260,4 +284,6 @@ async def test_a_method_may_take_the_coordinator_and_the_context_of_its_call() -
     assert build.takes_context
     assert list(build.input_schema["properties"]) == ["target"]  # type: ignore[arg-type]  # an object
     assert (await build.execute({"target": "t"})).output == "t s1 build"
-    assert (await build.execute({"target": "t"}, context=ToolContext("c", "other"))).output == "t s1 other"
+    assert (
+        await build.execute({"target": "t"}, context=ToolContext("c", "other"))
+    ).output == "t s1 other"

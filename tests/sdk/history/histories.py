@@ -28,14 +28,24 @@ def called(message: MessageDict) -> list[str]:
         for block in items(message.get("content"))
         if isinstance(block, Mapping) and block["type"] == "tool_call"
     ]
-    beside = [str(entry.get("id") or "") for entry in items(message.get("tool_calls")) if isinstance(entry, Mapping)]
-    return found + [call for call in beside if call not in found and (call or not found)]
+    beside = [
+        str(entry.get("id") or "")
+        for entry in items(message.get("tool_calls"))
+        if isinstance(entry, Mapping)
+    ]
+    return found + [
+        call for call in beside if call not in found and (call or not found)
+    ]
 
 
 def answered(message: MessageDict) -> list[str]:
     """Return the ids of the calls that a message answers; its blocks name them, else the message."""
     content = items(message.get("content"))
-    named = [str(b["tool_call_id"]) for b in content if isinstance(b, Mapping) and b["type"] == "tool_result"]
+    named = [
+        str(b["tool_call_id"])
+        for b in content
+        if isinstance(b, Mapping) and b["type"] == "tool_result"
+    ]
     if message.get("role") not in ("tool", "function"):
         return named
     return named or [str(message.get("tool_call_id") or "")]
@@ -67,7 +77,11 @@ def complaints(messages: Sequence[MessageDict]) -> list[str]:
     seen: set[str] = set()
     for index, message in enumerate(messages):
         is_result = message["role"] in ("tool", "function")
-        wrong = _wrong_result(message, due) if is_result else _wrong_step(message, due, seen)
+        wrong = (
+            _wrong_result(message, due)
+            if is_result
+            else _wrong_step(message, due, seen)
+        )
         found += [f"message {index}: {text}" for text in wrong]
     return found + [f"results of {due} are missing at the end"] * bool(due)
 
@@ -90,17 +104,31 @@ def _wrong_step(message: MessageDict, due: list[str], seen: set[str]) -> Iterato
     if "" in due or len(set(due)) < len(due) or not seen.isdisjoint(due):
         yield f"ids of {due} are not all their own"
     seen.update(due)
-    if message["role"] == "assistant" and not due and not any(t.strip() for t in _texts(message["content"])):
+    if (
+        message["role"] == "assistant"
+        and not due
+        and not any(t.strip() for t in _texts(message["content"]))
+    ):
         yield "an answer without content"
 
 
 def call_blocks() -> st.SearchStrategy[dict[str, JSONValue]]:
-    return st.builds(lambda id, name: {"type": "tool_call", "id": id, "name": name, "input": {}}, IDS, NAMES)
+    return st.builds(
+        lambda id, name: {"type": "tool_call", "id": id, "name": name, "input": {}},
+        IDS,
+        NAMES,
+    )
 
 
 def result_blocks() -> st.SearchStrategy[dict[str, JSONValue]]:
     return st.builds(
-        lambda id, output: {"type": "tool_result", "tool_call_id": id, "output": output}, IDS, st.integers(0, 9)
+        lambda id, output: {
+            "type": "tool_result",
+            "tool_call_id": id,
+            "output": output,
+        },
+        IDS,
+        st.integers(0, 9),
     )
 
 
@@ -109,24 +137,38 @@ def text_blocks() -> st.SearchStrategy[dict[str, JSONValue]]:
 
 
 def calls_beside() -> st.SearchStrategy[dict[str, JSONValue]]:
-    flat = st.builds(lambda id, name: {"id": id, "tool": name, "arguments": {}}, IDS, NAMES)
-    nested = st.builds(lambda id, name: {"id": id, "function": {"name": name, "arguments": "{}"}}, IDS, NAMES)
+    flat = st.builds(
+        lambda id, name: {"id": id, "tool": name, "arguments": {}}, IDS, NAMES
+    )
+    nested = st.builds(
+        lambda id, name: {"id": id, "function": {"name": name, "arguments": "{}"}},
+        IDS,
+        NAMES,
+    )
     return flat | nested
 
 
 def persons() -> st.SearchStrategy[MessageDict]:
     content = TEXTS | st.lists(text_blocks() | result_blocks(), max_size=3)
     roles = st.sampled_from(["user", "user", "system", "developer"])
-    return st.builds(lambda role, content: {"role": role, "content": content}, roles, content)
+    return st.builds(
+        lambda role, content: {"role": role, "content": content}, roles, content
+    )
 
 
 def assistants() -> st.SearchStrategy[MessageDict]:
-    blocks = st.lists(text_blocks() | call_blocks() | call_blocks() | result_blocks(), max_size=4)
+    blocks = st.lists(
+        text_blocks() | call_blocks() | call_blocks() | result_blocks(), max_size=4
+    )
     in_blocks: st.SearchStrategy[MessageDict] = st.builds(
         lambda content: {"role": "assistant", "content": content}, blocks
     )
     beside: st.SearchStrategy[MessageDict] = st.builds(
-        lambda content, calls: {"role": "assistant", "content": content, "tool_calls": calls},
+        lambda content, calls: {
+            "role": "assistant",
+            "content": content,
+            "tool_calls": calls,
+        },
         st.none() | TEXTS | blocks,
         st.lists(calls_beside(), max_size=3),
     )
@@ -135,7 +177,9 @@ def assistants() -> st.SearchStrategy[MessageDict]:
 
 def results() -> st.SearchStrategy[MessageDict]:
     roles = st.sampled_from(["tool", "tool", "function"])
-    content = st.sampled_from(["done", "failed"]) | st.lists(text_blocks() | result_blocks(), max_size=3)
+    content = st.sampled_from(["done", "failed"]) | st.lists(
+        text_blocks() | result_blocks(), max_size=3
+    )
     optional: dict[str, st.SearchStrategy[JSONValue]] = {
         "tool_call_id": IDS,
         "name": NAMES,
@@ -150,11 +194,26 @@ def nearly_sound(draw: st.DrawFn) -> list[MessageDict]:
     messages: list[MessageDict] = []
     for number, calls in enumerate(draw(st.lists(st.integers(0, 3), max_size=4))):
         ids = [f"{number}{letter}" for letter in "abc"[:calls]]
-        blocks: list[JSONValue] = [{"type": "tool_call", "id": id, "name": "find", "input": {}} for id in ids]
-        messages += [{"role": "user", "content": "go"}, {"role": "assistant", "content": blocks or "done"}]
-        messages += [{"role": "tool", "tool_call_id": id, "name": "find", "content": "found"} for id in ids]
-    for change in draw(st.lists(st.sampled_from(["lose", "repeat", "move"]), max_size=2)) if messages else ():
-        at, to = draw(st.integers(0, len(messages) - 1)), draw(st.integers(0, len(messages) - 1))
+        blocks: list[JSONValue] = [
+            {"type": "tool_call", "id": id, "name": "find", "input": {}} for id in ids
+        ]
+        messages += [
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": blocks or "done"},
+        ]
+        messages += [
+            {"role": "tool", "tool_call_id": id, "name": "find", "content": "found"}
+            for id in ids
+        ]
+    for change in (
+        draw(st.lists(st.sampled_from(["lose", "repeat", "move"]), max_size=2))
+        if messages
+        else ()
+    ):
+        at, to = (
+            draw(st.integers(0, len(messages) - 1)),
+            draw(st.integers(0, len(messages) - 1)),
+        )
         message = messages[at] if change == "repeat" else messages.pop(at)
         if change != "lose":
             messages.insert(to, {**message})
@@ -165,5 +224,7 @@ def nearly_sound(draw: st.DrawFn) -> list[MessageDict]:
 
 def histories() -> st.SearchStrategy[list[MessageDict]]:
     """Make histories of all that there may be in one, in any order, and such as are sound but for a little."""
-    message = persons() | assistants() | assistants() | results() | results() | results()
+    message = (
+        persons() | assistants() | assistants() | results() | results() | results()
+    )
     return st.lists(message, max_size=12) | nearly_sound()

@@ -24,7 +24,9 @@ from amplifier_sdk.images import image_block, image_note
 from amplifier_sdk.messages import Message
 from amplifier_sdk.results import ToolResult
 
-PNG = image_block("image/png", base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode())
+PNG = image_block(
+    "image/png", base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(20)).decode()
+)
 PNG_DATA = {"type": "image", "source": dict(PNG.source)}
 
 
@@ -64,8 +66,14 @@ def test_images_alone_have_the_output_before_them() -> None:
 
 
 def test_a_failure_says_its_error_first_and_once() -> None:
-    content: list[ContentBlock] = [TextBlock(text="no such page"), TextBlock(text="see the picture"), PNG]
-    result = ToolResult(success=False, error={"message": "no such page"}, content=content)
+    content: list[ContentBlock] = [
+        TextBlock(text="no such page"),
+        TextBlock(text="see the picture"),
+        PNG,
+    ]
+    result = ToolResult(
+        success=False, error={"message": "no such page"}, content=content
+    )
 
     assert content_of(result) == [
         {"type": "text", "text": "Error: no such page"},
@@ -87,11 +95,16 @@ def test_a_failure_says_its_error_first_and_once() -> None:
 def test_a_tool_makes_no_calls_results_or_thoughts(block: ContentBlock) -> None:
     note = f"[a block of the type '{block.type}' is not shown]"
 
-    assert content_of(ToolResult(content=[TextBlock(text="x"), block]))[1:] == [{"type": "text", "text": note}]  # type: ignore[index]  # a list
+    assert content_of(ToolResult(content=[TextBlock(text="x"), block]))[1:] == [  # type: ignore[index]  # a list
+        {"type": "text", "text": note}
+    ]
 
 
 def test_a_block_cannot_answer_another_call() -> None:
-    asked = Message(role="assistant", content=[ToolCallBlock(id="c1", name="a"), ToolCallBlock(id="c2", name="b")])
+    asked = Message(
+        role="assistant",
+        content=[ToolCallBlock(id="c1", name="a"), ToolCallBlock(id="c2", name="b")],
+    )
     blocks: list[ContentBlock] = [
         TextBlock(text="x", extras={"tool_call_id": "c2"}),
         VendorBlock(type="odd", extras={"tool_call_id": "c2"}),
@@ -105,7 +118,9 @@ def test_a_block_cannot_answer_another_call() -> None:
 def test_an_image_that_no_model_takes_is_a_text() -> None:
     svg = ImageBlock(source={"media_type": "image/svg+xml", "data": "PHN2Zy8+"})
 
-    note = image_note("image/svg+xml is not PNG, JPEG, GIF or WebP, which are all that models take")
+    note = image_note(
+        "image/svg+xml is not PNG, JPEG, GIF or WebP, which are all that models take"
+    )
     assert content_of(ToolResult(output="drawn", content=[svg])) == [
         {"type": "text", "text": "drawn"},
         {"type": "text", "text": note.text},
@@ -135,7 +150,9 @@ def test_what_a_block_holds_besides_becomes_json_data_or_is_told() -> None:
     ],
     ids=["number", "visibility", "no source", "mapping", "string"],
 )
-def test_what_is_no_block_is_told_and_spoils_no_later_request(block: ContentBlock) -> None:
+def test_what_is_no_block_is_told_and_spoils_no_later_request(
+    block: ContentBlock,
+) -> None:
     message = result_message("c1", "look", ToolResult(output="fine", content=[block]))
 
     assert "is not shown" in Message.from_dict(message).text
@@ -144,7 +161,12 @@ def test_what_is_no_block_is_told_and_spoils_no_later_request(block: ContentBloc
 BLOCKS = st.one_of(
     st.builds(TextBlock, text=st.text(max_size=9)),
     st.just(PNG),
-    st.builds(ImageBlock, source=st.dictionaries(st.sampled_from(["data", "url", "type"]), st.text(max_size=9))),
+    st.builds(
+        ImageBlock,
+        source=st.dictionaries(
+            st.sampled_from(["data", "url", "type"]), st.text(max_size=9)
+        ),
+    ),
     st.builds(VendorBlock, type=st.sampled_from(["audio", "tool_call", "x"])),
 )
 
@@ -155,7 +177,9 @@ def test_any_result_is_json_data_that_reads_back_and_answers_its_call(
 ) -> None:
     result = ToolResult(success=success, output=text, content=content)
     message = result_message("c1", "look", result)
-    asked = Message(role="assistant", content=[ToolCallBlock(id="c1", name="look")]).to_dict()
+    asked = Message(
+        role="assistant", content=[ToolCallBlock(id="c1", name="look")]
+    ).to_dict()
 
     assert json.loads(json.dumps(message)) == message
     assert Message.from_dict(message).to_dict() == message

@@ -7,7 +7,15 @@ import sys
 from typing import ClassVar, Final
 
 from amplifier_sdk.jsontypes import JSONObject
-from tests.seams.columns.guard import DELETE, NEW, PLANS, Calls, KeepsNotes, Reasons, results_of
+from tests.seams.columns.guard import (
+    DELETE,
+    NEW,
+    PLANS,
+    Calls,
+    KeepsNotes,
+    Reasons,
+    results_of,
+)
 from tests.seams.modules import Call
 from tests.seams.stage import Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
@@ -28,7 +36,13 @@ DENY: Final[JSONObject] = {
     "module": "hooks-approval",
     "config": {
         "otherwise": "allow",
-        "rules": [{"decision": "deny", "tools": ["delete"], "reason": "nothing is deleted here"}],
+        "rules": [
+            {
+                "decision": "deny",
+                "tools": ["delete"],
+                "reason": "nothing is deleted here",
+            }
+        ],
     },
 }
 
@@ -57,15 +71,31 @@ class DenyPaths(KeepsNotes):
 
     name = "deny-paths"
     reason = "the notes are the person's own"
-    calls: ClassVar[Calls] = (Call("bash", {"command": "cd . && mv n*.txt gone.txt"}), DELETE)
+    calls: ClassVar[Calls] = (
+        Call("bash", {"command": "cd . && mv n*.txt gone.txt"}),
+        DELETE,
+    )
 
     def made(self) -> Made:
-        rule: JSONObject = {"decision": "deny", "paths": ["notes.txt"], "reason": self.reason}
-        shell: JSONObject = {"sandbox": "none", "default_rules": False, "unlisted": "allow"}
+        rule: JSONObject = {
+            "decision": "deny",
+            "paths": ["notes.txt"],
+            "reason": self.reason,
+        }
+        shell: JSONObject = {
+            "sandbox": "none",
+            "default_rules": False,
+            "unlisted": "allow",
+        }
         return Made(
             plan={
                 "tools": [{"module": "tool-bash", "config": shell}],
-                "hooks": [{"module": "hooks-approval", "config": {"otherwise": "allow", "rules": [rule]}}],
+                "hooks": [
+                    {
+                        "module": "hooks-approval",
+                        "config": {"otherwise": "allow", "rules": [rule]},
+                    }
+                ],
             }
         )
 
@@ -149,7 +179,9 @@ class DefaultSession(KeepsNotes):
         if start.name != "tool-invoke":
             assert "Buy milk" in results_of(outcome), "reading in the project runs"
         if start.name != "chat" and not isinstance(start, EmbeddedStart):
-            assert re.search(r"--[a-z]", outcome.text + results_of(outcome)), "the message names the flag"
+            assert re.search(r"--[a-z]", outcome.text + results_of(outcome)), (
+                "the message names the flag"
+            )
 
 
 class BaseProfile(DefaultSession):

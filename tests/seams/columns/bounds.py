@@ -24,21 +24,29 @@ class Sandbox(Guard):
     runs_programs = True
 
     def made(self) -> Made:
-        config: JSONObject = {"require_sandbox": True, "rules": [{"decision": "allow", "commands": ["touch **"]}]}
+        config: JSONObject = {
+            "require_sandbox": True,
+            "rules": [{"decision": "allow", "commands": ["touch **"]}],
+        }
         return Made(plan={"tools": [{"module": "tool-bash", "config": config}]})
 
     def prepare(self, stage: Stage) -> None:
         if anyio.run(find_sandbox, "auto") == "none":
             pytest.skip("no sandbox works here")
-        stage.calls = (Call("bash", {"command": f"touch {stage.root / 'outside'} inside"}),)
+        stage.calls = (
+            Call("bash", {"command": f"touch {stage.root / 'outside'} inside"}),
+        )
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert not (stage.root / "outside").exists()
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
-        if start.name != "tool-invoke":  # there the command's exit code is the outcome's
+        # there the command's exit code is the outcome's
+        if start.name != "tool-invoke":
             super().plays(stage, start, outcome)
-        assert (stage.project / "inside").exists(), f"the command did not run: {outcome.text + results_of(outcome)}"
+        assert (stage.project / "inside").exists(), (
+            f"the command did not run: {outcome.text + results_of(outcome)}"
+        )
 
 
 class SessionCalls(Guard):
@@ -73,7 +81,8 @@ class SessionTokens(Guard):
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         spent = TOKENS * len(SCRIPT.asked if start.is_same else outcome.asked)
         last = TOKENS * (2 if start.is_child else 1)
-        if start.name == "child-by-id":  # a session by itself, beside the two requests of its parent
+        # a session by itself, beside the two requests of its parent
+        if start.name == "child-by-id":
             last += 2 * TOKENS
         assert spent <= self.limit + last, f"{spent} tokens were spent"
 

@@ -9,7 +9,18 @@ from tests.seams.modules import LAST_WORDS, Call, Turns
 from tests.seams.stage import PROFILE, Made, Outcome, Stage
 from tests.seams.starts import STARTS, EmbeddedStart, Start
 
-__all__ = ["COMMANDS", "DELETE", "NEW", "PLANS", "TALLY", "Calls", "Guard", "KeepsNotes", "Reasons", "results_of"]
+__all__ = [
+    "COMMANDS",
+    "DELETE",
+    "NEW",
+    "PLANS",
+    "TALLY",
+    "Calls",
+    "Guard",
+    "KeepsNotes",
+    "Reasons",
+    "results_of",
+]
 
 Calls: TypeAlias = tuple[Call, ...]
 
@@ -19,10 +30,16 @@ Reasons: TypeAlias = Mapping[str, str]
 TALLY: Final = Call("tally")
 DELETE: Final = Call("delete", {"path": "notes.txt"})
 
-PLANS: Final = [start.name for start in STARTS if isinstance(start, EmbeddedStart) and not start.by_profile]
+PLANS: Final = [
+    start.name
+    for start in STARTS
+    if isinstance(start, EmbeddedStart) and not start.by_profile
+]
 """The starts of which a program's plan says everything."""
 
-COMMANDS: Final = [start.name for start in STARTS if not isinstance(start, EmbeddedStart)]
+COMMANDS: Final = [
+    start.name for start in STARTS if not isinstance(start, EmbeddedStart)
+]
 NEW: Final = [start.name for start in STARTS if not start.is_resumed]
 
 
@@ -68,7 +85,11 @@ class Guard:
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         """Assert that the turn that counts had its answer, and how the guard shows in it."""
         assert outcome.code == 0, outcome.text
-        assert LAST_WORDS in outcome.shown or isinstance(start, EmbeddedStart) or not outcome.asked
+        assert (
+            LAST_WORDS in outcome.shown
+            or isinstance(start, EmbeddedStart)
+            or not outcome.asked
+        )
 
 
 class KeepsNotes(Guard):

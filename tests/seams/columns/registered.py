@@ -19,7 +19,13 @@ from tests.seams.modules import SCRIPT, TILL, Call
 from tests.seams.stage import Made, Outcome, Stage
 from tests.seams.starts import Start
 
-__all__ = ["Cancel", "Handler", "RegisteredCapability", "RegisteredRedactor", "Swordfish"]
+__all__ = [
+    "Cancel",
+    "Handler",
+    "RegisteredCapability",
+    "RegisteredRedactor",
+    "Swordfish",
+]
 
 
 class Handler(KeepsNotes):
@@ -31,7 +37,9 @@ class Handler(KeepsNotes):
 
     def prepare(self, stage: Stage) -> None:
         def deny(event: str, data: Mapping[str, object]) -> HookResult | None:
-            return HookResult.deny(self.reason) if data["tool_name"] == "delete" else None
+            return (
+                HookResult.deny(self.reason) if data["tool_name"] == "delete" else None
+            )
 
         stage.equip = lambda session: _register(session, deny)
 
@@ -40,7 +48,10 @@ class RegisteredRedactor(Redaction):
     """A redactor that a program registers on a session hides words in the logs of all that come of it."""
 
     name = "registered-redactor"
-    without: ClassVar[Reasons] = {**Handler.without, "embedded-profile": "its redactor is the profile's"}
+    without: ClassVar[Reasons] = {
+        **Handler.without,
+        "embedded-profile": "its redactor is the profile's",
+    }
     calls: ClassVar[Calls] = (TALLY,)
     begin: ClassVar[Calls] = (TALLY,)
     secret = "swordfish"
@@ -51,7 +62,9 @@ class RegisteredRedactor(Redaction):
 
     def prepare(self, stage: Stage) -> None:
         super().prepare(stage)
-        stage.equip = lambda session: session.coordinator.register_capability(REDACTOR, Swordfish())
+        stage.equip = lambda session: session.coordinator.register_capability(
+            REDACTOR, Swordfish()
+        )
 
 
 class RegisteredCapability(Guard):
@@ -65,7 +78,9 @@ class RegisteredCapability(Guard):
         return Made(plan={"tools": [{"module": "tool-till"}]})
 
     def prepare(self, stage: Stage) -> None:
-        stage.equip = lambda session: session.coordinator.register_capability(TILL, object())
+        stage.equip = lambda session: session.coordinator.register_capability(
+            TILL, object()
+        )
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert "no till" not in outcome.ran
@@ -99,7 +114,9 @@ class Cancel(Guard):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         """Assert that the model was not asked again: the request that made the call was the last one."""
         assert "pause" in outcome.ran
-        assert not any("paused" in result for asked in outcome.asked for result in asked.results)
+        assert not any(
+            "paused" in result for asked in outcome.asked for result in asked.results
+        )
 
 
 class Swordfish:

@@ -24,7 +24,9 @@ class Redaction(Guard):
     mark: ClassVar[str] = "[REDACTED"
 
     def made(self) -> Made:
-        return Made(plan={"hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}]})
+        return Made(
+            plan={"hooks": [{"module": "hooks-redaction"}, {"module": "hooks-logging"}]}
+        )
 
     def prepare(self, stage: Stage) -> None:
         stage.prompt = f"{GO} My token is {self.secret}, write it down."
@@ -45,24 +47,47 @@ class Backup(Guard):
 
     def made(self) -> Made:
         allow: JSONObject = {"rules": [{"decision": "allow", "tools": ["delete"]}]}
-        return Made(plan={"hooks": [{"module": "hooks-backup"}, {"module": "hooks-approval", "config": allow}]})
+        return Made(
+            plan={
+                "hooks": [
+                    {"module": "hooks-backup"},
+                    {"module": "hooks-approval", "config": allow},
+                ]
+            }
+        )
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
-        assert stage.notes.exists() or stage.files_with("as it was written before"), "there is no copy"
+        assert stage.notes.exists() or stage.files_with("as it was written before"), (
+            "there is no copy"
+        )
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
         assert not stage.notes.exists(), f"the call did not run: {results_of(outcome)}"
-        copies = [stage.home / name for name in stage.files_with("as it was written before")]
+        copies = [
+            stage.home / name for name in stage.files_with("as it was written before")
+        ]
         if start.name in PLANS:
-            assert all(path.is_relative_to(stage.home / "embedded/sessions/s1") for path in copies)
+            assert all(
+                path.is_relative_to(stage.home / "embedded/sessions/s1")
+                for path in copies
+            )
             return
         listed = stage.sessions(children=True)
         folders = [str(session["folder"]) for session in listed]
-        assert all(any(path.is_relative_to(folder) for folder in folders) for path in copies), "no session has the copy"
+        assert all(
+            any(path.is_relative_to(folder) for folder in folders) for path in copies
+        ), "no session has the copy"
         for session in stage.sessions():
-            assert stage.amplifier("session", "delete", "-f", str(session["session_id"])).code == 0
-        assert stage.files_with("as it was written before") == [], "the copy outlives every session"
+            assert (
+                stage.amplifier(
+                    "session", "delete", "-f", str(session["session_id"])
+                ).code
+                == 0
+            )
+        assert stage.files_with("as it was written before") == [], (
+            "the copy outlives every session"
+        )
 
 
 class Logging(Guard):
@@ -75,7 +100,15 @@ class Logging(Guard):
         return Made(plan={"hooks": [{"module": "hooks-logging"}]})
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
-        logs = [path.read_text("utf-8") for path in stage.files() if path.name == "events.jsonl"]
+        logs = [
+            path.read_text("utf-8")
+            for path in stage.files()
+            if path.name == "events.jsonl"
+        ]
         lines = [json.loads(line) for log in logs for line in log.splitlines()]
-        logged = [line for line in lines if line["event"] == "tool:post" and line["data"]["tool_name"] == "tally"]
+        logged = [
+            line
+            for line in lines
+            if line["event"] == "tool:post" and line["data"]["tool_name"] == "tally"
+        ]
         assert len(logged) == SCRIPT.ran.count("tally")

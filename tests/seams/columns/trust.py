@@ -25,11 +25,23 @@ class Untrusted(Guard):
 
     def prepare(self, stage: Stage) -> None:
         leave = {"hooks": [{"type": "command", "command": "touch RAN"}]}
-        _write_hooks(stage, {event: [leave] for event in ("SessionStart", "PreToolUse", "UserPromptSubmit")})
+        _write_hooks(
+            stage,
+            {
+                event: [leave]
+                for event in ("SessionStart", "PreToolUse", "UserPromptSubmit")
+            },
+        )
         module = stage.project / ".amplifier/modules/hooks-brought"
         module.mkdir(parents=True)
         (module / "brought.py").write_text("open('RAN', 'w')\n")
-        brought = {"modules": {"hooks": [{"module": "hooks-brought", "source": "./modules/hooks-brought"}]}}
+        brought = {
+            "modules": {
+                "hooks": [
+                    {"module": "hooks-brought", "source": "./modules/hooks-brought"}
+                ]
+            }
+        }
         (stage.project / ".amplifier/settings.yaml").write_text(json.dumps(brought))
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
@@ -38,7 +50,9 @@ class Untrusted(Guard):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
         if not isinstance(start, EmbeddedStart):
-            assert "trust" in outcome.told, "the person is told that something was left out"
+            assert "trust" in outcome.told, (
+                "the person is told that something was left out"
+            )
 
 
 class TrustedHooks(KeepsNotes):
@@ -54,7 +68,10 @@ class TrustedHooks(KeepsNotes):
 
     def prepare(self, stage: Stage) -> None:
         command = f"if grep -q delete; then echo {self.reason} >&2; exit 2; fi"
-        _write_hooks(stage, {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]})
+        _write_hooks(
+            stage,
+            {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]},
+        )
         assert stage.amplifier("trust", "grant").code == 0
 
 

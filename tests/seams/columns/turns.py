@@ -6,12 +6,28 @@ import re
 from typing import ClassVar, Final
 
 from amplifier_sdk.jsontypes import JSONObject
-from tests.seams.columns.guard import NEW, PLANS, TALLY, Calls, Guard, Reasons, results_of
+from tests.seams.columns.guard import (
+    NEW,
+    PLANS,
+    TALLY,
+    Calls,
+    Guard,
+    Reasons,
+    results_of,
+)
 from tests.seams.modules import LAST_WORDS, SCRIPT, Call, Turns
 from tests.seams.stage import GO, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
-__all__ = ["AgentSpending", "Agents", "ChosenProvider", "PipedMention", "Provider", "StreamingUi", "TypedMention"]
+__all__ = [
+    "AgentSpending",
+    "Agents",
+    "ChosenProvider",
+    "PipedMention",
+    "Provider",
+    "StreamingUi",
+    "TypedMention",
+]
 
 HELP_BEGIN: Final = "[help with the beginning]"
 HELP: Final = "[help]"
@@ -37,7 +53,11 @@ class StreamingUi(Guard):
             assert shown.count("counted") == 1, shown
             return
         # What begins with '>' is a call that still runs; the chat shows it again when it has ended.
-        lines = [line for line in shown.splitlines() if re.search(r"^(?!> ).*\btally\b(?! done)", line)]
+        lines = [
+            line
+            for line in shown.splitlines()
+            if re.search(r"^(?!> ).*\btally\b(?! done)", line)
+        ]
         assert len(lines) == 1, shown
         if not start.is_child:
             assert shown.count(LAST_WORDS) == 1, shown
@@ -114,7 +134,10 @@ class ChosenProvider(Provider):
 
     name = "chosen-provider"
     by_profile = True
-    without: ClassVar[Reasons] = {**Provider.without, **dict.fromkeys(PLANS, "a program chooses by its plan")}
+    without: ClassVar[Reasons] = {
+        **Provider.without,
+        **dict.fromkeys(PLANS, "a program chooses by its plan"),
+    }
 
     def prepare(self, stage: Stage) -> None:
         stage.options = ("-p", "ay")
@@ -128,7 +151,10 @@ class Agents(Guard):
     limits: ClassVar[JSONObject] = {"tool_calls": 1}
 
     def made(self) -> Made:
-        helper: JSONObject = {"description": "Helps.", "session": {"limits": self.limits}}
+        helper: JSONObject = {
+            "description": "Helps.",
+            "session": {"limits": self.limits},
+        }
         return Made(plan={"agents": {"helper": helper}})
 
     def turns(self) -> Turns:
@@ -139,14 +165,18 @@ class Agents(Guard):
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
-        assert outcome.ran.count("tally") == 1, f"the agent did not work: {results_of(outcome)}"
+        assert outcome.ran.count("tally") == 1, (
+            f"the agent did not work: {results_of(outcome)}"
+        )
 
 
 class AgentSpending(Agents):
     """An agent that is resumed: what it has spent counts."""
 
     name = "agent-spending"
-    begin: ClassVar[Calls] = (Call("task", {"agent": "helper", "instruction": HELP_BEGIN}),)
+    begin: ClassVar[Calls] = (
+        Call("task", {"agent": "helper", "instruction": HELP_BEGIN}),
+    )
     calls: ClassVar[Calls] = (Call("task", {"instruction": HELP}, child=True),)
     limits: ClassVar[JSONObject] = {"session_tool_calls": 3}
     without: ClassVar[Reasons] = dict.fromkeys(NEW, "there is no agent to resume")
@@ -157,4 +187,6 @@ class AgentSpending(Agents):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         Guard.plays(self, stage, start, outcome)
         if start.is_same:  # an agent belongs to the session that made it
-            assert outcome.ran.count("tally") == 1, f"the agent did not go on: {results_of(outcome)}"
+            assert outcome.ran.count("tally") == 1, (
+                f"the agent did not go on: {results_of(outcome)}"
+            )

@@ -10,7 +10,13 @@ import anyio
 import anyio.lowlevel
 import attrs
 
-from amplifier.validation.behaviors import Case, HookSamples, ProviderSamples, Subject, ToolSamples
+from amplifier.validation.behaviors import (
+    Case,
+    HookSamples,
+    ProviderSamples,
+    Subject,
+    ToolSamples,
+)
 from amplifier_sdk import (
     BaseProvider,
     ChatRequest,
@@ -32,7 +38,12 @@ from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import RateLimitError
-from amplifier_sdk.events import CONTEXT_POST_COMPACT, CONTEXT_PRE_COMPACT, TOOL_PRE, ToolPre
+from amplifier_sdk.events import (
+    CONTEXT_POST_COMPACT,
+    CONTEXT_PRE_COMPACT,
+    TOOL_PRE,
+    ToolPre,
+)
 from amplifier_sdk.history import Repair
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
@@ -44,7 +55,13 @@ TEXT_SCHEMA: Final[JSONObject] = {
     "type": "object",
     "properties": {
         "text": {"type": "string", "description": "what to repeat"},
-        "times": {"type": "integer", "description": "how often", "default": 1, "minimum": 1, "maximum": 9},
+        "times": {
+            "type": "integer",
+            "description": "how often",
+            "default": 1,
+            "minimum": 1,
+            "maximum": 9,
+        },
     },
     "required": ["text"],
     "additionalProperties": False,
@@ -67,13 +84,17 @@ class Echo:
             await anyio.sleep_forever()
         if not isinstance(text, str) or not isinstance(times, int) or not text:
             return ToolResult.failure("Give a text to repeat")
-        return ToolResult(output={"text": text[:1000].encode("utf-8", "replace").decode() * times})
+        return ToolResult(
+            output={"text": text[:1000].encode("utf-8", "replace").decode() * times}
+        )
 
 
 def mounting(build: Callable[[], object], *, checked: bool = True) -> object:
     """Make a `mount` function that returns what is built, and takes no configuration."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         if config and checked:
             raise ValueError(f"unknown settings: {', '.join(config)}")
         return build()
@@ -90,7 +111,9 @@ TOOL_SAMPLES: Final = ToolSamples(
 
 # -- provider
 
-OFFER: Final[JSONObject] = {"tools": [{"name": "work", "parameters": {"type": "object"}}]}
+OFFER: Final[JSONObject] = {
+    "tools": [{"name": "work", "parameters": {"type": "object"}}]
+}
 
 
 @provider
@@ -104,7 +127,11 @@ class Parrot(BaseProvider):
             id="parrot",
             display_name="Parrot",
             capabilities=("streaming",),
-            defaults={"model": "parrot-1", "context_window": 9_000, "max_output_tokens": 1_000},
+            defaults={
+                "model": "parrot-1",
+                "context_window": 9_000,
+                "max_output_tokens": 1_000,
+            },
         )
 
     def calls(self, wanted: str) -> list[ToolCall]:
@@ -112,10 +139,18 @@ class Parrot(BaseProvider):
         text = '{"text": ' if wanted == "garble" else '{"text": "a"}'
         read = read_arguments(text)
         return [
-            ToolCall(id="call_1", name="work", arguments=read.values, raw_arguments=text, problem=read.problem),
+            ToolCall(
+                id="call_1",
+                name="work",
+                arguments=read.values,
+                raw_arguments=text,
+                problem=read.problem,
+            ),
         ]
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         wanted = request.messages[-1].text
         content: list[ContentBlock] = []
         calls: list[ToolCall] = []
@@ -131,8 +166,12 @@ class Parrot(BaseProvider):
             calls = self.calls(wanted)
             for index, call in enumerate(calls):
                 text = call.raw_arguments or json.dumps(call.arguments)
-                yield ToolCallDelta(id=call.id, name=call.name, arguments=text, index=index)
-                content.append(ToolCallBlock(id=call.id, name=call.name, input=call.arguments))
+                yield ToolCallDelta(
+                    id=call.id, name=call.name, arguments=text, index=index
+                )
+                content.append(
+                    ToolCallBlock(id=call.id, name=call.name, input=call.arguments)
+                )
         else:
             for piece in ("Hello ", "there."):
                 yield TextDelta(text=piece, index=len(content))
@@ -141,7 +180,11 @@ class Parrot(BaseProvider):
             content=content,
             tool_calls=calls or None,
             usage=Usage(input_tokens=3, output_tokens=2, total_tokens=5),
-            finish_reason="length" if wanted == "cut" else "tool_calls" if calls else "stop",
+            finish_reason="length"
+            if wanted == "cut"
+            else "tool_calls"
+            if calls
+            else "stop",
         )
 
 
@@ -176,7 +219,9 @@ class Guard:
             case "cp":
                 return HookResult.modify({"tool_input": {"file_path": "copy.txt"}})
             case "ln":
-                return HookResult.inject("Links are rare here.", user_message="A link is made")
+                return HookResult.inject(
+                    "Links are rare here.", user_message="A link is made"
+                )
             case _:
                 return None
 
@@ -187,7 +232,11 @@ class Guard:
 
 
 HOOK_SAMPLES: Final = HookSamples(
-    payloads={"tool:pre": tuple({"tool_name": name, "tool_input": {}} for name in ("rm", "mv", "cp", "ln"))}
+    payloads={
+        "tool:pre": tuple(
+            {"tool_name": name, "tool_input": {}} for name in ("rm", "mv", "cp", "ln")
+        )
+    }
 )
 
 # -- orchestrator
@@ -230,9 +279,16 @@ class Notebook:
         budget = self.budget(token_budget, provider)
         turns = self.turns()
         first = 0
-        while first < len(turns) - 1 and tokens([m for turn in turns[first:] for m in turn]) > budget:
+        while (
+            first < len(turns) - 1
+            and tokens([m for turn in turns[first:] for m in turn]) > budget
+        ):
             first += 1
-        view = [m for m in self.messages if m["role"] == "system" and m not in [n for t in turns[first:] for n in t]]
+        view = [
+            m
+            for m in self.messages
+            if m["role"] == "system" and m not in [n for t in turns[first:] for n in t]
+        ]
         view += [message for turn in turns[first:] for message in turn]
         await self.announce(len(self.messages) - len(view), len(view))
         return view
@@ -246,7 +302,11 @@ class Notebook:
         except Exception:  # the provider's own affair
             defaults = {}
         window, most = defaults.get("context_window"), defaults.get("max_output_tokens")
-        return window - most if isinstance(window, int) and isinstance(most, int) else 100_000
+        return (
+            window - most
+            if isinstance(window, int) and isinstance(most, int)
+            else 100_000
+        )
 
     def turns(self) -> list[list[MessageDict]]:
         """Split the history where a person speaks."""

@@ -33,7 +33,9 @@ TOOL = SOUND["tool"]
 
 
 def _behavior(check: Check) -> Behavior:
-    return Behavior(id="tool.test", kind="tool", says="It is so.", fix="Make it so.", check=check)
+    return Behavior(
+        id="tool.test", kind="tool", says="It is so.", fix="Make it so.", check=check
+    )
 
 
 def _named(kind: str, name: str) -> Behavior:
@@ -56,11 +58,19 @@ async def test_a_check_that_returns_has_passed() -> None:
         (NotApplicable("it has none"), "skipped", "it has none"),
         (OSError("no disk"), "failed", "OSError: no disk"),
         (SystemExit(3), "failed", "SystemExit: 3"),
-        (ExceptionGroup("", [OSError("x"), ExceptionGroup("", [BehaviorFailed("deep")])]), "failed", "deep"),
+        (
+            ExceptionGroup(
+                "", [OSError("x"), ExceptionGroup("", [BehaviorFailed("deep")])]
+            ),
+            "failed",
+            "deep",
+        ),
         (ExceptionGroup("", [OSError("alone")]), "failed", "OSError: alone"),
     ],
 )
-async def test_what_a_check_raises_is_its_outcome(error: BaseException, status: str, detail: str) -> None:
+async def test_what_a_check_raises_is_its_outcome(
+    error: BaseException, status: str, detail: str
+) -> None:
     async def check(subject: Subject) -> None:
         raise error
 
@@ -75,11 +85,16 @@ async def test_a_check_that_does_not_end_has_failed() -> None:
 
     outcome = await check_behavior(_behavior(check), TOOL, timeout=0.01)
 
-    assert (outcome.status, outcome.detail) == ("failed", "It did not end within 0.01 s")
+    assert (outcome.status, outcome.detail) == (
+        "failed",
+        "It did not end within 0.01 s",
+    )
 
 
 @pytest.mark.parametrize(("late", "status"), [(2, "passed"), (3, "failed")])
-async def test_a_check_that_looks_at_the_clock_has_failed_when_it_fails_each_time(late: int, status: str) -> None:
+async def test_a_check_that_looks_at_the_clock_has_failed_when_it_fails_each_time(
+    late: int, status: str
+) -> None:
     tries: list[int] = []
 
     async def check(subject: Subject) -> None:
@@ -89,7 +104,10 @@ async def test_a_check_that_looks_at_the_clock_has_failed_when_it_fails_each_tim
 
     timed = await check_behavior(attrs.evolve(_behavior(check), is_timed=True), TOOL)
 
-    assert (timed.status, timed.detail) == (status, "" if status == "passed" else "late 3")
+    assert (timed.status, timed.detail) == (
+        status,
+        "" if status == "passed" else "late 3",
+    )
     assert len(tries) == 3
 
 
@@ -101,7 +119,9 @@ async def test_tries_share_the_time_of_a_check() -> None:
         raise BehaviorFailed("late")
 
     began = anyio.Event()
-    outcome = await check_behavior(attrs.evolve(_behavior(check), is_timed=True), TOOL, timeout=0.05)
+    outcome = await check_behavior(
+        attrs.evolve(_behavior(check), is_timed=True), TOOL, timeout=0.05
+    )
 
     assert (outcome.status, outcome.detail) == ("failed", "late")
 
@@ -118,14 +138,18 @@ async def test_a_cancellation_of_the_caller_passes() -> None:
 
 
 def test_an_unknown_type_is_an_error_that_names_the_known() -> None:
-    with pytest.raises(ValueError, match="'agent'; known: tool, provider, hook, orchestrator, context"):
+    with pytest.raises(
+        ValueError, match="'agent'; known: tool, provider, hook, orchestrator, context"
+    ):
         behaviors("agent")
     with pytest.raises(ValueError, match="kind"):
         Subject(kind="agent", module=None)
 
 
 def test_samples_of_another_type_are_an_error() -> None:
-    with pytest.raises(TypeError, match="The samples of a tool are ToolSamples; got HookSamples"):
+    with pytest.raises(
+        TypeError, match="The samples of a tool are ToolSamples; got HookSamples"
+    ):
         Subject(kind="tool", module=None, samples=HookSamples())
 
 
@@ -142,11 +166,17 @@ def test_ids_are_stable_words_and_every_behavior_says_what_to_do(kind: str) -> N
 
 
 async def test_an_id_is_looked_up_by_the_subjects_own_loader() -> None:
-    loader = ModuleLoader(modules={"tool-echo": mounting(Echo)}, path=[], search_paths=())
+    loader = ModuleLoader(
+        modules={"tool-echo": mounting(Echo)}, path=[], search_paths=()
+    )
     behavior = _named("tool", "tool.describes-itself")
 
-    known = await check_behavior(behavior, Subject(kind="tool", module="tool-echo", loader=loader))
-    unknown = await check_behavior(behavior, Subject(kind="tool", module="tool-ech", loader=loader))
+    known = await check_behavior(
+        behavior, Subject(kind="tool", module="tool-echo", loader=loader)
+    )
+    unknown = await check_behavior(
+        behavior, Subject(kind="tool", module="tool-ech", loader=loader)
+    )
 
     assert known.status == "passed"
     assert unknown.status == "failed"
@@ -162,63 +192,119 @@ async def test_a_subject_brings_files_capabilities_and_what_is_opened_around() -
         yield {"address": "somewhere"}
         seen.append("closed")
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         folder = coordinator.get_capability("session.working_dir")
         file = Path(str(folder)) / "docs" / "a.txt"
         seen.append((config, file.read_text(), coordinator.get_capability("clock")))
         return Echo()
 
-    samples = ToolSamples(files={"docs/a.txt": "content"}, capabilities={"clock": 5}, around=around)
+    samples = ToolSamples(
+        files={"docs/a.txt": "content"}, capabilities={"clock": 5}, around=around
+    )
     subject = Subject(kind="tool", module=mount, config={"size": 1}, samples=samples)
 
     outcome = await check_behavior(_named("tool", "tool.describes-itself"), subject)
 
     assert outcome.status == "passed"
-    assert seen == ["opened", ({"size": 1, "address": "somewhere"}, "content", 5), "closed"]
+    assert seen == [
+        "opened",
+        ({"size": 1, "address": "somewhere"}, "content", 5),
+        "closed",
+    ]
 
 
 SCHEMAS: list[JSONObject] = [
     {"type": "object"},
-    {"type": "object", "properties": {"a": {"const": 3}, "b": {"default": "x"}}, "required": ["a", "b"]},
-    {"type": "object", "properties": {"a": {"enum": ["x"]}, "b": {"examples": [4]}}, "required": ["a", "b"]},
-    {"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": ["number", "null"], "minimum": 7}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": "integer", "exclusiveMinimum": 7}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": "string", "minLength": 30}}, "required": ["a"]},
-    {"type": "object", "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}}, "required": ["a", "b"]},
     {
         "type": "object",
-        "properties": {"a": {"type": "array", "items": {"type": "integer"}, "minItems": 3}, "b": {"type": "array"}},
+        "properties": {"a": {"const": 3}, "b": {"default": "x"}},
+        "required": ["a", "b"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"enum": ["x"]}, "b": {"examples": [4]}},
+        "required": ["a", "b"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"anyOf": [{"type": "integer"}, {"type": "null"}]}},
+        "required": ["a"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"type": ["number", "null"], "minimum": 7}},
+        "required": ["a"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"type": "integer", "exclusiveMinimum": 7}},
+        "required": ["a"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"type": "string", "minLength": 30}},
+        "required": ["a"],
+    },
+    {
+        "type": "object",
+        "properties": {"a": {"type": "boolean"}, "b": {"type": "null"}},
+        "required": ["a", "b"],
+    },
+    {
+        "type": "object",
+        "properties": {
+            "a": {"type": "array", "items": {"type": "integer"}, "minItems": 3},
+            "b": {"type": "array"},
+        },
         "required": ["a", "b"],
     },
     {
         "type": "object",
         "properties": {"a": {"$ref": "#/$defs/place"}},
         "required": ["a"],
-        "$defs": {"place": {"type": "object", "properties": {"x": {"type": "number"}}, "required": ["x"]}},
+        "$defs": {
+            "place": {
+                "type": "object",
+                "properties": {"x": {"type": "number"}},
+                "required": ["x"],
+            }
+        },
     },
     {"type": "object", "properties": {"a": {}, "c": True}, "required": ["a"]},
 ]
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-async def test_without_samples_a_tool_is_called_with_what_fits_its_schema(schema: JSONObject) -> None:
+async def test_without_samples_a_tool_is_called_with_what_fits_its_schema(
+    schema: JSONObject,
+) -> None:
     tool = Echo(input_schema=schema)
 
     outcome = await check_behavior(
-        _named("tool", "tool.takes-the-samples-of-its-author"), Subject(kind="tool", module=mounting(lambda: tool))
+        _named("tool", "tool.takes-the-samples-of-its-author"),
+        Subject(kind="tool", module=mounting(lambda: tool)),
     )
 
     assert outcome.status == "passed", outcome.detail
 
 
 async def test_a_schema_that_refers_to_itself_is_no_endless_example() -> None:
-    part: JSONObject = {"type": "object", "properties": {"next": {"$ref": "#/$defs/part"}}, "required": ["next"]}
+    part: JSONObject = {
+        "type": "object",
+        "properties": {"next": {"$ref": "#/$defs/part"}},
+        "required": ["next"],
+    }
     schema: JSONObject = {**part, "$defs": {"part": part}}
 
     outcome = await check_behavior(
         _named("tool", "tool.returns-json"),
-        Subject(kind="tool", module=mounting(lambda: Echo(input_schema=schema)), samples=ToolSamples()),
+        Subject(
+            kind="tool",
+            module=mounting(lambda: Echo(input_schema=schema)),
+            samples=ToolSamples(),
+        ),
     )
 
     assert outcome.status == "passed", outcome.detail
@@ -246,21 +332,33 @@ async def test_what_a_module_does_not_have_is_skipped_with_the_reason() -> None:
 
 
 async def test_a_context_that_shows_everything_survives_a_cancelled_view() -> None:
-    subject = Subject(kind="context", module=mounting(MockContextManager, checked=False))
+    subject = Subject(
+        kind="context", module=mounting(MockContextManager, checked=False)
+    )
 
-    outcome = await check_behavior(_named("context", "context.survives-a-cancelled-view"), subject)
+    outcome = await check_behavior(
+        _named("context", "context.survives-a-cancelled-view"), subject
+    )
 
     assert outcome.status == "passed", outcome.detail
 
 
 async def test_what_is_left_of_a_refused_module_is_named_whatever_it_is() -> None:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         coordinator.register_capability("echo.early", 1)
         if config:
             raise ConfigError([Problem(key, "unknown") for key in config])
         return Echo()
 
     subject = Subject(kind="tool", module=mount)
-    outcome = await check_behavior(_named("tool", "module.leaves-nothing-when-its-configuration-is-refused"), subject)
+    outcome = await check_behavior(
+        _named("tool", "module.leaves-nothing-when-its-configuration-is-refused"),
+        subject,
+    )
 
-    assert (outcome.status, outcome.detail) == ("failed", "Of the capabilities there are left: ['echo.early']")
+    assert (outcome.status, outcome.detail) == (
+        "failed",
+        "Of the capabilities there are left: ['echo.early']",
+    )

@@ -40,10 +40,14 @@ def shout(text: str) -> str:
         ("context", ContextBehaviorTests),
     ],
 )
-def test_a_suite_has_a_test_for_each_behavior_of_its_type(kind: str, suite: type[ConformanceTests]) -> None:
+def test_a_suite_has_a_test_for_each_behavior_of_its_type(
+    kind: str, suite: type[ConformanceTests]
+) -> None:
     marks = {mark.name: mark for mark in vars(suite)["test_behavior"].pytestmark}
 
-    assert [parameter.id for parameter in marks["parametrize"].args[1]] == [found.id for found in behaviors(kind)]
+    assert [parameter.id for parameter in marks["parametrize"].args[1]] == [
+        found.id for found in behaviors(kind)
+    ]
     assert "anyio" in marks
 
 
@@ -61,7 +65,11 @@ async def test_a_failed_behavior_says_what_was_seen_and_what_to_do() -> None:
 
 
 async def test_a_behavior_that_is_left_out_is_skipped_with_the_reason() -> None:
-    suite = conformance("tool", shout, leave_out={"tool.describes-every-argument": "they speak for themselves"})
+    suite = conformance(
+        "tool",
+        shout,
+        leave_out={"tool.describes-every-argument": "they speak for themselves"},
+    )
 
     with pytest.raises(pytest.skip.Exception, match="they speak for themselves"):
         await suite().check(_named("tool", "tool.describes-every-argument"))
@@ -69,7 +77,9 @@ async def test_a_behavior_that_is_left_out_is_skipped_with_the_reason() -> None:
 
 async def test_a_behavior_that_does_not_apply_is_skipped() -> None:
     with pytest.raises(pytest.skip.Exception, match="no sample 'slow' is given"):
-        await conformance("tool", shout)().check(_named("tool", "tool.obeys-its-deadline"))
+        await conformance("tool", shout)().check(
+            _named("tool", "tool.obeys-its-deadline")
+        )
 
 
 def test_what_is_left_out_must_be_a_behavior() -> None:
@@ -78,7 +88,9 @@ def test_what_is_left_out_must_be_a_behavior() -> None:
 
 
 def test_an_unknown_type_is_an_error_that_names_the_known() -> None:
-    with pytest.raises(ValueError, match="'agent'; known: tool, provider, hook, orchestrator, context"):
+    with pytest.raises(
+        ValueError, match="'agent'; known: tool, provider, hook, orchestrator, context"
+    ):
         conformance("agent", shout)
 
 

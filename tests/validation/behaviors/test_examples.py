@@ -7,7 +7,9 @@ from examples.policy_hook import Policy, list_files
 from examples.word_count_tool import count_words
 
 TestCountWords = conformance(
-    "tool", count_words, samples=ToolSamples(arguments={"count_words": ({"text": "to be or not to be"},)})
+    "tool",
+    count_words,
+    samples=ToolSamples(arguments={"count_words": ({"text": "to be or not to be"},)}),
 )
 TestListFiles = conformance("tool", list_files)
 TestPolicy = conformance(
@@ -15,6 +17,7 @@ TestPolicy = conformance(
     Policy,
     config={"deny": ["delete_*"]},
     samples=HookSamples(
-        payloads={"tool:pre": ({"tool_name": "delete_file", "tool_input": {}},)}, bad_config={"deny": "delete_*"}
+        payloads={"tool:pre": ({"tool_name": "delete_file", "tool_input": {}},)},
+        bad_config={"deny": "delete_*"},
     ),
 )

@@ -27,6 +27,8 @@ def _rows() -> Iterator[str]:
 
 
 def test_the_page_has_a_row_for_each_behavior() -> None:
-    rows = [line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")]
+    rows = [
+        line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("| `")
+    ]
 
     assert rows == list(_rows())

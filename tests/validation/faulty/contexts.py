@@ -37,7 +37,9 @@ def _storing(change: Callable[[MessageDict], MessageDict | None]) -> Subject:
     return _of(Storing)
 
 
-def _showing(change: Callable[[list[MessageDict], int], Sequence[MessageDict]]) -> Subject:
+def _showing(
+    change: Callable[[list[MessageDict], int], Sequence[MessageDict]],
+) -> Subject:
     """Make a context that changes its views; the change is told the budget."""
 
     class Showing(Notebook):
@@ -56,11 +58,15 @@ def _through_messages(message: MessageDict) -> MessageDict:
 
 
 def _without(key: str) -> Callable[[MessageDict], MessageDict]:
-    return lambda message: {name: value for name, value in message.items() if name != key}
+    return lambda message: {
+        name: value for name, value in message.items() if name != key
+    }
 
 
 def _only(*keys: str) -> Callable[[MessageDict], MessageDict]:
-    return lambda message: {name: value for name, value in message.items() if name in keys}
+    return lambda message: {
+        name: value for name, value in message.items() if name in keys
+    }
 
 
 def _text(change: Callable[[str], str]) -> Callable[[MessageDict], MessageDict]:
@@ -68,7 +74,11 @@ def _text(change: Callable[[str], str]) -> Callable[[MessageDict], MessageDict]:
 
     def changed(message: MessageDict) -> MessageDict:
         content = message.get("content")
-        return {**message, "content": change(content)} if isinstance(content, str) else message
+        return (
+            {**message, "content": change(content)}
+            if isinstance(content, str)
+            else message
+        )
 
     return changed
 
@@ -80,7 +90,10 @@ def _blocks(kind: str) -> Callable[[MessageDict], MessageDict]:
         content = message.get("content")
         if not isinstance(content, list):
             return message
-        return {**message, "content": [part for part in content if part.get("type") != kind]}
+        return {
+            **message,
+            "content": [part for part in content if part.get("type") != kind],
+        }
 
     return changed
 
@@ -88,14 +101,26 @@ def _blocks(kind: str) -> Callable[[MessageDict], MessageDict]:
 def _tidy(value: JSONValue) -> JSONValue:
     """Drop what is empty, and make numbers floats."""
     if isinstance(value, Mapping):
-        return {str(key): _tidy(part) for key, part in value.items() if part not in (None, "", [], {})}
+        return {
+            str(key): _tidy(part)
+            for key, part in value.items()
+            if part not in (None, "", [], {})
+        }
     if isinstance(value, list):
         return [_tidy(part) for part in value]
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return (
+        float(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else value
+    )
 
 
 def _tidied(message: MessageDict) -> MessageDict:
-    return {key: _tidy(value) for key, value in message.items() if key == "content" or value not in ([], {}, "", None)}
+    return {
+        key: _tidy(value)
+        for key, value in message.items()
+        if key == "content" or value not in ([], {}, "", None)
+    }
 
 
 def _no_role(*roles: str) -> Callable[[MessageDict], MessageDict | None]:
@@ -110,11 +135,17 @@ def _annotated(message: MessageDict) -> MessageDict:
 KEEPS: Final[Mapping[str, Callable[[MessageDict], MessageDict | None]]] = {
     "plain-texts": _text(str.upper),
     "empty-texts": lambda message: message if message.get("content") else None,
-    "missing-contents": lambda message: {**message, "content": message.get("content") or ""},
+    "missing-contents": lambda message: {
+        **message,
+        "content": message.get("content") or "",
+    },
     "instructions": _no_role("system"),
     "developer-messages": _no_role("developer"),
     "content-blocks": _blocks("text"),
-    "empty-contents": lambda message: {**message, "content": message.get("content") or ""},
+    "empty-contents": lambda message: {
+        **message,
+        "content": message.get("content") or "",
+    },
     "images": _blocks("image"),
     "thinking-signatures": _blocks("thinking"),
     "redacted-thinking": _blocks("redacted_thinking"),
@@ -131,11 +162,17 @@ KEEPS: Final[Mapping[str, Callable[[MessageDict], MessageDict | None]]] = {
     "control-characters": _text(lambda text: text.replace("\x00", "")),
     "broken-characters": _text(lambda text: text.encode("utf-8", "replace").decode()),
     "numbers": _tidied,
-    "booleans-and-nulls": lambda message: json.loads(json.dumps(message).replace("true", "1")),
+    "booleans-and-nulls": lambda message: json.loads(
+        json.dumps(message).replace("true", "1")
+    ),
     "empty-values": _tidied,
-    "nested-values": lambda message: {**message, "deep": str(message.get("deep"))} if "deep" in message else message,
+    "nested-values": lambda message: (
+        {**message, "deep": str(message.get("deep"))} if "deep" in message else message
+    ),
     "long-texts": _text(lambda text: text[:100_000]),
-    "odd-keys": lambda message: {key: value for key, value in message.items() if key.isidentifier()},
+    "odd-keys": lambda message: {
+        key: value for key, value in message.items() if key.isidentifier()
+    },
 }
 """What a context loses that does not keep these messages."""
 
@@ -311,7 +348,11 @@ class ProviderFirst(Notebook):
     """Looks at the provider before the named budget."""
 
     def budget(self, named: int | None, provider: Provider | None) -> int:
-        return super().budget(None, provider) if provider is not None else super().budget(named, None)
+        return (
+            super().budget(None, provider)
+            if provider is not None
+            else super().budget(named, None)
+        )
 
 
 class Trusting(Notebook):
@@ -376,13 +417,17 @@ class Frozen(Notebook):
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> Sequence[MessageDict]:
         if self.shown is None:
-            self.shown = list(await super().get_messages_for_request(token_budget, provider))
+            self.shown = list(
+                await super().get_messages_for_request(token_budget, provider)
+            )
         return self.shown
 
 
 def _short(view: list[MessageDict], budget: int) -> list[MessageDict]:
     """Cut a view without looking at what belongs together, when the budget is small."""
-    return view if budget > 10_000 else view[-(budget // 100) :] if budget >= 100 else []
+    return (
+        view if budget > 10_000 else view[-(budget // 100) :] if budget >= 100 else []
+    )
 
 
 def _latest_three(view: list[MessageDict], budget: int) -> list[MessageDict]:
@@ -394,7 +439,11 @@ def _unpaired(view: list[MessageDict], budget: int) -> list[MessageDict]:
 
 
 def _without_a_second_result(view: list[MessageDict], budget: int) -> list[MessageDict]:
-    return [message for message in view if not str(message.get("tool_call_id")).endswith("_2")]
+    return [
+        message
+        for message in view
+        if not str(message.get("tool_call_id")).endswith("_2")
+    ]
 
 
 def _until_a_note(view: list[MessageDict], budget: int) -> list[MessageDict]:
@@ -446,13 +495,19 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "context.always-shows-the-running-step": _showing(lambda view, budget: view[-1:]),
     "context.keeps-calls-with-their-results": _showing(_unpaired),
     "context.keeps-calls-in-blocks-with-their-results": _showing(_unpaired),
-    "context.keeps-parallel-calls-with-their-results": _showing(_without_a_second_result),
+    "context.keeps-parallel-calls-with-their-results": _showing(
+        _without_a_second_result
+    ),
     "context.keeps-pairs-across-injected-messages": _showing(_until_a_note),
-    "context.shows-what-a-request-can-carry": _showing(lambda view, budget: [{"role": "note"}, *view]),
+    "context.shows-what-a-request-can-carry": _showing(
+        lambda view, budget: [{"role": "note"}, *view]
+    ),
     "context.shows-messages-in-their-order": _showing(lambda view, budget: view[::-1]),
     "context.shows-the-same-twice": _of(Fickle),
     "context.shows-what-is-added-after-it-shortened": _of(Frozen),
-    "context.begins-with-a-prompt": _showing(lambda view, budget: [{"role": "assistant", "content": "Hm."}, *view]),
+    "context.begins-with-a-prompt": _showing(
+        lambda view, budget: [{"role": "assistant", "content": "Hm."}, *view]
+    ),
     "context.announces-that-it-shortens": _of(Talkative),
     "context.announces-nothing-when-all-fits": _of(Talkative),
     "context.survives-a-broken-history": _showing(_short),

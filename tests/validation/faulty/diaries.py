@@ -28,7 +28,9 @@ class Diary(Notebook):
     def loads(self) -> None:
         """Read what is there, if anything is."""
         if self.path.exists():
-            self.messages = [json.loads(line) for line in self.path.read_text("utf-8").splitlines()]
+            self.messages = [
+                json.loads(line) for line in self.path.read_text("utf-8").splitlines()
+            ]
 
     def write(self, messages: Sequence[MessageDict], mode: str = "a") -> None:
         with self.path.open(mode, encoding="utf-8") as file:
@@ -51,7 +53,13 @@ class Abridging(Diary):
     """Writes what it takes for the message."""
 
     def write(self, messages: Sequence[MessageDict], mode: str = "a") -> None:
-        super().write([{"role": message["role"], "content": message.get("content")} for message in messages], mode)
+        super().write(
+            [
+                {"role": message["role"], "content": message.get("content")}
+                for message in messages
+            ],
+            mode,
+        )
 
 
 class Beginning(Diary):

@@ -68,7 +68,9 @@ def _every_other_time() -> Subject:
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         if len(mounted) % 2 == 0:
-            coordinator.register_cleanup(coordinator.hooks.register("tool:pre", _ignore))
+            coordinator.register_cleanup(
+                coordinator.hooks.register("tool:pre", _ignore)
+            )
         mounted.append(coordinator)
 
     return Subject(kind="hook", module=mount)
@@ -79,7 +81,11 @@ def _in_the_first_session() -> Subject:
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
         mounted.append(coordinator)
-        coordinator.register_cleanup(mounted[-2:][0].hooks.register("tool:pre", _ignore, name=f"guard {len(mounted)}"))
+        coordinator.register_cleanup(
+            mounted[-2:][0].hooks.register(
+                "tool:pre", _ignore, name=f"guard {len(mounted)}"
+            )
+        )
 
     return Subject(kind="hook", module=mount)
 
@@ -159,10 +165,14 @@ FAILS: Final = partial(_doing, lambda data: 1 / 0)
 FAULTY: Final[Mapping[str, Subject]] = {
     "hook.hears-something": _registering(),
     "hook.hears-events-that-exist": _hearing(_ignore, "tool:before"),
-    "hook.hears-each-event-once": _registering(*[_on("tool:pre", _ignore, name="guard")] * 2),
+    "hook.hears-each-event-once": _registering(
+        *[_on("tool:pre", _ignore, name="guard")] * 2
+    ),
     "hook.names-its-handlers": _hearing(lambda event, data: None),
     "hook.takes-an-event-and-its-data": _hearing(_one_argument),  # type: ignore[arg-type]
-    "hook.has-numbers-as-priorities": _registering(_on("tool:pre", _ignore, priority=1.5)),
+    "hook.has-numbers-as-priorities": _registering(
+        _on("tool:pre", _ignore, priority=1.5)
+    ),
     "hook.hears-in-every-session": _every_other_time(),
     "hook.hears-its-own-session-alone": _in_the_first_session(),
     "hook.serves-a-turn": FAILS("prompt:submit"),
@@ -175,22 +185,34 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "hook.leaves-the-data-alone": _doing(_change),
     "hook.says-why-it-denies": _answering(HookResult.deny("")),
     "hook.says-what-it-asks": _answering(HookResult.ask("")),
-    "hook.changes-what-the-event-has": _answering(HookResult.modify({"tool_inputs": {}})),
+    "hook.changes-what-the-event-has": _answering(
+        HookResult.modify({"tool_inputs": {}})
+    ),
     "hook.adds-texts-that-can-be-stored": _answering(HookResult.inject("x" * 20_000)),
     "hook.shows-messages-of-a-known-level": _answering(
         HookResult(user_message="Look!", user_message_level="loud")  # type: ignore[arg-type]
     ),
-    "hook.decides-where-it-denies": _answering(HookResult.deny("not now"), "provider:request"),
+    "hook.decides-where-it-denies": _answering(
+        HookResult.deny("not now"), "provider:request"
+    ),
     "hook.survives-events-without-data": _doing(lambda data: data["session_id"]),
     "hook.survives-missing-keys": _need("tool_call_id"),
-    "hook.survives-unknown-keys": _doing(lambda data: json.dumps(data, default=lambda part: part.text)),
-    "hook.survives-null-values": _doing(lambda data: str(data["model"]).index("model"), "provider:request"),
+    "hook.survives-unknown-keys": _doing(
+        lambda data: json.dumps(data, default=lambda part: part.text)
+    ),
+    "hook.survives-null-values": _doing(
+        lambda data: str(data["model"]).index("model"), "provider:request"
+    ),
     "hook.survives-any-arguments-and-results": _doing(_read_path, "tool:pre"),
     "hook.survives-huge-values": _doing(_slow_with_texts, "prompt:submit"),
     "hook.survives-deep-values": _doing(lambda data: _walk(data.get("tool_input"))),
-    "hook.survives-broken-characters": _doing(lambda data: str(data.get("prompt")).encode()),
+    "hook.survives-broken-characters": _doing(
+        lambda data: str(data.get("prompt")).encode()
+    ),
     "hook.survives-events-it-does-not-know": _doing(_strict),
     "hook.answers-at-once-from-many-tasks": _crowded(),
     "hook.ends-when-it-is-cancelled": _hearing(_sleep),
-    "hook.hears-calls-as-the-kernel-sends-them": _answering(HookResult.modify({"tool_input": {"x": object()}})),
+    "hook.hears-calls-as-the-kernel-sends-them": _answering(
+        HookResult.modify({"tool_input": {"x": object()}})
+    ),
 }

@@ -38,7 +38,11 @@ RELEASED: Final = threading.Event()
 ONE_CALL: Final = ToolSamples(arguments={"echo": (SAMPLE,)})
 
 
-def subject(mount: Mount, config: Mapping[str, JSONValue] | None = None, samples: Samples | None = ONE_CALL) -> Subject:
+def subject(
+    mount: Mount,
+    config: Mapping[str, JSONValue] | None = None,
+    samples: Samples | None = ONE_CALL,
+) -> Subject:
     """Make a subject of a tool's `mount` function."""
     return Subject(kind="tool", module=mount, config=config or {}, samples=samples)
 
@@ -56,13 +60,17 @@ class Running(Echo):
 
 def running(run: Execute, samples: Samples | None = ONE_CALL) -> Subject:
     """Make a subject of a tool that runs a function."""
-    return Subject(kind="tool", module=mounting(lambda: Running(run=run)), samples=samples)
+    return Subject(
+        kind="tool", module=mounting(lambda: Running(run=run)), samples=samples
+    )
 
 
 def _mounting_then(step: Callable[[Coordinator], object]) -> Subject:
     """Make a tool whose mount does something besides."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         step(coordinator)
         return Echo()
 
@@ -82,7 +90,9 @@ def _changing(change: Callable[[], object], restore: Callable[[], object]) -> Su
 def _releasing(cleanup: Callable[[Running], object]) -> Subject:
     """Make a tool with a clean-up, which is given the tool; the tool's description says whether it was used."""
 
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         tool = Running()
 
         async def run(input: JSONObject) -> ToolResult:
@@ -101,7 +111,9 @@ def _raise(*_: object) -> None:
 
 
 def _raise_when(condition: Callable[[Coordinator], object]) -> Subject:
-    return _mounting_then(lambda coordinator: _raise() if condition(coordinator) else None)
+    return _mounting_then(
+        lambda coordinator: _raise() if condition(coordinator) else None
+    )
 
 
 def _session_is_resumed(coordinator: Coordinator) -> bool:
@@ -139,17 +151,24 @@ class Shared(Notebook):
         Shared.closed = True
 
 
-async def _write_into_the_table(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+async def _write_into_the_table(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> None:
     assert isinstance(coordinator, ModuleCoordinator)
     coordinator.tools["echo"] = Echo()
 
 
-async def _accept_everything(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _accept_everything(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     return Echo()
 
 
-async def _register_before_reading(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
-    coordinator.register_capability("echo.early", 1)  # handlers and what it mounts the kernel takes back
+async def _register_before_reading(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
+    # handlers and what it mounts the kernel takes back
+    coordinator.register_capability("echo.early", 1)
     if config:
         raise ValueError(f"unknown settings: {', '.join(config)}")
     return Echo()
@@ -159,7 +178,9 @@ def _hear(event: str, data: dict[str, object]) -> None:
     """Hear nothing."""
 
 
-async def _change_the_config(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _change_the_config(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     options = config["options"]
     assert isinstance(options, dict)
     options["seen"] = True
@@ -173,18 +194,24 @@ class Indiscreet(Echo):
     api_key: str = ""
 
 
-async def _show_the_key(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _show_the_key(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     return Indiscreet(api_key=str(config["api_key"]))
 
 
-async def _tell_the_key(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _tell_the_key(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     if set(config) - {"api_key"}:
         raise ValueError(f"cannot use {dict(config)}")
     return Echo()
 
 
 def _emitting(event: str) -> Subject:
-    async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+    async def mount(
+        coordinator: Coordinator, config: Mapping[str, JSONValue]
+    ) -> object:
         async def run(input: JSONObject) -> ToolResult:
             await coordinator.hooks.emit(event, {"unrelated": 1})
             return ToolResult(output="x")
@@ -215,7 +242,9 @@ async def _leave_a_thread(input: JSONObject) -> ToolResult:
     return ToolResult(output="x")
 
 
-async def _leak_when_cancelled(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _leak_when_cancelled(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     file = open(os.devnull)  # noqa: SIM115
     LEAKED.append(file)
     for _ in range(10):
@@ -224,7 +253,9 @@ async def _leak_when_cancelled(coordinator: Coordinator, config: Mapping[str, JS
     return Echo()
 
 
-async def _open_for_ever(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _open_for_ever(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     LEAKED.append(open(os.devnull))  # noqa: SIM115
     return Echo()
 
@@ -249,7 +280,9 @@ def _slow_once() -> Callable[[Running], Awaitable[None]]:
     return cleanup
 
 
-async def _look_itself_up(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _look_itself_up(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     def cleanup() -> None:
         if coordinator.get("tools", "echo") is None:
             _raise()
@@ -266,40 +299,63 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "module.mounts-again-after-its-session-ended": _once(),
     "module.serves-two-sessions-at-once": Subject(kind="context", module=Shared),
     "module.mounts-under-two-names": subject(_write_into_the_table),
-    "module.mounts-in-a-child-session": _raise_when(lambda coordinator: coordinator.parent_id),
+    "module.mounts-in-a-child-session": _raise_when(
+        lambda coordinator: coordinator.parent_id
+    ),
     "module.mounts-in-a-resumed-session": _raise_when(_session_is_resumed),
-    "module.mounts-without-capabilities": _raise_when(lambda c: c.get_capability("session.working_dir") is None),
+    "module.mounts-without-capabilities": _raise_when(
+        lambda c: c.get_capability("session.working_dir") is None
+    ),
     "module.gets-ready-without-failing": Subject(kind="tool", module=unready),
     "module.refuses-unknown-settings": subject(_accept_everything),
-    "module.refuses-a-bad-configuration": subject(_accept_everything, None, ToolSamples(bad_config={"size": -1})),
-    "module.leaves-nothing-when-its-configuration-is-refused": subject(_register_before_reading),
-    "module.leaves-its-configuration-alone": subject(_change_the_config, {"options": {}}),
+    "module.refuses-a-bad-configuration": subject(
+        _accept_everything, None, ToolSamples(bad_config={"size": -1})
+    ),
+    "module.leaves-nothing-when-its-configuration-is-refused": subject(
+        _register_before_reading
+    ),
+    "module.leaves-its-configuration-alone": subject(
+        _change_the_config, {"options": {}}
+    ),
     "module.hides-secrets-from-repr": subject(_show_the_key, SECRET),
     "module.hides-secrets-from-errors": subject(_tell_the_key, SECRET),
     "module.declares-events-by-name": _mounting_then(
-        lambda c: c.register_contributor("observability.events", "echo", lambda: ["started"])
+        lambda c: c.register_contributor(
+            "observability.events", "echo", lambda: ["started"]
+        )
     ),
     "module.emits-only-declared-events": _emitting("echo:ran"),
     "module.emits-canonical-events-whole": _emitting("artifact:write"),
     "module.prints-nothing": running(_print),
-    "module.keeps-the-working-directory": _changing(lambda: os.chdir("/"), lambda: os.chdir(FOLDER)),
-    "module.keeps-the-environment": _changing(
-        lambda: os.environ.update(FAULTY_MODULE="1"), lambda: os.environ.pop("FAULTY_MODULE", None)
+    "module.keeps-the-working-directory": _changing(
+        lambda: os.chdir("/"), lambda: os.chdir(FOLDER)
     ),
-    "module.keeps-the-import-path": _changing(lambda: sys.path.append("/nowhere"), sys.path.pop),
+    "module.keeps-the-environment": _changing(
+        lambda: os.environ.update(FAULTY_MODULE="1"),
+        lambda: os.environ.pop("FAULTY_MODULE", None),
+    ),
+    "module.keeps-the-import-path": _changing(
+        lambda: sys.path.append("/nowhere"), sys.path.pop
+    ),
     "module.keeps-signal-handlers": _changing(
-        lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN), lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN),
+        lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL),
     ),
     "module.keeps-the-root-logger": _changing(
-        lambda: logging.getLogger().setLevel(5), lambda: logging.getLogger().setLevel(logging.WARNING)
+        lambda: logging.getLogger().setLevel(5),
+        lambda: logging.getLogger().setLevel(logging.WARNING),
     ),
     "module.does-not-hold-the-event-loop": running(_block),
     "module.cleans-up-without-failing": _releasing(_raise),
-    "module.cleans-up-unused": _releasing(lambda tool: None if tool.description == "used" else _raise()),
+    "module.cleans-up-unused": _releasing(
+        lambda tool: None if tool.description == "used" else _raise()
+    ),
     "module.cleans-up-twice": _releasing(_second_time()),
     "module.cleans-up-soon": _releasing(_slow_once()),
     "module.cleans-up-after-it-was-unmounted": subject(_look_itself_up),
-    "module.leaves-no-handlers": _mounting_then(lambda c: c.hooks.register("tool:pre", _hear, name="for ever")),
+    "module.leaves-no-handlers": _mounting_then(
+        lambda c: c.hooks.register("tool:pre", _hear, name="for ever")
+    ),
     "module.leaves-nothing-open": running(_leak),
     "module.leaves-nothing-open-when-unused": subject(_open_for_ever),
     "module.leaves-nothing-open-when-cancelled": running(_leak),

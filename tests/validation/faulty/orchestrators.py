@@ -112,7 +112,9 @@ class Greedy(Round):
         hooks: Hooks,
     ) -> str:
         try:
-            return await super().execute(prompt, context, dict(providers), dict(tools), hooks)
+            return await super().execute(
+                prompt, context, dict(providers), dict(tools), hooks
+            )
         finally:
             tools.clear()
 
@@ -132,7 +134,11 @@ class _TextStore:
     async def add_message(self, message: Mapping[str, object]) -> None:
         content = message["content"]
         parts = content if isinstance(content, list) else []
-        text = content if isinstance(content, str) else "".join(str(part.get("text", "")) for part in parts)
+        text = (
+            content
+            if isinstance(content, str)
+            else "".join(str(part.get("text", "")) for part in parts)
+        )
         await self._inner.add_message({"role": str(message["role"]), "content": text})
 
     def __getattr__(self, name: str) -> object:
@@ -213,7 +219,16 @@ class Mute(Round):
         hooks: Hooks,
     ) -> str:
         await context.add_message({"role": "user", "content": prompt})
-        turn = Turn(self, prompt, context, providers, tools, hooks, hooks.host, self.provider_name(providers))
+        turn = Turn(
+            self,
+            prompt,
+            context,
+            providers,
+            tools,
+            hooks,
+            hooks.host,
+            self.provider_name(providers),
+        )
         return await self.run(turn)
 
 
@@ -228,7 +243,9 @@ class Sticky(Round):
             raise RuntimeError("still broken")
         self.broken = True
         self.prompts.append(turn.prompt)
-        await turn.context.add_message({"role": "system", "content": " ".join(self.prompts)})
+        await turn.context.add_message(
+            {"role": "system", "content": " ".join(self.prompts)}
+        )
         text = await super().run(turn)
         self.broken = False
         return text
@@ -246,7 +263,9 @@ class AskAll(Round):
     """A loop that asks every provider."""
 
     async def run(self, turn: Turn) -> str:
-        return " ".join([(await turn.complete(provider=name)).text for name in turn.providers])
+        return " ".join(
+            [(await turn.complete(provider=name)).text for name in turn.providers]
+        )
 
 
 class Empty(Round):

@@ -11,7 +11,13 @@ import anyio.lowlevel
 import attrs
 
 from amplifier.validation.behaviors import Case, ProviderSamples, Subject
-from amplifier_sdk import ChatRequest, ChatResponse, Coordinator, ModelInfo, ProviderInfo
+from amplifier_sdk import (
+    ChatRequest,
+    ChatResponse,
+    Coordinator,
+    ModelInfo,
+    ProviderInfo,
+)
 from amplifier_sdk.chat import ConfigField, ToolCall, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock
 from amplifier_sdk.errors import LLMError
@@ -24,10 +30,14 @@ Items: TypeAlias = AsyncGenerator[Delta | ChatResponse, None]
 Change: TypeAlias = Callable[[ChatResponse], ChatResponse]
 
 INFO: Final = Parrot().get_info()
-MODEL: Final = ModelInfo(id="parrot-1", display_name="Parrot", context_window=9_000, max_output_tokens=1_000)
+MODEL: Final = ModelInfo(
+    id="parrot-1", display_name="Parrot", context_window=9_000, max_output_tokens=1_000
+)
 
 
-def _made(build: Callable[[], object], samples: ProviderSamples = PROVIDER_SAMPLES) -> Subject:
+def _made(
+    build: Callable[[], object], samples: ProviderSamples = PROVIDER_SAMPLES
+) -> Subject:
     return Subject(kind="provider", module=mounting(build), samples=samples)
 
 
@@ -65,19 +75,27 @@ def _changing(**changes: object) -> Subject:
     return _answering(lambda response: attrs.evolve(response, **changes))  # type: ignore[arg-type]  # likewise
 
 
-def _streaming(generate: Callable[[ChatRequest, Items], Items], samples: ProviderSamples = PROVIDER_SAMPLES) -> Subject:
+def _streaming(
+    generate: Callable[[ChatRequest, Items], Items],
+    samples: ProviderSamples = PROVIDER_SAMPLES,
+) -> Subject:
     """Make a provider that streams something else than the sound one."""
 
     class Streaming(Parrot):
         async def deltas(self, request: ChatRequest) -> Items:
-            async with aclosing(super().deltas(request)) as items, aclosing(generate(request, items)) as others:
+            async with (
+                aclosing(super().deltas(request)) as items,
+                aclosing(generate(request, items)) as others,
+            ):
                 async for item in others:
                     yield item
 
     return _made(Streaming, samples)
 
 
-def _refusing(condition: Callable[[ChatRequest], object], error: type[Exception] = TypeError) -> Subject:
+def _refusing(
+    condition: Callable[[ChatRequest], object], error: type[Exception] = TypeError
+) -> Subject:
     """Make a provider that raises on some requests."""
 
     async def generate(request: ChatRequest, items: Items) -> Items:
@@ -120,7 +138,9 @@ class Eager(Parrot):
         return [ToolCall(id="call_0", name="work")]
 
 
-async def _mount_elsewhere(coordinator: Coordinator, config: Mapping[str, object]) -> None:
+async def _mount_elsewhere(
+    coordinator: Coordinator, config: Mapping[str, object]
+) -> None:
     await coordinator.mount("providers", Parrot(), name="cockatoo")
 
 
@@ -139,7 +159,9 @@ def _blocks_of(request: ChatRequest, role: str | None = None) -> set[str]:
     return {block.type for message in messages for block in message.blocks}
 
 
-def _second_time(step: Callable[[ChatRequest], object]) -> Callable[[ChatRequest], object]:
+def _second_time(
+    step: Callable[[ChatRequest], object],
+) -> Callable[[ChatRequest], object]:
     """Return a condition that holds from the second request on, in all sessions."""
     asked: list[ChatRequest] = []
 
@@ -196,7 +218,11 @@ async def _back_and_forth(request: ChatRequest, items: Items) -> Items:
     index = 3
     async for item in items:
         index -= 1
-        yield item if isinstance(item, (ChatResponse, ToolCallDelta)) else attrs.evolve(item, index=index)
+        yield (
+            item
+            if isinstance(item, (ChatResponse, ToolCallDelta))
+            else attrs.evolve(item, index=index)
+        )
 
 
 async def _under_a_shield(request: ChatRequest, items: Items) -> Items:
@@ -210,7 +236,9 @@ class Lingering(Parrot):
     """Takes its time to close a stream, and lets nobody hurry it."""
 
     @asynccontextmanager
-    async def stream(self, request: ChatRequest, /) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
+    async def stream(
+        self, request: ChatRequest, /
+    ) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
         async with super().stream(request) as items:
             try:
                 yield items
@@ -223,7 +251,10 @@ class TwoMinds(Parrot):
     """Completes otherwise than it streams."""
 
     async def complete(self, request: ChatRequest, /) -> ChatResponse:
-        return ChatResponse(content=[ThinkingBlock(thinking="Hm."), TextBlock(text="No.")], finish_reason="length")
+        return ChatResponse(
+            content=[ThinkingBlock(thinking="Hm."), TextBlock(text="No.")],
+            finish_reason="length",
+        )
 
 
 class Deaf(Parrot):
@@ -276,21 +307,35 @@ class Careless(Parrot):
 KEY: Final = "sk-not-for-everybody"
 
 
-async def _mount_with_key(coordinator: Coordinator, config: Mapping[str, object]) -> object:
-    return Nameless(LLMError(f"The key {config['api_key']} is wrong", provider="parrot"))
+async def _mount_with_key(
+    coordinator: Coordinator, config: Mapping[str, object]
+) -> object:
+    return Nameless(
+        LLMError(f"The key {config['api_key']} is wrong", provider="parrot")
+    )
 
 
 def _calling(*calls: ToolCall) -> Subject:
-    return _answering(lambda response: attrs.evolve(response, tool_calls=calls) if response.tool_calls else response)
+    return _answering(
+        lambda response: (
+            attrs.evolve(response, tool_calls=calls)
+            if response.tool_calls
+            else response
+        )
+    )
 
 
 CALL: Final = ToolCall(id="call_1", name="work", arguments={"text": "a"})
-FIELD: Final = ConfigField(id="model", display_name="Model", prompt="Which model?", field_type="choice")
+FIELD: Final = ConfigField(
+    id="model", display_name="Model", prompt="Which model?", field_type="choice"
+)
 
 FAULTY: Final[Mapping[str, Subject]] = {
     "provider.says-what-it-is": _made(AsyncInfo),
     "provider.names-itself": _saying(display_name=" "),
-    "provider.is-mounted-under-its-name": Subject(kind="provider", module=_mount_elsewhere),
+    "provider.is-mounted-under-its-name": Subject(
+        kind="provider", module=_mount_elsewhere
+    ),
     "provider.says-the-same-each-time": _made(Fickle),
     "provider.can-be-shown-as-json": _saying(defaults={"model": object()}),
     "provider.names-its-window": _saying(defaults={}),
@@ -301,7 +346,9 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "provider.has-a-number-as-priority": _made(Eager),
     "provider.lists-models": _listing("parrot-1"),
     "provider.lists-each-model-once": _listing(MODEL, MODEL),
-    "provider.lists-models-with-windows": _listing(attrs.evolve(MODEL, max_output_tokens=10_000)),
+    "provider.lists-models-with-windows": _listing(
+        attrs.evolve(MODEL, max_output_tokens=10_000)
+    ),
     "provider.lists-its-default-model": _listing(attrs.evolve(MODEL, id="cockatoo-1")),
     "provider.lists-the-same-models-twice": _made(Fickle),
     "provider.reads-no-calls-from-a-plain-answer": _made(Eager),
@@ -310,35 +357,62 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "provider.says-why-it-stopped": _changing(finish_reason="end_turn"),
     "provider.ends-a-plain-answer-as-whole": _changing(finish_reason="length"),
     "provider.counts-what-it-used": _changing(usage=None),
-    "provider.adds-up-what-it-used": _changing(usage=Usage(input_tokens=3, output_tokens=3, total_tokens=3)),
+    "provider.adds-up-what-it-used": _changing(
+        usage=Usage(input_tokens=3, output_tokens=3, total_tokens=3)
+    ),
     "provider.answers-with-plain-data": _changing(metadata={"raw": object()}),
     "provider.answers-with-what-can-be-stored": _changing(metadata={"raw": object()}),
     "provider.leaves-the-request-alone": _refusing(_mutate),
-    "provider.reads-a-history-with-tool-calls": _refusing(lambda request: "tool_call" in _blocks_of(request), LLMError),
-    "provider.reads-developer-messages": _refusing(lambda r: "developer" in {m.role for m in r.messages}, LLMError),
-    "provider.survives-unknown-blocks": _refusing(lambda request: "other_vendor" in _blocks_of(request)),
-    "provider.survives-images": _refusing(lambda request: "image" in _blocks_of(request)),
-    "provider.survives-images-in-results": _refusing(lambda request: "image" in _blocks_of(request, "tool")),
-    "provider.survives-empty-messages": _refusing(lambda request: not all(m.content for m in request.messages)),
-    "provider.survives-broken-characters": _refusing(lambda r: [m.text.encode() for m in r.messages] and False),
-    "provider.reads-a-request-with-an-empty-list-of-tools": _refusing(lambda request: request.tools == []),
-    "provider.reads-messages-from-a-view": _refusing(lambda request: not isinstance(request.messages, list)),
+    "provider.reads-a-history-with-tool-calls": _refusing(
+        lambda request: "tool_call" in _blocks_of(request), LLMError
+    ),
+    "provider.reads-developer-messages": _refusing(
+        lambda r: "developer" in {m.role for m in r.messages}, LLMError
+    ),
+    "provider.survives-unknown-blocks": _refusing(
+        lambda request: "other_vendor" in _blocks_of(request)
+    ),
+    "provider.survives-images": _refusing(
+        lambda request: "image" in _blocks_of(request)
+    ),
+    "provider.survives-images-in-results": _refusing(
+        lambda request: "image" in _blocks_of(request, "tool")
+    ),
+    "provider.survives-empty-messages": _refusing(
+        lambda request: not all(m.content for m in request.messages)
+    ),
+    "provider.survives-broken-characters": _refusing(
+        lambda r: [m.text.encode() for m in r.messages] and False
+    ),
+    "provider.reads-a-request-with-an-empty-list-of-tools": _refusing(
+        lambda request: request.tools == []
+    ),
+    "provider.reads-messages-from-a-view": _refusing(
+        lambda request: not isinstance(request.messages, list)
+    ),
     "provider.answers-again": _refusing(_second_time(lambda request: True)),
     "provider.answers-several-at-once": _crowded(),
     "provider.serves-turns": _refusing(lambda request: len(request.messages) > 1),
     "provider.calls-tools": _changing(finish_reason="stop"),
     "provider.gives-every-call-an-id": _calling(CALL, CALL),
     "provider.calls-what-is-offered": _calling(attrs.evolve(CALL, name="play")),
-    "provider.reads-the-arguments-of-calls": _calling(attrs.evolve(CALL, arguments="{}")),  # type: ignore[arg-type]
+    "provider.reads-the-arguments-of-calls": _calling(
+        attrs.evolve(CALL, arguments="{}")  # type: ignore[arg-type]
+    ),
     "provider.reads-its-own-calls": _made(Eager),
     "provider.keeps-unreadable-arguments": _made(Careless),
     "provider.says-that-an-answer-is-cut": _changing(finish_reason="tool_calls"),
     "provider.lets-nothing-of-a-cut-answer-run": _changing(finish_reason="tool_calls"),
     "provider.fails-with-an-llm-error": _made(lambda: Nameless(OSError("no network"))),
     "provider.names-itself-in-errors": _made(lambda: Nameless(LLMError("no network"))),
-    "provider.says-what-went-wrong": _made(lambda: Nameless(LLMError(" ", provider="parrot"))),
+    "provider.says-what-went-wrong": _made(
+        lambda: Nameless(LLMError(" ", provider="parrot"))
+    ),
     "provider.hides-secrets-from-its-errors": Subject(
-        kind="provider", module=_mount_with_key, config={"api_key": KEY}, samples=PROVIDER_SAMPLES
+        kind="provider",
+        module=_mount_with_key,
+        config={"api_key": KEY},
+        samples=PROVIDER_SAMPLES,
     ),
     "provider.answers-after-an-error": _made(Sulking),
     "provider.streams-one-whole-answer-at-the-end": _streaming(_more_after_the_end),
@@ -349,9 +423,13 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "provider.streams-blocks-in-their-order": _streaming(_back_and_forth),
     "provider.completes-like-it-streams": _made(TwoMinds),
     "provider.streams-into-a-turn": _streaming(_other_pieces),
-    "provider.fails-alike-when-it-streams": _made(lambda: Nameless(LLMError("no network"))),
+    "provider.fails-alike-when-it-streams": _made(
+        lambda: Nameless(LLMError("no network"))
+    ),
     "provider.may-be-left-in-the-middle": _made(Lingering),
     "provider.ends-when-its-stream-is-cancelled": _made(Lingering),
     "provider.ends-when-its-request-is-cancelled": _streaming(_under_a_shield),
-    "provider.ends-while-the-vendor-is-silent": _made(Deaf, ProviderSamples(waits=Case(prompt="wait"))),
+    "provider.ends-while-the-vendor-is-silent": _made(
+        Deaf, ProviderSamples(waits=Case(prompt="wait"))
+    ),
 }

@@ -9,9 +9,23 @@ import pytest
 import structlog
 
 from amplifier.validation import leftovers
-from amplifier.validation.behaviors import Subject, _limits, behavior, behaviors, check_behavior
+from amplifier.validation.behaviors import (
+    Subject,
+    _limits,
+    behavior,
+    behaviors,
+    check_behavior,
+)
 from amplifier.validation.behaviors.subject import SAMPLES
-from tests.validation.faulty import contexts, diaries, hooks, modules, orchestrators, providers, tools
+from tests.validation.faulty import (
+    contexts,
+    diaries,
+    hooks,
+    modules,
+    orchestrators,
+    providers,
+    tools,
+)
 
 FAULTY: Final[dict[str, Subject]] = {
     **modules.FAULTY,
@@ -35,7 +49,9 @@ LIMITS: Final = {
 IDS: Final = sorted({behavior.id for kind in SAMPLES for behavior in behaviors(kind)})
 
 
-def _drop(logger: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.ProcessorReturnValue:
+def _drop(
+    logger: object, method: str, event: structlog.typing.EventDict
+) -> structlog.typing.ProcessorReturnValue:
     raise structlog.DropEvent
 
 
@@ -46,7 +62,8 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name, value in LIMITS.items():
         monkeypatch.setattr(_limits, name, value)
     monkeypatch.setattr(leftovers, "_GRACE", 0.1)
-    structlog.configure(processors=[_drop])  # tracebacks of faulty modules are slow to draw
+    # tracebacks of faulty modules are slow to draw
+    structlog.configure(processors=[_drop])
     yield
     structlog.reset_defaults()
     modules.RELEASED.set()

@@ -12,7 +12,13 @@ import anyio.lowlevel
 from amplifier.validation.behaviors import Subject, ToolSamples
 from amplifier_sdk import Coordinator, ToolResult
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from tests.validation.behaviors.sound import SAMPLE, TEXT_SCHEMA, TOOL_SAMPLES, Echo, mounting
+from tests.validation.behaviors.sound import (
+    SAMPLE,
+    TEXT_SCHEMA,
+    TOOL_SAMPLES,
+    Echo,
+    mounting,
+)
 from tests.validation.faulty.modules import LEAKED, ONE_CALL, Running, running, subject
 
 __all__ = ["FAULTY"]
@@ -20,7 +26,11 @@ __all__ = ["FAULTY"]
 
 def _echo(**changes: object) -> Subject:
     """Make a subject of the sound tool with other attributes."""
-    return Subject(kind="tool", module=mounting(lambda: Echo(**changes)), samples=TOOL_SAMPLES)  # type: ignore[arg-type]
+    return Subject(
+        kind="tool",
+        module=mounting(lambda: Echo(**changes)),  # type: ignore[arg-type]
+        samples=TOOL_SAMPLES,
+    )
 
 
 def _schema(**changes: JSONValue) -> Subject:
@@ -29,8 +39,18 @@ def _schema(**changes: JSONValue) -> Subject:
 
 def _text(**changes: JSONValue) -> Subject:
     """Make a subject whose one argument is described in another way."""
-    described: JSONObject = {"type": "string", "description": "what to repeat", **changes}
-    return _schema(properties={"text": {key: value for key, value in described.items() if value is not None}})
+    described: JSONObject = {
+        "type": "string",
+        "description": "what to repeat",
+        **changes,
+    }
+    return _schema(
+        properties={
+            "text": {
+                key: value for key, value in described.items() if value is not None
+            }
+        }
+    )
 
 
 def _open_schema(run: Callable[[JSONValue], object]) -> Subject:
@@ -40,7 +60,10 @@ def _open_schema(run: Callable[[JSONValue], object]) -> Subject:
         run(input.get("text"))
         return ToolResult(output="x")
 
-    schema: JSONObject = {"type": "object", "properties": {"text": {"description": "anything"}}}
+    schema: JSONObject = {
+        "type": "object",
+        "properties": {"text": {"description": "anything"}},
+    }
     module = mounting(lambda: Running(run=execute, input_schema=schema))
     return Subject(kind="tool", module=module, samples=ONE_CALL)
 
@@ -87,7 +110,9 @@ class TwoSchemas(Echo):
         return {"type": "object"}
 
 
-async def _mount_elsewhere(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
+async def _mount_elsewhere(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> None:
     await coordinator.mount("tools", Echo(), name="repeat")
 
 
@@ -108,7 +133,11 @@ def _every_other_time() -> Subject:
 
     async def run(input: JSONObject) -> ToolResult:
         calls.append(input)
-        return ToolResult(output="x") if len(calls) % 2 else ToolResult.failure("Not again")
+        return (
+            ToolResult(output="x")
+            if len(calls) % 2
+            else ToolResult.failure("Not again")
+        )
 
     return running(run)
 
@@ -136,7 +165,11 @@ def _crowded() -> Subject:
         try:
             for _ in range(5):
                 await anyio.lowlevel.checkpoint()
-            return ToolResult(output="x") if len(inside) == 1 else ToolResult.failure("Too crowded")
+            return (
+                ToolResult(output="x")
+                if len(inside) == 1
+                else ToolResult.failure("Too crowded")
+            )
         finally:
             inside.remove(input)
 
@@ -184,9 +217,13 @@ async def _change_the_input(input: JSONObject) -> ToolResult:
     return ToolResult(output="x")
 
 
-async def _emit_by_itself(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> object:
+async def _emit_by_itself(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> object:
     async def run(input: JSONObject) -> ToolResult:
-        await coordinator.hooks.emit("tool:pre", {"tool_name": "echo", "tool_input": input})
+        await coordinator.hooks.emit(
+            "tool:pre", {"tool_name": "echo", "tool_input": input}
+        )
         return ToolResult(output="x")
 
     return Running(run=run)
@@ -197,10 +234,15 @@ def _depth(value: JSONValue) -> int:
 
 
 def _not_deeper_than(limit: int) -> Callable[[JSONValue], object]:
-    return lambda value: 1 / 0 if isinstance(value, dict) and _depth(value) > limit else None
+    return lambda value: (
+        1 / 0 if isinstance(value, dict) and _depth(value) > limit else None
+    )
 
 
-NUMBER: Final[JSONObject] = {"type": "object", "properties": {"n": {"type": "integer", "description": "a number"}}}
+NUMBER: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"n": {"type": "integer", "description": "a number"}},
+}
 
 
 async def _pack(input: JSONObject) -> ToolResult:
@@ -218,7 +260,12 @@ def _with(tool: Echo, **attributes: object) -> Echo:
 _BAD: Final = {"type": "object", "default": {1, 2}}
 _AMBIGUOUS: Final[JSONObject] = {
     "type": "object",
-    "properties": {"text": {"description": "a number, or anything", "anyOf": [{"type": "integer"}, {}]}},
+    "properties": {
+        "text": {
+            "description": "a number, or anything",
+            "anyOf": [{"type": "integer"}, {}],
+        }
+    },
 }
 
 
@@ -231,37 +278,61 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "tool.describes-itself-briefly": _echo(description="very " * 300),
     "tool.offers-a-schema": _echo(input_schema={}),
     "tool.offers-a-valid-schema": _schema(properties={"text": {"type": "text"}}),
-    "tool.takes-an-object": _echo(input_schema={"properties": {"text": {"type": "string"}}}),
+    "tool.takes-an-object": _echo(
+        input_schema={"properties": {"text": {"type": "string"}}}
+    ),
     "tool.offers-a-schema-of-plain-json": _schema(examples=({"text": "a"},)),
-    "tool.offers-the-same-schema-each-time": Subject(kind="tool", module=mounting(Growing), samples=ONE_CALL),
+    "tool.offers-the-same-schema-each-time": Subject(
+        kind="tool", module=mounting(Growing), samples=ONE_CALL
+    ),
     "tool.offers-a-schema-that-stands-alone": _text(**{"$ref": "other.json#/text"}),
-    "tool.offers-a-schema-of-modest-size": _text(enum=[f"choice number {n}" for n in range(2_000)]),
+    "tool.offers-a-schema-of-modest-size": _text(
+        enum=[f"choice number {n}" for n in range(2_000)]
+    ),
     "tool.describes-every-argument": _text(description=None),
     "tool.says-the-type-of-every-argument": _text(type=None),
     "tool.has-defaults-that-fit": _text(default=5),
     "tool.requires-only-what-it-describes": _schema(required=["txt"]),
-    "tool.offers-one-schema-in-both-spellings": Subject(kind="tool", module=mounting(TwoSchemas)),
+    "tool.offers-one-schema-in-both-spellings": Subject(
+        kind="tool", module=mounting(TwoSchemas)
+    ),
     "tool.takes-the-samples-of-its-author": Subject(
-        kind="tool", module=mounting(Echo), samples=ToolSamples(arguments={"echo": ({"txt": "x"},)})
+        kind="tool",
+        module=mounting(Echo),
+        samples=ToolSamples(arguments={"echo": ({"txt": "x"},)}),
     ),
     "tool.says-plainly-whether-it-is-exclusive": Subject(
-        kind="tool", module=mounting(lambda: _with(Echo(), exclusive="yes")), samples=ONE_CALL
+        kind="tool",
+        module=mounting(lambda: _with(Echo(), exclusive="yes")),
+        samples=ONE_CALL,
     ),
     "tool.says-plainly-what-it-does": Subject(
-        kind="tool", module=mounting(lambda: _with(Echo(), effects=("write",), read_only=True)), samples=ONE_CALL
+        kind="tool",
+        module=mounting(lambda: _with(Echo(), effects=("write",), read_only=True)),
+        samples=ONE_CALL,
     ),
-    "tool.can-be-shown-to-a-model": Subject(kind="tool", module=mounting(lambda: _with(Echo(), input_schema=_BAD))),
+    "tool.can-be-shown-to-a-model": Subject(
+        kind="tool", module=mounting(lambda: _with(Echo(), input_schema=_BAD))
+    ),
     "tool.rejects-unknown-arguments": _echo(
-        input_schema={key: value for key, value in TEXT_SCHEMA.items() if key != "additionalProperties"}
+        input_schema={
+            key: value
+            for key, value in TEXT_SCHEMA.items()
+            if key != "additionalProperties"
+        }
     ),
     "tool.survives-an-empty-call": _open_schema(lambda text: text + ""),  # type: ignore[operator]
     "tool.works-with-required-arguments-alone": _open_schema(len),  # type: ignore[arg-type]
     "tool.reports-wrong-types": Subject(
-        kind="tool", module=mounting(lambda: _with(Echo(), input_schema=_AMBIGUOUS)), samples=ONE_CALL
+        kind="tool",
+        module=mounting(lambda: _with(Echo(), input_schema=_AMBIGUOUS)),
+        samples=ONE_CALL,
     ),
     "tool.survives-wrong-types": _open_schema(lambda text: text.strip()),  # type: ignore[union-attr]
     "tool.survives-broken-characters": _reading(lambda text: text.encode()),
-    "tool.survives-null-characters": _reading(lambda text: 1 / 0 if "\0" in text else None),
+    "tool.survives-null-characters": _reading(
+        lambda text: 1 / 0 if "\0" in text else None
+    ),
     "tool.survives-any-script": _reading(lambda text: text.encode("ascii")),
     "tool.survives-empty-texts": _reading(lambda text: text[0]),
     "tool.survives-huge-texts": _reading(_shorter_than(100_000)),
@@ -284,10 +355,16 @@ FAULTY: Final[Mapping[str, Subject]] = {
     "tool.fails-without-a-traceback": running(_fail_with_a_traceback),
     "tool.runs-beside-itself": _crowded(),
     "tool.ends-when-its-call-is-cancelled": running(_go_on_regardless),
-    "tool.works-after-a-cancelled-call": Subject(kind="tool", module=mounting(Locking), samples=ONE_CALL),
+    "tool.works-after-a-cancelled-call": Subject(
+        kind="tool", module=mounting(Locking), samples=ONE_CALL
+    ),
     "tool.leaves-nothing-after-a-cancelled-call": running(_leave_a_file_when_cancelled),
-    "tool.obeys-its-deadline": running(_wait_under_a_shield, ToolSamples(slow={"echo": {"text": "wait"}})),
-    "tool.ends-with-a-cancelled-turn": running(_wait_under_a_shield, ToolSamples(slow={"echo": {"text": "wait"}})),
+    "tool.obeys-its-deadline": running(
+        _wait_under_a_shield, ToolSamples(slow={"echo": {"text": "wait"}})
+    ),
+    "tool.ends-with-a-cancelled-turn": running(
+        _wait_under_a_shield, ToolSamples(slow={"echo": {"text": "wait"}})
+    ),
     "tool.serves-a-turn": _returning(""),
     "tool.is-announced-once": subject(_emit_by_itself),
 }

@@ -13,8 +13,19 @@ from amplifier_kit.compaction import CompactingContext
 from amplifier_kit.files.appendlog import AppendLog, Record
 from amplifier_kit.redaction import clean_messages
 from amplifier_module_context_persistent._memory import read_memory, system_message
-from amplifier_module_context_persistent._places import archive_of, resolve, transcript_path
-from amplifier_module_context_persistent._records import EPOCH, HOLDS, MESSAGE, check, epoch, messages_of
+from amplifier_module_context_persistent._places import (
+    archive_of,
+    resolve,
+    transcript_path,
+)
+from amplifier_module_context_persistent._records import (
+    EPOCH,
+    HOLDS,
+    MESSAGE,
+    check,
+    epoch,
+    messages_of,
+)
 from amplifier_module_context_persistent._retention import archive, retain
 from amplifier_module_context_persistent._settings import PersistentConfig, Retention
 from amplifier_sdk import ConfigError, Coordinator, JSONValue, MessageDict, Provider
@@ -48,7 +59,9 @@ class PersistentContext(CompactingContext):
     `aclose` ends it.
     """
 
-    def __init__(self, config: PersistentConfig, coordinator: Coordinator, file: AppendLog) -> None:
+    def __init__(
+        self, config: PersistentConfig, coordinator: Coordinator, file: AppendLog
+    ) -> None:
         super().__init__(config, coordinator)
         self._config = config
         self._file = file
@@ -114,7 +127,9 @@ class PersistentContext(CompactingContext):
         taken again.
         """
         if self._is_loaded:
-            _log.info("set_messages is ignored: the history was read from %s", self._file.path)
+            _log.info(
+                "set_messages is ignored: the history was read from %s", self._file.path
+            )
             return
         for message in messages:
             self.check(message)
@@ -123,7 +138,9 @@ class PersistentContext(CompactingContext):
     async def repair_messages(self, repair: Repair, /) -> None:
         """Put another history in the place of the one that there is, which stays in the file."""
         findings = [finding.to_dict() for finding in repair.findings]
-        await self._start_epoch("repaired" if findings else "replaced", repair.messages, findings=findings)
+        await self._start_epoch(
+            "repaired" if findings else "replaced", repair.messages, findings=findings
+        )
 
     async def clear(self) -> None:
         """Begin anew, as a new conversation does; the old messages stay in the file and are read no more.
@@ -171,17 +188,28 @@ class PersistentContext(CompactingContext):
     async def _read_beginning(self) -> list[MessageDict]:
         """Return what a conversation begins with: the configured instructions and the memory files, as they are now."""
         config = self._config
-        prompt = [] if config.system_prompt is None else [system_message(config.system_prompt)]
+        if config.system_prompt is None:
+            prompt = []
+        else:
+            prompt = [system_message(config.system_prompt)]
         if not self._memory:
             return prompt
-        beginning = [*prompt, *await to_thread.run_sync(read_memory, self._memory, config.max_tokens)]
+        beginning = [
+            *prompt,
+            *await to_thread.run_sync(read_memory, self._memory, config.max_tokens),
+        ]
         tokens = sum(map(self._scale.count_message, beginning))
         if tokens > config.max_tokens:
             text = f"the conversation would begin with {tokens:,} tokens, and its budget is {config.max_tokens:,}"
-            raise ConfigError([Problem("memory_files", text)], subject="configuration of context-persistent")
+            raise ConfigError(
+                [Problem("memory_files", text)],
+                subject="configuration of context-persistent",
+            )
         return beginning
 
-    async def _retain(self, records: Sequence[Record], retention: Retention) -> Sequence[Record]:
+    async def _retain(
+        self, records: Sequence[Record], retention: Retention
+    ) -> Sequence[Record]:
         """Move what the rules no longer want into the archive; return what there is to be read."""
         if retention.is_limited:
             retained = retain(records, retention, time())
@@ -189,15 +217,30 @@ class PersistentContext(CompactingContext):
                 target = archive_of(self._file.path)
                 await to_thread.run_sync(archive, target, retained.retired)
                 await self._file.replace(retained.kept)
-                _log.info("%d records of %s went to %s", len(retained.retired), self._file.path, target)
+                _log.info(
+                    "%d records of %s went to %s",
+                    len(retained.retired),
+                    self._file.path,
+                    target,
+                )
                 records = retained.kept
-        begins = max((index for index, record in enumerate(records) if record.kind == EPOCH), default=0)
+        begins = max(
+            (index for index, record in enumerate(records) if record.kind == EPOCH),
+            default=0,
+        )
         return records[begins:]
 
-    async def _start_epoch(self, reason: str, messages: Sequence[MessageDict], **details: JSONValue) -> None:
+    async def _start_epoch(
+        self, reason: str, messages: Sequence[MessageDict], **details: JSONValue
+    ) -> None:
         clean = await clean_messages(messages, self._coordinator)
-        written = None if clean is None else epoch(reason, clean, **details)
-        await self._file.append(EPOCH, epoch(reason, messages, **details), written=written)
+        if clean is None:
+            written = None
+        else:
+            written = epoch(reason, clean, **details)
+        await self._file.append(
+            EPOCH, epoch(reason, messages, **details), written=written
+        )
         self._take_in()
 
     def _take_in(self) -> None:
@@ -219,12 +262,20 @@ class PersistentContext(CompactingContext):
         """Sync at the end of each turn, and say before the first one what was damaged."""
         if self._file.durability == "written":
             for end in TURN_ENDS:
-                self._handlers.append(self._hooks.register(end, self._sync, name="context-persistent.sync"))
+                self._handlers.append(
+                    self._hooks.register(
+                        end, self._sync, name="context-persistent.sync"
+                    )
+                )
         if self._file.damage:
             for piece in self._file.damage:
                 _log.warning("%s is damaged: %s", self._file.path, piece)
             for start in (SESSION_START, SESSION_RESUME):
-                self._handlers.append(self._hooks.register(start, self._tell, name="context-persistent.damage"))
+                self._handlers.append(
+                    self._hooks.register(
+                        start, self._tell, name="context-persistent.damage"
+                    )
+                )
 
     async def _sync(self, _event: str, _data: Mapping[str, object]) -> None:
         await self._file.sync()
@@ -232,5 +283,7 @@ class PersistentContext(CompactingContext):
     async def _tell(self, _event: str, _data: Mapping[str, object]) -> None:
         pieces = "; ".join(map(str, self._file.damage))
         message = f"The conversation's file {self._file.path} was damaged. The rest was read. {pieces}"
-        payload = UserNotification(message=message, level="warning", source="context-persistent")
+        payload = UserNotification(
+            message=message, level="warning", source="context-persistent"
+        )
         await self._hooks.emit(USER_NOTIFICATION, payload)

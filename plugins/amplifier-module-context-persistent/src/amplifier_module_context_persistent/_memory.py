@@ -28,9 +28,16 @@ def read_memory(paths: Sequence[Path], max_tokens: int) -> list[MessageDict]:
         try:
             text = _read(path, max_tokens * BYTES_PER_TOKEN)
         except (OSError, ValueError) as error:
-            problems.append(Problem(f"memory_files[{index}]", f"{path} cannot be read: {error}"))
+            problems.append(
+                Problem(f"memory_files[{index}]", f"{path} cannot be read: {error}")
+            )
             continue
-        messages.append({**system_message(text), "metadata": {"source": "memory", "path": str(path)}})
+        messages.append(
+            {
+                **system_message(text),
+                "metadata": {"source": "memory", "path": str(path)},
+            }
+        )
     if problems:
         raise ConfigError(problems, subject="configuration of context-persistent")
     return messages
@@ -47,5 +54,7 @@ def _read(path: Path, most: int) -> str:
     with path.open("rb") as file:
         data = file.read(most + 1)
     if len(data) > most:
-        raise ValueError(f"it has more than {most:,} bytes, and the budget is {most // BYTES_PER_TOKEN:,} tokens")
+        raise ValueError(
+            f"it has more than {most:,} bytes, and the budget is {most // BYTES_PER_TOKEN:,} tokens"
+        )
     return data.decode("utf-8")

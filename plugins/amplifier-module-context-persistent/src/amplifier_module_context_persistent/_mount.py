@@ -12,7 +12,9 @@ from amplifier_sdk.configuration import read_config
 __all__ = ["mount"]
 
 
-async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> PersistentContext:
+async def mount(
+    coordinator: Coordinator, config: Mapping[str, JSONValue]
+) -> PersistentContext:
     """Open the session's conversation; its file is closed when the session ends.
 
     Raises:
@@ -21,7 +23,9 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Pe
         LogFormatError: the file is none of a conversation, or a newer version's.
         OSError: the system refuses.
     """
-    settings = read_config(PersistentConfig, config, subject="configuration of context-persistent")
+    settings = read_config(
+        PersistentConfig, config, subject="configuration of context-persistent"
+    )
     context = await PersistentContext.open(settings, coordinator)
     coordinator.register_cleanup(context.aclose)
     return context

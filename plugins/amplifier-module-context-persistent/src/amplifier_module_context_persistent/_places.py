@@ -23,14 +23,20 @@ def transcript_path(configured: str | None, coordinator: Coordinator) -> Path:
     if configured is not None:
         return resolve(configured, coordinator)
     told = coordinator.get_capability("session.dir")
-    root = Path(told) if isinstance(told, (str, Path)) else amplifier_home()
+    if isinstance(told, (str, Path)):
+        root = Path(told)
+    else:
+        root = amplifier_home()
     return root / "sessions" / folder_name(coordinator.session_id) / FILE_NAME
 
 
 def resolve(name: str, coordinator: Coordinator) -> Path:
     """Return a configured path; a relative one begins at the session's working directory."""
     told = coordinator.get_capability("session.working_dir")
-    base = Path(told) if isinstance(told, (str, Path)) else Path.cwd()
+    if isinstance(told, (str, Path)):
+        base = Path(told)
+    else:
+        base = Path.cwd()
     return base / Path(name).expanduser()
 
 

@@ -21,18 +21,28 @@ MESSAGE: Final = "message"
 EPOCH: Final = "epoch"
 
 
-def epoch(reason: str, messages: Sequence[MessageDict], **details: JSONValue) -> JSONValue:
+def epoch(
+    reason: str, messages: Sequence[MessageDict], **details: JSONValue
+) -> JSONValue:
     """Make the data of an epoch: why it begins, and with which messages."""
-    return {"reason": reason, **details, "messages": [dict(message) for message in messages]}
+    return {
+        "reason": reason,
+        **details,
+        "messages": [dict(message) for message in messages],
+    }
 
 
 def check(record: Record) -> str | None:
     """Say what is wrong with a record, if anything is."""
     match record.kind, record.data:
         case "message", data:
-            return None if _is_message(data) else "it is no message"
+            if _is_message(data):
+                return None
+            return "it is no message"
         case "epoch", {"messages": list() as messages}:
-            return None if all(map(_is_message, messages)) else "it begins with something that is no message"
+            if all(map(_is_message, messages)):
+                return None
+            return "it begins with something that is no message"
         case "epoch", _:
             return "it says not what it begins with"
         case _:

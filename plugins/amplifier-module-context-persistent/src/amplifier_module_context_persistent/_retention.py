@@ -8,7 +8,12 @@ from pathlib import Path
 import attrs
 
 from amplifier_kit.files.appendlog import Expected, LogFile, Record, encode_line
-from amplifier_module_context_persistent._records import EPOCH, MESSAGE, epoch, messages_of
+from amplifier_module_context_persistent._records import (
+    EPOCH,
+    MESSAGE,
+    epoch,
+    messages_of,
+)
 from amplifier_module_context_persistent._settings import Retention
 from amplifier_sdk import Message, MessageDict, ToolCallBlock, ToolResultBlock
 
@@ -49,7 +54,10 @@ def retain(records: Sequence[Record], retention: Retention, now: float) -> Retai
         retention: the rules.
         now: seconds since the epoch.
     """
-    begins = max((index for index, record in enumerate(records) if record.kind == EPOCH), default=0)
+    begins = max(
+        (index for index, record in enumerate(records) if record.kind == EPOCH),
+        default=0,
+    )
     past, present = list(records[:begins]), list(records[begins:])
     turns = [_Turn(part) for part in _turns(list(_single(present)))]
     over = _Excess(retention, now, past, turns)
@@ -58,7 +66,9 @@ def retain(records: Sequence[Record], retention: Retention, now: float) -> Retai
     while len(turns) > 1 and over.turn(turns[0]):
         going.append(turns.pop(0))
     if not going:
-        return Retained(kept=tuple(present), retired=tuple(past)) if past_goes else Retained(kept=tuple(records))
+        if past_goes:
+            return Retained(kept=tuple(present), retired=tuple(past))
+        return Retained(kept=tuple(records))
     gone = [record for turn in going for record in turn.records]
     staying = [record for record in gone if _role(record) in retention.keep_roles]
     retired = [record for record in gone if _role(record) not in retention.keep_roles]
@@ -88,7 +98,9 @@ class _Excess:
     def past(self) -> bool:
         """Tell whether what is no longer read goes."""
         rules, past = self.rules, _Turn(self._past)
-        goes = self._is_old(past) or (rules.max_bytes is not None and self._bytes > rules.max_bytes)
+        goes = self._is_old(past) or (
+            rules.max_bytes is not None and self._bytes > rules.max_bytes
+        )
         self._bytes -= past.bytes if goes else 0
         return goes
 
@@ -100,7 +112,9 @@ class _Excess:
             or (rules.max_messages is not None and self._messages > rules.max_messages)
             or (rules.max_bytes is not None and self._bytes > rules.max_bytes)
         )
-        going = [record for record in turn.records if _role(record) not in rules.keep_roles]
+        going = [
+            record for record in turn.records if _role(record) not in rules.keep_roles
+        ]
         self._messages -= len(going)
         self._bytes -= _Turn(going).bytes if rules.max_bytes is not None else 0
         return goes
@@ -159,7 +173,11 @@ def _links(message: MessageDict) -> tuple[set[str], set[str]]:
     except ValueError:  # a role or a content that nobody knows makes no calls
         return set(), set()
     calls = {block.id for block in typed.blocks if isinstance(block, ToolCallBlock)}
-    answers = {block.tool_call_id for block in typed.blocks if isinstance(block, ToolResultBlock)}
+    answers = {
+        block.tool_call_id
+        for block in typed.blocks
+        if isinstance(block, ToolResultBlock)
+    }
     return calls, answers | ({typed.tool_call_id} if typed.tool_call_id else set())
 
 

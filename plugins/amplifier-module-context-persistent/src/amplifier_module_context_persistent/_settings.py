@@ -34,7 +34,11 @@ class Retention:
     @property
     def is_limited(self) -> bool:
         """Whether anything ever goes."""
-        return self.max_age_days is not None or self.max_messages is not None or self.max_bytes is not None
+        return (
+            self.max_age_days is not None
+            or self.max_messages is not None
+            or self.max_bytes is not None
+        )
 
 
 @attrs.frozen(kw_only=True)

@@ -15,7 +15,9 @@ class SimpleContext(CompactingContext):
 
     def __init__(self, config: ContextConfig, coordinator: Coordinator) -> None:
         prompt = config.system_prompt
-        self._instructions: list[MessageDict] = [] if prompt is None else [{"role": "system", "content": prompt}]
+        self._instructions: list[MessageDict] = (
+            [] if prompt is None else [{"role": "system", "content": prompt}]
+        )
         super().__init__(config, coordinator, self._instructions)
 
     async def clear(self) -> None:

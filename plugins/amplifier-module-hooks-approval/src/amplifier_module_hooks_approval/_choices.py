@@ -44,10 +44,20 @@ class Choices:
             scopes: how far an answer may reach.
             coverages: the kinds of calls that one may cover.
         """
-        once = [Choice(text="Allow once", scope="once")] if "once" in scopes else []
+        if "once" in scopes:
+            once = [Choice(text="Allow once", scope="once")]
+        else:
+            once = []
         # What is allowed everywhere is a kind of calls: one call's paths mean something in its folder alone.
-        same = [_lasting(scope, None) for scope in ("session", "project") if scope in scopes]
-        kinds = [_lasting(scope, coverage) for coverage in coverages for scope in _REACHES if scope in scopes]
+        same = [
+            _lasting(scope, None) for scope in ("session", "project") if scope in scopes
+        ]
+        kinds = [
+            _lasting(scope, coverage)
+            for coverage in coverages
+            for scope in _REACHES
+            if scope in scopes
+        ]
         return cls((*once, *same, *kinds) or (Choice(text="Allow once", scope="once"),))
 
     @property
@@ -58,17 +68,33 @@ class Choices:
     def chosen(self, answer: str) -> Choice | None:
         """Return the choice that an answer is; `None` for any other answer."""
         wanted = answer.strip().casefold()
-        return next((choice for choice in self.all if choice.text.casefold() == wanted), None)
+        return next(
+            (choice for choice in self.all if choice.text.casefold() == wanted), None
+        )
 
     def explained(self, directory: str, days: float | None) -> list[str]:
         """Say what those that last cover, and until when."""
-        same = [repr(choice.text) for choice in self.all if choice.scope != "once" and choice.coverage is None]
-        lines = [f"{' and '.join(same)} cover exactly this call, in {directory}."] if same else []
-        if days is not None and any(choice.scope in ("project", "everywhere") for choice in self.all):
-            lines.append(f"What outlasts this session ends after {days:g} days; 'amplifier permissions' takes it back.")
+        same = [
+            repr(choice.text)
+            for choice in self.all
+            if choice.scope != "once" and choice.coverage is None
+        ]
+        if same:
+            lines = [f"{' and '.join(same)} cover exactly this call, in {directory}."]
+        else:
+            lines = []
+        if days is not None and any(
+            choice.scope in ("project", "everywhere") for choice in self.all
+        ):
+            lines.append(
+                f"What outlasts this session ends after {days:g} days; 'amplifier permissions' takes it back."
+            )
         return lines
 
 
 def _lasting(scope: PermissionScope, coverage: Coverage | None) -> Choice:
-    what = "Allow" if coverage is None else f"Allow {coverage.label}"
+    if coverage is None:
+        what = "Allow"
+    else:
+        what = f"Allow {coverage.label}"
     return Choice(text=f"{what} {_REACHES[scope]}", scope=scope, coverage=coverage)

@@ -31,23 +31,37 @@ async def _act(permissions: Permissions, typed: str) -> CommandAnswer:
     try:
         held = await permissions.list()
         if not words:
-            return CommandAnswer(text="\n".join(map(_line, held)) or "Nothing is allowed for longer than one call.")
+            return CommandAnswer(
+                text="\n".join(map(_line, held))
+                or "Nothing is allowed for longer than one call."
+            )
         if words[0] != "revoke" or len(words) != 2:
             raise CommandError("write /permissions, or /permissions revoke ID")
-        named = [each for each in held if words[1] == "all" or each.id.startswith(words[1])]
+        named = [
+            each for each in held if words[1] == "all" or each.id.startswith(words[1])
+        ]
         if words[1] != "all" and len(named) != 1:
-            raise CommandError(f"{len(named)} permissions begin with {words[1]!r}; /permissions lists them")
+            raise CommandError(
+                f"{len(named)} permissions begin with {words[1]!r}; /permissions lists them"
+            )
         for permission in named:
             await permissions.revoke(permission.id)
     except OSError as error:
         raise CommandError(str(error)) from error
-    return CommandAnswer(text=f"Taken back: {len(named)}. What they allowed is asked about again.")
+    return CommandAnswer(
+        text=f"Taken back: {len(named)}. What they allowed is asked about again."
+    )
 
 
 def _line(permission: Permission) -> str:
     until = ""
     if permission.expires is not None:
-        until = f", until {time.strftime('%Y-%m-%d', time.localtime(permission.expires))}"
-    where = f" {permission.folder}" if permission.scope == "project" else ""
+        until = (
+            f", until {time.strftime('%Y-%m-%d', time.localtime(permission.expires))}"
+        )
+    if permission.scope == "project":
+        where = f" {permission.folder}"
+    else:
+        where = ""
     what = one_line(permission.action, 120)
     return f"{permission.id[:12]}  {permission.scope}{where}{until}  {permission.tool_name}: {what}"

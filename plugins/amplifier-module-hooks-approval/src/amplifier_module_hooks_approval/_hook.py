@@ -17,7 +17,12 @@ from amplifier_module_hooks_approval._commands import commands_of
 from amplifier_module_hooks_approval._identity import Distributions, Keys
 from amplifier_module_hooks_approval._record import Record
 from amplifier_module_hooks_approval._verdicts import Verdict, evaluate
-from amplifier_module_hooks_approval.config import ApprovalConfig, Policy, Scope, risk_of
+from amplifier_module_hooks_approval.config import (
+    ApprovalConfig,
+    Policy,
+    Scope,
+    risk_of,
+)
 from amplifier_sdk import Coordinator, HookResult, hook, on
 from amplifier_sdk.assessments import ACCEPTED, Assessment, assess
 from amplifier_sdk.commands import COMMANDS
@@ -75,35 +80,49 @@ class ApprovalHook:
         self._coordinator: Final = coordinator
         self._distributions: Final = Distributions()
         self._pending: Final[dict[object, _Pending]] = {}
-        self._policy: tuple[Path, Policy] = (self._directory, config.load_policy(self._directory))
-        audit = config.audit
-        path = (
-            Path(audit.path).expanduser() if audit.path is not None else amplifier_home() / "audit" / "approvals.jsonl"
+        self._policy: tuple[Path, Policy] = (
+            self._directory,
+            config.load_policy(self._directory),
         )
+        audit = config.audit
+        if audit.path is not None:
+            path = Path(audit.path).expanduser()
+        else:
+            path = amplifier_home() / "audit" / "approvals.jsonl"
         self._record: Final = Record(self._directory / path) if audit.enabled else None
         self._home: Final = amplifier_home()
         inherited = coordinator.get_capability(PERMISSIONS)
-        self.permissions: Final = inherited if isinstance(inherited, Permissions) else Permissions.in_home()
+        self.permissions: Final = (
+            inherited if isinstance(inherited, Permissions) else Permissions.in_home()
+        )
         coordinator.register_capability(PERMISSIONS, self.permissions)
-        coordinator.register_contributor(COMMANDS, "hooks-approval", lambda: commands_of(self.permissions))
+        coordinator.register_contributor(
+            COMMANDS, "hooks-approval", lambda: commands_of(self.permissions)
+        )
 
     @on(TOOL_PRE, priority=_LAST)
     async def decide(self, _: str, data: ToolPre) -> HookResult | None:
         """Evaluate a call by the rules and by what its tool says; ask where that is wanted and nobody allowed it."""
         name, tool = data["tool_name"], called_tool(data, self._coordinator)
-        arguments: object = data["tool_input"]  # another handler may have put anything there
+        # another handler may have put anything there
+        arguments: object = data["tool_input"]
         if not isinstance(arguments, Mapping):
             return HookResult.deny(f"The arguments of {name!r} are no object")
         found = await assess(tool, dict(arguments))
         assessment = found or Assessment()
         told = assessment.effects
-        effects = self._config.effects_of(name, tool) if told is None else frozenset(told)
+        if told is None:
+            effects = self._config.effects_of(name, tool)
+        else:
+            effects = frozenset(told)
         call = Call(
             tool_name=name,
             arguments=arguments,
             directory=self._directory,
             effects=effects,
-            shell_directory=None if assessment.directory is None else Path(assessment.directory),
+            shell_directory=None
+            if assessment.directory is None
+            else Path(assessment.directory),
         )
         verdict = evaluate(call, assessment, self._current_policy(), self._wanted())
         if verdict.decision == "deny":
@@ -113,7 +132,9 @@ class ApprovalHook:
             return None  # it cannot work: the session says so, and nobody is asked
         if verdict.decision == "allow":
             return await self._allow(call, data, verdict.reason)
-        asked = _Asked(call=call, assessment=assessment, keys=self._keys_of(call, tool, assessment))
+        asked = _Asked(
+            call=call, assessment=assessment, keys=self._keys_of(call, tool, assessment)
+        )
         return await self._ask(asked, verdict, data)
 
     @on(APPROVAL_GRANTED, decides=True)
@@ -124,7 +145,10 @@ class ApprovalHook:
             return None
         answer = data.get("reason", "")
         is_own = asked_text(pending.text) in data.get("prompt", "")
-        decision = "granted" if is_own else "granted elsewhere"
+        if is_own:
+            decision = "granted"
+        else:
+            decision = "granted elsewhere"
         refusal = await self._write(decision, pending.asked.call, data, reason=answer)
         if refusal is not None or not is_own:
             return refusal
@@ -138,7 +162,9 @@ class ApprovalHook:
         """Record that it was not allowed."""
         pending = self._pending.pop(data.get("span_id"), None)
         if pending is not None:
-            await self._write("refused", pending.asked.call, data, reason=data.get("reason", ""))
+            await self._write(
+                "refused", pending.asked.call, data, reason=data.get("reason", "")
+            )
 
     @on(TOOL_ERROR)
     def over(self, _: str, data: ToolErrorPayload) -> None:
@@ -147,7 +173,8 @@ class ApprovalHook:
 
     def _current_policy(self) -> Policy:
         directory, policy = self._policy
-        if directory != self._directory:  # the application said later where the session works
+        # the application said later where the session works
+        if directory != self._directory:
             policy = self._config.load_policy(self._directory)
             self._policy = (self._directory, policy)
         return policy
@@ -155,26 +182,44 @@ class ApprovalHook:
     def _wanted(self) -> Collection[object]:
         """Return the tools that the session's state names: other modules may write it."""
         state: object = getattr(self._coordinator, "session_state", None)
-        wanted = state.get("require_approval_tools") if isinstance(state, Mapping) else None
-        return wanted if isinstance(wanted, (list, tuple, set, frozenset)) else ()
+        if isinstance(state, Mapping):
+            wanted = state.get("require_approval_tools")
+        else:
+            wanted = None
+        if isinstance(wanted, (list, tuple, set, frozenset)):
+            return wanted
+        return ()
 
     async def _allow(self, call: Call, data: ToolPre, reason: str) -> HookResult:
-        return await self._write("allowed", call, data, reason=reason) or HookResult.approve(reason)
+        return await self._write(
+            "allowed", call, data, reason=reason
+        ) or HookResult.approve(reason)
 
     async def _ask(self, asked: _Asked, verdict: Verdict, data: ToolPre) -> HookResult:
         call, keys = asked.call, asked.keys
         if verdict.by_rule:
-            asked = attrs.evolve(asked, assessment=attrs.evolve(asked.assessment, coverages=()))
-        before = None if verdict.by_state else await self._allowed_before(asked)
+            asked = attrs.evolve(
+                asked, assessment=attrs.evolve(asked.assessment, coverages=())
+            )
+        if verdict.by_state:
+            before = None
+        else:
+            before = await self._allowed_before(asked)
         if before is not None:
             return await self._allow(call, data, before)
         refusal = await self._write("asked", call, data, reason=verdict.reason)
         if refusal is not None:
             return refusal
-        choices = Choices.of(self._scopes(keys), () if keys is None else asked.assessment.coverages)
+        choices = Choices.of(
+            self._scopes(keys), () if keys is None else asked.assessment.coverages
+        )
         text = _question(asked, verdict, choices, self._config.permission_days)
-        self._pending[data.get("span_id")] = _Pending(asked=asked, text=text, choices=choices)
-        is_harmless = risk_of(call) == "low" and self._config.default_action == "continue"
+        self._pending[data.get("span_id")] = _Pending(
+            asked=asked, text=text, choices=choices
+        )
+        is_harmless = (
+            risk_of(call) == "low" and self._config.default_action == "continue"
+        )
         return HookResult.ask(
             text,
             options=[*choices.texts, DENY],
@@ -197,7 +242,9 @@ class ApprovalHook:
         wanted = self._config.scopes
         if keys is None:
             return tuple(scope for scope in wanted if scope == "once")
-        if keys.identity.distribution is None or self._home.resolve().is_relative_to(self._directory.resolve()):
+        if keys.identity.distribution is None or self._home.resolve().is_relative_to(
+            self._directory.resolve()
+        ):
             return tuple(scope for scope in wanted if scope in ("once", "session"))
         return wanted
 
@@ -205,16 +252,25 @@ class ApprovalHook:
         """Say who allowed a call before: whoever opened the session, or a permission; `None` where nobody did."""
         accepted = self._coordinator.get_capability(ACCEPTED)
         coverages = asked.assessment.coverages
-        if isinstance(accepted, frozenset) and any(coverage.key in accepted for coverage in coverages):
+        if isinstance(accepted, frozenset) and any(
+            coverage.key in accepted for coverage in coverages
+        ):
             return "accepted for this session"
         if asked.keys is None:
             return None
         scopes = [scope for scope in _LASTING if scope in self._config.scopes]
-        kinds = [asked.keys.of_kind(each.key, scope) for each in coverages for scope in scopes]
+        kinds = [
+            asked.keys.of_kind(each.key, scope)
+            for each in coverages
+            for scope in scopes
+        ]
         try:
             known = await self.permissions.find([asked.keys.call, *kinds])
         except OSError as error:  # what cannot be read allows nothing
-            _log.warning("What was allowed before cannot be read, so it is asked about again: %s", error)
+            _log.warning(
+                "What was allowed before cannot be read, so it is asked about again: %s",
+                error,
+            )
             return None
         if known is None or known.scope not in self._config.scopes:
             return None
@@ -225,24 +281,37 @@ class ApprovalHook:
         assert keys is not None  # else no choice lasts
         assert choice.scope != "once"
         identity, coverage = keys.identity, choice.coverage
-        days = None if choice.scope == "session" else self._config.permission_days
+        if choice.scope == "session":
+            days = None
+        else:
+            days = self._config.permission_days
         now = self.permissions.clock()
         permission = Permission(
-            id=keys.call if coverage is None else keys.of_kind(coverage.key, choice.scope),
+            id=keys.call
+            if coverage is None
+            else keys.of_kind(coverage.key, choice.scope),
             scope=choice.scope,
             tool_name=call.tool_name,
-            action=self._redacted_text(call.canonical) if coverage is None else coverage.label,
+            action=self._redacted_text(call.canonical)
+            if coverage is None
+            else coverage.label,
             folder="" if choice.scope == "everywhere" else str(call.directory),
-            distribution=f"{identity.distribution} {identity.version}" if identity.distribution else "",
+            distribution=f"{identity.distribution} {identity.version}"
+            if identity.distribution
+            else "",
             granted=now,
             expires=None if days is None else now + days * _SECONDS_OF_A_DAY,
         )
         try:
             await self.permissions.grant(permission)
         except OSError as error:
-            _log.warning("Allowed this once: the permission cannot be stored. %s", error)
+            _log.warning(
+                "Allowed this once: the permission cannot be stored. %s", error
+            )
 
-    async def _write(self, decision: str, call: Call, data: Mapping[str, object], *, reason: str) -> HookResult | None:
+    async def _write(
+        self, decision: str, call: Call, data: Mapping[str, object], *, reason: str
+    ) -> HookResult | None:
         """Record a decision; return a denial when it cannot be recorded and has to be."""
         if self._record is None:
             return None
@@ -267,7 +336,8 @@ class ApprovalHook:
         return None
 
     def _redacted(self, value: JSONValue) -> JSONValue:
-        from amplifier_kit.redaction import redactor_of  # its rules take a while to load
+        # its rules take a while to load
+        from amplifier_kit.redaction import redactor_of
 
         return redactor_of(self._coordinator).redact(value)
 
@@ -277,16 +347,23 @@ class ApprovalHook:
     @property
     def _directory(self) -> Path:
         told = self._coordinator.get_capability("session.working_dir")
-        return Path(told).absolute() if isinstance(told, (str, Path)) else Path.cwd()
+        if isinstance(told, (str, Path)):
+            return Path(told).absolute()
+        return Path.cwd()
 
 
 _LASTING: Final = ("session", "project", "everywhere")
 
 
-def _question(asked: _Asked, verdict: Verdict, choices: Choices, days: float | None) -> str:
+def _question(
+    asked: _Asked, verdict: Verdict, choices: Choices, days: float | None
+) -> str:
     """Write what the person reads below the tool and its arguments."""
     call, assessment = asked.call, asked.assessment
-    effects = "unknown effects" if call.effects is None else ", ".join(sorted(call.effects))
+    if call.effects is None:
+        effects = "unknown effects"
+    else:
+        effects = ", ".join(sorted(call.effects))
     directory = assessment.directory or str(call.directory)
     lines: Sequence[str] = [
         *filter(None, [assessment.details, assessment.confinement]),

@@ -33,7 +33,10 @@ class Distributions:
                 for entry in entry_points(group=_GROUP)
                 if entry.dist is not None and entry.module.partition(".")[0] == package
             }
-            self._known[package] = found.pop() if len(found) == 1 else (None, None)
+            if len(found) == 1:
+                self._known[package] = found.pop()
+            else:
+                self._known[package] = (None, None)
         return self._known[package]
 
 
@@ -55,7 +58,12 @@ class ToolIdentity:
         source = getattr(tool, "function", tool)
         module = getattr(source, "__module__", None) or type(source).__module__
         distribution, version = distributions.find(str(module).partition(".")[0])
-        return cls(distribution=distribution, version=version, definition=_definition(tool), module=str(module))
+        return cls(
+            distribution=distribution,
+            version=version,
+            definition=_definition(tool),
+            module=str(module),
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -73,7 +81,13 @@ class Keys:
     _confinement: tuple[str, ...]
 
     @classmethod
-    def of(cls, call: Call, tool: object, distributions: Distributions, assessment: Assessment) -> Keys:
+    def of(
+        cls,
+        call: Call,
+        tool: object,
+        distributions: Distributions,
+        assessment: Assessment,
+    ) -> Keys:
         """Make the keys of a call.
 
         Args:
@@ -86,29 +100,57 @@ class Keys:
             ValueError: the arguments are no JSON data.
         """
         identity, folder = ToolIdentity.of(tool, distributions), str(call.directory)
-        parts = [identity.distribution, identity.version, identity.definition, folder, call.canonical]
+        parts = [
+            identity.distribution,
+            identity.version,
+            identity.definition,
+            folder,
+            call.canonical,
+        ]
         if assessment.directory is not None and assessment.directory != folder:
             parts.append(assessment.directory)
         # In a list of its own it is never taken for a folder.
         confinement = (assessment.confinement,) if assessment.confinement else ()
         call_key = _digest([*parts, list(confinement)] if confinement else parts)
-        return cls(identity=identity, call=call_key, folder=folder, source=identity.module, confinement=confinement)
+        return cls(
+            identity=identity,
+            call=call_key,
+            folder=folder,
+            source=identity.module,
+            confinement=confinement,
+        )
 
     def of_kind(self, key: str, scope: PermissionScope) -> str:
         """Return what a permission for a kind of calls is known by.
 
         The tools of one module share it: what a kind is, is for the module to say.
         """
-        folder = "" if scope == "everywhere" else self._folder
+        if scope == "everywhere":
+            folder = ""
+        else:
+            folder = self._folder
         identity = self.identity
-        parts = ["kind", identity.distribution, identity.version, self._source, scope, folder, key]
+        parts = [
+            "kind",
+            identity.distribution,
+            identity.version,
+            self._source,
+            scope,
+            folder,
+            key,
+        ]
         return _digest([*parts, *self._confinement])
 
 
 def _definition(tool: object) -> str:
     schema = getattr(tool, "input_schema", None)
-    plain = dict(schema) if isinstance(schema, Mapping) else None
-    return _digest([str(getattr(tool, "name", "")), str(getattr(tool, "description", "")), plain])
+    if isinstance(schema, Mapping):
+        plain = dict(schema)
+    else:
+        plain = None
+    return _digest(
+        [str(getattr(tool, "name", "")), str(getattr(tool, "description", "")), plain]
+    )
 
 
 def _digest(value: object) -> str:

@@ -38,12 +38,24 @@ class PatternRule:
         words = self.pattern.split()
         if self.action == "auto_deny":
             # As widely as it can be meant: the words as they are, and anything behind them.
-            return Rule(decision="deny", tools=("*",), commands=(f"{' '.join(words)} **",), reason=self.description)
+            return Rule(
+                decision="deny",
+                tools=("*",),
+                commands=(f"{' '.join(words)} **",),
+                reason=self.description,
+            )
         if words and words[-1].endswith("*"):
             words[-1:] = [word for word in (words[-1].rstrip("*"), "**") if word]
-        if not words or any(_WILD & set(word) for word in words if word != "**") or words[0] == "**":
+        if (
+            not words
+            or any(_WILD & set(word) for word in words if word != "**")
+            or words[0] == "**"
+        ):
             problem = (
-                f"{self.pattern!r} approves commands that it does not name; write their words, as in 'git status*'"
+                f"{self.pattern!r} approves commands that it does "
+                "not name; write their words, as in 'git status*'"
             )
             raise ConfigError([Problem("pattern", problem)], subject=subject)
-        return Rule(decision="allow", commands=(" ".join(words),), reason=self.description)
+        return Rule(
+            decision="allow", commands=(" ".join(words),), reason=self.description
+        )

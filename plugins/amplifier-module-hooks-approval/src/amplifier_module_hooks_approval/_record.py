@@ -30,13 +30,21 @@ class Record:
         Raises:
             OSError: it cannot be written, or others may write the file.
         """
-        line = json.dumps({"time": datetime.now(UTC).isoformat(), **entry}, ensure_ascii=True, default=repr)
-        await run_blocking(partial(self._write, f"{line}\n".encode()), name="approval.record")
+        line = json.dumps(
+            {"time": datetime.now(UTC).isoformat(), **entry},
+            ensure_ascii=True,
+            default=repr,
+        )
+        await run_blocking(
+            partial(self._write, f"{line}\n".encode()), name="approval.record"
+        )
 
     def _write(self, line: bytes) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open_private_folder(self.path.parent) as folder:
-            handle = os.open(self.path.name, ADD_TO | os.O_RDWR | os.O_NONBLOCK, 0o600, dir_fd=folder)
+            handle = os.open(
+                self.path.name, ADD_TO | os.O_RDWR | os.O_NONBLOCK, 0o600, dir_fd=folder
+            )
             try:
                 status = os.fstat(handle)
                 require_private(self.path, status)

@@ -28,7 +28,9 @@ class Verdict:
     by_rule: bool = False
 
 
-def evaluate(call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]) -> Verdict:
+def evaluate(
+    call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]
+) -> Verdict:
     """Decide about a call.
 
     A denial of either side counts. A configured rule that allows or asks is more exact than the tool's own rules, but
@@ -46,7 +48,11 @@ def evaluate(call: Call, assessment: Assessment, policy: Policy, wanted: Collect
     if evaluated.decision == "deny":
         return Verdict(decision="deny", reason=evaluated.reason)
     is_configured = evaluated.rule is not None and evaluated.rule < policy.configured
-    if said == "ask" and evaluated.decision == "allow" and not (is_configured and not assessment.is_firm):
+    if (
+        said == "ask"
+        and evaluated.decision == "allow"
+        and not (is_configured and not assessment.is_firm)
+    ):
         return Verdict(decision="ask", reason=assessment.reason)
     if said is not None and evaluated.rule is None and evaluated.decision == "ask":
         return _stated(said, assessment.reason, call, wanted)
@@ -55,7 +61,13 @@ def evaluate(call: Call, assessment: Assessment, policy: Policy, wanted: Collect
     return _stated(evaluated.decision, evaluated.reason, call, wanted)
 
 
-def _stated(decision: Decision, reason: str, call: Call, wanted: Collection[object]) -> Verdict:
+def _stated(
+    decision: Decision, reason: str, call: Call, wanted: Collection[object]
+) -> Verdict:
     if decision == "allow" and call.tool_name in wanted:
-        return Verdict(decision="ask", reason="the session's state wants it asked about", by_state=True)
+        return Verdict(
+            decision="ask",
+            reason="the session's state wants it asked about",
+            by_state=True,
+        )
     return Verdict(decision=decision, reason=reason or "its tool lets it run")

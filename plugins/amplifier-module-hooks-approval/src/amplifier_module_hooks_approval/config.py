@@ -19,7 +19,14 @@ from amplifier_sdk.effects import ONLY_READS, Effect, effects_of
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["ApprovalConfig", "AuditSettings", "Policy", "Scope", "ToolSettings", "risk_of"]
+__all__ = [
+    "ApprovalConfig",
+    "AuditSettings",
+    "Policy",
+    "Scope",
+    "ToolSettings",
+    "risk_of",
+]
 
 Scope: TypeAlias = Literal["once", "session", "project", "everywhere"]
 """How far an answer reaches."""
@@ -82,17 +89,23 @@ class ApprovalConfig:
     policy_driven_only: bool = False
     allow_reads: bool = True
     default_action: Literal["deny", "continue"] = "deny"
-    default_timeout: float | None = attrs.field(default=_FIVE_MINUTES, validator=attrs.validators.optional(seconds))
+    default_timeout: float | None = attrs.field(
+        default=_FIVE_MINUTES, validator=attrs.validators.optional(seconds)
+    )
     tools: Mapping[str, ToolSettings] = attrs.field(factory=dict)
     effects: Mapping[str, tuple[Effect, ...]] = attrs.field(factory=dict)
     scopes: tuple[Scope, ...] = ("once", "session", "project", "everywhere")
-    permission_days: float | None = attrs.field(default=_A_MONTH, validator=attrs.validators.optional(seconds))
+    permission_days: float | None = attrs.field(
+        default=_A_MONTH, validator=attrs.validators.optional(seconds)
+    )
     audit: AuditSettings = AuditSettings()
 
     @property
     def timeout(self) -> float:
         """Seconds to wait for an answer."""
-        return inf if self.default_timeout is None else self.default_timeout
+        if self.default_timeout is None:
+            return inf
+        return self.default_timeout
 
     def effects_of(self, name: str, tool: object) -> frozenset[Effect] | None:
         """Return what a tool does: what it says itself, else what is configured or known; `None` when nobody says."""
@@ -109,10 +122,15 @@ class ApprovalConfig:
         """
         if self.policy_driven_only and self.otherwise not in (None, "allow"):
             problem = f"contradicts policy_driven_only, which means allow; got {self.otherwise!r}"
-            raise ConfigError([Problem("otherwise", problem)], subject="configuration of hooks-approval")
+            raise ConfigError(
+                [Problem("otherwise", problem)],
+                subject="configuration of hooks-approval",
+            )
         otherwise = self.otherwise or ("allow" if self.policy_driven_only else "ask")
         given = [self._read_rule(index, rule) for index, rule in enumerate(self.rules)]
-        rules = RuleSet.checked([*given, *self._own_rules()], directory=directory, otherwise=otherwise)
+        rules = RuleSet.checked(
+            [*given, *self._own_rules()], directory=directory, otherwise=otherwise
+        )
         return Policy(rules=rules, configured=len(given))
 
     def _read_rule(self, index: int, rule: Mapping[str, JSONValue]) -> Rule:
@@ -123,7 +141,11 @@ class ApprovalConfig:
 
     def _own_rules(self) -> Iterator[Rule]:
         for name, settings in self.tools.items():
-            decision: Decision = "ask" if settings.require_approval else "allow"
+            decision: Decision
+            if settings.require_approval:
+                decision = "ask"
+            else:
+                decision = "allow"
             reason = f"tools.{name}.require_approval is {str(settings.require_approval).lower()}"
             yield Rule(decision=decision, tools=(name,), reason=reason)
         if self.allow_reads:
@@ -134,4 +156,6 @@ def risk_of(call: Call) -> str:
     """Say how much is at stake: `low` for a tool that only reads, `high` for one that runs programs or says nothing."""
     if call.effects is None or "exec" in call.effects:
         return "high"
-    return "low" if call.effects == ONLY_READS else "medium"
+    if call.effects == ONLY_READS:
+        return "low"
+    return "medium"

@@ -102,7 +102,9 @@ class Taker:
         elif is_deep:
             self._take_directory(path, os.open(name, LIST, dir_fd=handle), status, 0)
         else:
-            self._note(State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode)))
+            self._note(
+                State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode))
+            )
 
     def states(self) -> list[State]:
         """Return what was taken, each path once."""
@@ -113,15 +115,23 @@ class Taker:
             self._note(State(path=str(spot.path), kind="absent"))
         elif stat.S_ISDIR(spot.status.st_mode):
             if self.with_directories:
-                self._take_directory(str(spot.path), spot.open_directory(), spot.status, 0)
+                self._take_directory(
+                    str(spot.path), spot.open_directory(), spot.status, 0
+                )
         else:
             self._take_one(str(spot.path), spot.name, spot.directory, spot.status)
 
-    def _take_directory(self, path: str, handle: int, status: os.stat_result, depth: int) -> None:
+    def _take_directory(
+        self, path: str, handle: int, status: os.stat_result, depth: int
+    ) -> None:
         try:
             if depth > _MAX_DEPTH:
-                raise BackupError(f"{printable(path)!r} has more than {_MAX_DEPTH} directories in each other")
-            self._note(State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode)))
+                raise BackupError(
+                    f"{printable(path)!r} has more than {_MAX_DEPTH} directories in each other"
+                )
+            self._note(
+                State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode))
+            )
             for name, inner in _listed(handle):
                 where = f"{path.rstrip('/')}/{name}"
                 if stat.S_ISDIR(inner.st_mode):
@@ -130,25 +140,49 @@ class Taker:
                 else:
                     self._take_one(where, name, handle, inner)
         except OSError as error:
-            raise BackupError(f"{printable(path)!r} cannot be copied: {error.strerror}") from error
+            raise BackupError(
+                f"{printable(path)!r} cannot be copied: {error.strerror}"
+            ) from error
         finally:
             os.close(handle)
 
-    def _take_one(self, path: str, name: str, directory: int, status: os.stat_result) -> None:
+    def _take_one(
+        self, path: str, name: str, directory: int, status: os.stat_result
+    ) -> None:
         """Take a file or a link; what is neither holds nothing to be copied."""
         if path in self._states:
             return
         mode = stat.S_IMODE(status.st_mode)
         if stat.S_ISLNK(status.st_mode):
-            self._note(State(path=path, kind="link", target=os.readlink(name, dir_fd=directory)))
+            self._note(
+                State(
+                    path=path, kind="link", target=os.readlink(name, dir_fd=directory)
+                )
+            )
         elif not stat.S_ISREG(status.st_mode):
-            self._note(State(path=path, kind="left out", reason=f"it is a {describe_kind(status.st_mode)}"))
+            self._note(
+                State(
+                    path=path,
+                    kind="left out",
+                    reason=f"it is a {describe_kind(status.st_mode)}",
+                )
+            )
         elif (rule := self._rules.rule((), path_parts(path))) is not None:
             reason = f"its name says that it holds secrets ({rule})"
-            self._note(State(path=path, kind="left out", mode=mode, size=status.st_size, reason=reason))
+            self._note(
+                State(
+                    path=path,
+                    kind="left out",
+                    mode=mode,
+                    size=status.st_size,
+                    reason=reason,
+                )
+            )
         else:
             digest, size = self._copy(path, name, directory)
-            self._note(State(path=path, kind="file", mode=mode, size=size, digest=digest))
+            self._note(
+                State(path=path, kind="file", mode=mode, size=size, digest=digest)
+            )
 
     def _copy(self, path: str, name: str, directory: int) -> tuple[str, int]:
         try:
@@ -158,11 +192,15 @@ class Taker:
             limit = f"larger than {self.config.max_file_bytes:,} bytes (max_file_bytes)"
             raise BackupError(f"{printable(path)!r} is {limit}") from None
         except OSError as error:
-            raise BackupError(f"{printable(path)!r} cannot be copied: {error.strerror}") from error
+            raise BackupError(
+                f"{printable(path)!r} cannot be copied: {error.strerror}"
+            ) from error
 
     def _note(self, state: State) -> None:
         if len(self._states) >= self.config.max_files:
-            raise BackupError(f"one call may change more than {self.config.max_files:,} files (max_files)")
+            raise BackupError(
+                f"one call may change more than {self.config.max_files:,} files (max_files)"
+            )
         self._states.setdefault(state.path, state)
 
 

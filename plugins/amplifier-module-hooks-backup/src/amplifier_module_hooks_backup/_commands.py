@@ -23,7 +23,9 @@ _SOURCE: Final = "hooks-backup"
 _MOST: Final = 50
 
 
-def commands_of(backups: Backups, directory: Path, redact: Callable[[str], str]) -> list[SessionCommand]:
+def commands_of(
+    backups: Backups, directory: Path, redact: Callable[[str], str]
+) -> list[SessionCommand]:
     """Make the commands of a session.
 
     Args:
@@ -62,13 +64,24 @@ class _Typed:
         """List what was kept; with a file compare the latest copy with what is there now."""
         wanted = arguments.strip()
         try:
-            entries = await self._of_path(wanted) if wanted else await self.backups.entries()
-            compared = [await self.backups.difference(entry) for entry in _latest(entries)] if wanted else []
+            if wanted:
+                entries = await self._of_path(wanted)
+            else:
+                entries = await self.backups.entries()
+            if wanted:
+                compared = [
+                    await self.backups.difference(entry) for entry in _latest(entries)
+                ]
+            else:
+                compared = []
         except BackupError as error:
             raise CommandError(str(error)) from error
         if not entries:
             return CommandAnswer(text="Nothing was saved in this session.")
-        more = [f"... and {len(entries) - _MOST:,} earlier ones"] if len(entries) > _MOST else []
+        if len(entries) > _MOST:
+            more = [f"... and {len(entries) - _MOST:,} earlier ones"]
+        else:
+            more = []
         return self._answer([*more, *map(_line, entries[-_MOST:]), *compared])
 
     async def restore(self, arguments: str) -> CommandAnswer:
@@ -79,7 +92,13 @@ class _Typed:
             raise CommandError(str(error)) from error
         done = [f"as it was: {path}" for path in restored.paths]
         failed = [f"not done: {text}" for text in restored.problems]
-        return self._answer([*done, *failed, "What was there before is saved: /restore turn brings it back."])
+        return self._answer(
+            [
+                *done,
+                *failed,
+                "What was there before is saved: /restore turn brings it back.",
+            ]
+        )
 
     async def _chosen(self, wanted: str) -> Sequence[Entry]:
         """Return the entries that a person means.
@@ -89,12 +108,22 @@ class _Typed:
         """
         entries = await self.backups.entries()
         if not wanted:
-            raise BackupError("Say what: a file, #NUMBER of the list (/backups), turn, or all")
+            raise BackupError(
+                "Say what: a file, #NUMBER of the list (/backups), turn, or all"
+            )
         if wanted not in ("all", "turn") and not wanted.startswith("#"):
-            return [part for entry in _latest(await self._of_path(wanted)) for part in _parts(entry, entries)]
-        found = [entry for entry in entries if _is_meant(entry, wanted, entries[-1].turn)]
+            return [
+                part
+                for entry in _latest(await self._of_path(wanted))
+                for part in _parts(entry, entries)
+            ]
+        found = [
+            entry for entry in entries if _is_meant(entry, wanted, entries[-1].turn)
+        ]
         if not found:
-            raise BackupError(f"Nothing that {wanted!r} means was saved in this session")
+            raise BackupError(
+                f"Nothing that {wanted!r} means was saved in this session"
+            )
         return found
 
     async def _of_path(self, wanted: str) -> Sequence[Entry]:
@@ -105,8 +134,13 @@ class _Typed:
             raise BackupError(f"Nothing was saved of {path!r} in this session")
         if found[-1].state.kind != "link":
             return found
-        led_to = await to_thread.run_sync(os.path.realpath, found[-1].path.parent / found[-1].state.target)
-        return sorted([*found, *await self.backups.entries(led_to)], key=lambda entry: entry.number)
+        led_to = await to_thread.run_sync(
+            os.path.realpath, found[-1].path.parent / found[-1].state.target
+        )
+        return sorted(
+            [*found, *await self.backups.entries(led_to)],
+            key=lambda entry: entry.number,
+        )
 
     def _answer(self, lines: Sequence[str]) -> CommandAnswer:
         return CommandAnswer(text=visible(self.redact("\n".join(lines))))
@@ -115,7 +149,9 @@ class _Typed:
 def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
     if wanted == "all":
         return True
-    return entry.turn == last_turn if wanted == "turn" else f"#{entry.number}" == wanted
+    if wanted == "turn":
+        return entry.turn == last_turn
+    return f"#{entry.number}" == wanted
 
 
 def _latest(entries: Sequence[Entry]) -> list[Entry]:
@@ -129,18 +165,26 @@ def _parts(whole: Entry, entries: Sequence[Entry]) -> list[Entry]:
         return [whole]
     turn = [entry for entry in entries if entry.turn == whole.turn]
     last = max(entry.number for entry in turn if entry.call == whole.call)
-    inside = [entry for entry in turn if entry.number <= last and whole.path in entry.path.parents]
+    inside = [
+        entry
+        for entry in turn
+        if entry.number <= last and whole.path in entry.path.parents
+    ]
     return [whole, *_latest(inside)]
 
 
 def _real(directory: Path, wanted: str) -> str:
     """Return a path with the links of its directory resolved, but not one at its end."""
-    path = directory / os.path.expanduser(wanted)  # leaves the home of nobody as it is; `Path.expanduser` raises
+    # leaves the home of nobody as it is; `Path.expanduser` raises
+    path = directory / os.path.expanduser(wanted)
     return os.path.join(os.path.realpath(path.parent), path.name)
 
 
 def _line(entry: Entry) -> str:
     state = entry.state
     when = datetime.fromtimestamp(entry.at).astimezone()
-    what = f"{state.size:,} bytes" if state.kind == "file" else "not there" if state.kind == "absent" else state.kind
+    if state.kind == "file":
+        what = f"{state.size:,} bytes"
+    else:
+        what = "not there" if state.kind == "absent" else state.kind
     return f"#{entry.number}  {when:%d %b %H:%M:%S}  before {entry.tool}: {state.shown} ({what})"

@@ -65,7 +65,8 @@ class Objects:
                     digest.update(data)
                     copy.write(data)
             name = digest.hexdigest()
-            if self._sizes.get(name) != size:  # a power failure may have left less of it than there was
+            # a power failure may have left less of it than there was
+            if self._sizes.get(name) != size:
                 place = self.folder / name[:2] / name
                 place.parent.mkdir(exist_ok=True, mode=0o700)
                 os.replace(temporary, place)

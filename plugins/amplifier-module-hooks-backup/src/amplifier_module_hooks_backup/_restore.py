@@ -29,8 +29,14 @@ def earliest_states(entries: Iterable[Entry]) -> list[State]:
     for entry in sorted(entries, key=lambda entry: entry.number):
         state = entry.state
         parents = [str(parent) for parent in entry.path.parents]
-        is_new_below = any(parent in found and found[parent].kind != "directory" for parent in parents)
-        if state.path in found or is_new_below or (state.kind != "directory" and state.path in above):
+        is_new_below = any(
+            parent in found and found[parent].kind != "directory" for parent in parents
+        )
+        if (
+            state.path in found
+            or is_new_below
+            or (state.kind != "directory" and state.path in above)
+        ):
             continue
         found[state.path] = state
         if state.kind != "absent":
@@ -40,9 +46,20 @@ def earliest_states(entries: Iterable[Entry]) -> list[State]:
 
 def _ordered(states: list[State]) -> list[State]:
     """Put directories first, then what is in them, then what was not there."""
-    there = sorted((state for state in states if state.kind != "absent"), key=lambda state: state.path)
-    gone = sorted((state for state in states if state.kind == "absent"), key=lambda state: state.path, reverse=True)
-    return [*(s for s in there if s.kind == "directory"), *(s for s in there if s.kind != "directory"), *gone]
+    there = sorted(
+        (state for state in states if state.kind != "absent"),
+        key=lambda state: state.path,
+    )
+    gone = sorted(
+        (state for state in states if state.kind == "absent"),
+        key=lambda state: state.path,
+        reverse=True,
+    )
+    return [
+        *(s for s in there if s.kind == "directory"),
+        *(s for s in there if s.kind != "directory"),
+        *gone,
+    ]
 
 
 def restore_state(state: State, objects: Objects) -> None:
@@ -86,9 +103,13 @@ def _telling(state: State) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         if state.kind != "absent":  # else the directory it was not in is gone as well
-            raise BackupError(f"{state.shown!r} cannot be brought back: {error.strerror}") from error
+            raise BackupError(
+                f"{state.shown!r} cannot be brought back: {error.strerror}"
+            ) from error
     except OSError as error:
-        raise BackupError(f"{state.shown!r} cannot be brought back: {error.strerror}") from error
+        raise BackupError(
+            f"{state.shown!r} cannot be brought back: {error.strerror}"
+        ) from error
 
 
 @contextmanager
@@ -115,7 +136,9 @@ def _put_file(state: State, objects: Objects, handle: int, name: str) -> None:
         inner = os.open(temporary, NEW, 0o600, dir_fd=handle)
         with open(inner, "wb") as file:
             if not objects.copy_to(file, state.digest):
-                raise BackupError(f"{state.shown!r} cannot be brought back: its copy is damaged")
+                raise BackupError(
+                    f"{state.shown!r} cannot be brought back: its copy is damaged"
+                )
             os.fchmod(inner, state.mode & 0o777)
 
 
@@ -140,7 +163,8 @@ def _put_directory(handle: int, name: str) -> None:
         os.mkdir(name, 0o700, dir_fd=handle)
     mode = _mode_of(handle, name)
     if mode & stat.S_IRWXU != stat.S_IRWXU:
-        with suppress(PermissionError):  # its owner is somebody else, and so these bits are not ours
+        # its owner is somebody else, and so these bits are not ours
+        with suppress(PermissionError):
             os.chmod(name, mode | stat.S_IRWXU, dir_fd=handle)
 
 

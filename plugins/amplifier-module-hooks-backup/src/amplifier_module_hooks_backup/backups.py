@@ -18,9 +18,18 @@ from amplifier_kit.files.appendlog import AppendLog, LogFormatError
 from amplifier_kit.files.locks import LockedError
 from amplifier_module_hooks_backup._capture import Taker, open_regular
 from amplifier_module_hooks_backup._objects import Objects
-from amplifier_module_hooks_backup._restore import earliest_states, restore_mode, restore_state
+from amplifier_module_hooks_backup._restore import (
+    earliest_states,
+    restore_mode,
+    restore_state,
+)
 from amplifier_module_hooks_backup._settings import BackupConfig
-from amplifier_module_hooks_backup.entries import BackupError, Entry, State, entry_problem
+from amplifier_module_hooks_backup.entries import (
+    BackupError,
+    Entry,
+    State,
+    entry_problem,
+)
 
 __all__ = ["BACKUPS", "Backups", "Restored"]
 
@@ -77,7 +86,14 @@ class Backups:
         self._objects = Objects(self.folder / "objects")
 
     async def keep(
-        self, paths: Sequence[str], *, directory: Path, tool: str, call: str, session: str, with_directories: bool
+        self,
+        paths: Sequence[str],
+        *,
+        directory: Path,
+        tool: str,
+        call: str,
+        session: str,
+        with_directories: bool,
     ) -> list[Entry]:
         """Keep what is at some paths; return the new entries, none for what its turn has kept as it is.
 
@@ -98,13 +114,18 @@ class Backups:
             try:
                 states = await to_thread.run_sync(partial(_take_all, taker, paths))
                 await self._make_room(states)
-                return await self._add(states, turn=self.turn, tool=tool, call=call, session=session)
+                return await self._add(
+                    states, turn=self.turn, tool=tool, call=call, session=session
+                )
             except (BackupError, OSError) as error:
                 with suppress(OSError):
-                    await self._leave(self._entries)  # copies that were made before it failed are nobody's
+                    # copies that were made before it failed are nobody's
+                    await self._leave(self._entries)
                 if isinstance(error, BackupError):
                     raise
-                raise BackupError(f"The backup cannot be written: {error.strerror or error}") from error
+                raise BackupError(
+                    f"The backup cannot be written: {error.strerror or error}"
+                ) from error
 
     async def entries(self, path: Path | str | None = None) -> tuple[Entry, ...]:
         """Return what was kept, the earliest first; with a path that of this path alone."""
@@ -112,7 +133,11 @@ class Backups:
             if not self.folder.exists():
                 return ()
             await self._open()
-            return tuple(entry for entry in self._entries if path is None or entry.state.path == str(path))
+            return tuple(
+                entry
+                for entry in self._entries
+                if path is None or entry.state.path == str(path)
+            )
 
     async def difference(self, entry: Entry) -> str:
         """Compare a kept file with the one of now, line by line; other things are told in words.
@@ -120,7 +145,9 @@ class Backups:
         Raises:
             BackupError: the copy is gone.
         """
-        return await to_thread.run_sync(partial(_difference, entry.state, self._objects))
+        return await to_thread.run_sync(
+            partial(_difference, entry.state, self._objects)
+        )
 
     async def restore(self, entries: Iterable[Entry]) -> Restored:
         """Bring paths back to their earliest state among some entries; what is there now is kept before.
@@ -134,8 +161,12 @@ class Backups:
         states = earliest_states(entries)
         async with self._lock:
             await self._open()
-            lost = await self._keep_now([state for state in states if state.kind != "left out"])
-            return await to_thread.run_sync(partial(_restore_all, states, lost, self._objects))
+            lost = await self._keep_now(
+                [state for state in states if state.kind != "left out"]
+            )
+            return await to_thread.run_sync(
+                partial(_restore_all, states, lost, self._objects)
+            )
 
     async def aclose(self) -> None:
         """Close the backups; they stay on the disk. A second call does nothing."""
@@ -148,31 +179,42 @@ class Backups:
     async def _keep_now(self, states: Sequence[State]) -> tuple[State, ...]:
         """Keep what is there now; return what could not be, since it is left out."""
         # Every path that comes back, and as much below those that go as one call may change.
-        config = attrs.evolve(self.config, max_files=self.config.max_files + len(states))
+        config = attrs.evolve(
+            self.config, max_files=self.config.max_files + len(states)
+        )
         taker = Taker(config, self._objects, Path("/"), with_directories=True)
         turn = f"{RESTORE}-{self._last + 1}"
         try:
             now = await to_thread.run_sync(partial(_take_now, taker, states))
-            await self._add(now, turn=turn, tool=RESTORE, call="", session=self.session_id)
+            await self._add(
+                now, turn=turn, tool=RESTORE, call="", session=self.session_id
+            )
         except OSError as error:
-            raise BackupError(f"What is there now cannot be saved: {error.strerror or error}") from error
+            raise BackupError(
+                f"What is there now cannot be saved: {error.strerror or error}"
+            ) from error
         return tuple(state for state in now if state.kind == "left out")
 
     async def _open(self) -> None:
         if self._log is not None:
             return
         try:
-            log = await AppendLog.open(self.folder / "entries.jsonl", holds="backups", check=entry_problem)
+            log = await AppendLog.open(
+                self.folder / "entries.jsonl", holds="backups", check=entry_problem
+            )
             await self._take_over(log)
         except (LockedError, LogFormatError) as error:
             raise BackupError(f"The backups cannot be opened: {error}") from error
         except OSError as error:
-            raise BackupError(f"The backups cannot be opened: {error.strerror or error}") from error
+            raise BackupError(
+                f"The backups cannot be opened: {error.strerror or error}"
+            ) from error
 
     async def _take_over(self, log: AppendLog) -> None:
         """Find what an open log tells, and forget what is too old."""
         try:
-            await to_thread.run_sync(self._objects.open)  # once nobody else writes there
+            # once nobody else writes there
+            await to_thread.run_sync(self._objects.open)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await log.aclose()
@@ -181,10 +223,13 @@ class Backups:
         self._entries = [Entry.from_record(record) for record in log.take()]
         self._last = max((entry.number for entry in self._entries), default=0)
         oldest = time() - self.config.max_age_days * _DAY
-        with suppress(OSError):  # a full disk keeps nobody from what there is; it is forgotten another time
+        # a full disk keeps nobody from what there is; it is forgotten another time
+        with suppress(OSError):
             await self._leave([entry for entry in self._entries if entry.at >= oldest])
 
-    async def _add(self, states: Sequence[State], *, turn: str, tool: str, call: str, session: str) -> list[Entry]:
+    async def _add(
+        self, states: Sequence[State], *, turn: str, tool: str, call: str, session: str
+    ) -> list[Entry]:
         log = self._log
         assert log is not None  # `_open` was called
         added = []
@@ -193,7 +238,15 @@ class Backups:
             if latest is not None and latest.turn == turn and latest.state == state:
                 continue  # a call of this turn has it already
             at, number = round(time(), 3), self._last + 1
-            entry = Entry(number=number, at=at, turn=turn, session=session, call=call, tool=tool, state=state)
+            entry = Entry(
+                number=number,
+                at=at,
+                turn=turn,
+                session=session,
+                call=call,
+                tool=tool,
+                state=state,
+            )
             record = entry.to_record()
             await log.append(record.kind, record.data)
             log.take()
@@ -212,7 +265,9 @@ class Backups:
             return
         taken = self._objects.size_of(new)
         if taken > most:
-            raise BackupError(f"The copies take more than {most:,} bytes (max_total_bytes)")
+            raise BackupError(
+                f"The copies take more than {most:,} bytes (max_total_bytes)"
+            )
         kept, first = set(new), len(self._entries)
         for entry in reversed(self._entries):
             taken += self._objects.size_of({entry.state.digest} - kept)
@@ -246,19 +301,29 @@ def _take_now(taker: Taker, states: Sequence[State]) -> list[State]:
     return taker.states()
 
 
-def _restore_all(states: Sequence[State], lost: Sequence[State], objects: Objects) -> Restored:
+def _restore_all(
+    states: Sequence[State], lost: Sequence[State], objects: Objects
+) -> Restored:
     """Bring back what can be; what is there now and was not kept stays."""
     done: list[State] = []
     problems: list[str] = []
     for state in states:
         inside = [each for each in lost if Path(each.path).is_relative_to(state.path)]
         if inside and state.kind != "directory":
-            problems.append(f"{inside[0].shown!r} stays as it is, since it is not copied: {inside[0].reason}")
+            problems.append(
+                f"{inside[0].shown!r} stays as it is, since it is not copied: {inside[0].reason}"
+            )
         elif _is_done(partial(restore_state, state, objects), problems):
             done.append(state)
     # What is in a directory that may not be written comes back before its permissions do.
-    done = [state for state in reversed(done) if _is_done(partial(restore_mode, state), problems)]
-    return Restored(paths=tuple(state.shown for state in reversed(done)), problems=tuple(problems))
+    done = [
+        state
+        for state in reversed(done)
+        if _is_done(partial(restore_mode, state), problems)
+    ]
+    return Restored(
+        paths=tuple(state.shown for state in reversed(done)), problems=tuple(problems)
+    )
 
 
 def _is_done(step: Callable[[], None], problems: list[str]) -> bool:
@@ -277,15 +342,24 @@ def _difference(state: State, objects: Objects) -> str:
         with objects.open_copy(state.digest) as copy:
             old = copy.read(_MAX_COMPARED + 1)
     except OSError as error:
-        raise BackupError(f"The copy of {state.shown!r} is gone: {error.strerror}") from error
+        raise BackupError(
+            f"The copy of {state.shown!r} is gone: {error.strerror}"
+        ) from error
     try:
         with open_regular(state.path) as file:
             new = file.read(_MAX_COMPARED + 1)
     except OSError as error:
         return f"{state.shown}: {error.strerror}; it had {state.size:,} bytes"
     if max(len(old), len(new)) > _MAX_COMPARED or b"\0" in old + new:
-        same = "the same beginning" if old == new else "another content"
+        if old == new:
+            same = "the same beginning"
+        else:
+            same = "another content"
         return f"{state.shown}: {same}; too large or no text, so that no lines are compared"
-    before, after = (data.decode("utf-8", "replace").splitlines()[:_MAX_LINES] for data in (old, new))
-    lines = unified_diff(before, after, f"{state.shown} (kept)", f"{state.shown} (now)", lineterm="")
+    before, after = (
+        data.decode("utf-8", "replace").splitlines()[:_MAX_LINES] for data in (old, new)
+    )
+    lines = unified_diff(
+        before, after, f"{state.shown} (kept)", f"{state.shown} (now)", lineterm=""
+    )
     return "\n".join(lines)

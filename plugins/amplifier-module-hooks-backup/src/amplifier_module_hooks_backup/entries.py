@@ -100,13 +100,23 @@ _STATE_TEXTS: Final = ("path", "digest", "target", "reason")
 def entry_problem(record: Record) -> str | None:
     """Say what is wrong with a record of the log; `None` when it is an entry."""
     data: JSONValue = record.data
-    if record.kind != KIND or not isinstance(data, dict) or data.keys() != {each.name for each in attrs.fields(Entry)}:
+    if (
+        record.kind != KIND
+        or not isinstance(data, dict)
+        or data.keys() != {each.name for each in attrs.fields(Entry)}
+    ):
         return "it is no entry"
     state = data["state"]
-    if not isinstance(state, dict) or state.keys() != {each.name for each in attrs.fields(State)}:
+    if not isinstance(state, dict) or state.keys() != {
+        each.name for each in attrs.fields(State)
+    }:
         return "it has no state"
     texts = [*(data[name] for name in _TEXTS), *(state[name] for name in _STATE_TEXTS)]
     numbers = (data["number"], data["at"], state["mode"], state["size"])
-    if not all(isinstance(text, str) for text in texts) or not all(isinstance(each, (int, float)) for each in numbers):
+    if not all(isinstance(text, str) for text in texts) or not all(
+        isinstance(each, (int, float)) for each in numbers
+    ):
         return "its values are of other types"
-    return None if state["kind"] in get_args(StateKind) else "its state is of no known kind"
+    if state["kind"] in get_args(StateKind):
+        return None
+    return "its state is of no known kind"

@@ -28,7 +28,16 @@ _LEVELS: Final[Mapping[str, LogLevel]] = {
 }
 _RAW: Final = frozenset({"messages", "raw"})
 _HEADER: Final = frozenset(
-    {"session_id", "parent_id", "turn_id", "span_id", "parent_span_id", "iteration", "timestamp", "tool_obj"}
+    {
+        "session_id",
+        "parent_id",
+        "turn_id",
+        "span_id",
+        "parent_span_id",
+        "iteration",
+        "timestamp",
+        "tool_obj",
+    }
 )
 """What stands elsewhere in a line, or in the plan: a tool's schema is the same in every call."""
 _MAX_VALUES: Final = 20_000
@@ -52,16 +61,23 @@ class Entry:
 
 def level_of(event: str, data: Mapping[str, object]) -> LogLevel:
     """Return how much an event matters."""
-    if event.endswith((":error", "_failed")) or data.get("status") in ("error", "failed"):
+    if event.endswith((":error", "_failed")) or data.get("status") in (
+        "error",
+        "failed",
+    ):
         return "error"
     return _LEVELS.get(event, "info")
 
 
-def taken(data: Mapping[str, object], *, strip_raw: bool, max_text: int) -> dict[str, object]:
+def taken(
+    data: Mapping[str, object], *, strip_raw: bool, max_text: int
+) -> dict[str, object]:
     """Copy what an event carries, as far as somebody could change it before it is written."""
     left = [_MAX_VALUES]
     return {
-        key: _left_out(key, value) if strip_raw and key in _RAW else _copied(value, left, max_text + _SPARE, 0)
+        key: _left_out(key, value)
+        if strip_raw and key in _RAW
+        else _copied(value, left, max_text + _SPARE, 0)
         for key, value in data.items()
     }
 
@@ -75,13 +91,19 @@ def _left_out(key: str, value: object) -> str:
 def _copied(value: object, left: list[int], longest: int, depth: int) -> object:
     left[0] -= 1
     if isinstance(value, str):
-        return value if len(value) <= longest else _Cut(value[:longest], len(value))
-    if isinstance(value, (bytes, bytearray)) or not isinstance(value, (Mapping, Sequence)):
+        if len(value) <= longest:
+            return value
+        return _Cut(value[:longest], len(value))
+    if isinstance(value, (bytes, bytearray)) or not isinstance(
+        value, (Mapping, Sequence)
+    ):
         return value
     if left[0] < 0 or depth > _MAX_DEPTH:
         return "(left out: too large or nested too deep)"
     if isinstance(value, Mapping):
-        return {key: _copied(item, left, longest, depth + 1) for key, item in value.items()}
+        return {
+            key: _copied(item, left, longest, depth + 1) for key, item in value.items()
+        }
     return [_copied(item, left, longest, depth + 1) for item in value]
 
 
@@ -93,27 +115,43 @@ class _Cut:
     size: int
 
 
-def line_of(entry: Entry, session_id: str, run: str, *, max_text: int, max_bytes: int) -> bytes:
+def line_of(
+    entry: Entry, session_id: str, run: str, *, max_text: int, max_bytes: int
+) -> bytes:
     """Redact an entry and write it as a line of at most `max_bytes`."""
     data = entry.data
     trimmer = _Trimmer(entry.redactor, max_text)
-    plain = {str(key): trimmer.plain(value) for key, value in data.items() if key not in _HEADER}
+    plain = {
+        str(key): trimmer.plain(value)
+        for key, value in data.items()
+        if key not in _HEADER
+    }
     redacted = entry.redactor.redact(plain)
-    body: JSONObject = dict(redacted) if isinstance(redacted, Mapping) else {"withheld": REDACTION_FAILED}
+    body: JSONObject
+    if isinstance(redacted, Mapping):
+        body = dict(redacted)
+    else:
+        body = {"withheld": REDACTION_FAILED}
     line = encode_record(_record(entry, session_id, run, body))
     if len(line) <= max_bytes:
         return line
-    note: JSONObject = {"left_out": f"the record has {len(line)} bytes, at most {max_bytes} are written"}
+    note: JSONObject = {
+        "left_out": f"the record has {len(line)} bytes, at most {max_bytes} are written"
+    }
     share = max_bytes // (4 * len(body))
     kept = {key: value for key, value in body.items() if len(str(value)) <= share}
     line = encode_record(_record(entry, session_id, run, {**kept, **note}))
-    return line if len(line) <= max_bytes else encode_record(_record(entry, session_id, run, note))
+    if len(line) <= max_bytes:
+        return line
+    return encode_record(_record(entry, session_id, run, note))
 
 
 def _record(entry: Entry, session_id: str, run: str, body: JSONObject) -> LogRecord:
     def text(name: str) -> str | None:
         value = entry.data.get(name)
-        return value if isinstance(value, str) else None
+        if isinstance(value, str):
+            return value
+        return None
 
     iteration = entry.data.get("iteration")
     return LogRecord(
@@ -144,18 +182,25 @@ class _Trimmer:
         if value is None or isinstance(value, (bool, int)):
             return value
         if isinstance(value, (str, _Cut)):
-            return self._text(value, len(value)) if isinstance(value, str) else self._text(value.text, value.size)
+            if isinstance(value, str):
+                return self._text(value, len(value))
+            return self._text(value.text, value.size)
         if depth > _MAX_DEPTH + 10:
             return "(left out: nested too deep)"
         if isinstance(value, Mapping):
-            return {self._text(str(key), 0): self.plain(item, depth + 1) for key, item in value.items()}
+            return {
+                self._text(str(key), 0): self.plain(item, depth + 1)
+                for key, item in value.items()
+            }
         if isinstance(value, (list, tuple, set, frozenset)):
             return [self.plain(item, depth + 1) for item in value]
         return self._scalar(value, depth)
 
     def _scalar(self, value: object, depth: int) -> JSONValue:
         if isinstance(value, float):
-            return value if value - value == 0 else str(value)
+            if value - value == 0:
+                return value
+            return str(value)
         if isinstance(value, Secret):
             return WITHHELD
         if isinstance(value, (bytes, bytearray)):

@@ -39,12 +39,20 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(LoggingConfig, config, subject="configuration of hooks-logging")
-    writer = LogWriter(log_path(settings.session_log_template, coordinator), coordinator.session_id, settings)
+    settings = read_config(
+        LoggingConfig, config, subject="configuration of hooks-logging"
+    )
+    writer = LogWriter(
+        log_path(settings.session_log_template, coordinator),
+        coordinator.session_id,
+        settings,
+    )
     log = _Log(coordinator, settings, writer)
     coordinator.register_cleanup(writer.aclose)
     raw = () if settings.strip_raw else DEPRECATED_EVENTS
-    log.listen(chain(ALL_EVENTS, BASE_EVENTS, (HOOK_DECIDED,), raw, settings.additional_events))
+    log.listen(
+        chain(ALL_EVENTS, BASE_EVENTS, (HOOK_DECIDED,), raw, settings.additional_events)
+    )
 
 
 @attrs.define(eq=False)
@@ -64,11 +72,14 @@ class _Log:
         """Register for events that are wanted and not heard yet."""
         for event in map(str, events):
             if event in self._heard or not (
-                self.config.wants(event) or event in (SESSION_START, SESSION_RESUME, SESSION_END)
+                self.config.wants(event)
+                or event in (SESSION_START, SESSION_RESUME, SESSION_END)
             ):
                 continue
             self._heard.add(event)
-            unregister = self.coordinator.hooks.register(event, self.hear, self.config.priority, _NAME, decides=False)
+            unregister = self.coordinator.hooks.register(
+                event, self.hear, self.config.priority, _NAME, decides=False
+            )
             self.coordinator.register_cleanup(unregister)
 
     async def hear(self, event: str, data: dict[str, object]) -> None:
@@ -87,7 +98,15 @@ class _Log:
             return
         self._seq += 1
         copied = taken(data, strip_raw=config.strip_raw, max_text=config.max_text)
-        self.writer.put(Entry(event=event, level=level, seq=self._seq, data=copied, redactor=self._current()))
+        self.writer.put(
+            Entry(
+                event=event,
+                level=level,
+                seq=self._seq,
+                data=copied,
+                redactor=self._current(),
+            )
+        )
 
     def _current(self) -> SinkRedactor:
         """Return the session's redactor; modules may offer another one at any time."""
@@ -100,7 +119,9 @@ class _Log:
         """Listen to the events that modules say they send."""
         if not self.config.auto_discover:
             return
-        for names in await self.coordinator.collect_contributions("observability.events"):
+        for names in await self.coordinator.collect_contributions(
+            "observability.events"
+        ):
             if isinstance(names, (list, tuple, set, frozenset)):
                 self.listen([name for name in names if isinstance(name, str)])
 
@@ -110,8 +131,12 @@ class _Log:
         if missing <= self._told:
             return
         self._told = missing
-        why = f" ({self.writer.problem})" if self.writer.problem else ""
+        if self.writer.problem:
+            why = f" ({self.writer.problem})"
+        else:
+            why = ""
         message = f"{missing} events are not in the log {self.writer.path}{why}"
         await self.coordinator.hooks.emit(
-            USER_NOTIFICATION, UserNotification(message=message, level="warning", source=_NAME)
+            USER_NOTIFICATION,
+            UserNotification(message=message, level="warning", source=_NAME),
         )

@@ -29,21 +29,30 @@ def log_path(template: str | None, coordinator: Coordinator) -> Path:
     """
     session = folder_name(coordinator.session_id)
     told = coordinator.get_capability("session.working_dir")
-    working = Path(told) if isinstance(told, (str, Path)) else Path.cwd()
+    if isinstance(told, (str, Path)):
+        working = Path(told)
+    else:
+        working = Path.cwd()
     if template is None:
         root = coordinator.get_capability("session.dir")
         if not isinstance(root, (str, Path)):
             root = amplifier_home()
         return Path(root) / "sessions" / session / LOG_FILE
     _check(template)
-    filled = template.format(session_id=session, project=folder_name(working.resolve().name or "root"))
+    filled = template.format(
+        session_id=session, project=folder_name(working.resolve().name or "root")
+    )
     return working / Path(filled).expanduser()
 
 
 def _check(template: str) -> None:
     problem = None
     try:
-        fields = [(name, form, convert) for _, name, form, convert in Formatter().parse(template) if name is not None]
+        fields = [
+            (name, form, convert)
+            for _, name, form, convert in Formatter().parse(template)
+            if name is not None
+        ]
     except ValueError as error:
         fields, problem = [], str(error)
     if any(name not in _FIELDS or form or convert for name, form, convert in fields):
@@ -52,5 +61,6 @@ def _check(template: str) -> None:
         problem = "needs {session_id}, else all sessions write one file"
     if problem is not None:
         raise ConfigError(
-            [Problem("session_log_template", f"{problem}; got {template!r}")], subject="configuration of hooks-logging"
+            [Problem("session_log_template", f"{problem}; got {template!r}")],
+            subject="configuration of hooks-logging",
         )

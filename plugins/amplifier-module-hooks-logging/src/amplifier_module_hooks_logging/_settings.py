@@ -28,15 +28,21 @@ class LoggingConfig:
     strip_raw: bool = True
     priority: int = 100
     max_text: int = attrs.field(default=16_384, validator=attrs.validators.ge(16))
-    max_record_bytes: int = attrs.field(default=262_144, validator=attrs.validators.ge(1_024))
-    max_file_bytes: int = attrs.field(default=52_428_800, validator=attrs.validators.ge(1_024))
+    max_record_bytes: int = attrs.field(
+        default=262_144, validator=attrs.validators.ge(1_024)
+    )
+    max_file_bytes: int = attrs.field(
+        default=52_428_800, validator=attrs.validators.ge(1_024)
+    )
     keep_files: int = attrs.field(default=5, validator=attrs.validators.ge(0))
     queue_size: int = attrs.field(default=10_000, validator=attrs.validators.ge(1))
     close_timeout: float = attrs.field(default=3.0, validator=seconds)
 
     def wants(self, event: str) -> bool:
         """Tell whether an event is logged at all."""
-        return _fits(event, self.enabled_events) and not _fits(event, self.exclude_events)
+        return _fits(event, self.enabled_events) and not _fits(
+            event, self.exclude_events
+        )
 
     def is_high_enough(self, level: LogLevel) -> bool:
         """Tell whether a level is logged."""

@@ -45,7 +45,9 @@ class LogWriter:
     stuck: int = 0
     problem: str | None = None
     _run: str = attrs.field(factory=lambda: token_hex(4))
-    _queue: SimpleQueue[Entry | threading.Event | None] = attrs.field(factory=SimpleQueue)
+    _queue: SimpleQueue[Entry | threading.Event | None] = attrs.field(
+        factory=SimpleQueue
+    )
     _thread: threading.Thread | None = None
     _handle: int = -1
     _size: int = 0
@@ -67,7 +69,9 @@ class LogWriter:
         self._taken += 1
         self._queue.put(entry)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=f"log of {self.session_id:.40}", daemon=True)
+            self._thread = threading.Thread(
+                target=self._work, name=f"log of {self.session_id:.40}", daemon=True
+            )
             self._thread.start()
             atexit.register(self._finish)
 
@@ -76,7 +80,9 @@ class LogWriter:
         if self._thread is not None:
             done = threading.Event()
             self._queue.put(done)
-            if await run_blocking(lambda: done.wait(self._patience()), name="flush of the log"):
+            if await run_blocking(
+                lambda: done.wait(self._patience()), name="flush of the log"
+            ):
                 self._until, self.stuck = None, 0
             else:
                 self._give_up()
@@ -106,7 +112,12 @@ class LogWriter:
         """Count what the thread still holds."""
         self.stuck = self._taken - self._done
         self.problem = f"the disk did not answer within {self.config.close_timeout:g} s"
-        _log.warning("%d events are not in the log %s (%s)", self.missing, self.path, self.problem)
+        _log.warning(
+            "%d events are not in the log %s (%s)",
+            self.missing,
+            self.path,
+            self.problem,
+        )
 
     def _work(self) -> None:
         """Take entries and write them until the end, several at once when they wait."""
@@ -147,9 +158,14 @@ class LogWriter:
         config = self.config
         try:
             return line_of(
-                entry, self.session_id, self._run, max_text=config.max_text, max_bytes=config.max_record_bytes
+                entry,
+                self.session_id,
+                self._run,
+                max_text=config.max_text,
+                max_bytes=config.max_record_bytes,
             )
-        except Exception as error:  # foreign values: what cannot be written costs its own line only
+        except Exception as error:
+            # foreign values: what cannot be written costs its own line only
             self.lost += 1
             self.problem = type(error).__name__
             return None
@@ -166,7 +182,8 @@ class LogWriter:
         make_folders(self.path.parent)
         self._handle = open_private(self.path)
         self._size = os.fstat(self._handle).st_size
-        if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":  # a line that was cut
+        # a line that was cut
+        if self._size and os.pread(self._handle, 1, self._size - 1) != b"\n":
             self._size += os.write(self._handle, b"\n")
         if self._size >= self.config.max_file_bytes:
             self._turn()
@@ -177,7 +194,10 @@ class LogWriter:
         self._close()
         kept = self.config.keep_files
         for number in range(kept, 0, -1):
-            earlier = self.path if number == 1 else rotated_name(self.path, number - 1)
+            if number == 1:
+                earlier = self.path
+            else:
+                earlier = rotated_name(self.path, number - 1)
             with suppress(FileNotFoundError):
                 os.replace(earlier, rotated_name(self.path, number))
         if not kept:
@@ -185,6 +205,14 @@ class LogWriter:
 
 
 def _dropped(count: int, last: Entry) -> Entry:
-    data: dict[str, object] = {key: last.data.get(key) for key in ("timestamp", "session_id", "turn_id")}
+    data: dict[str, object] = {
+        key: last.data.get(key) for key in ("timestamp", "session_id", "turn_id")
+    }
     # The log's own line is no event: it has no number among them.
-    return Entry(event="log:dropped", level="warning", seq=0, data={**data, "count": count}, redactor=last.redactor)
+    return Entry(
+        event="log:dropped",
+        level="warning",
+        seq=0,
+        data={**data, "count": count},
+        redactor=last.redactor,
+    )

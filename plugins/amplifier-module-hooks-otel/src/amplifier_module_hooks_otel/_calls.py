@@ -28,7 +28,10 @@ class CallListener:
 
     def tool_returned(self, _: str, data: Data) -> None:
         """End a tool call that has a result; its content waits for what other handlers leave of it."""
-        step = None if self.trace.turn is None else self.trace.turn.calls.get(_call_id(data))
+        if self.trace.turn is None:
+            step = None
+        else:
+            step = self.trace.turn.calls.get(_call_id(data))
         if step is None:
             return
         self._stop_call(step, tool_error(data.get("result")))
@@ -41,10 +44,16 @@ class CallListener:
         step = self._take(data)
         if step is None:
             return
-        given, result, writer = data.get("tool_input"), data.get("result"), self.trace.writer()
+        given, result, writer = (
+            data.get("tool_input"),
+            data.get("result"),
+            self.trace.writer(),
+        )
         step.contents.append(lambda: {names.TOOL_ARGUMENTS: writer.value(given)})
         if isinstance(result, ToolResult):
-            step.contents.append(lambda: {names.TOOL_RESULT: writer.text(result.get_serialized_output())})
+            step.contents.append(
+                lambda: {names.TOOL_RESULT: writer.text(result.get_serialized_output())}
+            )
         self.trace.steps.close(step)
 
     def tool_failed(self, _: str, data: Data) -> None:
@@ -61,13 +70,24 @@ class CallListener:
 
     def _call(self, turn: Turn, data: Data) -> Step:
         name = str(data.get("tool_name"))
-        attributes: Attributes = {**self.trace.common(data), names.TOOL_TYPE: "function"}
-        for key, attribute in (("tool_call_id", names.TOOL_CALL_ID), ("parallel_group_id", names.PARALLEL_GROUP)):
+        attributes: Attributes = {
+            **self.trace.common(data),
+            names.TOOL_TYPE: "function",
+        }
+        for key, attribute in (
+            ("tool_call_id", names.TOOL_CALL_ID),
+            ("parallel_group_id", names.PARALLEL_GROUP),
+        ):
             value = data.get(key)
             if isinstance(value, str):
                 attributes[attribute] = value
         labels = {names.OPERATION: "execute_tool", names.TOOL_NAME: name}
-        return self.trace.steps.begin(f"execute_tool {name}", attributes, labels, turn.above(data.get("iteration")))
+        return self.trace.steps.begin(
+            f"execute_tool {name}",
+            attributes,
+            labels,
+            turn.above(data.get("iteration")),
+        )
 
     def _stop_call(self, step: Step, error: str | None) -> None:
         self.trace.steps.stop(step, error)
@@ -76,7 +96,9 @@ class CallListener:
 
     def _take(self, data: Data) -> Step | None:
         turn = self.trace.turn
-        return None if turn is None else turn.calls.pop(_call_id(data), None)
+        if turn is None:
+            return None
+        return turn.calls.pop(_call_id(data), None)
 
 
 def _call_id(data: Data) -> str:

@@ -40,14 +40,19 @@ class ContentWriter:
     longest: int
     _written: dict[int, tuple[MessageDict, str]] = attrs.field(factory=dict)
 
-    def messages(self, messages: Sequence[MessageDict], finish_reason: str | None = None) -> str:
+    def messages(
+        self, messages: Sequence[MessageDict], finish_reason: str | None = None
+    ) -> str:
         """Write the newest messages that there is room for, in their order."""
         kept: list[str] = []
         written: dict[int, tuple[MessageDict, str]] = {}
         room = self.longest
         for at in range(len(messages) - 1, -1, -1):
             message, known = messages[at], self._written.get(at)
-            text = known[1] if known is not None and known[0] == message else self._message(message, finish_reason)
+            if known is not None and known[0] == message:
+                text = known[1]
+            else:
+                text = self._message(message, finish_reason)
             room -= len(text)
             if kept and room < 0:
                 break
@@ -58,13 +63,22 @@ class ContentWriter:
         return f"[{', '.join(reversed(kept))}]"
 
     def _message(self, message: MessageDict, finish_reason: str | None) -> str:
-        written: JSONObject = {"role": str(message.get("role")), "parts": self._parts(message)}
-        return self.value(written if finish_reason is None else {**written, "finish_reason": finish_reason})
+        written: JSONObject = {
+            "role": str(message.get("role")),
+            "parts": self._parts(message),
+        }
+        return self.value(
+            written
+            if finish_reason is None
+            else {**written, "finish_reason": finish_reason}
+        )
 
     def value(self, value: object) -> str:
         """Write any JSON value; what is longer is replaced by its length."""
         text = json.dumps(self.redactor.redact(self._plain(value)), ensure_ascii=False)
-        return text if len(text) <= 2 * self.longest else json.dumps({"left_out": f"{len(text)} characters"})
+        if len(text) <= 2 * self.longest:
+            return text
+        return json.dumps({"left_out": f"{len(text)} characters"})
 
     def text(self, text: str) -> str:
         """Write a text as it is."""
@@ -73,8 +87,18 @@ class ContentWriter:
     def _parts(self, message: MessageDict) -> list[JSONValue]:
         read = Message.from_dict(message)
         if read.role == "tool" and isinstance(read.content, str):
-            return [{"type": "tool_call_response", "id": read.tool_call_id, "response": read.content}]
-        blocks = [TextBlock(text=read.content)] if isinstance(read.content, str) else read.content
+            return [
+                {
+                    "type": "tool_call_response",
+                    "id": read.tool_call_id,
+                    "response": read.content,
+                }
+            ]
+        blocks = (
+            [TextBlock(text=read.content)]
+            if isinstance(read.content, str)
+            else read.content
+        )
         return [_part(block) for block in blocks]
 
     def _plain(self, value: object, depth: int = 0) -> JSONValue:
@@ -84,11 +108,15 @@ class ContentWriter:
         if isinstance(value, str):
             return self._cut(value)
         if depth < _DEPTH and isinstance(value, Mapping):
-            return {str(key): self._plain(item, depth + 1) for key, item in value.items()}
+            return {
+                str(key): self._plain(item, depth + 1) for key, item in value.items()
+            }
         if depth < _DEPTH and isinstance(value, (list, tuple)):
             return [self._plain(item, depth + 1) for item in value]
         if isinstance(value, float):
-            return value if value - value == 0 else str(value)
+            if value - value == 0:
+                return value
+            return str(value)
         if isinstance(value, (Mapping, list, tuple)):
             return "(nested too deep)"
         return f"({type(value).__name__})"
@@ -112,8 +140,17 @@ def _part(block: ContentBlock) -> JSONObject:
         case ReasoningBlock():
             return {"type": "reasoning", "content": block.text}
         case ToolCallBlock():
-            return {"type": "tool_call", "id": block.id, "name": block.name, "arguments": dict(block.input)}
+            return {
+                "type": "tool_call",
+                "id": block.id,
+                "name": block.name,
+                "arguments": dict(block.input),
+            }
         case ToolResultBlock():
-            return {"type": "tool_call_response", "id": block.tool_call_id, "response": block.output}
+            return {
+                "type": "tool_call_response",
+                "id": block.tool_call_id,
+                "response": block.output,
+            }
         case _:
             return {"type": block.type}

@@ -8,7 +8,15 @@ from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._steps import Attributes, Step, short
 from amplifier_sdk import ChatResponse, ToolResult, Usage
 
-__all__ = ["answer", "child_name", "error_type", "finish_reason", "tool_error", "usage_of", "with_error"]
+__all__ = [
+    "answer",
+    "child_name",
+    "error_type",
+    "finish_reason",
+    "tool_error",
+    "usage_of",
+    "with_error",
+]
 
 
 def answer(response: ChatResponse) -> Attributes:
@@ -33,7 +41,9 @@ def answer(response: ChatResponse) -> Attributes:
 def usage_of(usage: Usage) -> Attributes:
     """Return the tokens, and the cost where it is known."""
     counts = {name: getattr(usage, field) for field, name in names.USAGE.items()}
-    attributes: Attributes = {name: count for name, count in counts.items() if count is not None}
+    attributes: Attributes = {
+        name: count for name, count in counts.items() if count is not None
+    }
     if usage.cost_usd is not None:
         attributes[names.COST] = float(usage.cost_usd)
     return attributes
@@ -47,7 +57,9 @@ def finish_reason(response: ChatResponse) -> str:
 def error_type(data: Mapping[str, object]) -> str:
     """Return what kind of error an event tells of."""
     error = data.get("error")
-    return short(str((error.get("type") if isinstance(error, Mapping) else None) or "error"))
+    return short(
+        str((error.get("type") if isinstance(error, Mapping) else None) or "error")
+    )
 
 
 def tool_error(result: object) -> str | None:
@@ -59,7 +71,9 @@ def tool_error(result: object) -> str | None:
 
 def with_error(step: Step) -> dict[str, str]:
     """Return the attributes that a step's metrics have."""
-    return step.labels if step.error is None else {**step.labels, names.ERROR_TYPE: step.error}
+    if step.error is None:
+        return step.labels
+    return {**step.labels, names.ERROR_TYPE: step.error}
 
 
 def child_name(session_id: str, parent_id: str | None) -> str | None:

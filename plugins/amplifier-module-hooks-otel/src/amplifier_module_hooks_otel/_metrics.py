@@ -15,8 +15,40 @@ from amplifier_sdk import Usage
 __all__ = ["Metrics"]
 
 # What the conventions ask for.
-_SECONDS: Final = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
-_FIRST: Final = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+_SECONDS: Final = (
+    0.01,
+    0.02,
+    0.04,
+    0.08,
+    0.16,
+    0.32,
+    0.64,
+    1.28,
+    2.56,
+    5.12,
+    10.24,
+    20.48,
+    40.96,
+    81.92,
+)
+_FIRST: Final = (
+    0.001,
+    0.005,
+    0.01,
+    0.02,
+    0.04,
+    0.06,
+    0.08,
+    0.1,
+    0.25,
+    0.5,
+    0.75,
+    1.0,
+    2.5,
+    5.0,
+    7.5,
+    10.0,
+)
 _TOKENS: Final = tuple(4.0**power for power in range(14))
 
 
@@ -34,8 +66,12 @@ class Metrics:
     def of(cls, meter: Meter) -> Metrics:
         """Make the instruments."""
 
-        def duration(name: str, description: str, bounds: tuple[float, ...] = _SECONDS) -> Histogram:
-            return meter.create_histogram(name, "s", description, explicit_bucket_boundaries_advisory=bounds)
+        def duration(
+            name: str, description: str, bounds: tuple[float, ...] = _SECONDS
+        ) -> Histogram:
+            return meter.create_histogram(
+                name, "s", description, explicit_bucket_boundaries_advisory=bounds
+            )
 
         return cls(
             meter.create_histogram(
@@ -45,12 +81,24 @@ class Metrics:
                 explicit_bucket_boundaries_advisory=_TOKENS,
             ),
             duration("gen_ai.client.operation.duration", "GenAI operation duration."),
-            duration("gen_ai.client.operation.time_to_first_chunk", "Time to receive the first chunk.", _FIRST),
+            duration(
+                "gen_ai.client.operation.time_to_first_chunk",
+                "Time to receive the first chunk.",
+                _FIRST,
+            ),
             duration("gen_ai.execute_tool.duration", "Duration of a tool's execution."),
-            duration("gen_ai.invoke_agent.duration", "Duration of an agent's invocation."),
+            duration(
+                "gen_ai.invoke_agent.duration", "Duration of an agent's invocation."
+            ),
         )
 
-    def count_tokens(self, usage: Usage, attributes: Mapping[str, str], context: Context) -> None:
+    def count_tokens(
+        self, usage: Usage, attributes: Mapping[str, str], context: Context
+    ) -> None:
         """Record what a request used."""
-        self.tokens.record(usage.input_tokens, {**attributes, TOKEN_TYPE: "input"}, context)
-        self.tokens.record(usage.output_tokens, {**attributes, TOKEN_TYPE: "output"}, context)
+        self.tokens.record(
+            usage.input_tokens, {**attributes, TOKEN_TYPE: "input"}, context
+        )
+        self.tokens.record(
+            usage.output_tokens, {**attributes, TOKEN_TYPE: "output"}, context
+        )

@@ -61,7 +61,9 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(TelemetryConfig, config, subject="configuration of hooks-otel")
+    settings = read_config(
+        TelemetryConfig, config, subject="configuration of hooks-otel"
+    )
     worker = Worker(settings.queue_size, settings.flush_timeout)
     spans = Trace(
         coordinator,
@@ -73,14 +75,22 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     coordinator.register_cleanup(end.aclose)
     hooks = coordinator.hooks
     for event, handler, priority in _handlers(spans, end):
-        coordinator.register_cleanup(hooks.register(event, handler, priority, _NAME, decides=False))
+        coordinator.register_cleanup(
+            hooks.register(event, handler, priority, _NAME, decides=False)
+        )
 
 
 def _handlers(spans: Trace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
     """Yield what is heard by whom, and whether before the others or behind them."""
-    turns, requests, calls = TurnListener(spans), RequestListener(spans), CallListener(spans)
+    turns, requests, calls = (
+        TurnListener(spans),
+        RequestListener(spans),
+        CallListener(spans),
+    )
     first: dict[str, _Handler] = {
-        **dict.fromkeys((SESSION_START, SESSION_RESUME, SESSION_FORK), turns.session_began),
+        **dict.fromkeys(
+            (SESSION_START, SESSION_RESUME, SESSION_FORK), turns.session_began
+        ),
         **dict.fromkeys((EXECUTION_START, PROMPT_SUBMIT), turns.turn_began),
         PROVIDER_REQUEST: requests.request_began,
         LLM_REQUEST: requests.model_named,
@@ -90,7 +100,10 @@ def _handlers(spans: Trace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
         TOOL_PRE: calls.tool_began,
         TOOL_POST: calls.tool_returned,
         TOOL_ERROR: calls.tool_failed,
-        **dict.fromkeys((PROVIDER_RETRY, APPROVAL_REQUIRED, APPROVAL_GRANTED, APPROVAL_DENIED), turns.happened),
+        **dict.fromkeys(
+            (PROVIDER_RETRY, APPROVAL_REQUIRED, APPROVAL_GRANTED, APPROVAL_DENIED),
+            turns.happened,
+        ),
         ORCHESTRATOR_COMPLETE: turns.loop_completed,
         EXECUTION_END: turns.turn_ended,
     }
@@ -118,10 +131,14 @@ class _End:
         if lost <= self._told:
             return
         self._told = lost
-        why = f" ({self.worker.problem})" if self.worker.problem else ""
+        if self.worker.problem:
+            why = f" ({self.worker.problem})"
+        else:
+            why = ""
         message = f"Spans missing in the session's telemetry: {lost}{why}"
         await self.coordinator.hooks.emit(
-            USER_NOTIFICATION, UserNotification(message=message, level="warning", source=_NAME)
+            USER_NOTIFICATION,
+            UserNotification(message=message, level="warning", source=_NAME),
         )
 
     async def aclose(self) -> None:

@@ -9,7 +9,12 @@ import attrs
 from opentelemetry.trace import SpanKind
 
 from amplifier_module_hooks_otel import _names as names
-from amplifier_module_hooks_otel._facts import answer, error_type, finish_reason, with_error
+from amplifier_module_hooks_otel._facts import (
+    answer,
+    error_type,
+    finish_reason,
+    with_error,
+)
 from amplifier_module_hooks_otel._steps import Step, short
 from amplifier_module_hooks_otel._trace import UNFINISHED, Data, Trace
 from amplifier_module_hooks_otel._turn import Turn
@@ -42,21 +47,34 @@ class RequestListener:
         if isinstance(model, str):
             labels[names.REQUEST_MODEL] = model
         turn.step.attributes.setdefault(names.PROVIDER, labels[names.PROVIDER])
-        name = f"chat {model}" if isinstance(model, str) else "chat"
+        if isinstance(model, str):
+            name = f"chat {model}"
+        else:
+            name = "chat"
         above, attributes = turn.above(data.get("iteration")), self.trace.common(data)
-        step = self.trace.steps.begin(name, attributes, labels, above, kind=SpanKind.CLIENT)
+        step = self.trace.steps.begin(
+            name, attributes, labels, above, kind=SpanKind.CLIENT
+        )
         turn.requests[id] = step
         messages = data.get("messages")
         if self.trace.config.capture_content and isinstance(messages, Sequence):
             newest: list[MessageDict] = list(messages[-_MESSAGES:])
             writer = self.trace.writer()
-            step.contents.append(lambda: {names.INPUT_MESSAGES: writer.messages(newest)})
+            step.contents.append(
+                lambda: {names.INPUT_MESSAGES: writer.messages(newest)}
+            )
 
     def model_named(self, _: str, data: Data) -> None:
         """Note the model that the provider asks, where nobody else named one."""
         step, model = self._open(data), data.get("model")
-        if step is not None and isinstance(model, str) and names.REQUEST_MODEL not in step.labels:
-            step.labels[names.REQUEST_MODEL] = step.attributes[names.REQUEST_MODEL] = short(model)
+        if (
+            step is not None
+            and isinstance(model, str)
+            and names.REQUEST_MODEL not in step.labels
+        ):
+            step.labels[names.REQUEST_MODEL] = step.attributes[names.REQUEST_MODEL] = (
+                short(model)
+            )
             step.span.update_name(short(f"chat {model}"))
 
     def block_began(self, _: str, data: Data) -> None:
@@ -78,12 +96,23 @@ class RequestListener:
             if isinstance(model, str):
                 step.labels[names.RESPONSE_MODEL] = model
             if self.trace.config.capture_content:
-                said, reason, writer = response.to_message(), finish_reason(response), self.trace.writer()
-                step.contents.append(lambda: {names.OUTPUT_MESSAGES: writer.messages([said], reason)})
+                said, reason, writer = (
+                    response.to_message(),
+                    finish_reason(response),
+                    self.trace.writer(),
+                )
+                step.contents.append(
+                    lambda: {names.OUTPUT_MESSAGES: writer.messages([said], reason)}
+                )
             if response.usage is not None:
-                turn.usage = response.usage if turn.usage is None else turn.usage + response.usage
+                if turn.usage is None:
+                    turn.usage = response.usage
+                else:
+                    turn.usage = turn.usage + response.usage
                 if self.trace.metrics is not None:
-                    self.trace.metrics.count_tokens(response.usage, step.labels, step.context)
+                    self.trace.metrics.count_tokens(
+                        response.usage, step.labels, step.context
+                    )
         self._finish_request(step)
 
     def request_failed(self, _: str, data: Data) -> None:
@@ -102,7 +131,9 @@ class RequestListener:
         if self.trace.metrics is not None:
             self.trace.metrics.chat.record(seconds, with_error(step), step.context)
             if step.first_chunk is not None:
-                self.trace.metrics.first_chunk.record(step.first_chunk, step.labels, step.context)
+                self.trace.metrics.first_chunk.record(
+                    step.first_chunk, step.labels, step.context
+                )
 
     def _iterate(self, turn: Turn, data: Data) -> None:
         """Begin the next iteration, which ends the one before."""
@@ -113,15 +144,23 @@ class RequestListener:
             self.trace.steps.close(turn.iteration)
         turn.number = number
         attributes, above = self.trace.common({"iteration": number}), turn.step.context
-        turn.iteration = self.trace.steps.begin(f"iteration {number}", attributes, {}, above, is_current=False)
+        turn.iteration = self.trace.steps.begin(
+            f"iteration {number}", attributes, {}, above, is_current=False
+        )
 
     def _provider(self, name: str) -> str:
-        return self.trace.config.provider_names.get(name) or names.PROVIDERS.get(name, name)
+        return self.trace.config.provider_names.get(name) or names.PROVIDERS.get(
+            name, name
+        )
 
     def _open(self, data: Data) -> Step | None:
         turn = self.trace.turn
-        return None if turn is None else turn.requests.get(str(data.get("span_id")))
+        if turn is None:
+            return None
+        return turn.requests.get(str(data.get("span_id")))
 
     def _take(self, data: Data) -> Step | None:
         turn = self.trace.turn
-        return None if turn is None else turn.requests.pop(str(data.get("span_id")), None)
+        if turn is None:
+            return None
+        return turn.requests.pop(str(data.get("span_id")), None)

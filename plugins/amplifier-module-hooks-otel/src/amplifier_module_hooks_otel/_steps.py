@@ -14,7 +14,15 @@ from typing import Final, TypeAlias
 
 import attrs
 from opentelemetry.context import Context, attach, get_current
-from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, get_current_span, set_span_in_context
+from opentelemetry.trace import (
+    Span,
+    SpanKind,
+    Status,
+    StatusCode,
+    Tracer,
+    get_current_span,
+    set_span_in_context,
+)
 
 from amplifier_module_hooks_otel._names import ERROR_TYPE, SPAN_ID
 from amplifier_module_hooks_otel._worker import Worker
@@ -33,7 +41,9 @@ _LONGEST: Final = 200
 
 def short(text: str) -> str:
     """Return the beginning of a name, as an exporter can write it."""
-    return text if len(text) <= _LONGEST and text.isascii() else encodable(text[:_LONGEST])
+    if len(text) <= _LONGEST and text.isascii():
+        return text
+    return encodable(text[:_LONGEST])
 
 
 def encodable(text: str) -> str:
@@ -86,13 +96,21 @@ class Steps:
     ) -> Step:
         """Begin a step below another, else below whatever is current; it becomes current itself."""
         labels = {key: short(value) for key, value in labels.items()}
-        span = self.tracer.start_span(short(name), parent, kind, {**labels, **_short(attributes)})
+        span = self.tracer.start_span(
+            short(name), parent, kind, {**labels, **_short(attributes)}
+        )
         before = get_current()
         # The application's baggage and whatever else is current stay so.
         context = set_span_in_context(span, before if parent is None else parent)
         if is_current:
             attach(context)
-        return Step(span, context, before if is_current else None, labels, id=attributes.get(SPAN_ID))
+        return Step(
+            span,
+            context,
+            before if is_current else None,
+            labels,
+            id=attributes.get(SPAN_ID),
+        )
 
     def stop(self, step: Step, error: str | None = None) -> None:
         """Note that a step is over; what was current before it is so again."""
@@ -115,7 +133,10 @@ class Steps:
 
 
 def _short(attributes: Attributes) -> Attributes:
-    return {key: short(value) if isinstance(value, str) else value for key, value in attributes.items()}
+    return {
+        key: short(value) if isinstance(value, str) else value
+        for key, value in attributes.items()
+    }
 
 
 def _end(step: Step) -> None:
@@ -127,6 +148,8 @@ def _end(step: Step) -> None:
             span.set_attribute(ERROR_TYPE, step.error)
             span.set_status(Status(StatusCode.ERROR))
         for content in step.contents:
-            span.set_attributes({name: encodable(text) for name, text in content().items()})
+            span.set_attributes(
+                {name: encodable(text) for name, text in content().items()}
+            )
     finally:
         span.end(step.ended)

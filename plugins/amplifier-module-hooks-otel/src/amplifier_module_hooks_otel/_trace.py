@@ -48,12 +48,20 @@ class Trace:
     def agent(self) -> str | None:
         """The agent's name, if it has one."""
         coordinator = self.coordinator
-        return self.config.agent_name or self.agent_name or child_name(coordinator.session_id, coordinator.parent_id)
+        return (
+            self.config.agent_name
+            or self.agent_name
+            or child_name(coordinator.session_id, coordinator.parent_id)
+        )
 
     def turn_of(self, data: Data, *, is_framed: bool = False) -> Turn | None:
         """Return the turn that an event belongs to; its first one begins it, and one that is over has no more."""
         id, own = data.get("turn_id"), self.coordinator.session_id
-        if not isinstance(id, str) or id == self._last or data.get("session_id", own) != own:
+        if (
+            not isinstance(id, str)
+            or id == self._last
+            or data.get("session_id", own) != own
+        ):
             return None
         if self.turn is not None and self.turn.id == id:
             return self.turn
@@ -64,7 +72,10 @@ class Trace:
         labels, agent = {names.OPERATION: "invoke_agent"}, self.agent
         if agent is not None:
             labels[names.AGENT_NAME] = agent
-        name = "invoke_agent" if agent is None else f"invoke_agent {agent}"
+        if agent is None:
+            name = "invoke_agent"
+        else:
+            name = f"invoke_agent {agent}"
         step = self.steps.begin(name, attributes, labels, is_current=is_framed)
         self.turn = Turn(id, step, is_framed)
         return self.turn
@@ -72,7 +83,9 @@ class Trace:
     def abandon(self) -> None:
         """End what is open of a turn of which no end was told."""
         if self.turn is not None:
-            self.end(self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False)
+            self.end(
+                self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False
+            )
 
     def end(self, turn: Turn, error: str | None, *, is_told: bool = True) -> None:
         """End a turn, and whatever of it is still open."""
@@ -91,7 +104,10 @@ class Trace:
     def common(self, data: Data) -> Attributes:
         """Return what joins a span with the session's events."""
         attributes: Attributes = {names.CONVERSATION_ID: self.coordinator.session_id}
-        for key, attribute in (("span_id", names.SPAN_ID), ("iteration", names.ITERATION)):
+        for key, attribute in (
+            ("span_id", names.SPAN_ID),
+            ("iteration", names.ITERATION),
+        ):
             value = data.get(key)
             if isinstance(value, (str, int)):
                 attributes[attribute] = value
@@ -101,5 +117,8 @@ class Trace:
         """Return the writer with the session's redactor; modules may offer another one at any time."""
         offered = self.coordinator.get_capability(REDACTOR)
         if self._writes is None or self._writes[0] is not offered:
-            self._writes = offered, ContentWriter(redactor_of(self.coordinator), self.config.max_content)
+            self._writes = (
+                offered,
+                ContentWriter(redactor_of(self.coordinator), self.config.max_content),
+            )
         return self._writes[1]

@@ -38,4 +38,11 @@ class Turn:
 
     def find(self, id: object) -> Step | None:
         """Return the open step of an id."""
-        return next((step for step in (*self.requests.values(), *self.calls.values()) if step.id == id), None)
+        return next(
+            (
+                step
+                for step in (*self.requests.values(), *self.calls.values())
+                if step.id == id
+            ),
+            None,
+        )

@@ -23,7 +23,10 @@ class TurnListener:
     def session_began(self, _: str, data: Data) -> None:
         """Take the agent's name from the session's metadata."""
         metadata = data.get("metadata")
-        name = metadata.get("agent_name") if isinstance(metadata, Mapping) else None
+        if isinstance(metadata, Mapping):
+            name = metadata.get("agent_name")
+        else:
+            name = None
         if isinstance(name, str):
             self.trace.agent_name = name
 
@@ -31,11 +34,18 @@ class TurnListener:
         """Begin a turn, and note what was asked."""
         turn = self.trace.turn_of(data, is_framed=event == "execution:start")
         prompt = data.get("prompt")
-        if turn is None or turn.step.contents or not self.trace.config.capture_content or not isinstance(prompt, str):
+        if (
+            turn is None
+            or turn.step.contents
+            or not self.trace.config.capture_content
+            or not isinstance(prompt, str)
+        ):
             return
         asked: list[MessageDict] = [{"role": "user", "content": prompt}]
         writer = self.trace.writer()
-        turn.step.contents.append(lambda: {names.INPUT_MESSAGES: writer.messages(asked)})
+        turn.step.contents.append(
+            lambda: {names.INPUT_MESSAGES: writer.messages(asked)}
+        )
 
     def loop_completed(self, event: str, data: Data) -> None:
         """End the turn of a loop that tells no other end of it."""
@@ -53,15 +63,27 @@ class TurnListener:
         if self.trace.config.capture_content and isinstance(response, str) and response:
             said: list[MessageDict] = [{"role": "assistant", "content": response}]
             writer = self.trace.writer()
-            turn.step.contents.append(lambda: {names.OUTPUT_MESSAGES: writer.messages(said, "stop")})
+            turn.step.contents.append(
+                lambda: {names.OUTPUT_MESSAGES: writer.messages(said, "stop")}
+            )
         failed = {"cancelled": "cancelled", "error": turn.error or "error"}
         self.trace.end(turn, failed.get(str(status)))
 
     def happened(self, event: str, data: Data) -> None:
         """Note on a step's span that it was tried again, or that a person was asked."""
-        step = None if self.trace.turn is None else self.trace.turn.find(data.get("span_id"))
+        if self.trace.turn is None:
+            step = None
+        else:
+            step = self.trace.turn.find(data.get("span_id"))
         if step is None or not step.span.is_recording():
             return
-        known = {key: data.get(key) for key in ("attempt", "delay", "error_type", "risk_level")}
-        said: Attributes = {key: value for key, value in known.items() if isinstance(value, (str, int, float))}
+        known = {
+            key: data.get(key)
+            for key in ("attempt", "delay", "error_type", "risk_level")
+        }
+        said: Attributes = {
+            key: value
+            for key, value in known.items()
+            if isinstance(value, (str, int, float))
+        }
         step.span.add_event(event, said)

@@ -38,7 +38,9 @@ class Worker:
             return
         self._queue.put(job)
         if self._thread is None:
-            self._thread = threading.Thread(target=self._work, args=(self._queue,), name="telemetry", daemon=True)
+            self._thread = threading.Thread(
+                target=self._work, args=(self._queue,), name="telemetry", daemon=True
+            )
             self._thread.start()
             atexit.register(self._finish)
 
@@ -47,7 +49,9 @@ class Worker:
         if self._thread is not None:
             done = threading.Event()
             self._queue.put(done.set)
-            self._is_stuck = not await run_blocking(lambda: done.wait(self.timeout), name="flush of the telemetry")
+            self._is_stuck = not await run_blocking(
+                lambda: done.wait(self.timeout), name="flush of the telemetry"
+            )
 
     async def aclose(self) -> None:
         """Do what is left, and end the thread; one that does not come to its end is left behind."""

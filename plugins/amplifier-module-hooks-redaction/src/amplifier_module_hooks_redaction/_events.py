@@ -9,7 +9,12 @@ import attrs
 
 from amplifier_kit.redaction import REDACTION_FAILED
 from amplifier_sdk import HookResult, ToolResult
-from amplifier_sdk.content import ContentBlock, ImageBlock, block_from_dict, block_to_dict
+from amplifier_sdk.content import (
+    ContentBlock,
+    ImageBlock,
+    block_from_dict,
+    block_to_dict,
+)
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.redaction import Redactor
 
@@ -48,9 +53,13 @@ class EventRedaction:
             changed = self._changed(data)
         except Exception:  # foreign values: what could not be redacted must not be seen
             if event in (PROMPT_SUBMIT, TOOL_PRE):
-                return HookResult.deny("The redaction of secrets failed, so nothing is passed on; see hooks-redaction")
+                return HookResult.deny(
+                    "The redaction of secrets failed, so nothing is passed on; see hooks-redaction"
+                )
             changed = {
-                key: ToolResult.failure(REDACTION_FAILED) if isinstance(value, ToolResult) else REDACTION_FAILED
+                key: ToolResult.failure(REDACTION_FAILED)
+                if isinstance(value, ToolResult)
+                else REDACTION_FAILED
                 for key, value in data.items()
                 if key not in _LEFT_ALONE and isinstance(value, _TEXTS)
             }
@@ -82,15 +91,29 @@ class EventRedaction:
     def _parts(self, key: str, value: object) -> object:
         """Redact what is JSON data within a container that also holds objects; those stay as they are."""
         if isinstance(value, Mapping):
-            return {name: self._redacted(str(name), item) for name, item in value.items()}
+            return {
+                name: self._redacted(str(name), item) for name, item in value.items()
+            }
         if isinstance(value, list):
             return [self._redacted(key, item) for item in value]
-        return tuple(self._redacted(key, item) for item in value) if type(value) is tuple else value
+        if type(value) is tuple:
+            return tuple(self._redacted(key, item) for item in value)
+        return value
 
     def _result(self, result: ToolResult) -> ToolResult:
-        output, error = self._redacted("output", result.output), self._redacted("error", result.error)
-        content = None if result.content is None else tuple(map(self._block, result.content))
-        if output == result.output and error == result.error and content == result.content:
+        output, error = (
+            self._redacted("output", result.output),
+            self._redacted("error", result.error),
+        )
+        if result.content is None:
+            content = None
+        else:
+            content = tuple(map(self._block, result.content))
+        if (
+            output == result.output
+            and error == result.error
+            and content == result.content
+        ):
             return result
         # What comes back is what went in, without secrets.
         return attrs.evolve(result, output=output, error=error, content=content)  # type: ignore[arg-type]  # JSON data stay JSON data

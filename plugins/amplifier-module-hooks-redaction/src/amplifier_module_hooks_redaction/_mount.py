@@ -25,16 +25,23 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(RedactionConfig, config, subject="configuration of hooks-redaction")
+    settings = read_config(
+        RedactionConfig, config, subject="configuration of hooks-redaction"
+    )
     finders = (personal_details,) if "pii-basic" in settings.rules else ()
     # Sinks never get a secret, whatever is chosen for events.
     sinks = StrictRedactor(finders=finders, allowlist=settings.allowlist)
     coordinator.register_capability(REDACTOR, SinkRedactor(sinks))
     events = StrictRedactor(
-        known=sinks.known, finders=finders, allowlist=settings.allowlist, secrets="secrets" in settings.rules
+        known=sinks.known,
+        finders=finders,
+        allowlist=settings.allowlist,
+        secrets="secrets" in settings.rules,
     )
     redaction = EventRedaction(events)
     for event in ALL_EVENTS:
         if not any(fnmatchcase(event, pattern) for pattern in settings.skip_events):
-            unregister = coordinator.hooks.register(str(event), redaction.hear, settings.priority, _NAME)
+            unregister = coordinator.hooks.register(
+                str(event), redaction.hear, settings.priority, _NAME
+            )
             coordinator.register_cleanup(unregister)

@@ -16,4 +16,9 @@ class RedactionConfig:
     rules: tuple[Literal["secrets", "pii-basic"], ...] = ("secrets",)
     allowlist: tuple[str, ...] = ()
     priority: int = 10
-    skip_events: tuple[str, ...] = ("tool:pre", "tool:post", "content_block:delta", "thinking:delta")
+    skip_events: tuple[str, ...] = (
+        "tool:pre",
+        "tool:post",
+        "content_block:delta",
+        "thinking:delta",
+    )

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from amplifier_module_hooks_shell._mount import mount
-from amplifier_module_hooks_shell.config import HookConfig, ShellHooksConfig, agent_config
+from amplifier_module_hooks_shell.config import (
+    HookConfig,
+    ShellHooksConfig,
+    agent_config,
+)
 
 __all__ = ["HookConfig", "ShellHooksConfig", "agent_config", "mount"]

@@ -6,12 +6,23 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.claude_plugins import AgentFile, command_patterns, to_claude, tool_named
+from amplifier_kit.claude_plugins import (
+    AgentFile,
+    command_patterns,
+    to_claude,
+    tool_named,
+)
 from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy
 from amplifier_module_hooks_shell._loaded import Loaded
 from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
-from amplifier_sdk.events import SESSION_RESUME, SESSION_START, TOOL_PRE, SessionStart, ToolPre
+from amplifier_sdk.events import (
+    SESSION_RESUME,
+    SESSION_START,
+    TOOL_PRE,
+    SessionStart,
+    ToolPre,
+)
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import HookResult
 
@@ -23,12 +34,17 @@ AGENTS: Final = "agents"
 _FIRST: Final = -1000
 
 
-def agent_plans(plugins: Sequence[Loaded], config: ShellHooksConfig) -> dict[str, JSONObject]:
+def agent_plans(
+    plugins: Sequence[Loaded], config: ShellHooksConfig
+) -> dict[str, JSONObject]:
     """Return the plugins' agents as a plan's `agents` has them; a name that is taken has its plugin's before it."""
     plans: dict[str, JSONObject] = {}
     for loaded in plugins:
         for agent in loaded.plugin.agents:
-            name = agent.name if agent.name not in plans else f"{loaded.plugin.name}:{agent.name}"
+            if agent.name not in plans:
+                name = agent.name
+            else:
+                name = f"{loaded.plugin.name}:{agent.name}"
             plans[name] = _plan(agent, loaded, config)
     return plans
 
@@ -38,7 +54,10 @@ def _plan(agent: AgentFile, loaded: Loaded, config: ShellHooksConfig) -> JSONObj
     if agent.color is not None:
         metadata["color"] = agent.color
     session: JSONObject = {"metadata": metadata}
-    model = None if agent.model is None else config.models.get(agent.model)
+    if agent.model is None:
+        model = None
+    else:
+        model = config.models.get(agent.model)
     if model is not None:
         session["orchestrator"] = {"config": {"model": model}}
     plan: JSONObject = {
@@ -64,7 +83,9 @@ class OnlyTools:
         limits: what they name.
     """
 
-    def __init__(self, surroundings: Surroundings, limits: Collection[ToolLimit]) -> None:
+    def __init__(
+        self, surroundings: Surroundings, limits: Collection[ToolLimit]
+    ) -> None:
         self._surroundings = surroundings
         self._limits = tuple(limits)
 
@@ -89,13 +110,22 @@ class OnlyTools:
         for limit in self._limits:
             patterns = _patterns(limit, name)
             if patterns is not None and not self._may_run(patterns, command):
-                return HookResult.deny(f"this agent runs these commands alone: {', '.join(limit.only or ())}")
+                return HookResult.deny(
+                    f"this agent runs these commands alone: {', '.join(limit.only or ())}"
+                )
         return None
 
     def _may_run(self, patterns: tuple[str, ...], command: object) -> bool:
         policy = ShellPolicy([Rule(decision="allow", commands=patterns)], "deny")
-        path_policy = PathPolicy(directory=self._surroundings.directory, writable=(), home=os.path.expanduser("~"))
-        return isinstance(command, str) and policy.evaluate(command, path_policy, {}).decision == "allow"
+        path_policy = PathPolicy(
+            directory=self._surroundings.directory,
+            writable=(),
+            home=os.path.expanduser("~"),
+        )
+        return (
+            isinstance(command, str)
+            and policy.evaluate(command, path_policy, {}).decision == "allow"
+        )
 
     def _is_left(self, name: str) -> bool:
         names = to_claude(name, {}, "/").names

@@ -25,7 +25,11 @@ _WORDS: Final[Mapping[str, Verdict]] = {
     "block": "deny",
     "ask": "ask",
 }
-_PERMISSIONS: Final[Mapping[str, Verdict]] = {"allow": "allow", "deny": "deny", "ask": "ask"}
+_PERMISSIONS: Final[Mapping[str, Verdict]] = {
+    "allow": "allow",
+    "deny": "deny",
+    "ask": "ask",
+}
 _FIELDS: Final = (
     "continue",
     "decision",
@@ -38,7 +42,9 @@ _FIELDS: Final = (
     "systemMessage",
     "updatedInput",
 )
-_LIKE_AN_ANSWER: Final = re.compile(r"[\"'](?:continue|decision|hookSpecificOutput|permissionDecision)[\"']\s*:")
+_LIKE_AN_ANSWER: Final = re.compile(
+    r"[\"'](?:continue|decision|hookSpecificOutput|permissionDecision)[\"']\s*:"
+)
 _FENCE: Final = re.compile(r"```(?:json)?\s*(\{.*\})\s*```", re.DOTALL)
 _WORD: Final = re.compile(r"[a-z]+")
 
@@ -89,16 +95,22 @@ def read_ran(ran: Ran, *, strict: bool) -> Answer:
         return Answer(verdict="deny", reason=(ran.errors.strip() or ran.output.strip()))
     if ran.code:
         problem = f"exit code {ran.code}: {ran.complaint}"
-        return Answer(failure=problem) if strict else Answer(warning=problem)
+        if strict:
+            return Answer(failure=problem)
+        return Answer(warning=problem)
     text = _bare(ran.output)
     if not text.startswith("{"):
         if _LIKE_AN_ANSWER.search(text.replace("\0", "")):  # UTF-16 has them
-            return Answer(failure="its output is no answer: an answer is one JSON object in UTF-8 and nothing besides")
+            return Answer(
+                failure="its output is no answer: an answer is one JSON object in UTF-8 and nothing besides"
+            )
         return Answer(plain=text)
     try:
         return _read_object(_load(text))
     except (ValueError, RecursionError) as error:
-        return Answer(failure=f"its output is no answer: {' '.join(str(error).split())[:200]}")
+        return Answer(
+            failure=f"its output is no answer: {' '.join(str(error).split())[:200]}"
+        )
 
 
 def read_judgement(text: str) -> Answer:
@@ -108,23 +120,32 @@ def read_judgement(text: str) -> Answer:
     """
     text = _bare(text)
     fenced = _FENCE.fullmatch(text)
-    text = text if fenced is None else fenced[1]
+    if fenced is not None:
+        text = fenced[1]
     if text.startswith("{"):
         try:
             answer = _read_object(_load(text))
         except (ValueError, RecursionError):
             answer = Answer()
-        return answer if answer.verdict is not None else _no_verdict(text)
+        if answer.verdict is not None:
+            return answer
+        return _no_verdict(text)
     words = _WORD.findall(text.lower())
     said = {_WORDS[word] for word in words if word in _WORDS}
     if not words or words[0] not in _WORDS or _LIKE_AN_ANSWER.search(text):
         return _no_verdict(text)
-    verdict: Verdict = "deny" if "deny" in said else "ask" if "ask" in said else "allow"
+    verdict: Verdict
+    if "deny" in said:
+        verdict = "deny"
+    else:
+        verdict = "ask" if "ask" in said else "allow"
     return Answer(verdict=verdict, reason=text)
 
 
 def _no_verdict(text: str) -> Answer:
-    return Answer(failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}")
+    return Answer(
+        failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}"
+    )
 
 
 def _bare(text: str) -> str:
@@ -182,11 +203,15 @@ def _read_object(found: Mapping[str, JSONValue]) -> Answer:
         context=_text(inner, "additionalContext"),
         message=message,
         updated=updated,
-        halt=(_text(found, "stopReason") or reason or "a hook stopped the agent") if goes_on is False else None,
+        halt=(_text(found, "stopReason") or reason or "a hook stopped the agent")
+        if goes_on is False
+        else None,
     )
 
 
-def _verdict(found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]) -> tuple[Verdict | None, str]:
+def _verdict(
+    found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]
+) -> tuple[Verdict | None, str]:
     """Return what an answer says and why: of the newer and the older spelling, and of a model's `ok`."""
     told: Sequence[tuple[Mapping[str, JSONValue], str, Mapping[str, Verdict], str]] = (
         (inner, "permissionDecision", _PERMISSIONS, "permissionDecisionReason"),
@@ -197,9 +222,14 @@ def _verdict(found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]) -> 
         value = place.get(name)
         if value is None:
             continue
-        verdict = words.get(value) if isinstance(value, str) else None
+        if isinstance(value, str):
+            verdict = words.get(value)
+        else:
+            verdict = None
         if verdict is None:
-            raise _MisfitError(f"{name} is one of {', '.join(words)}; got {value!r:.80}")
+            raise _MisfitError(
+                f"{name} is one of {', '.join(words)}; got {value!r:.80}"
+            )
         return verdict, _text(place, why) or _text(found, "reason")
     is_well = _typed(found, "ok", bool)
     if is_well is None:
@@ -209,11 +239,15 @@ def _verdict(found: Mapping[str, JSONValue], inner: Mapping[str, JSONValue]) -> 
 
 def _text(place: Mapping[str, JSONValue], name: str) -> str:
     value = _typed(place, name, str)
-    return value.strip() if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value.strip()
+    return ""
 
 
 def _typed(place: Mapping[str, JSONValue], name: str, wanted: type) -> JSONValue:
     value = place.get(name)
     if value is not None and not isinstance(value, wanted):
-        raise _MisfitError(f"{name} is a {'truth' if wanted is bool else 'text'}; got {value!r:.80}")
+        raise _MisfitError(
+            f"{name} is a {'truth' if wanted is bool else 'text'}; got {value!r:.80}"
+        )
     return value

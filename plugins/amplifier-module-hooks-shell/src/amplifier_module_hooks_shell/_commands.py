@@ -29,7 +29,9 @@ __all__ = ["Commands", "PluginCommand"]
 _SECONDS: Final = 120.0
 _MAX_FILE_BYTES: Final = 256_000
 _MAX_PROMPT: Final = 1_000_000
-_ROOT: Final = re.compile(r"\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT(?![A-Za-z0-9_]))")
+_ROOT: Final = re.compile(
+    r"\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT(?![A-Za-z0-9_]))"
+)
 _OWN_SCRIPT: Final = re.compile(
     r"(?:(?:bash|sh|node|python3?|ruby|perl) )?(\"?)\$(?:\{CLAUDE_PLUGIN_ROOT\}|CLAUDE_PLUGIN_ROOT)\1/[\w./-]+"
     r"(?: [\w./=:,@%+-]+)*"
@@ -48,12 +50,16 @@ class PluginCommand:
     def aliases(self) -> tuple[str, ...]:
         """Its other names: the one with its plugin's before it."""
         whole = f"{self.loaded.plugin.name}:{self.file.name}"
-        return () if whole == self.name else (whole,)
+        if whole == self.name:
+            return ()
+        return (whole,)
 
     @property
     def source(self) -> str:
         """Who offers it."""
-        return ":".join(filter(None, ("plugin", self.loaded.plugin.name, self.file.folder)))
+        return ":".join(
+            filter(None, ("plugin", self.loaded.plugin.name, self.file.folder))
+        )
 
 
 class Commands:
@@ -66,13 +72,17 @@ class Commands:
 
     def __init__(self, surroundings: Surroundings, plugins: Sequence[Loaded]) -> None:
         self._surroundings = surroundings
-        every = [(loaded, file) for loaded in plugins for file in loaded.plugin.commands]
+        every = [
+            (loaded, file) for loaded in plugins for file in loaded.plugin.commands
+        ]
         count = Counter(file.name for _, file in every)
         self.found: Final = tuple(
             PluginCommand(
                 loaded=loaded,
                 file=file,
-                name=file.name if count[file.name] == 1 else f"{loaded.plugin.name}:{file.name}",
+                name=file.name
+                if count[file.name] == 1
+                else f"{loaded.plugin.name}:{file.name}",
             )
             for loaded, file in every
         )
@@ -93,7 +103,14 @@ class Commands:
 
     def named(self, name: str) -> PluginCommand | None:
         """Return the command that goes by a name."""
-        return next((command for command in self.found if name in (command.name, *command.aliases)), None)
+        return next(
+            (
+                command
+                for command in self.found
+                if name in (command.name, *command.aliases)
+            ),
+            None,
+        )
 
     async def prompt(self, command: PluginCommand, arguments: str) -> CommandPrompt:
         """Make the prompt of a command that a person typed.
@@ -102,10 +119,17 @@ class Commands:
             CommandError: a program that it wants to run was not allowed, or a file cannot be read.
         """
         text = await self.expand(command, arguments)
-        model = None if command.file.model is None else self._surroundings.config.models.get(command.file.model)
-        return CommandPrompt(text=text, metadata={} if model is None else {"model": model})
+        if command.file.model is None:
+            model = None
+        else:
+            model = self._surroundings.config.models.get(command.file.model)
+        return CommandPrompt(
+            text=text, metadata={} if model is None else {"model": model}
+        )
 
-    async def expand(self, command: PluginCommand, arguments: str, *, by_model: bool = False) -> str:
+    async def expand(
+        self, command: PluginCommand, arguments: str, *, by_model: bool = False
+    ) -> str:
         """Write a command's prompt, with the output of its programs and the content of its files.
 
         Args:
@@ -125,10 +149,14 @@ class Commands:
                 case "file":
                     written.append(await self._content(command, part.text))
                 case _:
-                    written.append(_ROOT.sub(lambda _: str(command.loaded.plugin.root), part.text))
+                    written.append(
+                        _ROOT.sub(lambda _: str(command.loaded.plugin.root), part.text)
+                    )
         text = "".join(written)
         if len(text) > _MAX_PROMPT:
-            raise CommandError(f"/{command.name} makes a prompt of {len(text)} characters; {_MAX_PROMPT} is the most")
+            raise CommandError(
+                f"/{command.name} makes a prompt of {len(text)} characters; {_MAX_PROMPT} is the most"
+            )
         return text
 
     async def _output(self, command: PluginCommand, text: str, *, asks: bool) -> str:
@@ -138,7 +166,11 @@ class Commands:
         if asks or not command.loaded.is_own or not self._may_run(command, text):
             await self._require(command, text)
         ran = await self._surroundings.run(
-            text, input="", timeout=_SECONDS, env=command.loaded.variables, loaded=command.loaded
+            text,
+            input="",
+            timeout=_SECONDS,
+            env=command.loaded.variables,
+            loaded=command.loaded,
         )
         lines = [ran.output.rstrip(), ran.errors.rstrip()]
         if ran.failure is not None:
@@ -150,15 +182,23 @@ class Commands:
     def _may_run(self, command: PluginCommand, text: str) -> bool:
         """Tell whether `allowed-tools` says that a program runs: it begins as one of them, or is the plugin's own."""
         programs = command.file.allowed_programs()
-        has_shell = any(entry.strip().startswith("Bash") for entry in command.file.allowed_tools or ())
+        has_shell = any(
+            entry.strip().startswith("Bash")
+            for entry in command.file.allowed_tools or ()
+        )
         if has_shell and _OWN_SCRIPT.fullmatch(text) and ".." not in text:
             return True
         if not programs:
             return False
         policy = ShellPolicy([Rule(decision="allow", commands=programs)], "ask")
         directory = self._surroundings.directory
-        path_policy = PathPolicy(directory=directory, writable=(), home=os.path.expanduser("~"))
-        return policy.evaluate(text, path_policy, command.loaded.variables).decision == "allow"
+        path_policy = PathPolicy(
+            directory=directory, writable=(), home=os.path.expanduser("~")
+        )
+        return (
+            policy.evaluate(text, path_policy, command.loaded.variables).decision
+            == "allow"
+        )
 
     async def _require(self, command: PluginCommand, text: str) -> None:
         """Ask the person about a program.
@@ -175,7 +215,9 @@ class Commands:
             question, f"command:{command.name}", NAME
         )
         if decided.denied:
-            raise CommandError(f"/{command.name} was not run: it wants to run {text!r:.200}, and {decided.reason}")
+            raise CommandError(
+                f"/{command.name} was not run: it wants to run {text!r:.200}, and {decided.reason}"
+            )
 
     async def _content(self, command: PluginCommand, name: str) -> str:
         """Return what a file holds, marked; the name itself where there is no such file.
@@ -185,7 +227,12 @@ class Commands:
         """
         path = _ROOT.sub(lambda _: str(command.loaded.plugin.root), name)
         content = await run_blocking(
-            partial(_read, path, Path(self._surroundings.directory), command.loaded.plugin.root),
+            partial(
+                _read,
+                path,
+                Path(self._surroundings.directory),
+                command.loaded.plugin.root,
+            ),
             name="hooks-shell.file",
         )
         if content is None:
@@ -199,7 +246,9 @@ def _read(path: str, directory: Path, root: Path) -> str | None:
     Raises:
         CommandError: it may not be read, or cannot be.
     """
-    confined = ConfinedPaths([directory, root], base=directory, denied_names=SECRET_NAMES)
+    confined = ConfinedPaths(
+        [directory, root], base=directory, denied_names=SECRET_NAMES
+    )
     try:
         with confined.locate(path) as spot:
             if spot.kind != "file":

@@ -32,7 +32,9 @@ _log: Final = getLogger(__name__)
 class _Answer:
     """What a command may put out: fields of `HookResult` by their names."""
 
-    action: Literal["continue", "deny", "modify", "inject_context", "ask_user"] = "continue"
+    action: Literal["continue", "deny", "modify", "inject_context", "ask_user"] = (
+        "continue"
+    )
     reason: str | None = None
     data: Mapping[str, JSONValue] | None = None
     context_injection: str | None = None
@@ -69,13 +71,21 @@ class OwnHook:
     @property
     def decides(self) -> bool:
         """Whether the event waits for it."""
-        return self.config.event in _DECIDING if self.config.decides is None else self.config.decides
+        if self.config.decides is None:
+            return self.config.event in _DECIDING
+        return self.config.decides
 
     def register(self) -> None:
         """Hear the event from now on."""
         event = Event[dict[str, object]](self.config.event)
         if self.decides:
-            self.surroundings.listen(event, self._decide, decides=True, runs=self.config.timeout, name=self.label)
+            self.surroundings.listen(
+                event,
+                self._decide,
+                decides=True,
+                runs=self.config.timeout,
+                name=self.label,
+            )
         else:
             self.surroundings.listen(event, self._observe, name=self.label)
 
@@ -106,7 +116,9 @@ class OwnHook:
             self._complain(ran.failure or f"exit code {ran.code}: {ran.complaint}")
 
     def _matches(self, data: Mapping[str, object]) -> bool:
-        return all(_fits(_at(data, path), wanted) for path, wanted in self.config.match.items())
+        return all(
+            _fits(_at(data, path), wanted) for path, wanted in self.config.match.items()
+        )
 
     def _input(self, event: str, data: Mapping[str, object], *, may_cut: bool) -> str:
         told = {
@@ -114,11 +126,15 @@ class OwnHook:
             "working_dir": self.surroundings.directory,
             "data": {key: value for key, value in data.items() if key != "tool_obj"},
         }
-        return write_input(told, self.surroundings.config.max_input_bytes, may_cut=may_cut)
+        return write_input(
+            told, self.surroundings.config.max_input_bytes, may_cut=may_cut
+        )
 
     async def _run(self, text: str) -> Ran:
         config = self.config
-        return await self.surroundings.run(config.command, input=text, timeout=config.timeout, env=config.env)
+        return await self.surroundings.run(
+            config.command, input=text, timeout=config.timeout, env=config.env
+        )
 
     def _answer(self, ran: Ran) -> HookResult | None:
         if ran.failure is not None:
@@ -126,31 +142,46 @@ class OwnHook:
         if ran.code == _DENIED:
             return HookResult.deny(f"{self.label}: {ran.complaint or 'denied'}")
         if ran.code:
-            return HookResult.deny(f"{self.label} failed: exit code {ran.code}: {ran.complaint}")
+            return HookResult.deny(
+                f"{self.label} failed: exit code {ran.code}: {ran.complaint}"
+            )
         if not ran.output.strip():
             return None
         try:
             read: JSONValue = json.loads(ran.output.strip().removeprefix("\ufeff"))
-            answer = read_config(_Answer, read if isinstance(read, dict) else {"action": read}, subject=self.label)
+            answer = read_config(
+                _Answer,
+                read if isinstance(read, dict) else {"action": read},
+                subject=self.label,
+            )
         except (ValueError, RecursionError, ConfigError) as error:
             problem = " ".join(str(error).split())[:300]
-            return HookResult.deny(f"{self.label} failed: its output is no answer: {problem}")
+            return HookResult.deny(
+                f"{self.label} failed: its output is no answer: {problem}"
+            )
         return self._result(answer)
 
     def _result(self, answer: _Answer) -> HookResult:
         cut, shown = self.surroundings.cut, self.surroundings.shown
         return HookResult(
             action=answer.action,
-            reason=f"{self.label}: {answer.reason or 'denied'}" if answer.action == "deny" else answer.reason,
+            reason=f"{self.label}: {answer.reason or 'denied'}"
+            if answer.action == "deny"
+            else answer.reason,
             data=answer.data,
-            context_injection=None if answer.context_injection is None else cut(answer.context_injection),
+            context_injection=None
+            if answer.context_injection is None
+            else cut(answer.context_injection),
             context_injection_role=answer.context_injection_role,
             ephemeral=answer.ephemeral,
             append_to_last_tool_result=answer.append_to_last_tool_result,
-            approval_prompt=answer.approval_prompt or (answer.reason if answer.action == "ask_user" else None),
+            approval_prompt=answer.approval_prompt
+            or (answer.reason if answer.action == "ask_user" else None),
             approval_options=answer.approval_options,
             approval_default=answer.approval_default,
-            user_message=None if answer.user_message is None else shown(answer.user_message),
+            user_message=None
+            if answer.user_message is None
+            else shown(answer.user_message),
             user_message_level=answer.user_message_level,
         )
 
@@ -165,7 +196,10 @@ def _at(data: Mapping[str, object], path: str) -> object:
     """Return what stands at a place such as `tool_input.command`; `None` when nothing does."""
     value: object = data
     for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else getattr(value, part, None)
+        if isinstance(value, Mapping):
+            value = value.get(part)
+        else:
+            value = getattr(value, part, None)
     return value
 
 

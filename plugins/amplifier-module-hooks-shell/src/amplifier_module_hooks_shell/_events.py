@@ -57,9 +57,19 @@ class ClaudeEvents:
 
     def register(self) -> None:
         """Hear the events that there are hooks for, and no others."""
-        has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
+        has, longest, listen = (
+            self._runner.has,
+            self._runner.longest,
+            self._surroundings.listen,
+        )
         if has("PreToolUse"):
-            listen(TOOL_PRE, self._before_tool, decides=True, priority=_EARLY, runs=longest("PreToolUse"))
+            listen(
+                TOOL_PRE,
+                self._before_tool,
+                decides=True,
+                priority=_EARLY,
+                runs=longest("PreToolUse"),
+            )
             listen(TOOL_PRE, self._question, decides=True, priority=_EARLY + 1)
         if has("PostToolUse"):
             listen(TOOL_POST, self._after_tool, runs=longest("PostToolUse"))
@@ -72,9 +82,19 @@ class ClaudeEvents:
 
     def _register_persons(self) -> None:
         """Hear what concerns the person: a child has none of its own."""
-        has, longest, listen = self._runner.has, self._runner.longest, self._surroundings.listen
+        has, longest, listen = (
+            self._runner.has,
+            self._runner.longest,
+            self._surroundings.listen,
+        )
         if has("UserPromptSubmit"):
-            listen(PROMPT_SUBMIT, self._submitted, decides=True, priority=_EARLY, runs=longest("UserPromptSubmit"))
+            listen(
+                PROMPT_SUBMIT,
+                self._submitted,
+                decides=True,
+                priority=_EARLY,
+                runs=longest("UserPromptSubmit"),
+            )
         if has("SessionStart"):
             for event in (SESSION_START, SESSION_RESUME):
                 listen(event, self._started, runs=longest("SessionStart"))
@@ -86,7 +106,9 @@ class ClaudeEvents:
 
     @property
     def _stop(self) -> str:
-        return "SubagentStop" if self._surroundings.is_child else "Stop"
+        if self._surroundings.is_child:
+            return "SubagentStop"
+        return "Stop"
 
     # -- tools
 
@@ -94,14 +116,23 @@ class ClaudeEvents:
         """Let hooks deny a call, change it, or have the person asked; what they cannot say is a denial."""
         place = _call_of(data)
         self._questions.pop(place, None)
-        arguments: object = data["tool_input"]  # another handler may have put anything there
+        # another handler may have put anything there
+        arguments: object = data["tool_input"]
         if not isinstance(arguments, Mapping):
-            return HookResult.deny(f"The arguments of {data['tool_name']!r} are no object")
+            return HookResult.deny(
+                f"The arguments of {data['tool_name']!r} are no object"
+            )
         calls = claude_calls(data["tool_name"], arguments, self._surroundings.directory)
         verdicts = Verdicts([])
         for call in calls:
-            told = {"tool_name": call.name, "tool_input": call.arguments, "tool_use_id": data.get("tool_call_id", "")}
-            verdicts = verdicts.plus(await self._runner.ask("PreToolUse", call.names, told))
+            told = {
+                "tool_name": call.name,
+                "tool_input": call.arguments,
+                "tool_use_id": data.get("tool_call_id", ""),
+            }
+            verdicts = verdicts.plus(
+                await self._runner.ask("PreToolUse", call.names, told)
+            )
         if not verdicts:
             return None
         refusal = self._refusal(verdicts, data)
@@ -113,7 +144,9 @@ class ClaudeEvents:
             return HookResult.deny(str(error))
         await self._add(verdicts.context(), TOOL_PRE)
         if verdicts.questions:
-            self._questions[place] = "\n".join(told.plain_why for told in verdicts.questions)
+            self._questions[place] = "\n".join(
+                told.plain_why for told in verdicts.questions
+            )
             while len(self._questions) > _MOST_ASKED:
                 self._questions.popitem(last=False)
         message = self._message(verdicts, plain=True)
@@ -129,11 +162,15 @@ class ClaudeEvents:
     async def _question(self, _: str, data: ToolPre) -> HookResult | None:
         """Have the person asked about a call, as the hooks wanted."""
         asked = self._questions.get(_call_of(data))
-        return None if asked is None else HookResult.ask(self._surroundings.shown(asked))
+        if asked is None:
+            return None
+        return HookResult.ask(self._surroundings.shown(asked))
 
     async def _after_tool(self, _: str, data: ToolPost) -> HookResult | None:
         """Tell the model what hooks say of a result."""
-        call = to_claude(data["tool_name"], data["tool_input"], self._surroundings.directory)
+        call = to_claude(
+            data["tool_name"], data["tool_input"], self._surroundings.directory
+        )
         result = data["result"]
         told = {
             "tool_name": call.name,
@@ -146,7 +183,9 @@ class ClaudeEvents:
         if verdicts.halt is not None:
             self._halt.set(verdicts.halt, data.get("turn_id"))
         blocked = [told.why for told in verdicts.denials]
-        text = "\n\n".join(filter(None, [*blocked, verdicts.context(messages=not blocked)]))
+        text = "\n\n".join(
+            filter(None, [*blocked, verdicts.context(messages=not blocked)])
+        )
         return self._adding(text, self._message(verdicts, plain=True))
 
     # -- prompts and turns
@@ -161,7 +200,9 @@ class ClaudeEvents:
         if refusal is not None:
             return refusal
         if verdicts.questions:
-            return HookResult.ask(self._surroundings.shown(verdicts.questions[0].plain_why))
+            return HookResult.ask(
+                self._surroundings.shown(verdicts.questions[0].plain_why)
+            )
         return self._adding(verdicts.context(plain=True), self._message(verdicts))
 
     async def _stopping(self, _: str, data: Stopping) -> HookResult | None:
@@ -177,16 +218,28 @@ class ClaudeEvents:
         message = self._message(verdicts, plain=True)
         if verdicts.halt is None and verdicts.denials:
             reason = "\n\n".join(told.why for told in verdicts.denials)
-            return HookResult(action="deny", reason=self._surroundings.cut(reason), user_message=message)
-        return HookResult(user_message=message) if message else None
+            return HookResult(
+                action="deny",
+                reason=self._surroundings.cut(reason),
+                user_message=message,
+            )
+        if message:
+            return HookResult(user_message=message)
+        return None
 
     async def _compacting(self, _: str, data: ContextPreCompact) -> HookResult | None:
         """Let hooks say what must not be forgotten: it stands in the request for which the history is shortened."""
-        told = {"trigger": "auto", "custom_instructions": "", "message_count": data["message_count"]}
+        told = {
+            "trigger": "auto",
+            "custom_instructions": "",
+            "message_count": data["message_count"],
+        }
         verdicts = await self._runner.ask("PreCompact", ("auto",), told)
         text = verdicts.context(plain=True)
         if text:
-            added = HookResult.inject(self._surroundings.cut(text), role="user", ephemeral=True)
+            added = HookResult.inject(
+                self._surroundings.cut(text), role="user", ephemeral=True
+            )
             await self._hooks.host.process_hook_result(added, CONTEXT_PRE_COMPACT, NAME)
         return None
 
@@ -194,15 +247,27 @@ class ClaudeEvents:
 
     async def _started(self, event: str, _: SessionStart) -> HookResult | None:
         """Let hooks say what the agent should know from the start, and set variables for what is run later."""
-        source = "resume" if event == SESSION_RESUME else "startup"
+        if event == SESSION_RESUME:
+            source = "resume"
+        else:
+            source = "startup"
         file = EnvironmentFile(self._surroundings)
-        verdicts = await self._runner.ask("SessionStart", (source,), {"source": source}, {"CLAUDE_ENV_FILE": file.path})
+        verdicts = await self._runner.ask(
+            "SessionStart",
+            (source,),
+            {"source": source},
+            {"CLAUDE_ENV_FILE": file.path},
+        )
         await file.read()
         return self._adding(verdicts.context(plain=True), self._message(verdicts))
 
     async def _ended(self, _: str, data: SessionEnd) -> None:
         """Tell hooks that the session is over; the session's clean-up waits some seconds for them."""
-        await self._runner.ask("SessionEnd", ("other",), {"reason": "other", "status": data.get("status", "")})
+        await self._runner.ask(
+            "SessionEnd",
+            ("other",),
+            {"reason": "other", "status": data.get("status", "")},
+        )
 
     async def _notified(self, _: str, data: UserNotification) -> None:
         """Tell hooks what the person is told."""
@@ -214,11 +279,15 @@ class ClaudeEvents:
         """Tell hooks that the person is asked."""
         kind = "permission_prompt"
         message = f"Permission is needed: {data.get('tool_name') or data['prompt']}"
-        await self._runner.observe("Notification", (kind,), {"message": message, "notification_type": kind})
+        await self._runner.observe(
+            "Notification", (kind,), {"message": message, "notification_type": kind}
+        )
 
     # -- what answers do
 
-    def _refusal(self, verdicts: Verdicts, data: Mapping[str, object] | None) -> HookResult | None:
+    def _refusal(
+        self, verdicts: Verdicts, data: Mapping[str, object] | None
+    ) -> HookResult | None:
         """Return the denial that hooks ask for, or that their failure is; `data` is the call's."""
         reason = verdicts.failure
         if verdicts.denials:
@@ -229,7 +298,11 @@ class ClaudeEvents:
                 self._halt.set(reason, data.get("turn_id"))
         if reason is None:
             return None
-        return HookResult(action="deny", reason=self._surroundings.cut(reason), user_message=self._message(verdicts))
+        return HookResult(
+            action="deny",
+            reason=self._surroundings.cut(reason),
+            user_message=self._message(verdicts),
+        )
 
     async def _add(self, text: str, event: str) -> None:
         if text:
@@ -238,12 +311,18 @@ class ClaudeEvents:
 
     def _adding(self, text: str, message: str | None) -> HookResult | None:
         if text:
-            return HookResult.inject(self._surroundings.cut(text), role="user", user_message=message)
-        return HookResult(user_message=message) if message else None
+            return HookResult.inject(
+                self._surroundings.cut(text), role="user", user_message=message
+            )
+        if message:
+            return HookResult(user_message=message)
+        return None
 
     def _message(self, verdicts: Verdicts, *, plain: bool = False) -> str | None:
         message = verdicts.message(plain=plain)
-        return None if message is None else self._surroundings.shown(message)
+        if message is None:
+            return None
+        return self._surroundings.shown(message)
 
 
 def _call_of(data: ToolPre) -> object:

@@ -54,7 +54,9 @@ def find_plugins(surroundings: Surroundings) -> Found:
     finder = _Finder(surroundings=surroundings, directory=surroundings.directory)
     config = surroundings.config
     folders = (
-        (str(amplifier_home() / "plugins"), ".amplifier/plugins") if config.plugin_dirs is None else config.plugin_dirs
+        (str(amplifier_home() / "plugins"), ".amplifier/plugins")
+        if config.plugin_dirs is None
+        else config.plugin_dirs
     )
     for path in config.plugins:
         finder.take(path, is_named=True)
@@ -86,9 +88,15 @@ class _Finder:
         if inside is not None:
             self._single.append(inside)
             return
-        if is_named and not is_plugin(folder) and not (folder / "settings.json").is_file():
+        if (
+            is_named
+            and not is_plugin(folder)
+            and not (folder / "settings.json").is_file()
+        ):
             problem = f"{folder} is no plugin folder: it has no .claude-plugin/plugin.json, commands, agents or hooks"
-            raise ConfigError([Problem("plugins", problem)], subject="configuration of hooks-shell")
+            raise ConfigError(
+                [Problem("plugins", problem)], subject="configuration of hooks-shell"
+            )
         self._load(folder, folder, None)
 
     def take_all(self, path: str) -> None:
@@ -110,12 +118,21 @@ class _Finder:
         _require_guards(decisions)
         pending = tuple(decision for decision in decisions if not decision.trusted)
         contents = {
-            name: content for decision in decisions if decision.trusted for name, content in decision.contents.items()
+            name: content
+            for decision in decisions
+            if decision.trusted
+            for name, content in decision.contents.items()
         }
         if contents:
             self._take_copies(contents)
-        self.problems += [f"{loaded.label}: {problem}" for loaded in self.loaded for problem in loaded.plugin.problems]
-        return Found(loaded=tuple(self.loaded), pending=pending, problems=tuple(self.problems))
+        self.problems += [
+            f"{loaded.label}: {problem}"
+            for loaded in self.loaded
+            for problem in loaded.plugin.problems
+        ]
+        return Found(
+            loaded=tuple(self.loaded), pending=pending, problems=tuple(self.problems)
+        )
 
     def _place(self, path: str) -> tuple[Path, str | None]:
         """Return a folder, and where it is in the project when it is the project's: by its path or where that leads."""
@@ -130,8 +147,15 @@ class _Finder:
 
     def _judge(self) -> list[Decision]:
         """Judge what the project brings, each kind by itself, as people are asked about it."""
-        plugins = [path for path in dict.fromkeys((*self._single, *self._several)) if path != _CLAUDE]
-        asked = {_KIND: plugins} if plugins else {}
+        plugins = [
+            path
+            for path in dict.fromkeys((*self._single, *self._several))
+            if path != _CLAUDE
+        ]
+        if plugins:
+            asked = {_KIND: plugins}
+        else:
+            asked = {}
         if _CLAUDE in self._single:
             asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
         return [self._judge_kind(kind, items) for kind, items in asked.items()]
@@ -142,15 +166,23 @@ class _Finder:
 
     def _take_copies(self, contents: Mapping[str, bytes]) -> None:
         copy = Path(self.surroundings.scratch) / "project"
-        copied = {name: _write(copy / name, content) for name, content in contents.items()}
+        copied = {
+            name: _write(copy / name, content) for name, content in contents.items()
+        }
         for path in self._single:
             if (copy / path).is_dir():
                 self._load(
-                    copy / path, Path(self.directory, path), copied, contents, "project" if path == _CLAUDE else None
+                    copy / path,
+                    Path(self.directory, path),
+                    copied,
+                    contents,
+                    "project" if path == _CLAUDE else None,
                 )
         for path in self._several:
             for entry in _plugins_in(copy / path):
-                self._load(entry, Path(self.directory, path, entry.name), copied, contents)
+                self._load(
+                    entry, Path(self.directory, path, entry.name), copied, contents
+                )
 
     def _load(
         self,
@@ -165,12 +197,20 @@ class _Finder:
         except ConfigError as error:
             told = f"{error.subject}: {error.in_one_line}".replace(str(root), str(path))
             raise ModuleLoadError(NAME, told) from error
-        problems = tuple(problem.replace(str(plugin.root), str(path)) for problem in plugin.problems)
+        problems = tuple(
+            problem.replace(str(plugin.root), str(path)) for problem in plugin.problems
+        )
         plugin = attrs.evolve(plugin, problems=problems)
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
         self.loaded.append(
-            Loaded(plugin=plugin, path=path, is_own=copied is None, copied=copied or {}, contents=contents or {})
+            Loaded(
+                plugin=plugin,
+                path=path,
+                is_own=copied is None,
+                copied=copied or {},
+                contents=contents or {},
+            )
         )
 
 
@@ -178,15 +218,24 @@ def _require_guards(decisions: Sequence[Decision]) -> None:
     """Refuse to go without hooks that a person trusted: a session would run unguarded, and they believe otherwise."""
     store = TrustStore.in_home()
     for decision in decisions:
-        lost = store.lost(decision) if decision.kind in _GUARDS else ""
+        if decision.kind in _GUARDS:
+            lost = store.lost(decision)
+        else:
+            lost = ""
         if lost:
             remedy = f"look at it and run 'amplifier trust', or 'amplifier trust revoke {decision.kind}'"
-            raise ModuleLoadError(NAME, f"the {decision.kind} of {decision.folder}: {lost}; {remedy}")
+            raise ModuleLoadError(
+                NAME, f"the {decision.kind} of {decision.folder}: {lost}; {remedy}"
+            )
 
 
 def _plugins_in(folder: Path) -> Iterator[Path]:
     if folder.is_dir():
-        yield from (entry for entry in sorted(folder.iterdir()) if entry.is_dir() and is_plugin(entry))
+        yield from (
+            entry
+            for entry in sorted(folder.iterdir())
+            if entry.is_dir() and is_plugin(entry)
+        )
 
 
 def _is_below(path: str, folder: str) -> bool:

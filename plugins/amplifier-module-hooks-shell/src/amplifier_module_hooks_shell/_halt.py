@@ -35,9 +35,13 @@ class Halt:
 
         def refuse(_: str, request: ProviderRequest) -> HookResult | None:
             self.clear()
-            return HookResult.deny(reason) if request.get("turn_id") == turn else None
+            if request.get("turn_id") == turn:
+                return HookResult.deny(reason)
+            return None
 
-        self._end = self._hooks.register(PROVIDER_REQUEST, refuse, _EARLY, NAME, decides=True)
+        self._end = self._hooks.register(
+            PROVIDER_REQUEST, refuse, _EARLY, NAME, decides=True
+        )
 
     def clear(self) -> None:
         """Let requests go on."""

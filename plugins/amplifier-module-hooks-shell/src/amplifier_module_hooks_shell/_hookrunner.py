@@ -36,7 +36,12 @@ class HookRunner:
         observers: where those run that nothing waits for.
     """
 
-    def __init__(self, surroundings: Surroundings, plugins: Sequence[Loaded], observers: Observers) -> None:
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        plugins: Sequence[Loaded],
+        observers: Observers,
+    ) -> None:
         self._surroundings = surroundings
         self._observers = observers
         self._judge = PromptJudge(surroundings)
@@ -61,7 +66,9 @@ class HookRunner:
         """Return the seconds that the hooks of an event may take."""
         return max(entry.timeout for _, entry in self._entries[event])
 
-    async def observe(self, event: str, names: Sequence[str], data: Mapping[str, object]) -> None:
+    async def observe(
+        self, event: str, names: Sequence[str], data: Mapping[str, object]
+    ) -> None:
         """Hand an event over to the hooks that are about it; nothing waits for them."""
         for loaded, entry in self._entries.get(event, ()):
             if entry.matches(names):
@@ -109,31 +116,54 @@ class HookRunner:
                 for place in range(len(chosen)):
                     group.start_soon(run, place)
         return Verdicts(
-            [Told(loaded=loaded, entry=entry, answer=answers[place]) for place, (loaded, entry) in enumerate(chosen)]
+            [
+                Told(loaded=loaded, entry=entry, answer=answers[place])
+                for place, (loaded, entry) in enumerate(chosen)
+            ]
         )
 
-    async def _put(self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]) -> None:
+    async def _put(
+        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]
+    ) -> None:
         await self._observers.put(partial(self._look, loaded, entry, event, dict(data)))
 
-    async def _look(self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]) -> None:
+    async def _look(
+        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]
+    ) -> None:
         answer = await self._run(loaded, entry, event, data, {})
         problem = answer.failure or answer.warning
         if problem:
-            _log.warning("%s: a hook of %s: %s", loaded.label, event, self._surroundings.shown(problem))
+            _log.warning(
+                "%s: a hook of %s: %s",
+                loaded.label,
+                event,
+                self._surroundings.shown(problem),
+            )
 
     async def _run(
-        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object], env: Mapping[str, str]
+        self,
+        loaded: Loaded,
+        entry: HookEntry,
+        event: str,
+        data: Mapping[str, object],
+        env: Mapping[str, str],
     ) -> Answer:
         told = {**self._common(event), **data}
         if entry.kind == "prompt":
             return await self._judge.ask(entry, told)
         config = self._surroundings.config
         try:
-            text = write_input(told, config.max_input_bytes, may_cut=event not in _DECIDING)
+            text = write_input(
+                told, config.max_input_bytes, may_cut=event not in _DECIDING
+            )
         except InputError as error:
             return Answer(failure=str(error))
         ran = await self._surroundings.run(
-            entry.text, input=text, timeout=entry.timeout, env={**loaded.variables, **env}, loaded=loaded
+            entry.text,
+            input=text,
+            timeout=entry.timeout,
+            env={**loaded.variables, **env},
+            loaded=loaded,
         )
         return read_ran(ran, strict=config.strict)
 

@@ -51,7 +51,9 @@ class Loaded:
 
     def command(self, text: str) -> str:
         """Return a shell text as it is run: files of the project that it names are those that were judged."""
-        return _FILE.sub(self._copy_of, text) if self.copied else text
+        if self.copied:
+            return _FILE.sub(self._copy_of, text)
+        return text
 
     def copies_in(self, text: str) -> frozenset[str]:
         """Return the files of the project in place of which a shell text, as it is run, names copies."""

@@ -37,10 +37,16 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit, or a hook of a plugin cannot be read.
     """
-    settings = read_config(ShellHooksConfig, config, subject="configuration of hooks-shell")
+    settings = read_config(
+        ShellHooksConfig, config, subject="configuration of hooks-shell"
+    )
     surroundings = Surroundings(coordinator, settings)
-    coordinator.register_cleanup(partial(run_blocking, surroundings.remove, name="hooks-shell.remove"))
-    found = await run_blocking(partial(find_plugins, surroundings), name="hooks-shell.plugins")
+    coordinator.register_cleanup(
+        partial(run_blocking, surroundings.remove, name="hooks-shell.remove")
+    )
+    found = await run_blocking(
+        partial(find_plugins, surroundings), name="hooks-shell.plugins"
+    )
     observers = Observers()
     own = [OwnHook(hook, surroundings, observers) for hook in settings.hooks]
     runner = HookRunner(surroundings, found.loaded, observers)
@@ -82,7 +88,9 @@ def _refused(pending: Sequence[Decision]) -> Iterator[SessionCommand]:
                 reason = f"{name} in this folder has this name, and is not trusted ({decision.reason})"
                 remedy = "look at it and run 'amplifier trust', or use another name"
                 yield refusing_command(
-                    PurePath(file).stem, f"{reason}; {remedy}", source=f"plugin:{PurePath(folder).name.lstrip('.')}"
+                    PurePath(file).stem,
+                    f"{reason}; {remedy}",
+                    source=f"plugin:{PurePath(folder).name.lstrip('.')}",
                 )
 
 
@@ -92,16 +100,21 @@ async def _offer(surroundings: Surroundings, found: Found) -> None:
     commands = Commands(surroundings, found.loaded)
     refused = list(_refused(found.pending))
     if commands.found or refused:
-        coordinator.register_contributor(COMMANDS, NAME, lambda: [*commands.listed(), *refused])
+        coordinator.register_contributor(
+            COMMANDS, NAME, lambda: [*commands.listed(), *refused]
+        )
     if commands.found:
         if settings.ask_questions:
             await coordinator.mount("tools", AskUserQuestion(surroundings))
-        if settings.model_commands and any(not command.file.is_manual for command in commands.found):
+        if settings.model_commands and any(
+            not command.file.is_manual for command in commands.found
+        ):
             await coordinator.mount("tools", SlashCommand(commands))
     if found.pending:
         coordinator.register_contributor(_PENDING, NAME, lambda: list(found.pending))
     lines = [
-        f"The {decision.kind} of {decision.folder} are not used: {decision.reason}" for decision in found.pending
+        f"The {decision.kind} of {decision.folder} are not used: {decision.reason}"
+        for decision in found.pending
     ] + list(found.problems)
     if lines:
         message = surroundings.shown("\n".join(lines))

@@ -47,7 +47,10 @@ class Observers:
         elif len(self._waiting) >= _WAITING:
             self.dropped += 1
             if self.dropped == 1:
-                _log.warning("more than %d observing hooks wait; further ones do not run", _WAITING)
+                _log.warning(
+                    "more than %d observing hooks wait; further ones do not run",
+                    _WAITING,
+                )
         else:
             self._waiting.append(work)
             self._news.set()

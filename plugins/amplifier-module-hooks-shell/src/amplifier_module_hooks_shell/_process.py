@@ -45,7 +45,9 @@ class Ran:
     def complaint(self) -> str:
         """What it said in its error output, else in its output, shortened."""
         text = " ".join((self.errors.strip() or self.output.strip()).split())
-        return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …"
+        if len(text) <= _SHOWN:
+            return text
+        return f"{text[:_SHOWN]} …"
 
 
 def write_input(data: Mapping[str, object], limit: int, *, may_cut: bool) -> str:
@@ -62,11 +64,15 @@ def write_input(data: Mapping[str, object], limit: int, *, may_cut: bool) -> str
     try:
         text = json.dumps(data, ensure_ascii=True, allow_nan=False, default=_plain)
         if len(text) > limit and may_cut:
-            text = json.dumps(_cut(json.loads(text), max(64, limit // 16)), ensure_ascii=True)
+            text = json.dumps(
+                _cut(json.loads(text), max(64, limit // 16)), ensure_ascii=True
+            )
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(f"the event cannot be written as JSON: {error}") from error
     if len(text) > limit:
-        raise InputError(f"the event has {len(text)} bytes as JSON; max_input_bytes is {limit}")
+        raise InputError(
+            f"the event has {len(text)} bytes as JSON; max_input_bytes is {limit}"
+        )
     return text
 
 
@@ -89,11 +95,16 @@ async def run_hook(
         timeout: seconds it may take.
         limit: how many bytes of each of its outputs are read.
     """
-    command = Command(argv=argv, directory=directory, environment=environment, input=input)
+    command = Command(
+        argv=argv, directory=directory, environment=environment, input=input
+    )
     output, errors = Capture(limit), Capture(limit)
     try:
-        ending = await run_command(command, stdout=output.write, stderr=errors.write, timeout=timeout)
-    except (OSError, ValueError) as error:  # ValueError: a NUL, or half a character, in an argument
+        ending = await run_command(
+            command, stdout=output.write, stderr=errors.write, timeout=timeout
+        )
+    except (OSError, ValueError) as error:
+        # ValueError: a NUL, or half a character, in an argument
         return Ran(code=127, failure=f"it could not be started: {error}")
     ran = partial(Ran, code=ending.code, output=output.text(), errors=errors.text())
     if ending.timed_out:
@@ -101,11 +112,15 @@ async def run_hook(
     if ending.error is not None:
         return ran(failure=f"it could not be started: {ending.error}")
     if ending.code in _UNRUNNABLE:
-        return ran(failure=f"it could not be run: {ran().complaint or f'exit code {ending.code}'}")
+        return ran(
+            failure=f"it could not be run: {ran().complaint or f'exit code {ending.code}'}"
+        )
     if ending.code in _SIGNALLED:
         return ran(failure=f"it was ended by signal {ending.code - 128}")
     if output.is_cut:
-        return ran(failure=f"it put out {output.total} bytes; max_output_bytes is {limit}")
+        return ran(
+            failure=f"it put out {output.total} bytes; max_output_bytes is {limit}"
+        )
     return ran()
 
 
@@ -118,7 +133,9 @@ def _plain(value: object) -> JSONValue:
 
 def _cut(value: JSONValue, longest: int) -> JSONValue:
     if isinstance(value, str):
-        return value if len(value) <= longest else f"{value[:longest]}… [{len(value) - longest} more characters]"
+        if len(value) <= longest:
+            return value
+        return f"{value[:longest]}… [{len(value) - longest} more characters]"
     if isinstance(value, list):
         return [_cut(item, longest) for item in value]
     if isinstance(value, dict):

@@ -60,7 +60,10 @@ class PromptJudge:
         except InputError as error:
             return Answer(failure=str(error))
         request = ChatRequest(
-            messages=(Message(role="system", content=_TASK), Message(role="user", content=text)),
+            messages=(
+                Message(role="system", content=_TASK),
+                Message(role="user", content=text),
+            ),
             max_output_tokens=_MOST_TOKENS,
             model=None if entry.model is None else config.models.get(entry.model),
         )
@@ -68,17 +71,28 @@ class PromptJudge:
             with anyio.fail_after(entry.timeout):
                 response = await self._provider().complete(request)
         except TimeoutError:
-            return Answer(failure=f"the model did not answer within {entry.timeout:g} s")
-        except Exception as error:  # foreign code, and a hook that fails is told apart from one that answers
-            return Answer(failure=f"the model could not be asked: {type(error).__name__}: {error}")
+            return Answer(
+                failure=f"the model did not answer within {entry.timeout:g} s"
+            )
+        except Exception as error:
+            # foreign code, and a hook that fails is told apart from one that answers
+            return Answer(
+                failure=f"the model could not be asked: {type(error).__name__}: {error}"
+            )
         return read_judgement(response.text)
 
     def _provider(self) -> Provider:
         mounted = self._surroundings.coordinator.get("providers")
-        providers: dict[str, Provider] = mounted if isinstance(mounted, dict) else {}
+        providers: dict[str, Provider]
+        if isinstance(mounted, dict):
+            providers = mounted
+        else:
+            providers = {}
         name = self._surroundings.config.prompt_provider or choose_provider(providers)
         if name not in providers:
-            raise LookupError(f"prompt_provider {name!r} is not mounted; mounted: {', '.join(providers) or 'none'}")
+            raise LookupError(
+                f"prompt_provider {name!r} is not mounted; mounted: {', '.join(providers) or 'none'}"
+            )
         return providers[name]
 
 
@@ -107,8 +121,13 @@ def fill(prompt: str, data: Mapping[str, object], limit: int) -> str:
             return found[0]
         used = True
         value = json.loads(whole).get(_FIELDS[name], "")
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=1)
+        if isinstance(value, str):
+            text = value
+        else:
+            text = json.dumps(value, ensure_ascii=False, indent=1)
         return mark_untrusted(text, name.lower())
 
     filled = _PLACE.sub(place, prompt)
-    return filled if used else f"{filled}\n\n{mark_untrusted(readable, 'event')}"
+    if used:
+        return filled
+    return f"{filled}\n\n{mark_untrusted(readable, 'event')}"

@@ -14,7 +14,9 @@ SESSION_ENVIRONMENT: Final = "session.environment"
 
 _SECONDS: Final = 5.0
 _READ: Final = 'set -a; . "$CLAUDE_ENV_FILE" >/dev/null 2>&1; set +a; exec env -0'
-_UNTAKEN: Final = frozenset({"_", "PWD", "OLDPWD", "SHLVL", "CLAUDE_ENV_FILE", "AMPLIFIER_PROCESS_TREE"})
+_UNTAKEN: Final = frozenset(
+    {"_", "PWD", "OLDPWD", "SHLVL", "CLAUDE_ENV_FILE", "AMPLIFIER_PROCESS_TREE"}
+)
 
 
 class EnvironmentFile:
@@ -27,7 +29,9 @@ class EnvironmentFile:
     def __init__(self, surroundings: Surroundings) -> None:
         self._surroundings = surroundings
         self.path: Final = f"{surroundings.scratch}/environment.sh"
-        with open(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"):
+        with open(
+            os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb"
+        ):
             pass  # hooks append to it
 
     async def read(self) -> None:
@@ -39,7 +43,15 @@ class EnvironmentFile:
         ran = await self._surroundings.run(_READ, input="", timeout=_SECONDS, env=env)
         if ran.failure is not None or ran.code:
             return
-        found = dict(entry.split("=", 1) for entry in ran.output.split("\0") if "=" in entry)
-        changed = {name: value for name, value in found.items() if name not in _UNTAKEN and before.get(name) != value}
+        found = dict(
+            entry.split("=", 1) for entry in ran.output.split("\0") if "=" in entry
+        )
+        changed = {
+            name: value
+            for name, value in found.items()
+            if name not in _UNTAKEN and before.get(name) != value
+        }
         self._surroundings.added.update(changed)
-        self._surroundings.coordinator.register_capability(SESSION_ENVIRONMENT, dict(self._surroundings.added))
+        self._surroundings.coordinator.register_capability(
+            SESSION_ENVIRONMENT, dict(self._surroundings.added)
+        )

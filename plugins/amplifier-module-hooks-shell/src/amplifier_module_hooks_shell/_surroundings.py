@@ -68,13 +68,20 @@ class Surroundings:
     def scratch(self) -> str:
         """A folder that only this user may enter; made when it is first needed."""
         if self._scratch is None:
-            self._scratch = os.path.realpath(tempfile.mkdtemp(prefix="amplifier-hooks-"))
+            self._scratch = os.path.realpath(
+                tempfile.mkdtemp(prefix="amplifier-hooks-")
+            )
         return self._scratch
 
     def environment(self, added: Mapping[str, str]) -> dict[str, str]:
         """Return the environment of a command: the ordinary variables, those that are listed, and what is added."""
-        own = {"CLAUDE_PROJECT_DIR": self.directory, "AMPLIFIER_SESSION_ID": self.coordinator.session_id}
-        return allowed_environment(self.config.env_allow, {**own, **self.added, **self.config.env, **added})
+        own = {
+            "CLAUDE_PROJECT_DIR": self.directory,
+            "AMPLIFIER_SESSION_ID": self.coordinator.session_id,
+        }
+        return allowed_environment(
+            self.config.env_allow, {**own, **self.added, **self.config.env, **added}
+        )
 
     async def run(
         self,
@@ -94,10 +101,18 @@ class Surroundings:
             env: variables that are added.
             loaded: the plugin whose it is; files of a project that it brings are run from copies.
         """
-        text = command if isinstance(command, str) else shlex.join(command)
-        changed = await run_blocking(partial(self._changed, text, loaded), name="hooks-shell.trust")
+        if isinstance(command, str):
+            text = command
+        else:
+            text = shlex.join(command)
+        changed = await run_blocking(
+            partial(self._changed, text, loaded), name="hooks-shell.trust"
+        )
         if changed:
-            return Ran(code=126, failure=f"it was not run: {changed}; look at it and run 'amplifier trust'")
+            return Ran(
+                code=126,
+                failure=f"it was not run: {changed}; look at it and run 'amplifier trust'",
+            )
         if loaded is not None:
             text = loaded.command(text)
         return await run_hook(
@@ -114,10 +129,18 @@ class Surroundings:
         trusted = {} if loaded is None else loaded.contents
         copied = () if loaded is None else loaded.copies_in(text)
         try:
-            names = changed_code(TrustStore.in_home(), Path(self.directory), text, trusted=trusted, copied=copied)
+            names = changed_code(
+                TrustStore.in_home(),
+                Path(self.directory),
+                text,
+                trusted=trusted,
+                copied=copied,
+            )
         except (OSError, ValueError) as error:
             return f"what was trusted cannot be read: {error}"
-        return f"{', '.join(map(ascii, names))} changed since it was trusted" if names else ""
+        if names:
+            return f"{', '.join(map(ascii, names))} changed since it was trusted"
+        return ""
 
     def listen(
         self,
@@ -139,8 +162,13 @@ class Surroundings:
             runs: seconds that what it runs may take; `None` for the session's own limit.
             name: what it is called in messages.
         """
-        timeout = None if runs is None else runs + _GRACE
-        unregister = self.coordinator.hooks.register(event, handler, priority, name, decides=decides, timeout=timeout)
+        if runs is None:
+            timeout = None
+        else:
+            timeout = runs + _GRACE
+        unregister = self.coordinator.hooks.register(
+            event, handler, priority, name, decides=decides, timeout=timeout
+        )
         self.coordinator.register_cleanup(unregister)
 
     def shown(self, text: str) -> str:

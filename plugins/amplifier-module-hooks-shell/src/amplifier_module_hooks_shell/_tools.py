@@ -17,21 +17,44 @@ __all__ = ["AskUserQuestion", "SlashCommand"]
 _OTHER: Final = "Other"
 _DONE: Final = "Done"
 _MOST_CATALOGUE: Final = 2_000
-_RESERVED: Final = frozenset({"allow", "allow once", "allow always", "deny", "other", "done"})
+_RESERVED: Final = frozenset(
+    {"allow", "allow once", "allow always", "deny", "other", "done"}
+)
 _OPTION: Final[JSONObject] = {
     "type": "object",
     "properties": {
-        "label": {"type": "string", "minLength": 1, "maxLength": 100, "description": "The answer, in a few words."},
-        "description": {"type": "string", "maxLength": 500, "description": "What choosing it means."},
+        "label": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 100,
+            "description": "The answer, in a few words.",
+        },
+        "description": {
+            "type": "string",
+            "maxLength": 500,
+            "description": "What choosing it means.",
+        },
     },
     "required": ["label"],
 }
 _QUESTION: Final[JSONObject] = {
     "type": "object",
     "properties": {
-        "question": {"type": "string", "minLength": 1, "maxLength": 1000, "description": "The whole question."},
-        "header": {"type": "string", "maxLength": 40, "description": "A word or two that name it."},
-        "multiSelect": {"type": "boolean", "description": "Whether several answers may be chosen."},
+        "question": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 1000,
+            "description": "The whole question.",
+        },
+        "header": {
+            "type": "string",
+            "maxLength": 40,
+            "description": "A word or two that name it.",
+        },
+        "multiSelect": {
+            "type": "boolean",
+            "description": "Whether several answers may be chosen.",
+        },
         "options": {"type": "array", "minItems": 2, "maxItems": 8, "items": _OPTION},
     },
     "required": ["question", "options"],
@@ -54,7 +77,14 @@ class AskUserQuestion:
     read_only: Final = True
     input_schema: Final[JSONObject] = {
         "type": "object",
-        "properties": {"questions": {"type": "array", "minItems": 1, "maxItems": 4, "items": _QUESTION}},
+        "properties": {
+            "questions": {
+                "type": "array",
+                "minItems": 1,
+                "maxItems": 4,
+                "items": _QUESTION,
+            }
+        },
         "required": ["questions"],
     }
 
@@ -66,28 +96,55 @@ class AskUserQuestion:
         answers: JSONObject = {}
         for question in _mappings(input.get("questions")):
             text, header = str(question["question"]), str(question.get("header") or "")
-            asked = f"{header}: {text}" if header else text
+            if header:
+                asked = f"{header}: {text}"
+            else:
+                asked = text
             options = {
-                _label(option): str(option.get("description") or "") for option in _mappings(question["options"])
+                _label(option): str(option.get("description") or "")
+                for option in _mappings(question["options"])
             }
             several = question.get("multiSelect") is True
-            found = await (self._choose_several(asked, options) if several else self._choose(asked, options))
+            found = await (
+                self._choose_several(asked, options)
+                if several
+                else self._choose(asked, options)
+            )
             if isinstance(found, ToolResult):
                 return found
             answers[text] = found
         return ToolResult(output={"answers": answers})
 
-    async def _choose(self, asked: str, options: Mapping[str, str]) -> JSONValue | ToolResult:
-        lines = [f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in options.items()]
+    async def _choose(
+        self, asked: str, options: Mapping[str, str]
+    ) -> JSONValue | ToolResult:
+        lines = [
+            f"- {label}: {meaning}" if meaning else f"- {label}"
+            for label, meaning in options.items()
+        ]
         return await self._ask("\n".join([asked, *lines]), [*options, _OTHER])
 
-    async def _choose_several(self, asked: str, options: Mapping[str, str]) -> JSONValue | ToolResult:
+    async def _choose_several(
+        self, asked: str, options: Mapping[str, str]
+    ) -> JSONValue | ToolResult:
         chosen: list[JSONValue] = []
         while len(chosen) < len(options):
-            left = {label: meaning for label, meaning in options.items() if label not in chosen}
-            told = f"\nChosen so far: {', '.join(map(str, chosen))}" if chosen else "\nSeveral may be chosen."
-            lines = [f"- {label}: {meaning}" if meaning else f"- {label}" for label, meaning in left.items()]
-            found = await self._ask("\n".join([asked + told, *lines]), [*left, _OTHER, _DONE])
+            left = {
+                label: meaning
+                for label, meaning in options.items()
+                if label not in chosen
+            }
+            if chosen:
+                told = f"\nChosen so far: {', '.join(map(str, chosen))}"
+            else:
+                told = "\nSeveral may be chosen."
+            lines = [
+                f"- {label}: {meaning}" if meaning else f"- {label}"
+                for label, meaning in left.items()
+            ]
+            found = await self._ask(
+                "\n".join([asked + told, *lines]), [*left, _OTHER, _DONE]
+            )
             if isinstance(found, ToolResult):
                 return found
             if found == _DONE:
@@ -99,22 +156,36 @@ class AskUserQuestion:
 
     async def _ask(self, text: str, options: Sequence[str]) -> str | ToolResult:
         """Ask one question, and return the option that was chosen; a failed result when none was."""
-        asked = "".join(character if character.isprintable() or character == "\n" else " " for character in text)
+        asked = "".join(
+            character if character.isprintable() or character == "\n" else " "
+            for character in text
+        )
         heard: list[str] = []
 
         def note(_: str, data: ApprovalGranted) -> None:
             if asked in data["prompt"]:
                 heard.append(data.get("reason", ""))
 
-        unregister = self._hooks.register(APPROVAL_GRANTED, note, 0, NAME, decides=False)
+        unregister = self._hooks.register(
+            APPROVAL_GRANTED, note, 0, NAME, decides=False
+        )
         try:
             question = HookResult.ask(asked, options=options, allowing=options)
-            decided = await self._hooks.host.process_hook_result(question, "question:asked", NAME)
+            decided = await self._hooks.host.process_hook_result(
+                question, "question:asked", NAME
+            )
         finally:
             unregister()
         if decided.denied:
             return ToolResult.failure(f"The person gave no answer: {decided.reason}")
-        return next((option for option in options if heard and option.casefold() == heard[-1].casefold()), _OTHER)
+        return next(
+            (
+                option
+                for option in options
+                if heard and option.casefold() == heard[-1].casefold()
+            ),
+            _OTHER,
+        )
 
 
 class SlashCommand:
@@ -141,25 +212,35 @@ class SlashCommand:
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
-        self._names = [command for command in commands.found if not command.file.is_manual]
+        self._names = [
+            command for command in commands.found if not command.file.is_manual
+        ]
         lines: list[str] = []
         for command in self._names:
-            hint = f" {command.file.argument_hint}" if command.file.argument_hint else ""
+            if command.file.argument_hint:
+                hint = f" {command.file.argument_hint}"
+            else:
+                hint = ""
             lines.append(f"- /{command.name}{hint}: {command.file.description}")
         listed = "\n".join(lines)
         if len(listed) > _MOST_CATALOGUE:
             listed = f"{listed[:_MOST_CATALOGUE].rpartition(chr(10))[0]}\n- … and more"
         self.description: Final = (
-            f"Use a command: the result is instructions to follow now. Only these commands exist:\n{listed}"
+            "Use a command: the result is instructions to "
+            f"follow now. Only these commands exist:\n{listed}"
         )
 
     async def execute(self, input: Mapping[str, JSONValue]) -> ToolResult:
         """Return the prompt that a command makes."""
-        name, _, arguments = str(input.get("command", "")).strip().removeprefix("/").partition(" ")
+        name, _, arguments = (
+            str(input.get("command", "")).strip().removeprefix("/").partition(" ")
+        )
         command = self._commands.named(name)
         if command is None or command not in self._names:
             known = ", ".join(f"/{each.name}" for each in self._names)[:500]
-            return ToolResult.failure(f"There is no command /{name[:80]}; known: {known or 'none'}")
+            return ToolResult.failure(
+                f"There is no command /{name[:80]}; known: {known or 'none'}"
+            )
         try:
             text = await self._commands.expand(command, arguments, by_model=True)
         except CommandError as error:
@@ -168,10 +249,19 @@ class SlashCommand:
 
 
 def _mappings(value: JSONValue) -> list[Mapping[str, JSONValue]]:
-    return [entry for entry in value if isinstance(entry, Mapping)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [entry for entry in value if isinstance(entry, Mapping)]
+    return []
 
 
 def _label(option: Mapping[str, JSONValue]) -> str:
     """Return an option's label as it can be offered: on one line, and no word that means more."""
-    label = " ".join("".join(c if c.isprintable() else " " for c in str(option["label"])).split()) or "?"
-    return f"{label} (answer)" if label.casefold() in _RESERVED else label
+    label = (
+        " ".join(
+            "".join(c if c.isprintable() else " " for c in str(option["label"])).split()
+        )
+        or "?"
+    )
+    if label.casefold() in _RESERVED:
+        return f"{label} (answer)"
+    return label

@@ -39,10 +39,16 @@ class Transcript:
         if read is None:
             return
         messages: Sequence[MessageDict] = await read()
-        start = self._written if self._written <= len(messages) else 0
+        if self._written <= len(messages):
+            start = self._written
+        else:
+            start = 0
         new = list(messages[start:])
         if new or not start:
-            await run_blocking(lambda: self._append(new, anew=start == 0), name="hooks-shell.transcript")
+            await run_blocking(
+                lambda: self._append(new, anew=start == 0),
+                name="hooks-shell.transcript",
+            )
         self._written = len(messages)
 
     def _append(self, messages: Sequence[MessageDict], *, anew: bool) -> None:
@@ -50,7 +56,9 @@ class Transcript:
         session = self._surroundings.coordinator.session_id
         lines = []
         for message in messages:
-            shown = redactor.redact({"role": message.get("role"), "content": message.get("content")})
+            shown = redactor.redact(
+                {"role": message.get("role"), "content": message.get("content")}
+            )
             line = {"type": message.get("role"), "message": shown, "sessionId": session}
             lines.append(json.dumps(line, default=repr) + "\n")
         handle = open_private(Path(self.path))

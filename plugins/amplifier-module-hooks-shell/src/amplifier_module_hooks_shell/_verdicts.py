@@ -26,7 +26,9 @@ class Told:
     @property
     def why(self) -> str:
         """Its reason for the model, with its name."""
-        return self.loaded.said(self.answer.reason or "blocked", by_model=self.entry.kind == "prompt")
+        return self.loaded.said(
+            self.answer.reason or "blocked", by_model=self.entry.kind == "prompt"
+        )
 
     @property
     def plain_why(self) -> str:
@@ -51,8 +53,12 @@ class Verdicts:
     @property
     def failure(self) -> str | None:
         """Which of them failed, and how."""
-        failed = next((told for told in self._told if told.answer.failure is not None), None)
-        return None if failed is None else f"{failed.loaded.label}: a hook failed: {failed.answer.failure}"
+        failed = next(
+            (told for told in self._told if told.answer.failure is not None), None
+        )
+        if failed is None:
+            return None
+        return f"{failed.loaded.label}: a hook failed: {failed.answer.failure}"
 
     @property
     def denials(self) -> tuple[Told, ...]:
@@ -67,8 +73,12 @@ class Verdicts:
     @property
     def halt(self) -> str | None:
         """Why the agent shall stop altogether."""
-        found = next((told for told in self._told if told.answer.halt is not None), None)
-        return None if found is None else f"{found.loaded.label}: {found.answer.halt}"
+        found = next(
+            (told for told in self._told if told.answer.halt is not None), None
+        )
+        if found is None:
+            return None
+        return f"{found.loaded.label}: {found.answer.halt}"
 
     def context(self, *, plain: bool = False, messages: bool = True) -> str:
         """Return what they add to the conversation.
@@ -80,10 +90,16 @@ class Verdicts:
         parts = []
         for told in self._told:
             answer = told.answer
-            texts = (answer.context, answer.plain if plain else "", answer.message if messages else "")
+            texts = (
+                answer.context,
+                answer.plain if plain else "",
+                answer.message if messages else "",
+            )
             text = "\n".join(filter(None, texts))
             if text:
-                parts.append(told.loaded.said(text, by_model=told.entry.kind == "prompt"))
+                parts.append(
+                    told.loaded.said(text, by_model=told.entry.kind == "prompt")
+                )
         return "\n\n".join(parts)
 
     def message(self, *, plain: bool = False) -> str | None:
@@ -91,7 +107,10 @@ class Verdicts:
         lines = []
         for told in self._told:
             answer = told.answer
-            failed = "" if answer.failure is None else f"a hook failed: {answer.failure}"
+            if answer.failure is None:
+                failed = ""
+            else:
+                failed = f"a hook failed: {answer.failure}"
             texts = (
                 answer.message,
                 answer.plain if plain else "",
@@ -111,7 +130,9 @@ class Verdicts:
         for told in self._told:
             for name, value in (told.answer.updated or {}).items():
                 if changed.setdefault(name, value) != value:
-                    raise ValueError(f"{told.loaded.label}: another hook changes {name!r} to something else")
+                    raise ValueError(
+                        f"{told.loaded.label}: another hook changes {name!r} to something else"
+                    )
         return changed or None
 
     def __bool__(self) -> bool:

@@ -27,13 +27,20 @@ def _more_limits(own: JSONValue, asked: JSONValue) -> JSONValue:
     return limits
 
 
-agent_config: Final[Mapping[str, Restriction]] = {"only_tools": intersection, "tool_limits": _more_limits}
+agent_config: Final[Mapping[str, Restriction]] = {
+    "only_tools": intersection,
+    "tool_limits": _more_limits,
+}
 """What an agent may make stricter: it has some of the session's tools."""
 
 
-def _not_empty(_: object, attribute: attrs.Attribute[str], value: str | tuple[str, ...]) -> None:
+def _not_empty(
+    _: object, attribute: attrs.Attribute[str], value: str | tuple[str, ...]
+) -> None:
     if not value or not value[0].strip() or any("\0" in word for word in value):
-        raise ValueError(f"{attribute.name} is not empty and holds no NUL; got {value!r:.80}")
+        raise ValueError(
+            f"{attribute.name} is not empty and holds no NUL; got {value!r:.80}"
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -55,7 +62,9 @@ class HookConfig:
     event: str = attrs.field(validator=_not_empty)
     command: str | tuple[str, ...] = attrs.field(validator=_not_empty)
     match: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    timeout: float = attrs.field(default=30.0, validator=[seconds, attrs.validators.le(3600)])
+    timeout: float = attrs.field(
+        default=30.0, validator=[seconds, attrs.validators.le(3600)]
+    )
     decides: bool | None = None
     env: Mapping[str, str] = attrs.field(factory=dict)
     name: str | None = None
@@ -88,7 +97,9 @@ class ShellHooksConfig:
     max_input_bytes: int = attrs.field(default=1_000_000, validator=count)
     max_output_bytes: int = attrs.field(default=100_000, validator=count)
     max_context: int = attrs.field(default=8_000, validator=count)
-    max_stops: int = attrs.field(default=10, validator=[attrs.validators.ge(0), attrs.validators.le(25)])
+    max_stops: int = attrs.field(
+        default=10, validator=[attrs.validators.ge(0), attrs.validators.le(25)]
+    )
     models: Mapping[str, str] = attrs.field(factory=dict)
     prompt_provider: str | None = None
     ask_questions: bool = True

@@ -15,7 +15,11 @@ from anyio import to_thread
 from amplifier_kit.processes import find_program
 from amplifier_kit.terminal import one_line
 from amplifier_module_hooks_status_context._records import Records
-from amplifier_module_hooks_status_context._repository import GitError, Repository, open_repository
+from amplifier_module_hooks_status_context._repository import (
+    GitError,
+    Repository,
+    open_repository,
+)
 from amplifier_module_hooks_status_context._settings import StatusContextConfig
 
 __all__ = ["GitStatus", "read_status"]
@@ -46,7 +50,10 @@ async def read_status(directory: Path, config: StatusContextConfig) -> GitStatus
             return GitStatus(answer="no")
         return GitStatus(answer="yes", text="\n".join(await _lines(repository, config)))
     except GitError as error:
-        return GitStatus(answer=f"not known: {one_line(str(error), _MAX_TEXT)}", is_slow=error.is_slow)
+        return GitStatus(
+            answer=f"not known: {one_line(str(error), _MAX_TEXT)}",
+            is_slow=error.is_slow,
+        )
 
 
 async def _lines(repository: Repository, config: StatusContextConfig) -> list[str]:
@@ -55,30 +62,54 @@ async def _lines(repository: Repository, config: StatusContextConfig) -> list[st
         changes, commits = await _ask_both(repository, config, private)
     finally:
         with anyio.CancelScope(shield=True):
-            await to_thread.run_sync(partial(shutil.rmtree, private, ignore_errors=True))
-    return [*_branches(repository, config), *_changes(changes, config), *_commits(commits)]
+            await to_thread.run_sync(
+                partial(shutil.rmtree, private, ignore_errors=True)
+            )
+    return [
+        *_branches(repository, config),
+        *_changes(changes, config),
+        *_commits(commits),
+    ]
 
 
-async def _ask_both(repository: Repository, config: StatusContextConfig, private: Path) -> tuple[Records, Records]:
+async def _ask_both(
+    repository: Repository, config: StatusContextConfig, private: Path
+) -> tuple[Records, Records]:
     """Ask for what changed and for the last commits, beside each other."""
     found = {"status": Records(0), "log": Records(0)}
     failures: list[GitError] = []
 
     async def ask(command: str, *arguments: str, most: int) -> None:
         try:
-            found[command] = await repository.ask(command, "-z", *arguments, most=most, private=private)
+            found[command] = await repository.ask(
+                command, "-z", *arguments, most=most, private=private
+            )
         except GitError as error:
             failures.append(error)
 
     async with anyio.create_task_group() as group:
         if config.git_include_status:
             untracked = f"--untracked-files={'normal' if config.git_status_include_untracked else 'no'}"
-            flags = ("--porcelain=v1", "--no-renames", "--ignore-submodules=all", untracked)
-            group.start_soon(partial(ask, "status", *flags, most=config.git_status_max_lines))
+            flags = (
+                "--porcelain=v1",
+                "--no-renames",
+                "--ignore-submodules=all",
+                untracked,
+            )
+            group.start_soon(
+                partial(ask, "status", *flags, most=config.git_status_max_lines)
+            )
         if config.git_include_commits and repository.commit is not None:
-            flags = ("--format=%h %s", "--no-show-signature", "--no-decorate", "--no-notes")
+            flags = (
+                "--format=%h %s",
+                "--no-show-signature",
+                "--no-decorate",
+                "--no-notes",
+            )
             count = f"--max-count={config.git_include_commits}"
-            group.start_soon(partial(ask, "log", count, *flags, most=config.git_include_commits))
+            group.start_soon(
+                partial(ask, "log", count, *flags, most=config.git_include_commits)
+            )
     if failures:
         raise failures[0]
     return found["status"], found["log"]
@@ -86,7 +117,11 @@ async def _ask_both(repository: Repository, config: StatusContextConfig, private
 
 def _branches(repository: Repository, config: StatusContextConfig) -> Iterator[str]:
     if config.git_include_branch:
-        yield f"Branch: {_shown(repository.branch)}" if repository.branch else f"Commit: {repository.commit}, no branch"
+        yield (
+            f"Branch: {_shown(repository.branch)}"
+            if repository.branch
+            else f"Commit: {repository.commit}, no branch"
+        )
     if config.git_include_main_branch and (main := repository.main_branch):
         yield f"Main branch: {_shown(main)}"
 

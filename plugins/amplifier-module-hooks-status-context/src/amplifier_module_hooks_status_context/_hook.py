@@ -19,7 +19,8 @@ from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import PROVIDER_REQUEST, ProviderRequest
 
 if TYPE_CHECKING:
-    from amplifier_module_hooks_status_context._gitstatus import GitStatus  # few modules run programs
+    # few modules run programs
+    from amplifier_module_hooks_status_context._gitstatus import GitStatus
 
 __all__ = ["mount"]
 
@@ -28,7 +29,8 @@ _MAX_TEXT: Final = 1000
 _LONGEST: Final = 10_000
 _CUT: Final = "(the rest is left out)"
 _HEAD: Final = (
-    "<status>\nWhere and when you work, as this turn began. It is for you; speak of it only where it matters."
+    "<status>\nWhere and when you work, as this turn began. "
+    "It is for you; speak of it only where it matters."
 )
 
 
@@ -38,9 +40,13 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(StatusContextConfig, config, subject="configuration of hooks-status-context")
+    settings = read_config(
+        StatusContextConfig, config, subject="configuration of hooks-status-context"
+    )
     status = _Status(coordinator, settings)
-    unregister = coordinator.hooks.register(PROVIDER_REQUEST, status.tell, settings.priority, _NAME, decides=False)
+    unregister = coordinator.hooks.register(
+        PROVIDER_REQUEST, status.tell, settings.priority, _NAME, decides=False
+    )
     coordinator.register_cleanup(unregister)
 
 
@@ -61,7 +67,9 @@ class _Status:
             self._text, self._turn = await self._read(), turn
         if not self._text:
             return None
-        return HookResult.inject(self._text, role=self.config.inject_role, ephemeral=True)
+        return HookResult.inject(
+            self._text, role=self.config.inject_role, ephemeral=True
+        )
 
     async def _read(self) -> str:
         directory = self._directory()
@@ -71,7 +79,11 @@ class _Status:
             status = await self._git(directory)
             lines.append(f"Git repository: {status.answer}")
             said = status.text
-        lines += [f"Platform: {platform.platform()}", f"Date: {self._date()}", *self._session()]
+        lines += [
+            f"Platform: {platform.platform()}",
+            f"Date: {self._date()}",
+            *self._session(),
+        ]
         return self._fitting("\n".join([_HEAD, *lines, "</status>"]), said)
 
     def _fitting(self, status: str, said: str) -> str:
@@ -80,43 +92,70 @@ class _Status:
         if room < 0:
             return ""
         while said and len(marked := self._marked(said)) >= room:
-            shorter = said[: len(said) - (len(marked) - room) - len(_CUT) - 1].rpartition("\n")[0]
-            said = f"{shorter}\n{_CUT}" if shorter else ""
-        return f"{status}\n{marked}" if said else status
+            shorter = said[
+                : len(said) - (len(marked) - room) - len(_CUT) - 1
+            ].rpartition("\n")[0]
+            if shorter:
+                said = f"{shorter}\n{_CUT}"
+            else:
+                said = ""
+        if said:
+            return f"{status}\n{marked}"
+        return status
 
     async def _git(self, directory: Path) -> GitStatus:
         """Ask git; once it has taken too long, not again in this session."""
-        from amplifier_module_hooks_status_context._gitstatus import read_status  # few modules run programs
+        # few modules run programs
+        from amplifier_module_hooks_status_context._gitstatus import read_status
 
         if self._slow is None:
             status = await read_status(directory, self.config)
-            self._slow = status if status.is_slow else None
+            if status.is_slow:
+                self._slow = status
+            else:
+                self._slow = None
             return status
         return self._slow
 
     def _directory(self) -> Path:
         told = self.coordinator.get_capability("session.working_dir")
-        base = Path(told).absolute() if isinstance(told, (str, Path)) else Path.cwd()
+        if isinstance(told, (str, Path)):
+            base = Path(told).absolute()
+        else:
+            base = Path.cwd()
         configured = self.config.working_dir
-        return Path(os.path.normpath(base if configured is None else base / Path(configured).expanduser()))
+        return Path(
+            os.path.normpath(
+                base if configured is None else base / Path(configured).expanduser()
+            )
+        )
 
     def _date(self) -> str:
         now = datetime.now().astimezone()
         if not self.config.include_datetime:
             return f"{now:%Y-%m-%d, %A}"
-        zone = f" {now:%Z}" if self.config.datetime_include_timezone else ""
+        if self.config.datetime_include_timezone:
+            zone = f" {now:%Z}"
+        else:
+            zone = ""
         return f"{now:%Y-%m-%d, %A, %H:%M}{zone}"
 
     def _session(self) -> list[str]:
         if not self.config.include_session:
             return []
         parent = self.coordinator.parent_id
-        child = f", a child of {one_line(parent)}" if parent is not None else ""
+        if parent is not None:
+            child = f", a child of {one_line(parent)}"
+        else:
+            child = ""
         return [f"Session: {one_line(self.coordinator.session_id)}{child}"]
 
     def _marked(self, text: str) -> str:
         """Mark what a repository says as what it is, without secrets."""
-        from amplifier_kit.redaction import redactor_of  # its rules take a while to load
+        # its rules take a while to load
+        from amplifier_kit.redaction import redactor_of
         from amplifier_kit.trust.untrusted import mark_untrusted
 
-        return mark_untrusted(redactor_of(self.coordinator).redact_text(text), "git repository")
+        return mark_untrusted(
+            redactor_of(self.coordinator).redact_text(text), "git repository"
+        )

@@ -49,7 +49,12 @@ _CLOSED: Final = {
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
-_QUIET: Final = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_PAGER": "cat", "LC_ALL": "C"}
+_QUIET: Final = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_PAGER": "cat",
+    "LC_ALL": "C",
+}
 _PLACES: Final = ("objects", "refs", "info")
 
 
@@ -109,7 +114,9 @@ class Repository:
             "GIT_OBJECT_DIRECTORY": str(self.objects),
         }
         found = Records(most)
-        await _run(self.git, arguments, self.root, environment, found.write, self.timeout)
+        await _run(
+            self.git, arguments, self.root, environment, found.write, self.timeout
+        )
         return found
 
     def make_stand_in(self) -> Path:
@@ -118,8 +125,13 @@ class Repository:
         for place in _PLACES:
             (folder / place).mkdir()
         extension = _FORMATS[self.object_format]
-        version = 1 if extension else 0
-        (folder / "config").write_text(f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{extension}")
+        if extension:
+            version = 1
+        else:
+            version = 0
+        (folder / "config").write_text(
+            f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{extension}"
+        )
         (folder / "HEAD").write_text(f"{self.commit or 'ref: refs/heads/unborn'}\n")
         for source, name in ((self.shallow, "shallow"), (self.exclude, "info/exclude")):
             if (data := _read(source)) is not None:
@@ -127,7 +139,9 @@ class Repository:
         return folder
 
 
-async def open_repository(git: str, directory: Path, timeout: float) -> Repository | None:
+async def open_repository(
+    git: str, directory: Path, timeout: float
+) -> Repository | None:
     """Find the repository that a directory is in; `None` when it is in none.
 
     Args:
@@ -138,7 +152,12 @@ async def open_repository(git: str, directory: Path, timeout: float) -> Reposito
     Raises:
         GitError: git cannot tell, or will not, as for a repository of another user.
     """
-    asked = ["rev-parse", "--path-format=absolute", "--show-object-format", "--show-toplevel"]
+    asked = [
+        "rev-parse",
+        "--path-format=absolute",
+        "--show-object-format",
+        "--show-toplevel",
+    ]
     for part in _PARTS:
         asked += ["--git-path", part]
     told = Records(len(_PARTS) + 3, b"\n")
@@ -155,8 +174,13 @@ async def open_repository(git: str, directory: Path, timeout: float) -> Reposito
         raise GitError("its parts are ambiguous")
     if Path(lines[1]) != await to_thread.run_sync(_folder_with_git, directory):
         raise GitError("its configuration names another folder for its files")
-    root, objects, index, shallow, exclude, head, packed, *mains = map(Path, lines[1 : len(_PARTS) + 2])
-    commit = lines[-1] if told.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]) else None
+    root, objects, index, shallow, exclude, head, packed, *mains = map(
+        Path, lines[1 : len(_PARTS) + 2]
+    )
+    if told.count == len(_PARTS) + 3 and _COMMIT.fullmatch(lines[-1]):
+        commit = lines[-1]
+    else:
+        commit = None
     return Repository(
         git=git,
         root=root,
@@ -175,14 +199,23 @@ async def open_repository(git: str, directory: Path, timeout: float) -> Reposito
 def _folder_with_git(directory: Path) -> Path | None:
     """Return the folder at or above a directory that has a repository in it."""
     real = Path(os.path.realpath(directory))
-    return next((folder for folder in (real, *real.parents) if os.path.lexists(folder / ".git")), None)
+    return next(
+        (
+            folder
+            for folder in (real, *real.parents)
+            if os.path.lexists(folder / ".git")
+        ),
+        None,
+    )
 
 
 def _branch(head: Path, prefix: str) -> str | None:
     """Return the branch that a reference names; `None` when it is none."""
     text = (_read(head) or b"")[:_MAX_BRANCH].decode("utf-8", "replace").strip()
     name = text.removeprefix("ref:").strip()
-    return name.removeprefix(prefix) if text.startswith("ref:") and name.startswith(prefix) else None
+    if text.startswith("ref:") and name.startswith(prefix):
+        return name.removeprefix(prefix)
+    return None
 
 
 def _main_branch(packed: Path, origin: Path, main: Path, master: Path) -> str | None:
@@ -191,20 +224,28 @@ def _main_branch(packed: Path, origin: Path, main: Path, master: Path) -> str | 
         return named
     names = (_read(packed) or b"").split()
     known = [
-        path.name for path in (main, master) if _read(path) is not None or b"refs/heads/" + path.name.encode() in names
+        path.name
+        for path in (main, master)
+        if _read(path) is not None or b"refs/heads/" + path.name.encode() in names
     ]
-    return known[0] if known else None
+    if known:
+        return known[0]
+    return None
 
 
 def _read(path: Path) -> bytes | None:
     """Return a small file's content; `None` where there is none, or something else than a file."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        handle = os.open(
+            path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+        )
     except OSError:
         return None
     with open(handle, "rb") as file:
         status = os.fstat(handle)
-        return file.read() if stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES else None
+        if stat.S_ISREG(status.st_mode) and status.st_size <= _MAX_BYTES:
+            return file.read()
+        return None
 
 
 async def _run(
@@ -220,13 +261,23 @@ async def _run(
     def complain(data: bytes) -> None:
         complaint.extend(data[: 1000 - len(complaint)])
 
-    command = Command(argv=(git, "--no-pager", *arguments), directory=str(directory), environment=environment)
+    command = Command(
+        argv=(git, "--no-pager", *arguments),
+        directory=str(directory),
+        environment=environment,
+    )
     try:
-        ending = await run_command(command, stdout=take, stderr=complain, timeout=timeout)
+        ending = await run_command(
+            command, stdout=take, stderr=complain, timeout=timeout
+        )
     except OSError as error:
         raise GitError(f"git cannot be run: {error.strerror}") from error
     if ending.timed_out:
         raise GitError(f"git took longer than {timeout:g} s", is_slow=True)
     if ending.code:
-        raise GitError(ending.error or complaint.decode("utf-8", "replace").strip() or f"git ended with {ending.code}")
+        raise GitError(
+            ending.error
+            or complaint.decode("utf-8", "replace").strip()
+            or f"git ended with {ending.code}"
+        )
     return ending

@@ -55,14 +55,18 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     Raises:
         ConfigError: the configuration does not fit.
     """
-    settings = read_config(StreamingUIConfig, config, subject="configuration of hooks-streaming-ui")
+    settings = read_config(
+        StreamingUIConfig, config, subject="configuration of hooks-streaming-ui"
+    )
     settings = _without(settings, coordinator.get_capability(SHOWN))
     watch = _open(coordinator, settings)
     if watch is None:
         return
     coordinator.register_cleanup(watch.close)
     for event, handler in _handlers(watch):
-        unregister = coordinator.hooks.register(event, handler, settings.priority, _NAME, decides=False)
+        unregister = coordinator.hooks.register(
+            event, handler, settings.priority, _NAME, decides=False
+        )
         coordinator.register_cleanup(unregister)
 
 
@@ -83,21 +87,35 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> Watch | None:
     """Open the watch of a session; a child's is on its parent's screen, one level further in."""
     parent = Watch.OPEN.get(coordinator.parent_id or "")
     is_child = coordinator.parent_id is not None
-    shows_children = config.show_children if parent is None else parent.config.show_children
+    if parent is None:
+        shows_children = config.show_children
+    else:
+        shows_children = parent.config.show_children
     if is_child and not (config.show_children and shows_children):
         return None
-    stream = _stream(coordinator) if parent is None else parent.screen.stream
+    if parent is None:
+        stream = _stream(coordinator)
+    else:
+        stream = parent.screen.stream
     pen = Pen.of(stream, config.colour, config.width)
-    screen = Screen.of(stream, pen, max_waiting=config.max_waiting, patience=config.patience)
-    level = parent.level + 1 if parent is not None else int(is_child)
-    watch = Watch(screen, config, coordinator.session_id, level, _Redactor(coordinator), parent)
+    screen = Screen.of(
+        stream, pen, max_waiting=config.max_waiting, patience=config.patience
+    )
+    if parent is not None:
+        level = parent.level + 1
+    else:
+        level = int(is_child)
+    watch = Watch(
+        screen, config, coordinator.session_id, level, _Redactor(coordinator), parent
+    )
     Watch.OPEN[coordinator.session_id] = watch
     return watch
 
 
 def _stream(coordinator: Coordinator) -> TextStream:
     given = coordinator.get_capability(STREAM)
-    return sys.stderr if given is None else cast("TextStream", given)  # an application's own; it is used as one
+    # an application's own; it is used as one
+    return sys.stderr if given is None else cast("TextStream", given)
 
 
 def _handlers(watch: Watch) -> Iterator[tuple[str, _Handler]]:
@@ -123,7 +141,8 @@ def _handlers(watch: Watch) -> Iterator[tuple[str, _Handler]]:
         USER_NOTIFICATION: watch.notified,
         TODO_UPDATED: watch.todos,
     }
-    if not (config.show_text or config.show_thinking):  # then answers need not be announced piece by piece
+    # then answers need not be announced piece by piece
+    if not (config.show_text or config.show_thinking):
         del handlers[CONTENT_BLOCK_DELTA], handlers[CONTENT_BLOCK_END]
     if not config.show_tools:
         del handlers[TOOL_PRE], handlers[TOOL_PROGRESS], handlers[TOOL_OUTPUT]

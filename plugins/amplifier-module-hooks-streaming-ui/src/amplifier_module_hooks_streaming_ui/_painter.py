@@ -40,10 +40,15 @@ class Lines:
     def paint(self, text: str) -> str:
         """Write the first lines of a text."""
         found = self.redactor().redact_text(text).splitlines()
-        shown = [self.pen.line(line, self.style, self.level, self.lead) for line in found[: self.most]]
+        shown = [
+            self.pen.line(line, self.style, self.level, self.lead)
+            for line in found[: self.most]
+        ]
         left = len(found) - self.most
         if left > 0 and self.most > 1:
-            shown.append(self.pen.line(f"... {left:,} more lines", "dim", self.level, self.lead))
+            shown.append(
+                self.pen.line(f"... {left:,} more lines", "dim", self.level, self.lead)
+            )
         return "".join(shown)
 
 
@@ -76,12 +81,19 @@ class Flow:
 
     def paint(self, text: str) -> str:
         """Write what of it can be shown by now."""
-        if self.label is not None and self.most is not None and self._written >= self.most:
+        if (
+            self.label is not None
+            and self.most is not None
+            and self._written >= self.most
+        ):
             return ""
         begun = ""
         if self._filter is None:
             self._filter = SinkFilter(self.redactor())
-            begun = self.pen.line(self.title, "dim", self.level) if self.title is not None else ""
+            if self.title is not None:
+                begun = self.pen.line(self.title, "dim", self.level)
+            else:
+                begun = ""
         return begun + self._show(self._filter.feed(text))
 
     def end(self, _: str) -> str:
@@ -93,9 +105,16 @@ class Flow:
         if self.is_flowing:
             return shown + self.pen.end_line()
         shown += self._lines([self._line] if self._line.strip() else [])
-        left = 0 if self.most is None or self.label is not None else self._written - self.most
+        if self.most is None or self.label is not None:
+            left = 0
+        else:
+            left = self._written - self.most
         self._line, self._written = "", 0
-        return shown + (self.pen.line(f"... {left:,} more lines", "dim", self.level, _LEAD) if left > 0 else "")
+        return shown + (
+            self.pen.line(f"... {left:,} more lines", "dim", self.level, _LEAD)
+            if left > 0
+            else ""
+        )
 
     @property
     def is_flowing(self) -> bool:
@@ -104,7 +123,9 @@ class Flow:
 
     def _show(self, text: str) -> str:
         if self.is_flowing:
-            return self.pen.flow(self, text, self.style) if text else ""
+            if text:
+                return self.pen.flow(self, text, self.style)
+            return ""
         lines, self._line = whole_lines(self._line + text)
         if len(self._line) > _MAX_HELD:
             lines, self._line = [*lines, self._line], ""
@@ -115,9 +136,17 @@ class Flow:
         for line in lines:
             self._written += 1
             if self.most is None or self._written <= self.most:
-                lead = _LEAD if self.title is not None else ""
-                parts = self._parts(line) if self.label is None else [f"{self.label}{line}"]
-                shown += [self.pen.line(part, self.style, self.level, lead) for part in parts]
+                if self.title is not None:
+                    lead = _LEAD
+                else:
+                    lead = ""
+                if self.label is None:
+                    parts = self._parts(line)
+                else:
+                    parts = [f"{self.label}{line}"]
+                shown += [
+                    self.pen.line(part, self.style, self.level, lead) for part in parts
+                ]
         return "".join(shown)
 
     def _parts(self, line: str) -> list[str]:

@@ -36,7 +36,12 @@ class Pen:
     _line_ends: str = ""
 
     @classmethod
-    def of(cls, stream: TextStream, colour: Literal["auto", "always", "never"], width: int | None) -> Pen:
+    def of(
+        cls,
+        stream: TextStream,
+        colour: Literal["auto", "always", "never"],
+        width: int | None,
+    ) -> Pen:
         """Make the pen of a stream.
 
         Args:
@@ -44,10 +49,15 @@ class Pen:
             colour: `auto` for colours on terminals alone.
             width: columns; `None` for those of the terminal, and 80 elsewhere.
         """
-        is_colourful = has_colour(stream) if colour == "auto" else colour == "always"
+        if colour == "auto":
+            is_colourful = has_colour(stream)
+        else:
+            is_colourful = colour == "always"
         return cls(is_colourful, lambda: _width_of(stream) if width is None else width)
 
-    def line(self, text: str, style: Style = "plain", level: int = 0, lead: str = "") -> str:
+    def line(
+        self, text: str, style: Style = "plain", level: int = 0, lead: str = ""
+    ) -> str:
         """Return a line of its own, cut to the width; `lead` stands before the text, which is redacted."""
         indent = _INDENT * min(level, _MAX_LEVEL) + lead
         shown = one_line(text, self.width() - len(indent) - 1)
@@ -55,14 +65,21 @@ class Pen:
 
     def flow(self, writer: object, text: str, style: Style = "plain") -> str:
         """Return running text that goes on where the writer left off; line ends at the end wait for what follows."""
-        begun = "" if writer is self._writer else self.end_line()
+        if writer is self._writer:
+            begun = ""
+        else:
+            begun = self.end_line()
         text = self._line_ends + visible(text)
         shown = text.rstrip("\n")
         if not shown:
-            self._line_ends = text if self._writer is not None else ""
+            if self._writer is not None:
+                self._line_ends = text
+            else:
+                self._line_ends = ""
             return begun
         self._line_ends = text[len(shown) :]
-        shown = shown if self._writer is writer else shown.lstrip("\n")
+        if self._writer is not writer:
+            shown = shown.lstrip("\n")
         self._writer = writer
         return begun + self._styled(shown, style)
 
@@ -70,17 +87,26 @@ class Pen:
         """Return what ends a line that is begun."""
         self._line_ends = ""
         is_begun, self._writer = self._writer is not None, None
-        return "\n" if is_begun else ""
+        if is_begun:
+            return "\n"
+        return ""
 
     def _styled(self, text: str, style: Style) -> str:
-        code = _CODES.get(style) if self.is_colourful else None
-        return text if code is None else f"\x1b[{code}m{text}\x1b[0m"
+        if self.is_colourful:
+            code = _CODES.get(style)
+        else:
+            code = None
+        if code is None:
+            return text
+        return f"\x1b[{code}m{text}\x1b[0m"
 
 
 def _width_of(stream: TextStream) -> int:
     """Return the columns of the terminal behind a stream."""
     handle = getattr(stream, "fileno", None)
     try:
-        return os.get_terminal_size(handle()).columns or _USUAL_WIDTH if handle else _USUAL_WIDTH
+        if handle:
+            return os.get_terminal_size(handle()).columns or _USUAL_WIDTH
+        return _USUAL_WIDTH
     except (OSError, ValueError):  # it is no terminal, or closed
         return _USUAL_WIDTH

@@ -62,7 +62,9 @@ class Screen:
     _OPEN: ClassVar[dict[int, Screen]] = {}
 
     @classmethod
-    def of(cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float) -> Screen:
+    def of(
+        cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float
+    ) -> Screen:
         """Return the screen of a stream, a new one where no session shows anything there; call `leave` in the end."""
         screen = cls._OPEN.get(id(stream))
         if screen is None:
@@ -81,7 +83,10 @@ class Screen:
             if self._is_gone or (self._is_stuck and self._waiting > self.max_waiting):
                 self._left_out += len(text)
                 return
-            last = self._pieces[-1] if self._pieces else None
+            if self._pieces:
+                last = self._pieces[-1]
+            else:
+                last = None
             if joins and last is not None and last.paint is paint:
                 last.texts.append(text)
             else:
@@ -168,7 +173,11 @@ class Screen:
                 left_out, self._left_out = self._left_out, 0
                 self._moved.notify_all()
             if left_out and not self._is_gone:
-                self._write(self.pen.line(f"[{left_out:,} characters are left out: the terminal took none]"))
+                self._write(
+                    self.pen.line(
+                        f"[{left_out:,} characters are left out: the terminal took none]"
+                    )
+                )
 
     def _write(self, text: str) -> None:
         if self._is_gone or not text:
@@ -180,18 +189,22 @@ class Screen:
                     self._taken += 1
                     self._moved.notify_all()
             self.stream.flush()
-        except (OSError, ValueError):  # nobody reads any more, or the stream is closed: the turn goes on
+        except (OSError, ValueError):
+            # nobody reads any more, or the stream is closed: the turn goes on
             self._is_gone = True
 
     def _write_encoded(self, text: str) -> None:
         try:
             self.stream.write(text)
         except UnicodeEncodeError as error:
-            self.stream.write(text.encode(error.encoding, "backslashreplace").decode(error.encoding))
+            self.stream.write(
+                text.encode(error.encoding, "backslashreplace").decode(error.encoding)
+            )
 
 
 def _painted(paint: Paint, text: str) -> str:
     try:
         return paint(text)
-    except Exception as error:  # foreign redactors: what they fail on must not end the thread
+    except Exception as error:
+        # foreign redactors: what they fail on must not end the thread
         return visible(f"(not shown: {type(error).__name__})\n")

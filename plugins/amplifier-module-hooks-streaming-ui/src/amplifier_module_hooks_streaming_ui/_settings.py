@@ -23,7 +23,9 @@ class StreamingUIConfig:
     show_children: bool = True
     show_usage: bool = True
     colour: Literal["auto", "always", "never"] = "auto"
-    width: int | None = attrs.field(default=None, validator=attrs.validators.optional(attrs.validators.ge(20)))
+    width: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(attrs.validators.ge(20))
+    )
     max_waiting: int = attrs.field(default=1_000_000, validator=count)
     patience: float = attrs.field(default=2.0, validator=seconds)
     priority: int = 1000

@@ -24,22 +24,34 @@ class Totals:
         """Count what one request used."""
         self.requests += 1
         if usage is not None:
-            self.usage = usage if self.usage is None else self.usage + usage
+            if self.usage is None:
+                self.usage = usage
+            else:
+                self.usage = self.usage + usage
 
     def include(self, child: Totals) -> None:
         """Count what a child's turn came to."""
         self.requests += child.requests
         self.calls += child.calls
         if child.usage is not None:
-            self.usage = child.usage if self.usage is None else self.usage + child.usage
+            if self.usage is None:
+                self.usage = child.usage
+            else:
+                self.usage = self.usage + child.usage
 
     def text(self) -> str:
         """Say it in one line."""
         parts = [_counted(self.requests, "request"), _counted(self.calls, "tool call")]
         usage = self.usage
         if usage is not None:
-            cached = f" ({usage.cache_read_tokens:,} cached)" if usage.cache_read_tokens else ""
-            parts = [f"tokens: {usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out", *parts]
+            if usage.cache_read_tokens:
+                cached = f" ({usage.cache_read_tokens:,} cached)"
+            else:
+                cached = ""
+            parts = [
+                f"tokens: {usage.input_tokens:,} in{cached}, {usage.output_tokens:,} out",
+                *parts,
+            ]
             if usage.cost_usd is not None:
                 parts.append(f"${usage.cost_usd:.4f}")
         return "; ".join([*parts, f"{perf_counter() - self.started:.1f} s"])

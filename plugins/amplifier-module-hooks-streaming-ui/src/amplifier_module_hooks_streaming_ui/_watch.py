@@ -67,7 +67,9 @@ class Watch:
     def __attrs_post_init__(self) -> None:
         pen = self.screen.pen
         text = Flow(pen, self.redactor, self.level)
-        thinking = Flow(pen, self.redactor, self.level, "dim", self.config.max_lines, "thinking:")
+        thinking = Flow(
+            pen, self.redactor, self.level, "dim", self.config.max_lines, "thinking:"
+        )
         # Bound once: pieces of one painter are joined, which is told by identity.
         self._text, self._end_text = text.paint, text.end
         self._thinking, self._end_thinking = thinking.paint, thinking.end
@@ -88,7 +90,9 @@ class Watch:
             return None
         self._streamed.add(delta.index)
         self.screen.put(paint, delta.text, joins=True)
-        return self.screen.wait_for_room() if self.screen.is_full else None
+        if self.screen.is_full:
+            return self.screen.wait_for_room()
+        return None
 
     def block_end(self, _: str, data: ContentBlockEnd) -> Awaitable[None] | None:
         """Show a block that did not stream, and end its line."""
@@ -98,46 +102,74 @@ class Watch:
         else:
             text = block.get("text")
             thought = block.get("thinking", text)
-            if block.get("type") == "text" and self.config.show_text and isinstance(text, str):
+            if (
+                block.get("type") == "text"
+                and self.config.show_text
+                and isinstance(text, str)
+            ):
                 self.screen.put(self._text, text)
-            elif block.get("type") in ("thinking", "reasoning") and self.config.show_thinking:
-                self.screen.put(self._thinking, thought if isinstance(thought, str) else "")
+            elif (
+                block.get("type") in ("thinking", "reasoning")
+                and self.config.show_thinking
+            ):
+                self.screen.put(
+                    self._thinking, thought if isinstance(thought, str) else ""
+                )
                 self._is_thinking = True
         self._end_blocks()
-        return self.screen.wait_for_room() if self.screen.is_full else None
+        if self.screen.is_full:
+            return self.screen.wait_for_room()
+        return None
 
     def answered(self, _: str, data: ProviderResponse) -> None:
         """Count what a request used, and tell an answer that is not whole."""
         self.totals.add(data.get("usage"))
-        reason = getattr(data["response"], "finish_reason", None)  # handwritten hosts announce what they have
+        # handwritten hosts announce what they have
+        reason = getattr(data["response"], "finish_reason", None)
         if reason not in (None, "stop", "tool_calls"):
-            self._say(f"the answer is incomplete: the model stopped because of {reason!r}", "bad")
+            self._say(
+                f"the answer is incomplete: the model stopped because of {reason!r}",
+                "bad",
+            )
 
     def failed(self, _: str, data: ProviderErrorPayload) -> None:
         """Tell that a request failed."""
         error = data["error"]
         if error.get("type") != "cancelled":
-            self._say(f"{data['provider']} failed: {error.get('type')}: {error.get('message')}", "bad")
+            self._say(
+                f"{data['provider']} failed: {error.get('type')}: {error.get('message')}",
+                "bad",
+            )
 
     def retrying(self, _: str, data: ProviderRetry) -> None:
         """Tell what is waited for."""
         of = f"try {data['attempt'] + 1} of {data['max_retries'] + 1}"
         why = f"{data['error_type']}: {data['error_message']}"
-        self._say(f"{data['provider']} is retried in {data['delay']:.1f} s ({of}): {why}", "dim")
+        self._say(
+            f"{data['provider']} is retried in {data['delay']:.1f} s ({of}): {why}",
+            "dim",
+        )
 
     def throttled(self, _: str, data: ProviderThrottle) -> None:
         """Tell what is waited for."""
-        self._say(f"{data['provider']} waits {data['delay']:.1f} s: {data['reason']}", "dim")
+        self._say(
+            f"{data['provider']} waits {data['delay']:.1f} s: {data['reason']}", "dim"
+        )
 
     # -- tools
 
     def calling(self, _: str, data: ToolPre) -> None:
         """Tell that a tool is about to run."""
-        self._say(f"tool {_name(data)} {arguments_text(data['tool_input'], self.redactor().redact)}", "bold")
+        self._say(
+            f"tool {_name(data)} {arguments_text(data['tool_input'], self.redactor().redact)}",
+            "bold",
+        )
 
     def progressed(self, _: str, data: ToolProgressed) -> None:
         """Tell how far a tool is."""
-        text = progress_text(data.get("message", ""), data.get("done"), data.get("total"))
+        text = progress_text(
+            data.get("message", ""), data.get("done"), data.get("total")
+        )
         self._say(f"tool {_name(data)}: {text}", "dim")
 
     def put_out(self, _: str, data: ToolOutputWritten) -> None:
@@ -148,7 +180,12 @@ class Watch:
         if call not in self._outputs:
             label = f"tool {_name(data)} | "
             flow = Flow(
-                self.screen.pen, self.redactor, self.level, "dim", most=self.config.show_tool_lines, label=label
+                self.screen.pen,
+                self.redactor,
+                self.level,
+                "dim",
+                most=self.config.show_tool_lines,
+                label=label,
             )
             self._outputs[call] = flow.paint, flow.end
         self.screen.put(self._outputs[call][0], data.get("text", ""), joins=True)
@@ -165,7 +202,12 @@ class Watch:
         else:
             self._say(f"tool {_name(data)} failed after {took}", "bad")
         if self.config.show_tool_lines:
-            self._put(_shortened(result.get_serialized_output()), "dim", "  | ", self.config.show_tool_lines)
+            self._put(
+                _shortened(result.get_serialized_output()),
+                "dim",
+                "  | ",
+                self.config.show_tool_lines,
+            )
 
     def refused(self, _: str, data: ToolErrorPayload) -> None:
         """Tell that a call gave no result."""
@@ -182,7 +224,13 @@ class Watch:
         self.totals = Totals()
         if self.parent is not None or self.level:
             agent = self.session_id.rpartition("_")[2]
-            self._put(f"agent {agent}: {data['prompt'][:_MAX_TEXT]}", "bold", "", 1, self.level - 1)
+            self._put(
+                f"agent {agent}: {data['prompt'][:_MAX_TEXT]}",
+                "bold",
+                "",
+                1,
+                self.level - 1,
+            )
 
     async def ended(self, _: str, data: ExecutionEnd) -> None:
         """Tell what the turn came to, and wait until all of it is shown."""
@@ -206,7 +254,10 @@ class Watch:
 
     def shortened(self, _: str, data: ContextCompaction) -> None:
         """Tell that the model reads less than there is."""
-        self._say(f"the context was shortened: {data['before_tokens']:,} to {data['after_tokens']:,} tokens", "dim")
+        self._say(
+            f"the context was shortened: {data['before_tokens']:,} to {data['after_tokens']:,} tokens",
+            "dim",
+        )
 
     def cancelling(self, _: str, data: CancelRequested) -> None:
         """Tell that the turn was asked to stop."""
@@ -215,15 +266,24 @@ class Watch:
     def notified(self, _: str, data: UserNotification) -> None:
         """Show a message."""
         level = data.get("level", "info")
-        style: Style = "bad" if level == "error" else "plain"
-        self._say(f"{level}: {data['message']} ({data.get('source', 'unknown')})", style)
+        style: Style
+        if level == "error":
+            style = "bad"
+        else:
+            style = "plain"
+        self._say(
+            f"{level}: {data['message']} ({data.get('source', 'unknown')})", style
+        )
 
     def todos(self, _: str, data: Mapping[str, object]) -> None:
         """Show the plan as it is now."""
         items = data.get("todos")
         for item in items if isinstance(items, (list, tuple)) else ():
             if isinstance(item, Mapping):
-                self._say(f"{_MARKS.get(item.get('status'), '[ ]')} {item.get('content', '')}", "plain")
+                self._say(
+                    f"{_MARKS.get(item.get('status'), '[ ]')} {item.get('content', '')}",
+                    "plain",
+                )
 
     # -- the session
 
@@ -256,7 +316,9 @@ class Watch:
     def _say(self, text: str, style: Style) -> None:
         self._put(text[:_MAX_TEXT], style, "", 1)
 
-    def _put(self, text: str, style: Style, lead: str, most: int, level: int | None = None) -> None:
+    def _put(
+        self, text: str, style: Style, lead: str, most: int, level: int | None = None
+    ) -> None:
         key = (style, lead, most, self.level if level is None else level)
         paint = self._lines.get(key)
         if paint is None:
@@ -265,10 +327,14 @@ class Watch:
         self.screen.put(paint, " ".join(text.splitlines()) if most == 1 else text)
 
 
-def _name(data: ToolPre | ToolPost | ToolErrorPayload | ToolProgressed | ToolOutputWritten) -> str:
+def _name(
+    data: ToolPre | ToolPost | ToolErrorPayload | ToolProgressed | ToolOutputWritten,
+) -> str:
     return data.get("tool_name", "")
 
 
 def _shortened(text: str) -> str:
     """Return the beginning of a long text, with its size."""
-    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"
+    if len(text) <= _MAX_TEXT:
+        return text
+    return f"{text[:_MAX_TEXT]}... ({len(text):,} characters)"

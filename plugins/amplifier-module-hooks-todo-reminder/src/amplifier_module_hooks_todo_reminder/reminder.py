@@ -29,7 +29,11 @@ _NAME: Final = "hooks-todo-reminder"
 _LONGEST: Final = 6_000
 _SHORTEST: Final = 100
 """How many characters what is left of a plan needs at least."""
-_SIGNS: Final[Mapping[TodoStatus, str]] = {"completed": "✓", "in_progress": "→", "pending": "☐"}
+_SIGNS: Final[Mapping[TodoStatus, str]] = {
+    "completed": "✓",
+    "in_progress": "→",
+    "pending": "☐",
+}
 _HEAD: Final = (
     f'<system-reminder source="{_NAME}">\n'
     "Your plan as it stands. Continue with it; when it no longer fits your work, write it anew with the todo tool. This"
@@ -53,7 +57,9 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     for unregister in (
         hooks.register(TOOL_POST, reminder.count, priority, _NAME, decides=False),
         hooks.register(TOOL_ERROR, reminder.count, priority, _NAME, decides=False),
-        hooks.register(PROVIDER_REQUEST, reminder.remind, priority, _NAME, decides=False),
+        hooks.register(
+            PROVIDER_REQUEST, reminder.remind, priority, _NAME, decides=False
+        ),
     ):
         coordinator.register_cleanup(unregister)
 
@@ -85,15 +91,23 @@ class _Reminder:
             return None
         text = _HEAD + _lines(items, room) + _TAIL
         role = self.config.inject_role
-        return HookResult.inject(text, role=role, ephemeral=True, append_to_last_tool_result=True)
+        return HookResult.inject(
+            text, role=role, ephemeral=True, append_to_last_tool_result=True
+        )
 
 
 def _lines(items: Sequence[TodoItem], most: int) -> str:
     """Write the items one to a line; where they are too many, the open ones count more than the rest."""
-    lines = [f"{_SIGNS[item.status]} {item.text.replace('<', '&lt;')}" for item in items]
+    lines = [
+        f"{_SIGNS[item.status]} {item.text.replace('<', '&lt;')}" for item in items
+    ]
     if len("\n".join(lines)) <= most:
         return "\n".join(lines)
-    left = [line for item, line in zip(items, lines, strict=True) if item.status != "completed"]
+    left = [
+        line
+        for item, line in zip(items, lines, strict=True)
+        if item.status != "completed"
+    ]
     done = len(lines) - len(left)
     kept: list[str] = []
     room = most - 80  # the line that says what is missing
@@ -102,4 +116,9 @@ def _lines(items: Sequence[TodoItem], most: int) -> str:
         if room < 0:
             break
         kept.append(line)
-    return "\n".join([*kept, f"({len(left) - len(kept)} more to do and {done} done: read them with the todo tool)"])
+    return "\n".join(
+        [
+            *kept,
+            f"({len(left) - len(kept)} more to do and {done} done: read them with the todo tool)",
+        ]
+    )

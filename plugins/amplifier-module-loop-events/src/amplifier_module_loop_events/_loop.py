@@ -43,7 +43,9 @@ EVENTS: Final = (
 )
 PLAN: Final = "Before you begin: write a short plan of the steps that this takes. Use no tool yet."
 PROCEED: Final = "Now carry out the plan."
-NOT_YET: Final = ToolResult.failure("Not run: this was the plan; call the tool when you carry it out", type="denied")
+NOT_YET: Final = ToolResult.failure(
+    "Not run: this was the plan; call the tool when you carry it out", type="denied"
+)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -70,7 +72,9 @@ class EventsLoop(Loop):
         self.config = config
         self._timeout = config.decision_timeout
         self._plans = config.planning
-        coordinator.register_contributor("observability.events", self.name, lambda: list(EVENTS))
+        coordinator.register_contributor(
+            "observability.events", self.name, lambda: list(EVENTS)
+        )
 
     async def run(self, turn: Turn) -> str:
         """Plan if configured, then alternate between the model and its tools until an answer needs none."""
@@ -93,14 +97,19 @@ class EventsLoop(Loop):
             await turn.hooks.emit(PLAN_START, PlanStart(prompt=turn.prompt))
         end = PlanEnd()
         try:
-            await turn.host.process_hook_result(HookResult.inject(PLAN, ephemeral=True), PLAN_START, self.name)
+            await turn.host.process_hook_result(
+                HookResult.inject(PLAN, ephemeral=True), PLAN_START, self.name
+            )
             response = await self._complete(turn, "none")
             calls = response.tool_calls or ()  # of a model that calls all the same
             await turn.store_results(calls, [NOT_YET] * len(calls))
             end["plan"] = plan = response.text
         finally:
             if turn.hooks.has_handlers(PLAN_END):
-                with anyio.CancelScope(shield=True), anyio.move_on_after(turn.host.limits.cleanup_timeout):
+                with (
+                    anyio.CancelScope(shield=True),
+                    anyio.move_on_after(turn.host.limits.cleanup_timeout),
+                ):
                     await turn.hooks.emit(PLAN_END, end)
         if not turn.is_over:
             await turn.context.add_message({"role": "user", "content": PROCEED})
@@ -110,20 +119,28 @@ class EventsLoop(Loop):
         """Ask the provider that handlers vote for, else the turn's."""
         names = list(turn.providers)
         asked = ProviderResolution(candidates=names)
-        vote = await winning_vote(turn.hooks, DECISION_PROVIDER_RESOLUTION, asked, names, self._timeout)
+        vote = await winning_vote(
+            turn.hooks, DECISION_PROVIDER_RESOLUTION, asked, names, self._timeout
+        )
         try:
-            return await turn.complete(provider=None if vote is None else vote.choice, tool_choice=choice)
+            return await turn.complete(
+                provider=None if vote is None else vote.choice, tool_choice=choice
+            )
         except LLMError as error:
             if turn.hooks.has_handlers(ERROR_PROVIDER):
                 told = {"type": type(error).__name__, "message": str(error)}
-                payload = ProviderFailed(error=told, provider=error.provider, retryable=error.retryable)
+                payload = ProviderFailed(
+                    error=told, provider=error.provider, retryable=error.retryable
+                )
                 await turn.hooks.emit(ERROR_PROVIDER, payload)
             raise
 
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
         """Select a tool for each call, run what may run, and store the results as answers to the model's calls."""
         selections = [await select_tool(turn, call, self._timeout) for call in calls]
-        chosen = [selection.call for selection in selections if selection.refusal is None]
+        chosen = [
+            selection.call for selection in selections if selection.refusal is None
+        ]
         turn.calls_made += len(chosen)
         ran = iter(await turn.host.run_tools(chosen, turn.tools))
         results = [selection.refusal or next(ran) for selection in selections]
@@ -131,7 +148,12 @@ class EventsLoop(Loop):
         for selection, result in zip(selections, results, strict=True):
             await self._tell_failure(turn, selection.call, result)
 
-    async def _tell_failure(self, turn: Turn, call: ToolCall, result: ToolResult) -> None:
+    async def _tell_failure(
+        self, turn: Turn, call: ToolCall, result: ToolResult
+    ) -> None:
         if not result.success and turn.hooks.has_handlers(ERROR_TOOL):
             error = result.error or {"message": result.get_serialized_output()}
-            await turn.hooks.emit(ERROR_TOOL, ToolFailed(tool=call.name, tool_call_id=call.id, error=error))
+            await turn.hooks.emit(
+                ERROR_TOOL,
+                ToolFailed(tool=call.name, tool_call_id=call.id, error=error),
+            )

@@ -37,15 +37,29 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> Selection:
         timeout: seconds for each handler that votes.
     """
     names = list(turn.tools)
-    asked = ToolResolution(tool=call.name, tool_input=call.arguments, tool_call_id=call.id, candidates=names)
-    vote = await winning_vote(turn.hooks, DECISION_TOOL_RESOLUTION, asked, names, timeout)
-    name = call.name if vote is None else vote.choice
+    asked = ToolResolution(
+        tool=call.name,
+        tool_input=call.arguments,
+        tool_call_id=call.id,
+        candidates=names,
+    )
+    vote = await winning_vote(
+        turn.hooks, DECISION_TOOL_RESOLUTION, asked, names, timeout
+    )
+    if vote is None:
+        name = call.name
+    else:
+        name = vote.choice
     if turn.hooks.has_handlers(TOOL_SELECTING):
-        payload = ToolSelecting(tool=name, tool_input=call.arguments, tool_call_id=call.id, candidates=names)
+        payload = ToolSelecting(
+            tool=name, tool_input=call.arguments, tool_call_id=call.id, candidates=names
+        )
         emission = await turn.hooks.emit(TOOL_SELECTING, payload)
         emission = await turn.host.process_hook_result(emission, TOOL_SELECTING)
         if emission.denied:
-            refusal = ToolResult.failure(f"Denied by {emission.decided_by}: {emission.reason}", type="denied")
+            refusal = ToolResult.failure(
+                f"Denied by {emission.decided_by}: {emission.reason}", type="denied"
+            )
             return Selection(call=call, refusal=refusal)
         changed = emission.data["tool"]
         if isinstance(changed, str) and changed != name:

@@ -28,7 +28,11 @@ class Vote:
 
 
 async def winning_vote(
-    hooks: Hooks, event: str, data: Mapping[str, object], candidates: Sequence[str], timeout: float
+    hooks: Hooks,
+    event: str,
+    data: Mapping[str, object],
+    candidates: Sequence[str],
+    timeout: float,
 ) -> Vote | None:
     """Ask the handlers of an event, and return the vote that wins, or `None`.
 
@@ -50,9 +54,17 @@ async def winning_vote(
 
 
 def _read(answer: Mapping[str, object], candidates: Sequence[str]) -> Vote | None:
-    choice, score, reason = answer.get("choice"), answer.get("score", 1.0), answer.get("reason", "")
+    choice, score, reason = (
+        answer.get("choice"),
+        answer.get("score", 1.0),
+        answer.get("reason", ""),
+    )
     if not isinstance(choice, str) or choice not in candidates:
         return None
-    if isinstance(score, bool) or not isinstance(score, (int, float)) or not isfinite(score):
+    if (
+        isinstance(score, bool)
+        or not isinstance(score, (int, float))
+        or not isfinite(score)
+    ):
         return None
     return Vote(choice=choice, score=float(score), reason=str(reason))

@@ -9,14 +9,20 @@ import attrs
 
 from amplifier_sdk import Coordinator, Loop, Turn, orchestrator
 from amplifier_sdk.loops import LoopConfig
-from amplifier_sdk.loops.events import RATE_LIMIT_DELAY, STEERING_INJECTED, RateLimitDelay
+from amplifier_sdk.loops.events import (
+    RATE_LIMIT_DELAY,
+    STEERING_INJECTED,
+    RateLimitDelay,
+)
 
 __all__ = ["StreamingConfig", "StreamingLoop"]
 
 
 def _is_wait(_: object, attribute: attrs.Attribute[int], value: int) -> None:
     if value < 0:
-        raise ValueError(f"{attribute.name} is a whole number of milliseconds from 0; got {value!r}")
+        raise ValueError(
+            f"{attribute.name} is a whole number of milliseconds from 0; got {value!r}"
+        )
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -43,7 +49,9 @@ class StreamingLoop(Loop):
         self._pause = config.min_delay_between_calls_ms / 1000
         self._asked_at = -inf
         coordinator.register_contributor(
-            "observability.events", self.name, lambda: [STEERING_INJECTED, RATE_LIMIT_DELAY]
+            "observability.events",
+            self.name,
+            lambda: [STEERING_INJECTED, RATE_LIMIT_DELAY],
         )
 
     async def run(self, turn: Turn) -> str:
@@ -56,7 +64,8 @@ class StreamingLoop(Loop):
             try:
                 response = await turn.complete(tool_choice=choice)
             finally:
-                self._asked_at = anyio.current_time()  # the vendor counts what failed or was cancelled as well
+                # the vendor counts what failed or was cancelled as well
+                self._asked_at = anyio.current_time()
             if not response.tool_calls:
                 return response.text
             await turn.run_tools(response.tool_calls)

@@ -48,7 +48,13 @@ _KNOWN: Final = frozenset(
 )
 """Names of events that must be readable; `message` is the name of those that have none."""
 
-_SHOWN_USAGE: Final = ("cache_creation", "inference_geo", "server_tool_use", "service_tier", "speed")
+_SHOWN_USAGE: Final = (
+    "cache_creation",
+    "inference_geo",
+    "server_tool_use",
+    "service_tier",
+    "speed",
+)
 
 
 @attrs.define(eq=False)
@@ -110,30 +116,54 @@ class Answer:
     def _begin_block(self, data: JSONObject) -> Iterable[Delta]:
         self._check_begun()
         index = data.get("index")
-        if not isinstance(index, int) or isinstance(index, bool) or index < 0 or index in self._blocks:
-            raise StreamError(f"The API began a content block at {index!r}, where none can begin")
+        if (
+            not isinstance(index, int)
+            or isinstance(index, bool)
+            or index < 0
+            or index in self._blocks
+        ):
+            raise StreamError(
+                f"The API began a content block at {index!r}, where none can begin"
+            )
         block = ArrivingBlock(index, dict(_part(data, "content_block")), self.names)
-        if block.call_id is not None and block.call_id in (other.call_id for other in self._blocks.values()):
-            raise StreamError(f"The API sent two tool calls with the id {block.call_id!r}")
+        if block.call_id is not None and block.call_id in (
+            other.call_id for other in self._blocks.values()
+        ):
+            raise StreamError(
+                f"The API sent two tool calls with the id {block.call_id!r}"
+            )
         self._blocks[index] = block
         return block.begin()
 
     def _open_block(self, data: JSONObject) -> ArrivingBlock:
         index = data.get("index")
-        block = self._blocks.get(index) if isinstance(index, int) else None
+        if isinstance(index, int):
+            block = self._blocks.get(index)
+        else:
+            block = None
         if block is None or not block.is_open:
-            raise StreamError(f"The API sent a piece of content block {index!r}, which is not open")
+            raise StreamError(
+                f"The API sent a piece of content block {index!r}, which is not open"
+            )
         return block
 
     def _take_end(self, data: JSONObject) -> None:
         self._check_begun()
-        self._end |= {key: value for key, value in _part(data, "delta").items() if value is not None}
+        self._end |= {
+            key: value
+            for key, value in _part(data, "delta").items()
+            if value is not None
+        }
         self._count(data.get("usage"))
 
     def _close(self) -> None:
         self._check_begun()
-        if unfinished := [index for index, block in self._blocks.items() if block.is_open]:
-            raise StreamError(f"The API ended the answer and left content block {unfinished[0]} open")
+        if unfinished := [
+            index for index, block in self._blocks.items() if block.is_open
+        ]:
+            raise StreamError(
+                f"The API ended the answer and left content block {unfinished[0]} open"
+            )
         if not isinstance(self._end.get("stop_reason"), str):
             raise StreamError("The API ended the answer without a reason")
         self._is_ended = True
@@ -145,7 +175,9 @@ class Answer:
     def _count(self, usage: JSONValue) -> None:
         """Take the counts, which are of the whole answer so far; one that is left out stays as it was."""
         if isinstance(usage, Mapping):
-            self._usage |= {key: value for key, value in usage.items() if value is not None}
+            self._usage |= {
+                key: value for key, value in usage.items() if value is not None
+            }
 
     def finish(self) -> ChatResponse:
         """Return the whole answer.
@@ -159,7 +191,9 @@ class Answer:
         calls = [block.call() for block in arrived if block.call_id is not None]
         reason = _REASONS.get(str(self._end["stop_reason"]), "error")
         return ChatResponse(
-            content=[whole for block in arrived if (whole := block.block()) is not None],
+            content=[
+                whole for block in arrived if (whole := block.block()) is not None
+            ],
             tool_calls=calls or None,
             usage=self._tokens(),
             finish_reason="tool_calls" if calls and reason == "stop" else reason,
@@ -171,25 +205,37 @@ class Answer:
         told = {
             MESSAGE_ID: message.get("id"),
             "anthropic:model": message.get("model"),
-            "anthropic:container": self._end.get("container") or message.get("container"),
+            "anthropic:container": self._end.get("container")
+            or message.get("container"),
             "anthropic:input_transformations": message.get("input_transformations"),
             "anthropic:stop_details": self._end.get("stop_details"),
             "anthropic:stop_sequence": self._end.get("stop_sequence"),
             STOP_REASON: self._end.get("stop_reason"),
         }
-        return {MESSAGE_ID: "", **{key: value for key, value in told.items() if value is not None}}
+        return {
+            MESSAGE_ID: "",
+            **{key: value for key, value in told.items() if value is not None},
+        }
 
     def _tokens(self) -> Usage:
         """Return the usage: the API counts what it read anew apart from what the cache gave and took."""
         usage = self._usage
-        read, written = read_tokens(usage, "cache_read_input_tokens"), read_tokens(usage, "cache_creation_input_tokens")
-        fresh, output = read_tokens(usage, "input_tokens") or 0, read_tokens(usage, "output_tokens") or 0
+        read, written = (
+            read_tokens(usage, "cache_read_input_tokens"),
+            read_tokens(usage, "cache_creation_input_tokens"),
+        )
+        fresh, output = (
+            read_tokens(usage, "input_tokens") or 0,
+            read_tokens(usage, "output_tokens") or 0,
+        )
         whole = fresh + (read or 0) + (written or 0)
         return Usage(
             input_tokens=whole,
             output_tokens=output,
             total_tokens=whole + output,
-            reasoning_tokens=read_tokens(usage.get("output_tokens_details"), "thinking_tokens"),
+            reasoning_tokens=read_tokens(
+                usage.get("output_tokens_details"), "thinking_tokens"
+            ),
             cache_read_tokens=read,
             cache_write_tokens=written,
             extras={key: usage[key] for key in _SHOWN_USAGE if key in usage},
@@ -199,5 +245,7 @@ class Answer:
 def _part(data: JSONObject, name: str) -> Mapping[str, JSONValue]:
     part = data.get(name)
     if not isinstance(part, Mapping):
-        raise StreamError(f"The API sent an event of type {data.get('type')!r} without its {name!r}")
+        raise StreamError(
+            f"The API sent an event of type {data.get('type')!r} without its {name!r}"
+        )
     return part

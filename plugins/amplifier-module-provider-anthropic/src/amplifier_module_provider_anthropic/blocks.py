@@ -67,11 +67,15 @@ class ArrivingBlock:
     @property
     def call_id(self) -> str | None:
         """The id of the call that the block is, if it is one."""
-        return self._said("id") if self.type == "tool_use" else None
+        if self.type == "tool_use":
+            return self._said("id")
+        return None
 
     def begin(self) -> Iterable[Delta]:
         """Return what the block's beginning shows already."""
-        return self._shown(self._said(self.type)) if self.type in ("text", "thinking") else ()
+        if self.type in ("text", "thinking"):
+            return self._shown(self._said(self.type))
+        return ()
 
     def take(self, piece: Mapping[str, JSONValue]) -> Iterable[Delta]:
         """Add one piece and return what it shows; a piece of an unknown kind adds nothing.
@@ -87,11 +91,18 @@ class ArrivingBlock:
             return ()
         field, type_ = _PIECES[kind]
         text = piece.get(field)
-        is_misplaced = self.type in ("text", "thinking") if type_ is None else self.type != type_
+        if type_ is None:
+            is_misplaced = self.type in ("text", "thinking")
+        else:
+            is_misplaced = self.type != type_
         if is_misplaced or not isinstance(text, str):
-            raise StreamError(f"The API sent a {kind} that does not fit a block of type {self.type!r}")
+            raise StreamError(
+                f"The API sent a {kind} that does not fit a block of type {self.type!r}"
+            )
         self._pieces.setdefault(field, []).append(text)
-        return () if field == "signature" else self._shown(text)
+        if field == "signature":
+            return ()
+        return self._shown(text)
 
     def _shown(self, text: str) -> Iterable[Delta]:
         match self.type:
@@ -102,7 +113,14 @@ class ArrivingBlock:
             case "thinking":
                 return (ThinkingDelta(text=text, index=self.index),)
             case "tool_use":
-                return (ToolCallDelta(id=self._said("id"), name=self._name(), arguments=text, index=self.index),)
+                return (
+                    ToolCallDelta(
+                        id=self._said("id"),
+                        name=self._name(),
+                        arguments=text,
+                        index=self.index,
+                    ),
+                )
             case _:
                 return ()
 
@@ -122,11 +140,18 @@ class ArrivingBlock:
                     extras=self._extras("thinking", "signature"),
                 )
             case "redacted_thinking":
-                return RedactedThinkingBlock(data=self._said("data"), extras=self._extras("data"))
+                return RedactedThinkingBlock(
+                    data=self._said("data"), extras=self._extras("data")
+                )
             case "tool_use":
                 call = self.call()
                 extras = self._extras("id", "name", "input")
-                return ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments, extras=extras)
+                return ToolCallBlock(
+                    id=call.id,
+                    name=call.name,
+                    input=call.shown_arguments,
+                    extras=extras,
+                )
             case type_ if type_ in _OURS:
                 return None
             case type_:
@@ -155,15 +180,24 @@ class ArrivingBlock:
         if self._streamed():
             _, read = self._arguments()
             if read.problem is not None:
-                raise StreamError(f"The API sent a block of type {self.type!r} with an input that is not JSON")
+                raise StreamError(
+                    f"The API sent a block of type {self.type!r} with an input that is not JSON"
+                )
             fields["input"] = read.values
         return fields or NO_EXTRAS
 
     def _extras(self, *own: str) -> Mapping[str, JSONValue]:
-        extras = {key: value for key, value in self.start.items() if key not in ("type", *own) and value is not None}
+        extras = {
+            key: value
+            for key, value in self.start.items()
+            if key not in ("type", *own) and value is not None
+        }
         if self._citations:
             given = extras.get("citations")
-            extras["citations"] = [*(given if isinstance(given, Sequence) else ()), *self._citations]
+            extras["citations"] = [
+                *(given if isinstance(given, Sequence) else ()),
+                *self._citations,
+            ]
         return extras or NO_EXTRAS
 
     def _streamed(self) -> str:
@@ -178,4 +212,6 @@ class ArrivingBlock:
 
     def _said(self, field: str) -> str:
         value = self.start.get(field)
-        return value if isinstance(value, str) else ""
+        if isinstance(value, str):
+            return value
+        return ""

@@ -30,7 +30,11 @@ def mark(
     max_marks: int = MAX_MARKS,
 ) -> None:
     """Mark blocks of a request that was just written, in place, at most `max_marks` of them."""
-    sign: JSONObject = {"type": "ephemeral"} if ttl == "5m" else {"type": "ephemeral", "ttl": ttl}
+    sign: JSONObject
+    if ttl == "5m":
+        sign = {"type": "ephemeral"}
+    else:
+        sign = {"type": "ephemeral", "ttl": ttl}
     loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
     ends = [blocks[-1] for blocks in (loaded, system) if blocks]
     ends += _ends(messages, max_marks - len(ends))
@@ -44,11 +48,19 @@ def _ends(messages: Sequence[JSONObject], count: int) -> Iterator[JSONObject]:
     for message in reversed(messages):
         if left <= 0:
             return
-        if message["role"] == "user" and (block := _last_marked(message["content"])) is not None:
+        if (
+            message["role"] == "user"
+            and (block := _last_marked(message["content"])) is not None
+        ):
             left -= 1
             yield block
 
 
 def _last_marked(content: JSONValue) -> JSONObject | None:
-    blocks = content if isinstance(content, list) else []
-    return next((block for block in reversed(blocks) if block.get("type") in _MARKED), None)
+    if isinstance(content, list):
+        blocks = content
+    else:
+        blocks = []
+    return next(
+        (block for block in reversed(blocks) if block.get("type") in _MARKED), None
+    )

@@ -28,8 +28,14 @@ def listed_models(listing: JSONValue, more: Mapping[str, Model]) -> list[ModelIn
         listing: as the API answers. Its windows go before what is known here.
         more: what the configuration says of models.
     """
-    entries = listing.get("data") if isinstance(listing, Mapping) else None
-    listed = [_listed(entry, more) for entry in entries] if isinstance(entries, list) else []
+    if isinstance(listing, Mapping):
+        entries = listing.get("data")
+    else:
+        entries = None
+    if isinstance(entries, list):
+        listed = [_listed(entry, more) for entry in entries]
+    else:
+        listed = []
     return [model for model in listed if model is not None]
 
 
@@ -66,5 +72,10 @@ def _is_supported(capability: JSONValue) -> bool:
 
 def next_page(listing: JSONValue) -> str | None:
     """Return the id after which the next page begins; `None` when there is none."""
-    last = listing.get("last_id") if isinstance(listing, Mapping) and listing.get("has_more") is True else None
-    return last if isinstance(last, str) else None
+    if isinstance(listing, Mapping) and listing.get("has_more") is True:
+        last = listing.get("last_id")
+    else:
+        last = None
+    if isinstance(last, str):
+        return last
+    return None

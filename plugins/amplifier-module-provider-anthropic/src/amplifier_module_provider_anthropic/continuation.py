@@ -42,7 +42,10 @@ class Continuation:
         """Return the request for the next part: the first one, with the parts behind its messages."""
         if not self._parts:
             return self.request
-        said = [Message(role="assistant", content=part.content, metadata=part.metadata) for part in self._parts]
+        said = [
+            Message(role="assistant", content=part.content, metadata=part.metadata)
+            for part in self._parts
+        ]
         return attrs.evolve(self.request, messages=(*self.request.messages, *said))
 
     def add(self, part: ChatResponse) -> None:
@@ -52,7 +55,9 @@ class Continuation:
 
     def shifted(self, delta: Delta) -> Delta:
         """Return the delta with its block counted from the answer's beginning."""
-        return attrs.evolve(delta, index=delta.index + self._blocks) if self._blocks else delta
+        if self._blocks:
+            return attrs.evolve(delta, index=delta.index + self._blocks)
+        return delta
 
     def answer(self) -> ChatResponse:
         """Return the parts as one answer: its content and usage are theirs, the rest is the last one's."""
@@ -61,13 +66,19 @@ class Continuation:
             return first
         usage = first.usage
         for part in more:
-            usage = part.usage if usage is None else usage if part.usage is None else usage + part.usage
+            if usage is None:
+                usage = part.usage
+            else:
+                usage = usage if part.usage is None else usage + part.usage
         return attrs.evolve(
             more[-1],
             content=[block for part in self._parts for block in part.content],
-            tool_calls=[call for part in self._parts for call in part.tool_calls or ()] or None,
+            tool_calls=[call for part in self._parts for call in part.tool_calls or ()]
+            or None,
             usage=usage,
-            degradation=next((part.degradation for part in self._parts if part.degradation), None),
+            degradation=next(
+                (part.degradation for part in self._parts if part.degradation), None
+            ),
             metadata=self._metadata(),
         )
 

@@ -27,7 +27,8 @@ _BY_TYPE: Final[Mapping[str, tuple[int, type[LLMError]]]] = {
     "api_error": (500, ProviderUnavailableError),
     "authentication_error": (401, AuthenticationError),
     "billing_error": (402, QuotaExceededError),
-    "exceed_context_size_error": (400, ContextLengthError),  # of llama.cpp's server, which speaks the same protocol
+    # of llama.cpp's server, which speaks the same protocol
+    "exceed_context_size_error": (400, ContextLengthError),
     "invalid_request_error": (400, InvalidRequestError),
     "not_found_error": (404, NotFoundError),
     _OVERLOADED: (529, ProviderUnavailableError),
@@ -57,7 +58,9 @@ _BY_WORDS: Final[Mapping[str, type[LLMError]]] = {
 """Invalid requests that the API tells from others by no code, only by how their message begins."""
 
 
-def fault(status: int, headers: Mapping[str, str], body: bytes, *, multiplier: float) -> LLMError:
+def fault(
+    status: int, headers: Mapping[str, str], body: bytes, *, multiplier: float
+) -> LLMError:
     """Return the error for an answer that is none.
 
     Args:
@@ -77,16 +80,30 @@ def reported_fault(event: Mapping[str, JSONValue], *, multiplier: float) -> LLME
     """Return the error that an event in an answer's stream reports."""
     body = write_json(event)
     kind = read_problem(body).get("type")
-    status, _ = _BY_TYPE.get(kind if isinstance(kind, str) else "", _BY_TYPE["api_error"])
+    status, _ = _BY_TYPE.get(
+        kind if isinstance(kind, str) else "", _BY_TYPE["api_error"]
+    )
     return fault(status, {}, body, multiplier=multiplier)
 
 
 def _kind(problem: Mapping[str, JSONValue]) -> type[LLMError] | None:
     """Return the error's class; `None` when the API's own words do not tell."""
-    details, kind, message = problem.get("details"), problem.get("type"), problem.get("message")
+    details, kind, message = (
+        problem.get("details"),
+        problem.get("type"),
+        problem.get("message"),
+    )
     if isinstance(details, Mapping) and details.get("error_code") in _SPENT:
         return QuotaExceededError
     if kind == "invalid_request_error" and isinstance(message, str):
-        return next((cls for words, cls in _BY_WORDS.items() if message.startswith(words)), InvalidRequestError)
-    known = _BY_TYPE.get(kind) if isinstance(kind, str) else None
-    return known[1] if known else None
+        return next(
+            (cls for words, cls in _BY_WORDS.items() if message.startswith(words)),
+            InvalidRequestError,
+        )
+    if isinstance(kind, str):
+        known = _BY_TYPE.get(kind)
+    else:
+        known = None
+    if known:
+        return known[1]
+    return None

@@ -23,17 +23,25 @@ def output_format(request: ChatRequest, losses: Losses) -> JSONObject | None:
     """Return the form that the answer's text must have, as the API takes it; `None` for free text."""
     form = request.response_format or {}
     if wants_json(request):
-        losses.add("JSON", "text that was asked to be JSON", "the API needs a schema to make sure of JSON")
+        losses.add(
+            "JSON",
+            "text that was asked to be JSON",
+            "the API needs a schema to make sure of JSON",
+        )
     if form.get("type") != "json_schema":
         return None
     nested = form.get("json_schema")
     schema = (nested if isinstance(nested, Mapping) else form).get("schema")
-    return {"type": "json_schema", "schema": _closed(schema)} if isinstance(schema, Mapping) else None
+    if isinstance(schema, Mapping):
+        return {"type": "json_schema", "schema": _closed(schema)}
+    return None
 
 
 def wants_json(request: ChatRequest) -> bool:
     """Tell whether a request wants JSON of no certain schema."""
-    return request.response_format is not None and request.response_format.get("type") in ("json", "json_object")
+    return request.response_format is not None and request.response_format.get(
+        "type"
+    ) in ("json", "json_object")
 
 
 def _closed(schema: Mapping[str, JSONValue]) -> JSONObject:
@@ -48,9 +56,16 @@ def _closed(schema: Mapping[str, JSONValue]) -> JSONObject:
 
 def _closed_in(key: str, value: JSONValue) -> JSONValue:
     if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
-        return {name: _closed(one) if isinstance(one, Mapping) else one for name, one in value.items()}
+        return {
+            name: _closed(one) if isinstance(one, Mapping) else one
+            for name, one in value.items()
+        }
     if key in _SCHEMAS and isinstance(value, Mapping):
         return _closed(value)
-    if key in _SCHEMAS_IN_ORDER and isinstance(value, Sequence) and not isinstance(value, str):
+    if (
+        key in _SCHEMAS_IN_ORDER
+        and isinstance(value, Sequence)
+        and not isinstance(value, str)
+    ):
         return [_closed(one) if isinstance(one, Mapping) else one for one in value]
     return value

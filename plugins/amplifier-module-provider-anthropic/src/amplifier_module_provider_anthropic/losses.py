@@ -17,7 +17,9 @@ class Losses:
 
     def add(self, requested: str, actual: str, reason: str) -> None:
         """Note one loss."""
-        self._found.append(Degradation(requested=requested, actual=actual, reason=reason))
+        self._found.append(
+            Degradation(requested=requested, actual=actual, reason=reason)
+        )
 
     def degradation(self) -> Degradation | None:
         """Return all of them as the one that an answer carries; `None` when there is none."""

@@ -60,7 +60,10 @@ class Conversation:
 
 
 def write_conversation(
-    messages: Iterable[Message], *, with_thoughts: bool = True, with_late_system: bool = False
+    messages: Iterable[Message],
+    *,
+    with_thoughts: bool = True,
+    with_late_system: bool = False,
 ) -> Conversation:
     """Write a history.
 
@@ -94,7 +97,9 @@ class _Writing:
 
     def add_system(self, text: str) -> None:
         if text.strip():
-            (self.late if self.messages and self.with_late_system else self.system).append(text)
+            (
+                self.late if self.messages and self.with_late_system else self.system
+            ).append(text)
 
     def add_results(self, found: list[JSONObject]) -> None:
         if self.results is None:
@@ -117,7 +122,9 @@ class _Writing:
     def _place_late(self) -> None:
         """Place the later system messages: the API takes them behind a user's message, before an answer."""
         if self.late and self.messages[-1]["role"] == "user":
-            self.messages.append({"role": "system", "content": [_text(text) for text in self.late]})
+            self.messages.append(
+                {"role": "system", "content": [_text(text) for text in self.late]}
+            )
         else:
             self.system += self.late
         self.late = []
@@ -125,11 +132,18 @@ class _Writing:
 
 def _content(message: Message, *, with_thoughts: bool) -> list[JSONObject]:
     if isinstance(message.content, str):
-        return [_text(message.content)] if message.content.strip() else []
+        if message.content.strip():
+            return [_text(message.content)]
+        return []
     if message.role != "assistant":
         return list(_given(message.content))
-    written = [block for block in _answered(message) if with_thoughts or block["type"] not in _THOUGHTS]
-    while written and written[-1]["type"] in _THOUGHTS:  # of an answer that was cut; the API takes none that ends so
+    written = [
+        block
+        for block in _answered(message)
+        if with_thoughts or block["type"] not in _THOUGHTS
+    ]
+    # of an answer that was cut; the API takes none that ends so
+    while written and written[-1]["type"] in _THOUGHTS:
         written.pop()
     return written
 
@@ -143,7 +157,11 @@ def _given(blocks: Iterable[ContentBlock]) -> Iterator[JSONObject]:
             case ImageBlock():
                 yield {"type": "image", "source": image_source(block.source)}
             case ToolResultBlock():
-                yield _result(block.tool_call_id, _output(block.output), is_error=block.extras.get("is_error") is True)
+                yield _result(
+                    block.tool_call_id,
+                    _output(block.output),
+                    is_error=block.extras.get("is_error") is True,
+                )
             case VendorBlock() if block.type in _GIVEN:
                 yield _whole(block.type, block.extras)
             case _:
@@ -156,7 +174,11 @@ def _answered(message: Message) -> Iterator[JSONObject]:
     for block in message.blocks:
         match block:
             case TextBlock() if block.text.strip():
-                yield _whole("text", block.extras if is_own else _citations(block), text=block.text)
+                yield _whole(
+                    "text",
+                    block.extras if is_own else _citations(block),
+                    text=block.text,
+                )
             case ThinkingBlock() if block.signature:
                 yield _whole(
                     "thinking",
@@ -165,10 +187,23 @@ def _answered(message: Message) -> Iterator[JSONObject]:
                     signature=block.signature,
                 )
             case RedactedThinkingBlock():
-                yield _whole("redacted_thinking", block.extras if is_own else NO_EXTRAS, data=block.data)
+                yield _whole(
+                    "redacted_thinking",
+                    block.extras if is_own else NO_EXTRAS,
+                    data=block.data,
+                )
             case ToolCallBlock():
-                kept = block.extras if is_own else NO_EXTRAS
-                yield _whole("tool_use", kept, id=call_id(block.id), name=tool_name(block.name), input=block.input)
+                if is_own:
+                    kept = block.extras
+                else:
+                    kept = NO_EXTRAS
+                yield _whole(
+                    "tool_use",
+                    kept,
+                    id=call_id(block.id),
+                    name=tool_name(block.name),
+                    input=block.input,
+                )
             case VendorBlock() if is_own or block.type.endswith(_ANSWERED):
                 yield _whole(block.type, block.extras)
             case _:
@@ -176,10 +211,14 @@ def _answered(message: Message) -> Iterator[JSONObject]:
 
 
 def _citations(block: TextBlock) -> Mapping[str, JSONValue]:
-    return {"citations": block.extras["citations"]} if "citations" in block.extras else NO_EXTRAS
+    if "citations" in block.extras:
+        return {"citations": block.extras["citations"]}
+    return NO_EXTRAS
 
 
-def _whole(kind: str, extras: Mapping[str, JSONValue], **fields: JSONValue) -> JSONObject:
+def _whole(
+    kind: str, extras: Mapping[str, JSONValue], **fields: JSONValue
+) -> JSONObject:
     """Write a block; only the provider itself marks blocks for the cache."""
     block: JSONObject = {"type": kind, **fields}
     for key, value in extras.items():
@@ -199,13 +238,26 @@ def _results(message: Message) -> list[JSONObject]:
     """
     metadata = message.metadata or {}
     is_error = metadata.get("is_error") is True or metadata.get("synthesized") is True
-    results = list(_given(block for block in message.blocks if isinstance(block, ToolResultBlock)))
+    results = list(
+        _given(block for block in message.blocks if isinstance(block, ToolResultBlock))
+    )
     if not results:
-        return [_result(message.tool_call_id or "", _blocks(message), is_error=is_error)]
-    if others := list(_given(block for block in message.blocks if not isinstance(block, ToolResultBlock))):
+        return [
+            _result(message.tool_call_id or "", _blocks(message), is_error=is_error)
+        ]
+    if others := list(
+        _given(
+            block for block in message.blocks if not isinstance(block, ToolResultBlock)
+        )
+    ):
         said = results[-1].get("content")
-        results[-1]["content"] = [*([_text(said)] if isinstance(said, str) else []), *others]
-    return [{**result, "is_error": True} for result in results] if is_error else results
+        results[-1]["content"] = [
+            *([_text(said)] if isinstance(said, str) else []),
+            *others,
+        ]
+    if is_error:
+        return [{**result, "is_error": True} for result in results]
+    return results
 
 
 def _blocks(message: Message) -> JSONValue:

@@ -13,7 +13,15 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-__all__ = ["DEFAULT_MODEL", "LONG_CONTEXT_WINDOW", "Effort", "Model", "Thinking", "default_max_tokens", "model_of"]
+__all__ = [
+    "DEFAULT_MODEL",
+    "LONG_CONTEXT_WINDOW",
+    "Effort",
+    "Model",
+    "Thinking",
+    "default_max_tokens",
+    "model_of",
+]
 
 DEFAULT_MODEL: Final = "claude-sonnet-5-5"
 """The model of requests and configurations that name none."""
@@ -79,8 +87,12 @@ _OPUS_4_8: Final = Model(
 )
 _OPUS_5: Final = attrs.evolve(_OPUS_4_8, thinking="default")
 _FABLE_5: Final = attrs.evolve(_OPUS_4_8, thinking="always")
-_FABLE_5_1: Final = attrs.evolve(_FABLE_5, takes_forced_tools=False, binds_thinking=True)
-_OPUS_4_6: Final = attrs.evolve(_OPUS_4_8, efforts=_NO_XHIGH, takes_temperature=True, takes_late_system=False)
+_FABLE_5_1: Final = attrs.evolve(
+    _FABLE_5, takes_forced_tools=False, binds_thinking=True
+)
+_OPUS_4_6: Final = attrs.evolve(
+    _OPUS_4_8, efforts=_NO_XHIGH, takes_temperature=True, takes_late_system=False
+)
 _HAIKU_4_5: Final = Model(takes_temperature=True)
 
 
@@ -93,21 +105,32 @@ _MODELS: Final[Mapping[str, Model]] = {
     "claude-mythos-5-2": _named(_FABLE_5_1, "Claude Mythos 5.2"),
     "claude-opus-5-5": _named(_FABLE_5_1, "Claude Opus 5.5"),
     "claude-sonnet-5-5": attrs.evolve(
-        _FABLE_5_1, display_name="Claude Sonnet 5.5", thinking="default", thinking_off="between_tools"
+        _FABLE_5_1,
+        display_name="Claude Sonnet 5.5",
+        thinking="default",
+        thinking_off="between_tools",
     ),
-    "claude-haiku-5-5": attrs.evolve(_OPUS_5, display_name="Claude Haiku 5.5", binds_thinking=True),
+    "claude-haiku-5-5": attrs.evolve(
+        _OPUS_5, display_name="Claude Haiku 5.5", binds_thinking=True
+    ),
     "claude-fable-5-1": _named(_FABLE_5_1, "Claude Fable 5.1"),
     "claude-mythos-5-1": _named(_FABLE_5_1, "Claude Mythos 5.1"),
     "claude-opus-5": _named(_OPUS_5, "Claude Opus 5"),
-    "claude-sonnet-5": attrs.evolve(_OPUS_5, display_name="Claude Sonnet 5", takes_late_system=False),
+    "claude-sonnet-5": attrs.evolve(
+        _OPUS_5, display_name="Claude Sonnet 5", takes_late_system=False
+    ),
     "claude-fable-5": _named(_FABLE_5, "Claude Fable 5"),
     "claude-mythos-5": _named(_FABLE_5, "Claude Mythos 5"),
     "claude-opus-4-8": _named(_OPUS_4_8, "Claude Opus 4.8"),
-    "claude-opus-4-7": attrs.evolve(_OPUS_4_8, display_name="Claude Opus 4.7", takes_late_system=False),
+    "claude-opus-4-7": attrs.evolve(
+        _OPUS_4_8, display_name="Claude Opus 4.7", takes_late_system=False
+    ),
     "claude-opus-4-6": _named(_OPUS_4_6, "Claude Opus 4.6"),
     "claude-sonnet-4-6": _named(_OPUS_4_6, "Claude Sonnet 4.6"),
     "claude-haiku-4-5": _named(_HAIKU_4_5, "Claude Haiku 4.5"),
-    "claude-opus-4-5": attrs.evolve(_HAIKU_4_5, display_name="Claude Opus 4.5", efforts=("low", "medium", "high")),
+    "claude-opus-4-5": attrs.evolve(
+        _HAIKU_4_5, display_name="Claude Opus 4.5", efforts=("low", "medium", "high")
+    ),
     "claude-sonnet-4-5": _named(_HAIKU_4_5, "Claude Sonnet 4.5"),
 }
 
@@ -125,8 +148,13 @@ def model_of(id: str, more: Mapping[str, Model]) -> Model:
     undated = _DATED.sub("", id)
     found = more.get(id) or more.get(undated) or _MODELS.get(undated)
     if found is None:
-        found = _NEW_MODEL if id.startswith("claude-") else _COMPATIBLE_MODEL
-    return found if found.display_name else attrs.evolve(found, display_name=id)
+        if id.startswith("claude-"):
+            found = _NEW_MODEL
+        else:
+            found = _COMPATIBLE_MODEL
+    if found.display_name:
+        return found
+    return attrs.evolve(found, display_name=id)
 
 
 def default_max_tokens(model: Model) -> int:

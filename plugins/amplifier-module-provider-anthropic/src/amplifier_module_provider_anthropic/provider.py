@@ -10,11 +10,20 @@ from urllib.parse import quote
 
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
 from amplifier_module_provider_anthropic.answers import Answer
-from amplifier_module_provider_anthropic.catalog import capabilities, listed_models, next_page
+from amplifier_module_provider_anthropic.catalog import (
+    capabilities,
+    listed_models,
+    next_page,
+)
 from amplifier_module_provider_anthropic.config import AnthropicConfig
 from amplifier_module_provider_anthropic.continuation import Continuation
 from amplifier_module_provider_anthropic.faults import fault, reported_fault
-from amplifier_module_provider_anthropic.models import DEFAULT_MODEL, LONG_CONTEXT_WINDOW, default_max_tokens, model_of
+from amplifier_module_provider_anthropic.models import (
+    DEFAULT_MODEL,
+    LONG_CONTEXT_WINDOW,
+    default_max_tokens,
+    model_of,
+)
 from amplifier_module_provider_anthropic.names import tool_names
 from amplifier_module_provider_anthropic.requests import VERSION, write_request
 from amplifier_sdk import provider
@@ -52,8 +61,11 @@ class AnthropicProvider(VendorProvider):
             capabilities=capabilities(model),
             defaults={
                 "model": id,
-                "context_window": LONG_CONTEXT_WINDOW if is_long else model.context_window,
-                "max_output_tokens": self.settings.max_tokens or default_max_tokens(model),
+                "context_window": LONG_CONTEXT_WINDOW
+                if is_long
+                else model.context_window,
+                "max_output_tokens": self.settings.max_tokens
+                or default_max_tokens(model),
             },
             config_fields=self.config_fields(),
         )
@@ -70,7 +82,10 @@ class AnthropicProvider(VendorProvider):
             listing = await self.get(path)
             models += listed_models(listing, self.settings.models)
             after = next_page(listing)
-            path = None if after is None else self._path(f"models?limit=1000&after_id={quote(after, safe='')}")
+            if after is None:
+                path = None
+            else:
+                path = self._path(f"models?limit=1000&after_id={quote(after, safe='')}")
         return models
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
@@ -81,7 +96,9 @@ class AnthropicProvider(VendorProvider):
         """Make the reader of one answer."""
         return Answer(
             names=tool_names(tool.name for tool in request.tools or ()),
-            fail=partial(reported_fault, multiplier=self.settings.overloaded_delay_multiplier),
+            fail=partial(
+                reported_fault, multiplier=self.settings.overloaded_delay_multiplier
+            ),
         )
 
     def headers(self) -> Mapping[str, str]:
@@ -90,14 +107,23 @@ class AnthropicProvider(VendorProvider):
 
     async def credentials(self) -> Mapping[str, str]:
         """Return the key, as the configuration says that it is sent."""
-        key = "" if self.key is None else self.key.reveal()
-        return {"Authorization": f"Bearer {key}"} if self.settings.auth == "bearer" else {"x-api-key": key}
+        if self.key is None:
+            key = ""
+        else:
+            key = self.key.reveal()
+        if self.settings.auth == "bearer":
+            return {"Authorization": f"Bearer {key}"}
+        return {"x-api-key": key}
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
         """Return the error for an answer that is none; see `fault`."""
-        return fault(status, headers, body, multiplier=self.settings.overloaded_delay_multiplier)
+        return fault(
+            status, headers, body, multiplier=self.settings.overloaded_delay_multiplier
+        )
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Answer a request; an answer that the API pauses is sent back to be continued."""
         begun = Continuation(request=request)
         while True:
@@ -113,4 +139,6 @@ class AnthropicProvider(VendorProvider):
 
     def _path(self, path: str) -> str:
         # The address is often given with the version that the paths of the API begin with.
-        return path if self.base_url.rstrip("/").endswith("/v1") else f"v1/{path}"
+        if self.base_url.rstrip("/").endswith("/v1"):
+            return path
+        return f"v1/{path}"

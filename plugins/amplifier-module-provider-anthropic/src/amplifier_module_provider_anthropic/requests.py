@@ -8,9 +8,16 @@ from typing import Final
 from amplifier_kit.vendors import Outgoing
 from amplifier_module_provider_anthropic.cache_control import MAX_MARKS, mark
 from amplifier_module_provider_anthropic.config import AnthropicConfig
-from amplifier_module_provider_anthropic.formats import JSON_INSTRUCTION, output_format, wants_json
+from amplifier_module_provider_anthropic.formats import (
+    JSON_INSTRUCTION,
+    output_format,
+    wants_json,
+)
 from amplifier_module_provider_anthropic.losses import Losses
-from amplifier_module_provider_anthropic.messages import has_thoughts, write_conversation
+from amplifier_module_provider_anthropic.messages import (
+    has_thoughts,
+    write_conversation,
+)
 from amplifier_module_provider_anthropic.models import Effort, Model, model_of
 from amplifier_module_provider_anthropic.sampling import sampling
 from amplifier_module_provider_anthropic.thinking import decide_thinking
@@ -32,7 +39,13 @@ _LONG_CONTEXT: Final = "context-1m-2025-08-07"
 _THINKING_BINDING: Final = "thinking-binding-controls-2026-08-01"
 
 
-def write_request(request: ChatRequest, model: str, config: AnthropicConfig, *, path: str = "v1/messages") -> Outgoing:
+def write_request(
+    request: ChatRequest,
+    model: str,
+    config: AnthropicConfig,
+    *,
+    path: str = "v1/messages",
+) -> Outgoing:
     """Write a request; the same request is always written the same.
 
     Raises:
@@ -41,21 +54,35 @@ def write_request(request: ChatRequest, model: str, config: AnthropicConfig, *, 
     losses = Losses()
     body = _body(request, model, config, losses)
     has_sampling = not _SAMPLING.isdisjoint((*body, *config.extra_request_params))
-    headers = {"anthropic-version": _VERSION_WITH_SAMPLING} if has_sampling else {}
+    if has_sampling:
+        headers = {"anthropic-version": _VERSION_WITH_SAMPLING}
+    else:
+        headers = {}
     if betas := _betas(model, config, body.get("thinking")):
         headers["anthropic-beta"] = ",".join(betas)
-    return Outgoing(path=path, body=body, headers=headers, degradation=losses.degradation())
+    return Outgoing(
+        path=path, body=body, headers=headers, degradation=losses.degradation()
+    )
 
 
-def _body(request: ChatRequest, model: str, config: AnthropicConfig, losses: Losses) -> JSONObject:
+def _body(
+    request: ChatRequest, model: str, config: AnthropicConfig, losses: Losses
+) -> JSONObject:
     known = model_of(model, config.models)
     choice = tool_choice(request, config, known, losses)
     is_forced = choice is not None and choice["type"] in ("any", "tool")
-    thought = decide_thinking(request, config, known, is_forced=is_forced, losses=losses)
+    thought = decide_thinking(
+        request, config, known, is_forced=is_forced, losses=losses
+    )
     if known.binds_thinking and has_thoughts(request.messages):
         thought = thought.binding(config.changed_history)
     # A model that binds its thoughts may refuse them where it is told not to think.
-    prompt = _prompt(request, config, known, with_thoughts=not (known.binds_thinking and thought.is_off))
+    prompt = _prompt(
+        request,
+        config,
+        known,
+        with_thoughts=not (known.binds_thinking and thought.is_off),
+    )
     body: JSONObject = {"model": model, "max_tokens": thought.max_tokens, **prompt}
     if choice is not None:
         body["tool_choice"] = choice
@@ -77,20 +104,29 @@ def _output_config(effort: Effort | None, form: JSONObject | None) -> JSONObject
     return {key: value for key, value in said.items() if value is not None}
 
 
-def _prompt(request: ChatRequest, config: AnthropicConfig, model: Model, *, with_thoughts: bool) -> JSONObject:
+def _prompt(
+    request: ChatRequest, config: AnthropicConfig, model: Model, *, with_thoughts: bool
+) -> JSONObject:
     """Write what the model reads, in the order in which it reads it: tools, system, messages."""
     written = write_conversation(
-        request.messages, with_thoughts=with_thoughts, with_late_system=model.takes_late_system
+        request.messages,
+        with_thoughts=with_thoughts,
+        with_late_system=model.takes_late_system,
     )
     texts, messages = written.system, written.messages
     if wants_json(request):
         texts.append(JSON_INSTRUCTION)
     system: list[JSONObject] = [{"type": "text", "text": text} for text in texts]
     if not messages:
-        raise InvalidRequestError("The request has no message with content; give at least one message of a user")
+        raise InvalidRequestError(
+            "The request has no message with content; give at least one message of a user"
+        )
     tools = write_tools(request.tools or (), config, messages)
     if config.enable_prompt_caching:
-        taken = sum("cache_control" in given for given in (config.extra_request_params, *config.server_tools))
+        taken = sum(
+            "cache_control" in given
+            for given in (config.extra_request_params, *config.server_tools)
+        )
         mark(tools, system, messages, ttl=config.cache_ttl, max_marks=MAX_MARKS - taken)
     prompt: JSONObject = {}
     if tools:
@@ -98,7 +134,10 @@ def _prompt(request: ChatRequest, config: AnthropicConfig, model: Model, *, with
     if len(tools) > len(config.server_tools) and not request.tools:
         prompt["tool_choice"] = {"type": "none"}
     if system:
-        prompt["system"] = system if config.enable_prompt_caching else "\n\n".join(texts)
+        if config.enable_prompt_caching:
+            prompt["system"] = system
+        else:
+            prompt["system"] = "\n\n".join(texts)
     return prompt | {"messages": messages}
 
 
@@ -108,7 +147,10 @@ def _betas(model: str, config: AnthropicConfig, thinking: JSONValue) -> list[str
         needed.append(_LONG_CONTEXT)
     if isinstance(thinking, Mapping) and "block_binding" in thinking:
         needed.append(_THINKING_BINDING)
-    return [*config.beta_headers, *(beta for beta in needed if beta not in config.beta_headers)]
+    return [
+        *config.beta_headers,
+        *(beta for beta in needed if beta not in config.beta_headers),
+    ]
 
 
 def _stop_sequences(stop: Sequence[str] | None, losses: Losses) -> list[str]:

@@ -16,18 +16,33 @@ _GONE: Final = "this model has no sampling parameters"
 
 
 def sampling(
-    request: ChatRequest, config: AnthropicConfig, model: Model, *, is_thinking: bool, losses: Losses
+    request: ChatRequest,
+    config: AnthropicConfig,
+    model: Model,
+    *,
+    is_thinking: bool,
+    losses: Losses,
 ) -> JSONObject:
     """Return `temperature` or `top_p`, whichever is asked for and may be set."""
-    temperature = config.temperature if request.temperature is None else request.temperature
+    if request.temperature is None:
+        temperature = config.temperature
+    else:
+        temperature = request.temperature
     fields: JSONObject = {}
     if temperature is not None:
         reason = _refused_temperature(temperature, model, is_thinking=is_thinking)
         if reason is None:
             fields["temperature"] = min(temperature, 1.0)
         if reason is not None or temperature > 1:
-            given = "the model's own" if reason is not None else "temperature 1"
-            losses.add(f"temperature {temperature:g}", given, reason or "temperatures are from 0 to 1")
+            if reason is not None:
+                given = "the model's own"
+            else:
+                given = "temperature 1"
+            losses.add(
+                f"temperature {temperature:g}",
+                given,
+                reason or "temperatures are from 0 to 1",
+            )
     if request.top_p is not None:
         reason = _refused_top_p(request.top_p, model, is_thinking=is_thinking)
         if reason is None and fields:
@@ -39,13 +54,19 @@ def sampling(
     return fields
 
 
-def _refused_temperature(temperature: float, model: Model, *, is_thinking: bool) -> str | None:
+def _refused_temperature(
+    temperature: float, model: Model, *, is_thinking: bool
+) -> str | None:
     if not model.takes_temperature:
         return _GONE
-    return "a model that thinks has a temperature of 1" if is_thinking and temperature != 1 else None
+    if is_thinking and temperature != 1:
+        return "a model that thinks has a temperature of 1"
+    return None
 
 
 def _refused_top_p(top_p: float, model: Model, *, is_thinking: bool) -> str | None:
     if not model.takes_temperature:
         return _GONE
-    return "a model that thinks takes a top_p from 0.95 to 1" if is_thinking and not 0.95 <= top_p <= 1 else None
+    if is_thinking and not 0.95 <= top_p <= 1:
+        return "a model that thinks takes a top_p from 0.95 to 1"
+    return None

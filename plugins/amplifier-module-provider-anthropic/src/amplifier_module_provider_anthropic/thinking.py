@@ -47,7 +47,13 @@ class Thought:
         if behavior == "error" or (self.thinking is not None and not self.is_on):
             return self
         kept = self.thinking or {"type": "adaptive"}
-        return attrs.evolve(self, thinking={**kept, "block_binding": {"prefix_mismatch_behavior": "drop_block"}})
+        return attrs.evolve(
+            self,
+            thinking={
+                **kept,
+                "block_binding": {"prefix_mismatch_behavior": "drop_block"},
+            },
+        )
 
     @property
     def is_off(self) -> bool:
@@ -57,11 +63,19 @@ class Thought:
     @property
     def is_on(self) -> bool:
         """Whether the request turns thinking on."""
-        return self.thinking is not None and self.thinking["type"] in ("adaptive", "enabled")
+        return self.thinking is not None and self.thinking["type"] in (
+            "adaptive",
+            "enabled",
+        )
 
 
 def decide_thinking(
-    request: ChatRequest, config: AnthropicConfig, model: Model, *, is_forced: bool, losses: Losses
+    request: ChatRequest,
+    config: AnthropicConfig,
+    model: Model,
+    *,
+    is_forced: bool,
+    losses: Losses,
 ) -> Thought:
     """Decide how the model thinks about a request.
 
@@ -76,16 +90,29 @@ def decide_thinking(
     wanted = _is_wanted(config, effort)
     if is_forced and model.thinking != "always":
         if wanted:
-            losses.add("thinking", "none", "a forced tool call cannot be thought about first")
+            losses.add(
+                "thinking", "none", "a forced tool call cannot be thought about first"
+            )
         wanted = False
-    level = None if effort == "none" else effort
+    if effort == "none":
+        level = None
+    else:
+        level = effort
     if model.thinking == "budget":
-        return _with_budget(request, config, model, level=level, is_wanted=bool(wanted), losses=losses)
+        return _with_budget(
+            request, config, model, level=level, is_wanted=bool(wanted), losses=losses
+        )
     thinking = _adaptive(config, model, wanted, losses)
     if effort == "none" and model.thinking == "always":
         level = "low"
-    if level in ("xhigh", "max") and thinking is not None and thinking["type"] == model.thinking_off:
-        losses.add(f"effort {level}", "effort high", "without thinking it is the highest")
+    if (
+        level in ("xhigh", "max")
+        and thinking is not None
+        and thinking["type"] == model.thinking_off
+    ):
+        losses.add(
+            f"effort {level}", "effort high", "without thinking it is the highest"
+        )
         level = "high"
     return Thought(
         max_tokens=_max_tokens(request, config, model, losses),
@@ -96,11 +123,16 @@ def decide_thinking(
 
 def _read_effort(text: str | None, losses: Losses) -> Effort | Literal["none"] | None:
     if text is None or text == "none" or text in _EFFORTS:
-        return cast("Effort | Literal['none'] | None", text)  # the type checker does not narrow by `in`
+        # the type checker does not narrow by `in`
+        return cast("Effort | Literal['none'] | None", text)
     if text == "minimal":
         losses.add("effort minimal", "effort low", "the API's levels begin with low")
         return "low"
-    losses.add(f"effort {text}", "the model's own", f"the API's levels are {', '.join(_EFFORTS)}")
+    losses.add(
+        f"effort {text}",
+        "the model's own",
+        f"the API's levels are {', '.join(_EFFORTS)}",
+    )
     return None
 
 
@@ -110,38 +142,58 @@ def _is_wanted(config: AnthropicConfig, effort: str | None) -> bool | None:
         return False
     if config.extended_thinking is not None:
         return config.extended_thinking
-    return None if effort is None else True
+    if effort is None:
+        return None
+    return True
 
 
-def _adaptive(config: AnthropicConfig, model: Model, wanted: bool | None, losses: Losses) -> JSONObject | None:
+def _adaptive(
+    config: AnthropicConfig, model: Model, wanted: bool | None, losses: Losses
+) -> JSONObject | None:
     if model.thinking == "none":
         if wanted:
             losses.add("thinking", "none", "the model does not think")
         return None
     if wanted is False:
         if model.thinking == "always":
-            losses.add("an answer without thinking", "an answer with thinking", "the model always thinks")
-        return {"type": model.thinking_off} if model.thinking == "default" else None
-    if wanted or (config.thinking_display is not None and model.thinking in ("default", "always")):
+            losses.add(
+                "an answer without thinking",
+                "an answer with thinking",
+                "the model always thinks",
+            )
+        if model.thinking == "default":
+            return {"type": model.thinking_off}
+        return None
+    if wanted or (
+        config.thinking_display is not None and model.thinking in ("default", "always")
+    ):
         return _displayed({"type": "adaptive"}, config)
     return None
 
 
 def _displayed(thinking: JSONObject, config: AnthropicConfig) -> JSONObject:
-    return thinking if config.thinking_display is None else {**thinking, "display": config.thinking_display}
+    if config.thinking_display is None:
+        return thinking
+    return {**thinking, "display": config.thinking_display}
 
 
 def _nearest(level: Effort | None, model: Model, losses: Losses) -> Effort | None:
     """Return the level, or the highest below it that the model has."""
     if level is None or level in model.efforts:
         return level
-    lower = [known for known in model.efforts if _EFFORTS.index(known) < _EFFORTS.index(level)]
+    lower = [
+        known
+        for known in model.efforts
+        if _EFFORTS.index(known) < _EFFORTS.index(level)
+    ]
     losses.add(
         f"effort {level}",
         f"effort {lower[-1]}" if lower else "the model's own",
         "the model does not have this level",
     )
-    return lower[-1] if lower else None
+    if lower:
+        return lower[-1]
+    return None
 
 
 def _with_budget(
@@ -153,30 +205,42 @@ def _with_budget(
     is_wanted: bool,
     losses: Losses,
 ) -> Thought:
-    effort = _nearest(level, model, losses) if model.efforts else None
+    if model.efforts:
+        effort = _nearest(level, model, losses)
+    else:
+        effort = None
     max_tokens = _max_tokens(request, config, model, losses)
     if not is_wanted:
         return Thought(max_tokens=max_tokens, effort=effort)
     budget = config.thinking_budget_tokens or _BUDGETS[level or "high"]
     if request.max_output_tokens is None and config.max_tokens is None:
-        max_tokens = min(model.max_output_tokens, max(max_tokens, budget + config.thinking_budget_buffer))
+        max_tokens = min(
+            model.max_output_tokens,
+            max(max_tokens, budget + config.thinking_budget_buffer),
+        )
     budget = min(budget, max_tokens - 1)
     if budget < LEAST_THINKING:
         losses.add(
-            "thinking", "none", f"it takes {LEAST_THINKING} tokens at least and the answer may have {max_tokens}"
+            "thinking",
+            "none",
+            f"it takes {LEAST_THINKING} tokens at least and the answer may have {max_tokens}",
         )
         return Thought(max_tokens=max_tokens, effort=effort)
     thinking = _displayed({"type": "enabled", "budget_tokens": budget}, config)
     return Thought(max_tokens=max_tokens, thinking=thinking, effort=effort)
 
 
-def _max_tokens(request: ChatRequest, config: AnthropicConfig, model: Model, losses: Losses) -> int:
+def _max_tokens(
+    request: ChatRequest, config: AnthropicConfig, model: Model, losses: Losses
+) -> int:
     asked = request.max_output_tokens or config.max_tokens
     if asked is None:
         return default_max_tokens(model)
     if asked > model.max_output_tokens:
         losses.add(
-            f"{asked} output tokens", f"{model.max_output_tokens} output tokens", "the model's answers are no longer"
+            f"{asked} output tokens",
+            f"{model.max_output_tokens} output tokens",
+            "the model's answers are no longer",
         )
         return model.max_output_tokens
     return asked

@@ -17,7 +17,9 @@ __all__ = ["tool_choice", "write_tools"]
 _CHOICES: Final = frozenset({"auto", "any", "none"})
 
 
-def write_tools(specs: Sequence[ToolSpec], config: AnthropicConfig, messages: Sequence[JSONObject]) -> list[JSONObject]:
+def write_tools(
+    specs: Sequence[ToolSpec], config: AnthropicConfig, messages: Sequence[JSONObject]
+) -> list[JSONObject]:
     """Write the tools: the API's own, then the session's, in their order.
 
     What a tool's `extras` say goes along, but marks for the cache. Where a request offers no tool any more and its
@@ -29,38 +31,62 @@ def write_tools(specs: Sequence[ToolSpec], config: AnthropicConfig, messages: Se
 
 def _called(messages: Sequence[JSONObject]) -> list[JSONObject]:
     names = dict.fromkeys(
-        name for message in messages for block in _blocks(message) if isinstance(name := _called_name(block), str)
+        name
+        for message in messages
+        for block in _blocks(message)
+        if isinstance(name := _called_name(block), str)
     )
     return [{"name": name, "input_schema": {"type": "object"}} for name in names]
 
 
 def _blocks(message: JSONObject) -> Sequence[JSONValue]:
     content = message["content"]
-    return content if isinstance(content, list) else ()
+    if isinstance(content, list):
+        return content
+    return ()
 
 
 def _called_name(block: JSONValue) -> JSONValue:
-    return block.get("name") if isinstance(block, Mapping) and block.get("type") == "tool_use" else None
+    if isinstance(block, Mapping) and block.get("type") == "tool_use":
+        return block.get("name")
+    return None
 
 
 def _tool(spec: ToolSpec) -> JSONObject:
     tool: JSONObject = {"name": tool_name(spec.name)}
     if spec.description:
         tool["description"] = spec.description
-    tool["input_schema"] = spec.parameters if "type" in spec.parameters else {"type": "object", **spec.parameters}
-    extras = {key: value for key, value in spec.extras.items() if key != "cache_control"}
+    if "type" in spec.parameters:
+        tool["input_schema"] = spec.parameters
+    else:
+        tool["input_schema"] = {"type": "object", **spec.parameters}
+    extras = {
+        key: value for key, value in spec.extras.items() if key != "cache_control"
+    }
     return {**extras, **tool}
 
 
-def tool_choice(request: ChatRequest, config: AnthropicConfig, model: Model, losses: Losses) -> JSONObject | None:
+def tool_choice(
+    request: ChatRequest, config: AnthropicConfig, model: Model, losses: Losses
+) -> JSONObject | None:
     """Return the request's choice among its tools; `None` leaves it to the model."""
     if not request.tools:
         return None
     choice = _choice(request.tool_choice)
-    if choice is not None and choice["type"] in ("any", "tool") and not model.takes_forced_tools:
-        losses.add("a forced tool call", "the model's own choice", "this model cannot be forced")
+    if (
+        choice is not None
+        and choice["type"] in ("any", "tool")
+        and not model.takes_forced_tools
+    ):
+        losses.add(
+            "a forced tool call",
+            "the model's own choice",
+            "this model cannot be forced",
+        )
         choice = {**_without(choice, "name"), "type": "auto"}
-    if config.disable_parallel_tool_use and (choice is None or choice["type"] != "none"):
+    if config.disable_parallel_tool_use and (
+        choice is None or choice["type"] != "none"
+    ):
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     return choice
 
@@ -69,13 +95,24 @@ def _choice(choice: ToolChoice | None) -> JSONObject | None:
     if choice is None:
         return None
     if isinstance(choice, str):
-        return {"type": "any" if choice == "required" else choice if choice in _CHOICES else "auto"}
+        return {
+            "type": "any"
+            if choice == "required"
+            else choice
+            if choice in _CHOICES
+            else "auto"
+        }
     function = choice.get("function")
-    named = function if isinstance(function, Mapping) else choice
+    if isinstance(function, Mapping):
+        named = function
+    else:
+        named = choice
     name = named.get("name")
     if isinstance(name, str):
         return {**_without(choice, "function"), "type": "tool", "name": tool_name(name)}
-    return dict(choice) if choice.get("type") in _CHOICES else {"type": "auto"}
+    if choice.get("type") in _CHOICES:
+        return dict(choice)
+    return {"type": "auto"}
 
 
 def _without(values: Mapping[str, JSONValue], name: str) -> JSONObject:

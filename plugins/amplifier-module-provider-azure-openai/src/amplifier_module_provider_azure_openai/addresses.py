@@ -32,7 +32,9 @@ def address_of(endpoint: str, api_version: str | None) -> str:
 
 def path_of(path: str, api_version: str | None) -> str:
     """Return a path with the version that it is asked in."""
-    return path if api_version is None else f"{path}?{urlencode({'api-version': api_version})}"
+    if api_version is None:
+        return path
+    return f"{path}?{urlencode({'api-version': api_version})}"
 
 
 def _is_dated(api_version: str | None) -> bool:

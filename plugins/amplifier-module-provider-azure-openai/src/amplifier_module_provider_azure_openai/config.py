@@ -18,19 +18,31 @@ __all__ = ["AzureConfig"]
 _VERSION: Final = re.compile(r"\d{4}-\d{2}-\d{2}(-preview)?|preview|latest|v1")
 
 
-def _version(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+def _version(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
     if value is not None and not _VERSION.fullmatch(value):
-        raise ValueError(f"{attribute.name} is a date such as 2025-04-01-preview, or 'preview'; got {value!r}")
+        raise ValueError(
+            f"{attribute.name} is a date such as 2025-04-01-preview, or 'preview'; got {value!r}"
+        )
 
 
-def _endpoint(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+def _endpoint(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
     if value is not None:
         check_address(value, attribute.name)
 
 
-def _command(_: object, attribute: attrs.Attribute[tuple[str, ...] | None], value: tuple[str, ...] | None) -> None:
+def _command(
+    _: object,
+    attribute: attrs.Attribute[tuple[str, ...] | None],
+    value: tuple[str, ...] | None,
+) -> None:
     if value is not None and not (value and all(value)):
-        raise ValueError(f"{attribute.name} is a program and its arguments; got {list(value)!r}")
+        raise ValueError(
+            f"{attribute.name} is a program and its arguments; got {list(value)!r}"
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -52,7 +64,9 @@ class AzureConfig(ResponsesConfig):
         ValueError: a value is out of its range, two names of one option differ, or more than one credential is given.
     """
 
-    azure_endpoint: str | None = attrs.field(default=None, validator=_endpoint, repr=False)
+    azure_endpoint: str | None = attrs.field(
+        default=None, validator=_endpoint, repr=False
+    )
     api_version: str | None = attrs.field(default=None, validator=_version)
     deployment_mapping: Mapping[str, str] = attrs.field(factory=dict)
     default_deployment: str | None = None
@@ -62,9 +76,18 @@ class AzureConfig(ResponsesConfig):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
-        if self.base_url is not None and self.azure_endpoint not in (None, self.base_url):
-            raise ValueError("azure_endpoint is another name of base_url, and they differ: give one")
-        given = [name for name in ("api_key", "azure_ad_token", "credential") if getattr(self, name)]
+        if self.base_url is not None and self.azure_endpoint not in (
+            None,
+            self.base_url,
+        ):
+            raise ValueError(
+                "azure_endpoint is another name of base_url, and they differ: give one"
+            )
+        given = [
+            name
+            for name in ("api_key", "azure_ad_token", "credential")
+            if getattr(self, name)
+        ]
         if len(given) > 1:
             raise ValueError(f"one credential is enough; given are {', '.join(given)}")
 

@@ -31,14 +31,21 @@ class FilteredReader(ResponsesReader):
         found = self.response.get("content_filters")
         if not isinstance(found, Sequence) or isinstance(found, str) or not found:
             return answer
-        return attrs.evolve(answer, metadata={**(answer.metadata or {}), CONTENT_FILTERS: found})
+        return attrs.evolve(
+            answer, metadata={**(answer.metadata or {}), CONTENT_FILTERS: found}
+        )
 
 
 def filtered_categories(problem: JSONObject) -> str:
     """Return the categories that a filter refused, such as `hate (medium)`, as one text; empty when it names none."""
     inner = problem.get("innererror")
-    results = inner.get("content_filter_result") if isinstance(inner, Mapping) else None
-    return ", ".join(_refused(results)) if isinstance(results, Mapping) else ""
+    if isinstance(inner, Mapping):
+        results = inner.get("content_filter_result")
+    else:
+        results = None
+    if isinstance(results, Mapping):
+        return ", ".join(_refused(results))
+    return ""
 
 
 def _refused(results: Mapping[str, JSONValue]) -> Iterator[str]:

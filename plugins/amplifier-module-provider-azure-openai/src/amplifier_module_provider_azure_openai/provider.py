@@ -13,7 +13,10 @@ from amplifier_kit.vendors.responses import ResponsesProvider
 from amplifier_kit.vendors.responses.names import original_names
 from amplifier_module_provider_azure_openai.addresses import address_of, path_of
 from amplifier_module_provider_azure_openai.config import AzureConfig
-from amplifier_module_provider_azure_openai.filters import FilteredReader, filtered_categories
+from amplifier_module_provider_azure_openai.filters import (
+    FilteredReader,
+    filtered_categories,
+)
 from amplifier_module_provider_azure_openai.tokens import CommandTokens
 from amplifier_sdk import provider
 from amplifier_sdk.chat import ChatRequest, ConfigField, ModelInfo, ProviderInfo
@@ -39,7 +42,9 @@ class AzureOpenAIProvider(ResponsesProvider):
     def __init__(self, config: AzureConfig, coordinator: Coordinator) -> None:
         self._own: Final = config
         self._tokens: Final = (
-            None if config.credential is None else CommandTokens(config.credential, config.credential_timeout)
+            None
+            if config.credential is None
+            else CommandTokens(config.credential, config.credential_timeout)
         )
         filled = attrs.evolve(
             config,
@@ -69,11 +74,17 @@ class AzureOpenAIProvider(ResponsesProvider):
         token = await self._token()
         if token is not None:
             return {"Authorization": f"Bearer {token.reveal()}"}
-        return {} if self.key is None else {"api-key": self.key.reveal()}
+        if self.key is None:
+            return {}
+        return {"api-key": self.key.reveal()}
 
     def wire_model(self, model: str) -> str:
         """Return the deployment of a model."""
-        return self._own.deployment_mapping.get(model) or self._own.default_deployment or model
+        return (
+            self._own.deployment_mapping.get(model)
+            or self._own.default_deployment
+            or model
+        )
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write one request.
@@ -82,7 +93,9 @@ class AzureOpenAIProvider(ResponsesProvider):
             InvalidRequestError: a part of the request is none that can be written.
         """
         outgoing = super().write(request, model)
-        return attrs.evolve(outgoing, path=path_of(outgoing.path, self._own.api_version))
+        return attrs.evolve(
+            outgoing, path=path_of(outgoing.path, self._own.api_version)
+        )
 
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:  # noqa: ARG002  # all models answer alike
         """Return the reader of one answer."""
@@ -101,7 +114,9 @@ class AzureOpenAIProvider(ResponsesProvider):
     def get_info(self) -> ProviderInfo:
         """Say what the provider is; a default deployment stands for a model."""
         info = super().get_info()
-        return attrs.evolve(info, credential_env_vars=(*info.credential_env_vars, _TOKEN_VARIABLE))
+        return attrs.evolve(
+            info, credential_env_vars=(*info.credential_env_vars, _TOKEN_VARIABLE)
+        )
 
     def config_fields(self) -> tuple[ConfigField, ...]:
         """Return what a person is asked for: the endpoint and the deployment in place of an address and a model."""
@@ -112,7 +127,9 @@ class AzureOpenAIProvider(ResponsesProvider):
             env_var=self.url_variable,
         )
         deployment = ConfigField(
-            id="default_deployment", display_name="Deployment", prompt="The deployment of requests that name no model"
+            id="default_deployment",
+            display_name="Deployment",
+            prompt="The deployment of requests that name no model",
         )
         own = {"base_url": endpoint, "default_model": deployment}
         return tuple(own.get(field.id, field) for field in super().config_fields())
@@ -120,12 +137,19 @@ class AzureOpenAIProvider(ResponsesProvider):
     async def list_models(self) -> list[ModelInfo]:
         """List the models of the configuration; Azure tells an account with a key nothing of its deployments."""
         names = [*self._own.deployment_mapping, self.config.default_model]
-        return [self.described(name) for name in dict.fromkeys(names) if name is not None]
+        return [
+            self.described(name) for name in dict.fromkeys(names) if name is not None
+        ]
 
     async def _token(self) -> Secret | None:
         if self._tokens is not None:
             return await self._tokens.get()
         if self._own.azure_ad_token is not None:
             return self._own.azure_ad_token
-        given = None if self._own.api_key else os.environ.get(_TOKEN_VARIABLE)
-        return Secret(given) if given else None
+        if self._own.api_key:
+            given = None
+        else:
+            given = os.environ.get(_TOKEN_VARIABLE)
+        if given:
+            return Secret(given)
+        return None

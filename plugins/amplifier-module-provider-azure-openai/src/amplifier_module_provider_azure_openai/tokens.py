@@ -78,8 +78,13 @@ def read_token(output: str, *, now: float) -> Token:
     else:
         text, ends = value, None
     if not isinstance(text, str) or not _TOKEN.fullmatch(text):
-        raise AuthenticationError("The command of `credential` printed no token (what it printed is not shown)")
-    left = _LIFE if ends is None else ends - now
+        raise AuthenticationError(
+            "The command of `credential` printed no token (what it printed is not shown)"
+        )
+    if ends is None:
+        left = _LIFE
+    else:
+        left = ends - now
     return Token(Secret(text), left - min(_MARGIN, left / 2))
 
 
@@ -147,7 +152,9 @@ class CommandTokens:
                 "is it waiting for somebody to sign in? `credential_timeout` can be longer"
             )
         if status:
-            told = errors.decode("utf-8", "replace").strip()[-_TAIL:] or "it says nothing"
+            told = (
+                errors.decode("utf-8", "replace").strip()[-_TAIL:] or "it says nothing"
+            )
             raise AuthenticationError(
                 f"The command of `credential` ({self.command[0]}) ended with status {status}: {told}"
             )
@@ -159,9 +166,12 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
     """Start a command in a session of its own; when the block is left, all of it is ended."""
     program = _program(command[0])
     if program is None:
-        raise AuthenticationError(f"The command of `credential` cannot be run: {command[0]} is not installed")
+        raise AuthenticationError(
+            f"The command of `credential` cannot be run: {command[0]} is not installed"
+        )
     try:
-        with anyio.CancelScope(shield=True):  # a start that is broken off leaves a process that nobody knows
+        # a start that is broken off leaves a process that nobody knows
+        with anyio.CancelScope(shield=True):
             # Not in the working directory: such commands are often Python, which a project's files would shadow.
             process = await anyio.open_process(
                 [program, *command[1:]],
@@ -171,18 +181,23 @@ async def _started(command: Sequence[str]) -> AsyncIterator[Process]:
                 env=python_environment(("*",)),
             )
     except OSError as error:
-        raise AuthenticationError(f"The command of `credential` cannot be run: {error}") from error
+        raise AuthenticationError(
+            f"The command of `credential` cannot be run: {error}"
+        ) from error
     try:
         yield process
     finally:
         with anyio.move_on_after(_END, shield=True):
-            with suppress(ProcessLookupError, PermissionError):  # it has ended, as it should
+            # it has ended, as it should
+            with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.aclose()
 
 
 def _program(name: str) -> str | None:
-    return os.path.abspath(name) if os.sep in name else find_program(name)
+    if os.sep in name:
+        return os.path.abspath(name)
+    return find_program(name)
 
 
 async def _keep(stream: ByteReceiveStream | None, kept: bytearray) -> None:

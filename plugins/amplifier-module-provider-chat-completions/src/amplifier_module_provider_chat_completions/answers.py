@@ -10,7 +10,11 @@ import attrs
 from amplifier_kit.http.sse import ServerEvent
 from amplifier_kit.vendors import read_object, storable
 from amplifier_module_provider_chat_completions.calls import CallDraft, CallDrafts
-from amplifier_module_provider_chat_completions.pieces import arguments_of, function_of, text_of
+from amplifier_module_provider_chat_completions.pieces import (
+    arguments_of,
+    function_of,
+    text_of,
+)
 from amplifier_module_provider_chat_completions.usage import read_usage
 from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.content import ContentBlock, TextBlock, ThinkingBlock, ToolCallBlock
@@ -51,7 +55,9 @@ class _Words:
 
     def finish(self) -> ContentBlock:
         whole = storable("".join(self.parts))
-        return TextBlock(text=whole) if self.make is TextDelta else ThinkingBlock(thinking=whole)
+        if self.make is TextDelta:
+            return TextBlock(text=whole)
+        return ThinkingBlock(thinking=whole)
 
 
 @attrs.define(eq=False)
@@ -109,7 +115,9 @@ class ChatAnswer:
         content = [
             block.finish()
             if isinstance(block, _Words)
-            else ToolCallBlock(id=block.id, name=block.name, input=by_id[block.id].shown_arguments)
+            else ToolCallBlock(
+                id=block.id, name=block.name, input=by_id[block.id].shown_arguments
+            )
             for block in self._blocks
         ]
         return ChatResponse(
@@ -125,17 +133,27 @@ class ChatAnswer:
             if not self._is_done:
                 raise StreamError("The stream ended before the answer was whole")
             if has_calls:
-                raise StreamError("The server did not say that the answer with its tool calls is whole")
+                raise StreamError(
+                    "The server did not say that the answer with its tool calls is whole"
+                )
             if not self._blocks:
                 raise StreamError("The server ended the stream without an answer")
             return "stop"
         reason = _REASONS.get(self._reason, "error")
         if reason == "tool_calls" and not has_calls:
-            raise StreamError("The server says that the model calls tools, and sent no call")
-        return "tool_calls" if reason == "stop" and has_calls else reason
+            raise StreamError(
+                "The server says that the model calls tools, and sent no call"
+            )
+        if reason == "stop" and has_calls:
+            return "tool_calls"
+        return reason
 
     def _metadata(self, reason: str) -> JSONObject | None:
-        said: JSONObject = {"refusal": True} if self._is_refusal else {}
+        said: JSONObject
+        if self._is_refusal:
+            said = {"refusal": True}
+        else:
+            said = {}
         if reason == "error":
             said["finish_reason"] = self._reason
         return said or None
@@ -152,7 +170,9 @@ class ChatAnswer:
                 yield from draft.announce()
 
     def _grow(self, delta: Mapping[str, JSONValue]) -> Iterator[Delta]:
-        if thought := text_of(delta, "reasoning_content") or text_of(delta, "reasoning"):
+        if thought := text_of(delta, "reasoning_content") or text_of(
+            delta, "reasoning"
+        ):
             yield self._say(ThinkingDelta, thought)
         if said := _said(delta.get("content")):
             yield self._say(TextDelta, said)
@@ -164,7 +184,10 @@ class ChatAnswer:
 
     def _say(self, make: type[TextDelta | ThinkingDelta], words: str) -> Delta:
         """Add to the last block, or begin one."""
-        last = self._blocks[-1] if self._blocks else None
+        if self._blocks:
+            last = self._blocks[-1]
+        else:
+            last = None
         if not isinstance(last, _Words) or last.make is not make:
             last = _Words(make, len(self._blocks))
             self._blocks.append(last)
@@ -176,7 +199,9 @@ class ChatAnswer:
         draft = self._calls.find(piece, len(self._blocks))
         if len(self._calls.drafts) > count:
             self._blocks.append(draft)
-        yield from draft.grow(storable(text_of(function_of(piece), "name")), arguments_of(piece))
+        yield from draft.grow(
+            storable(text_of(function_of(piece), "name")), arguments_of(piece)
+        )
 
 
 def _call_pieces(delta: Mapping[str, JSONValue]) -> Iterator[Mapping[str, JSONValue]]:
@@ -186,11 +211,19 @@ def _call_pieces(delta: Mapping[str, JSONValue]) -> Iterator[Mapping[str, JSONVa
 
 
 def _objects(values: JSONValue) -> Iterator[Mapping[str, JSONValue]]:
-    yield from (value for value in values if isinstance(value, Mapping)) if isinstance(values, list) else ()
+    yield from (
+        (value for value in values if isinstance(value, Mapping))
+        if isinstance(values, list)
+        else ()
+    )
 
 
 def _said(content: JSONValue) -> str:
     """Return the text of a content, which some servers send in parts."""
     if isinstance(content, str):
         return content
-    return "".join(text_of(part, "text") for part in _objects(content) if part.get("type") == "text")
+    return "".join(
+        text_of(part, "text")
+        for part in _objects(content)
+        if part.get("type") == "text"
+    )

@@ -42,14 +42,20 @@ class CallDraft:
         waiting = storable("".join(self._arguments[self._streamed :]))
         if self.name and (waiting or not self._is_announced):
             self._streamed, self._is_announced = len(self._arguments), True
-            yield ToolCallDelta(id=self.id, name=self.name, arguments=waiting, index=self.index)
+            yield ToolCallDelta(
+                id=self.id, name=self.name, arguments=waiting, index=self.index
+            )
 
     def finish(self) -> ToolCall:
         """Return the whole call; arguments that cannot be read are its `problem`."""
         raw = "".join(self._arguments)
         read = read_arguments(raw)
         return ToolCall(
-            id=self.id, name=self.name, arguments=read.values, raw_arguments=storable(raw), problem=read.problem
+            id=self.id,
+            name=self.name,
+            arguments=read.values,
+            raw_arguments=storable(raw),
+            problem=read.problem,
         )
 
 
@@ -67,8 +73,15 @@ class CallDrafts:
 
     def find(self, piece: Mapping[str, JSONValue], next_index: int) -> CallDraft:
         """Return the call that a piece belongs to, a new one with the given index if it begins one."""
-        number, id, name = piece.get("index"), storable(text_of(piece, "id")), text_of(function_of(piece), "name")
-        known = self._numbered(number, id) if isinstance(number, int) else self._unnumbered(id, name)
+        number, id, name = (
+            piece.get("index"),
+            storable(text_of(piece, "id")),
+            text_of(function_of(piece), "name"),
+        )
+        if isinstance(number, int):
+            known = self._numbered(number, id)
+        else:
+            known = self._unnumbered(id, name)
         known = known or self._begin(id, next_index)
         known.given_id = known.given_id or id
         self._by_id.setdefault(known.given_id, known)
@@ -86,10 +99,14 @@ class CallDrafts:
         """Return the call of a piece without a number: that of its id, else the last unless a name begins another."""
         if id:
             return self._by_id.get(id)
-        return None if name or not self.drafts else self.drafts[-1]
+        if name or not self.drafts:
+            return None
+        return self.drafts[-1]
 
     def _begin(self, id: str, index: int) -> CallDraft:
         is_new = bool(id) and id not in self._by_id
-        draft = CallDraft(index=index, given_id=id, id=id if is_new else f"call_{uuid4().hex}")
+        draft = CallDraft(
+            index=index, given_id=id, id=id if is_new else f"call_{uuid4().hex}"
+        )
         self.drafts.append(draft)
         return draft

@@ -31,7 +31,9 @@ class ChatCompletionsConfig(VendorConfig):
     """
 
     key_variable: str | None = None
-    context_window: int = attrs.field(default=128_000, validator=integer(_SMALLEST_WINDOW))
+    context_window: int = attrs.field(
+        default=128_000, validator=integer(_SMALLEST_WINDOW)
+    )
     max_tokens_field: Literal["max_tokens", "max_completion_tokens"] | None = None
     stream_usage: bool = True
     parallel_tool_calls: bool | None = None

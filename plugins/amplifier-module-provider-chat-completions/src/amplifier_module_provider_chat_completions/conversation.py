@@ -28,7 +28,9 @@ _BELOW: Final = "[Its images are in the next message of the user.]"
 _RETURNED: Final = "[The images that the tool call {id} returned:]"
 
 
-def write_messages(messages: Iterable[Message], *, sends_reasoning: bool) -> tuple[list[JSONObject], list[str]]:
+def write_messages(
+    messages: Iterable[Message], *, sends_reasoning: bool
+) -> tuple[list[JSONObject], list[str]]:
     """Write messages, and name what had to be left out.
 
     Args:
@@ -56,9 +58,14 @@ class _Writer:
             self._place_returned()
         match message.role:
             case "system":
-                self._written.append({"role": "system", "content": self._plain(message)})
-            case "user" | "developer":  # a developer's holds what others wrote: it has no rank above the user's
-                self._written.append({"role": "user", "content": self._content(message)})
+                self._written.append(
+                    {"role": "system", "content": self._plain(message)}
+                )
+            # a developer's holds what others wrote: it has no rank above the user's
+            case "user" | "developer":
+                self._written.append(
+                    {"role": "user", "content": self._content(message)}
+                )
             case "assistant":
                 self._written += self._answer(message)
             case "tool":
@@ -79,25 +86,55 @@ class _Writer:
 
     def _answer(self, message: Message) -> Iterator[JSONObject]:
         """Write what the model said, unless nothing of it has words here: servers refuse answers that say nothing."""
-        calls: list[JSONValue] = [_call(block) for block in message.blocks if isinstance(block, ToolCallBlock)]
-        text = self._plain(message, ToolCallBlock, ThinkingBlock, RedactedThinkingBlock, ReasoningBlock)
-        thinking = "".join(block.thinking for block in message.blocks if isinstance(block, ThinkingBlock))
-        more: JSONObject = {"reasoning_content": thinking} if thinking and self.sends_reasoning else {}
+        calls: list[JSONValue] = [
+            _call(block) for block in message.blocks if isinstance(block, ToolCallBlock)
+        ]
+        text = self._plain(
+            message, ToolCallBlock, ThinkingBlock, RedactedThinkingBlock, ReasoningBlock
+        )
+        thinking = "".join(
+            block.thinking
+            for block in message.blocks
+            if isinstance(block, ThinkingBlock)
+        )
+        more: JSONObject
+        if thinking and self.sends_reasoning:
+            more = {"reasoning_content": thinking}
+        else:
+            more = {}
         if calls:
             more["tool_calls"] = calls
         if text or more or not message.blocks:
-            yield {"role": "assistant", "content": text or (None if calls else ""), **more}
+            yield {
+                "role": "assistant",
+                "content": text or (None if calls else ""),
+                **more,
+            }
 
     def _results(self, message: Message) -> Iterator[JSONObject]:
         """Write one message for each result; a message without result blocks is itself one."""
-        results = [block for block in message.blocks if isinstance(block, ToolResultBlock)]
+        results = [
+            block for block in message.blocks if isinstance(block, ToolResultBlock)
+        ]
         if not results:
-            yield {"role": "tool", "tool_call_id": message.tool_call_id, "content": self._returned_text(message)}
+            yield {
+                "role": "tool",
+                "tool_call_id": message.tool_call_id,
+                "content": self._returned_text(message),
+            }
             return
         for result in results:
-            yield {"role": "tool", "tool_call_id": result.tool_call_id, "content": self._output(result.output)}
-        beside = (block for block in message.blocks if not isinstance(block, ToolResultBlock))
-        self._returned += [part for block in beside if (part := self._part(block)) is not None]
+            yield {
+                "role": "tool",
+                "tool_call_id": result.tool_call_id,
+                "content": self._output(result.output),
+            }
+        beside = (
+            block for block in message.blocks if not isinstance(block, ToolResultBlock)
+        )
+        self._returned += [
+            part for block in beside if (part := self._part(block)) is not None
+        ]
 
     def _returned_text(self, message: Message) -> str:
         """Return a result as text that says where its images are, and keep those for the message that shows them."""
@@ -105,20 +142,30 @@ class _Writer:
         if not images:
             return self._plain(message)
         text = self._plain(message, ImageBlock)
-        self._returned.append({"type": "text", "text": _RETURNED.format(id=message.tool_call_id)})
-        self._returned += [{"type": "image_url", "image_url": _image(block.source)} for block in images]
-        return f"{text}\n{_BELOW}" if text else _BELOW
+        self._returned.append(
+            {"type": "text", "text": _RETURNED.format(id=message.tool_call_id)}
+        )
+        self._returned += [
+            {"type": "image_url", "image_url": _image(block.source)} for block in images
+        ]
+        if text:
+            return f"{text}\n{_BELOW}"
+        return _BELOW
 
     def _output(self, output: JSONValue) -> str:
         if isinstance(output, str):
             return output
-        return "" if output is None else json.dumps(output, ensure_ascii=False)
+        if output is None:
+            return ""
+        return json.dumps(output, ensure_ascii=False)
 
     def _content(self, message: Message) -> JSONValue:
         """Write a person's words: as one text, or in parts when there is more than text."""
         if not any(isinstance(block, ImageBlock) for block in message.blocks):
             return self._plain(message)
-        return [part for block in message.blocks if (part := self._part(block)) is not None]
+        return [
+            part for block in message.blocks if (part := self._part(block)) is not None
+        ]
 
     def _part(self, block: ContentBlock) -> JSONObject | None:
         match block:
@@ -132,21 +179,38 @@ class _Writer:
 
     def _plain(self, message: Message, *dropped: type[ContentBlock]) -> str:
         """Return the text; what else there is is left out, and named unless it is of the dropped kinds."""
-        self.left_out += [block.type for block in message.blocks if not isinstance(block, (TextBlock, *dropped))]
+        self.left_out += [
+            block.type
+            for block in message.blocks
+            if not isinstance(block, (TextBlock, *dropped))
+        ]
         return message.text
 
 
 def _call(block: ToolCallBlock) -> JSONObject:
     arguments = json.dumps(block.input, ensure_ascii=False)
-    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+    return {
+        "id": block.id,
+        "type": "function",
+        "function": {"name": block.name, "arguments": arguments},
+    }
 
 
 def _image(source: Mapping[str, JSONValue]) -> JSONObject:
     """Write where an image is; bytes travel inside the address."""
-    detail: JSONObject = {"detail": source["detail"]} if source.get("detail") is not None else {}
+    detail: JSONObject
+    if source.get("detail") is not None:
+        detail = {"detail": source["detail"]}
+    else:
+        detail = {}
     url, data = source.get("url"), source.get("data")
     if isinstance(url, str):
         return {"url": url, **detail}
     if isinstance(data, str):
-        return {"url": f"data:{source.get('media_type') or 'image/png'};base64,{data}", **detail}
-    raise InvalidRequestError(f"An image has 'data' and 'media_type', or a 'url'; got {', '.join(source) or 'nothing'}")
+        return {
+            "url": f"data:{source.get('media_type') or 'image/png'};base64,{data}",
+            **detail,
+        }
+    raise InvalidRequestError(
+        f"An image has 'data' and 'media_type', or a 'url'; got {', '.join(source) or 'nothing'}"
+    )

@@ -12,7 +12,12 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["read_models"]
 
-_WINDOWS: Final = ("context_length", "max_model_len", "context_window", "max_context_length")
+_WINDOWS: Final = (
+    "context_length",
+    "max_model_len",
+    "context_window",
+    "max_context_length",
+)
 _OUTPUTS: Final = ("max_completion_tokens", "max_output_tokens", "max_output_length")
 
 
@@ -30,15 +35,28 @@ def read_models(listing: JSONValue, config: ChatCompletionsConfig) -> list[Model
 
 
 def _models(listing: JSONValue, config: ChatCompletionsConfig) -> Iterator[ModelInfo]:
-    data = listing.get("data") if isinstance(listing, Mapping) else listing
+    if isinstance(listing, Mapping):
+        data = listing.get("data")
+    else:
+        data = listing
     for entry in data if isinstance(data, list) else ():
         if isinstance(entry, Mapping) and isinstance(id := entry.get("id"), str) and id:
             yield _model(id, entry, config)
 
 
-def _model(id: str, entry: Mapping[str, JSONValue], config: ChatCompletionsConfig) -> ModelInfo:
-    takes = _first(entry, _WINDOWS) or read_tokens(entry.get("meta"), "n_ctx_train") or config.context_window
-    writes = _first(entry, _OUTPUTS) or _first(entry.get("top_provider"), _OUTPUTS) or config.longest_answer
+def _model(
+    id: str, entry: Mapping[str, JSONValue], config: ChatCompletionsConfig
+) -> ModelInfo:
+    takes = (
+        _first(entry, _WINDOWS)
+        or read_tokens(entry.get("meta"), "n_ctx_train")
+        or config.context_window
+    )
+    writes = (
+        _first(entry, _OUTPUTS)
+        or _first(entry.get("top_provider"), _OUTPUTS)
+        or config.longest_answer
+    )
     name = entry.get("name")
     return ModelInfo(
         id=id,

@@ -13,7 +13,9 @@ __all__ = ["arguments_of", "function_of", "text_of"]
 def function_of(piece: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
     """Return the function of a piece of a call; empty if it has none."""
     value = piece.get("function")
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def arguments_of(piece: Mapping[str, JSONValue]) -> str:
@@ -21,10 +23,14 @@ def arguments_of(piece: Mapping[str, JSONValue]) -> str:
     value = function_of(piece).get("arguments")
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, Mapping) else ""
+    if isinstance(value, Mapping):
+        return json.dumps(value, ensure_ascii=False)
+    return ""
 
 
 def text_of(values: Mapping[str, JSONValue], key: str) -> str:
     """Return a text out of an object; empty if there is none."""
     value = values.get(key)
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

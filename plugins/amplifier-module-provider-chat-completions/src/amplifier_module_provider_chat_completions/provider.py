@@ -62,7 +62,9 @@ class ChatCompletionsProvider(VendorProvider):
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write a request; see `write_request`."""
-        return write_request(request, model, self.settings, limit_field=self._limit_field)
+        return write_request(
+            request, model, self.settings, limit_field=self._limit_field
+        )
 
     def reader(self, request: ChatRequest, model: str) -> ChatAnswer:  # noqa: ARG002  # of the base class
         """Make the reader of one answer."""
@@ -72,8 +74,12 @@ class ChatCompletionsProvider(VendorProvider):
         """Return the environment variable of the key: OpenAI's is for no other server that the configuration names."""
         if self.settings.key_variable is not None:
             return self.settings.key_variable
-        is_openai = self._is_openai or self.base_url == os.environ.get("OPENAI_BASE_URL")
-        return _KEY if is_openai else None
+        is_openai = self._is_openai or self.base_url == os.environ.get(
+            "OPENAI_BASE_URL"
+        )
+        if is_openai:
+            return _KEY
+        return None
 
     def needs_key(self) -> bool:
         """Tell whether the server wants a key for sure: OpenAI's does, others may not."""
@@ -85,7 +91,9 @@ class ChatCompletionsProvider(VendorProvider):
 
     @property
     def _limit_field(self) -> str:
-        return self.settings.max_tokens_field or ("max_completion_tokens" if self._is_openai else "max_tokens")
+        return self.settings.max_tokens_field or (
+            "max_completion_tokens" if self._is_openai else "max_tokens"
+        )
 
     def _reported(self, data: str) -> LLMError:
         """Return the error that an event reports."""

@@ -17,7 +17,9 @@ __all__ = ["write_request"]
 _FORMAT_NAME: Final = "answer"
 
 
-def write_request(request: ChatRequest, model: str, config: ChatCompletionsConfig, *, limit_field: str) -> Outgoing:
+def write_request(
+    request: ChatRequest, model: str, config: ChatCompletionsConfig, *, limit_field: str
+) -> Outgoing:
     """Write a request.
 
     Args:
@@ -29,7 +31,9 @@ def write_request(request: ChatRequest, model: str, config: ChatCompletionsConfi
     Raises:
         InvalidRequestError: it holds what the protocol cannot say.
     """
-    messages, left_out = write_messages(request.messages, sends_reasoning=config.send_reasoning)
+    messages, left_out = write_messages(
+        request.messages, sends_reasoning=config.send_reasoning
+    )
     body: JSONObject = {"model": model, "messages": messages, "stream": True}
     if config.stream_usage:
         body["stream_options"] = {"include_usage": True}
@@ -40,19 +44,28 @@ def write_request(request: ChatRequest, model: str, config: ChatCompletionsConfi
         limit_field: request.max_output_tokens,
         "stop": list(request.stop) if request.stop else None,
         "reasoning_effort": request.reasoning_effort,
-        "response_format": None if request.response_format is None else _format(request.response_format),
+        "response_format": None
+        if request.response_format is None
+        else _format(request.response_format),
     }
     body.update((name, value) for name, value in optional.items() if value is not None)
-    return Outgoing(path="chat/completions", body=body, degradation=_degradation(left_out))
+    return Outgoing(
+        path="chat/completions", body=body, degradation=_degradation(left_out)
+    )
 
 
-def _add_tools(body: JSONObject, request: ChatRequest, config: ChatCompletionsConfig) -> None:
+def _add_tools(
+    body: JSONObject, request: ChatRequest, config: ChatCompletionsConfig
+) -> None:
     if not request.tools:
         return
     body["tools"] = [_tool(spec) for spec in request.tools]
     if request.tool_choice is not None:
         name = request.forced_tool
-        body["tool_choice"] = request.tool_choice if name is None else {"type": "function", "function": {"name": name}}
+        if name is None:
+            body["tool_choice"] = request.tool_choice
+        else:
+            body["tool_choice"] = {"type": "function", "function": {"name": name}}
     if config.parallel_tool_calls is not None:
         body["parallel_tool_calls"] = config.parallel_tool_calls
 
@@ -74,16 +87,31 @@ def _format(wanted: Mapping[str, JSONValue]) -> JSONValue:
         case "json_schema":
             schema = wanted.get("schema")
             if not isinstance(schema, Mapping):
-                raise InvalidRequestError("`response_format` of type 'json_schema' needs a `schema`, an object")
-            named: JSONObject = {"name": wanted.get("name") or _FORMAT_NAME, "schema": schema}
-            named.update((key, wanted[key]) for key in ("strict", "description") if wanted.get(key) is not None)
+                raise InvalidRequestError(
+                    "`response_format` of type 'json_schema' needs a `schema`, an object"
+                )
+            named: JSONObject = {
+                "name": wanted.get("name") or _FORMAT_NAME,
+                "schema": schema,
+            }
+            named.update(
+                (key, wanted[key])
+                for key in ("strict", "description")
+                if wanted.get(key) is not None
+            )
             return {"type": "json_schema", "json_schema": named}
         case other:
-            raise InvalidRequestError(f"`response_format` is of type 'text', 'json' or 'json_schema'; got {other!r}")
+            raise InvalidRequestError(
+                f"`response_format` is of type 'text', 'json' or 'json_schema'; got {other!r}"
+            )
 
 
 def _degradation(left_out: Sequence[str]) -> Degradation | None:
     if not left_out:
         return None
     kinds = ", ".join(dict.fromkeys(left_out))
-    return Degradation(requested=kinds, actual="left out", reason="The chat protocol has no words for it.")
+    return Degradation(
+        requested=kinds,
+        actual="left out",
+        reason="The chat protocol has no words for it.",
+    )

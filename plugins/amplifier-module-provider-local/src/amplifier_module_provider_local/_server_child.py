@@ -27,11 +27,21 @@ def serve(stdin: BinaryIO, report: BinaryIO) -> None:
         return
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(order["path"])
-    parameters.n_ctx, parameters.n_parallel = int(order["n_ctx"]), int(order["n_parallel"])
+    parameters.n_ctx, parameters.n_parallel = (
+        int(order["n_ctx"]),
+        int(order["n_parallel"]),
+    )
     parameters.n_batch = parameters.n_ubatch = _BATCH
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(order["threads"])
-    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0  # waiting threads leave the processor to others
-    parameters.hostnames, parameters.port, parameters.api_keys = ["127.0.0.1"], 0, [str(order["secret"])]
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = int(
+        order["threads"]
+    )
+    # waiting threads leave the processor to others
+    parameters.cpuparams.poll = parameters.cpuparams_batch.poll = 0
+    parameters.hostnames, parameters.port, parameters.api_keys = (
+        ["127.0.0.1"],
+        0,
+        [str(order["secret"])],
+    )
     parameters.sse_ping_interval = _PING
     parameters.n_gpu_layers = parameters.cache_ram_mib = 0
     parameters.verbosity, parameters.ui, parameters.use_jinja = -1, False, True
@@ -52,7 +62,8 @@ def _say(report: BinaryIO, line: dict[str, str]) -> None:
 def main() -> None:
     """Run as a program."""
     with os.fdopen(os.dup(1), "wb") as report:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing but the report may come out of it
+        # nothing but the report may come out of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         serve(sys.stdin.buffer, report)
     os._exit(0)  # releasing a server that is at work takes up to half a minute
 

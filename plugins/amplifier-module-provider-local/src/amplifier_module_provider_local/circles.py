@@ -19,7 +19,11 @@ def goes_round(text: str) -> bool:
     tail = text[-_LONGEST * TIMES :]
     longest = min(_LONGEST, len(tail) // TIMES)
     # Asked with every token: most lengths are no circle's, as one character tells.
-    lengths = [length for length in range(_SHORTEST, longest + 1) if tail[-length - 1] == tail[-1]]
+    lengths = [
+        length
+        for length in range(_SHORTEST, longest + 1)
+        if tail[-length - 1] == tail[-1]
+    ]
     return any(_repeats(tail, length) for length in lengths)
 
 

@@ -16,7 +16,9 @@ _SMALLEST_WINDOW: Final = 512
 
 
 def _sha256(_: object, attribute: attrs.Attribute[str | None], value: object) -> None:
-    if value is not None and not (isinstance(value, str) and re.fullmatch("[0-9a-fA-F]{64}", value)):
+    if value is not None and not (
+        isinstance(value, str) and re.fullmatch("[0-9a-fA-F]{64}", value)
+    ):
         raise ValueError(f"{attribute.name} is 64 hexadecimal digits; got {value!r}")
 
 
@@ -44,7 +46,9 @@ class LocalConfig:
     cache_dir: str | None = None
     n_ctx: int = attrs.field(default=8192, validator=count)
     n_parallel: int = attrs.field(default=2, validator=count)
-    threads: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    threads: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     temperature: float = attrs.field(default=0.0, validator=number(0, 2))
     max_output_tokens: int = attrs.field(default=512, validator=count)
     tool_gate: Literal["lexical", "off"] = "lexical"
@@ -52,7 +56,9 @@ class LocalConfig:
 
     def __attrs_post_init__(self) -> None:
         if self.sha256 is not None and self.model_path is None:
-            raise ValueError("sha256 is the checksum of model_path, which is not set; the embedded model has its own")
+            raise ValueError(
+                "sha256 is the checksum of model_path, which is not set; the embedded model has its own"
+            )
         if self.window < _SMALLEST_WINDOW:
             raise ValueError(
                 f"n_ctx / n_parallel is the context of one request, at least {_SMALLEST_WINDOW} tokens; "

@@ -30,7 +30,8 @@ class Ruler:
 
     async def cut(self, text: str, room: int) -> str:
         """Return the text, or as much of its beginning as takes `room` tokens at most."""
-        if len(text.encode("utf-8", "replace")) <= room:  # a token stands for a byte at least
+        # a token stands for a byte at least
+        if len(text.encode("utf-8", "replace")) <= room:
             return text
         head = text[: room * _LONGEST_TOKEN]
         tokens = await self.tokenize(head)
@@ -65,7 +66,9 @@ async def fit(conversation: Conversation, ruler: Ruler, *, window: int) -> Fitte
     earlier turns: a prompt of the whole window would take half a minute to read, and the answer needs room too.
     """
     room = window // 2
-    room -= await ruler.size(conversation.system, window) + await ruler.size(conversation.question or "", window)
+    room -= await ruler.size(conversation.system, window) + await ruler.size(
+        conversation.question or "", window
+    )
     room = max(room - 3 * _FRAME, 0)
     given = "\n\n".join(conversation.results)
     result = await ruler.cut(given, max(room, _FRAME))

@@ -24,7 +24,11 @@ __all__ = ["Conversation", "Turn"]
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
 _NO_IMAGES: Final = image_note("this model cannot see").text
-_SPEAKERS: Final[Mapping[str, str]] = {"user": "user", "developer": "user", "assistant": "assistant"}
+_SPEAKERS: Final[Mapping[str, str]] = {
+    "user": "user",
+    "developer": "user",
+    "assistant": "assistant",
+}
 _TEXT_FIELDS: Final = ("content", "text", "output")
 
 
@@ -64,17 +68,30 @@ class Conversation:
     def of(cls, request: ChatRequest) -> Conversation:
         """Read a request's messages."""
         messages = list(request.messages)
-        asked = max((index for index, message in enumerate(messages) if message.role == "user"), default=None)
-        end = len(messages) if asked is None else asked
+        asked = max(
+            (index for index, message in enumerate(messages) if message.role == "user"),
+            default=None,
+        )
+        if asked is None:
+            end = len(messages)
+        else:
+            end = asked
         since = messages[end + 1 :]
         results = tuple(_result(message) for message in since if message.role == "tool")
         return cls(
-            system="\n\n".join(m.text for m in messages if m.role == "system" and m.text),
+            system="\n\n".join(
+                m.text for m in messages if m.role == "system" and m.text
+            ),
             earlier=_turns(messages[:end]),
             question=None if asked is None else messages[asked].text,
             results=results,
             later=() if results else _turns(since),
-            has_images=any(isinstance(block, ImageBlock) for m in messages if m.role == "user" for block in m.blocks),
+            has_images=any(
+                isinstance(block, ImageBlock)
+                for m in messages
+                if m.role == "user"
+                for block in m.blocks
+            ),
         )
 
     @property
@@ -86,19 +103,33 @@ class Conversation:
         """Return the question with the tools' texts before it."""
         if self.question is None:
             return None
-        return Turn("user", f"{result}\n\nUsing the text above: {self.question}" if result else self.question)
+        return Turn(
+            "user",
+            f"{result}\n\nUsing the text above: {self.question}"
+            if result
+            else self.question,
+        )
 
 
 def _turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
     """Return what was said; what a developer's message holds others wrote, so that it has the user's rank."""
-    return tuple(Turn(_SPEAKERS[m.role], m.text) for m in messages if m.role in _SPEAKERS and m.text.strip())
+    return tuple(
+        Turn(_SPEAKERS[m.role], m.text)
+        for m in messages
+        if m.role in _SPEAKERS and m.text.strip()
+    )
 
 
 def _result(message: Message) -> str:
     if isinstance(message.content, str):
         return _plain(message.content)
-    outputs = (block.output for block in message.content if isinstance(block, ToolResultBlock))
-    texts = [output if isinstance(output, str) else json.dumps(output, ensure_ascii=False) for output in outputs]
+    outputs = (
+        block.output for block in message.content if isinstance(block, ToolResultBlock)
+    )
+    texts = [
+        output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+        for output in outputs
+    ]
     if any(isinstance(block, ImageBlock) for block in message.content):
         texts.append(_NO_IMAGES)
     return "\n\n".join(map(_plain, [message.text, *texts] if message.text else texts))
@@ -110,14 +141,22 @@ def _plain(text: str) -> str:
         value: JSONValue = json.loads(text)
     except (ValueError, RecursionError):
         value = None
-    inner = _inner(value) if isinstance(value, Mapping) else None
+    if isinstance(value, Mapping):
+        inner = _inner(value)
+    else:
+        inner = None
     return _without_numbers((text if inner is None else inner).strip())
 
 
 def _inner(value: Mapping[str, JSONValue]) -> str | None:
-    return next((text for name in _TEXT_FIELDS if isinstance(text := value.get(name), str)), None)
+    return next(
+        (text for name in _TEXT_FIELDS if isinstance(text := value.get(name), str)),
+        None,
+    )
 
 
 def _without_numbers(text: str) -> str:
     lines = text.split("\n")
-    return _NUMBERED.sub("", text) if all(_NUMBERED.match(line) for line in lines if line) else text
+    if all(_NUMBERED.match(line) for line in lines if line):
+        return _NUMBERED.sub("", text)
+    return text

@@ -52,7 +52,10 @@ class Engine:
     _closed: bool = attrs.field(default=False, init=False)
     _preparing: Slots = attrs.field(factory=lambda: Slots(1), init=False)
     _slots: Slots = attrs.field(
-        default=attrs.Factory(lambda self: Slots(self.config.n_parallel), takes_self=True), init=False
+        default=attrs.Factory(
+            lambda self: Slots(self.config.n_parallel), takes_self=True
+        ),
+        init=False,
     )
 
     async def ready(self) -> AsyncGenerator[Waiting | ModelServer, None]:
@@ -81,7 +84,9 @@ class Engine:
             self._preparing.give_back()
         yield server
 
-    async def answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
+    async def answer(
+        self, body: JSONObject
+    ) -> AsyncGenerator[Waiting | AnswerItem, None]:
         """Stream the answer to one chat request, with the server that runs or a new one.
 
         Raises:
@@ -96,7 +101,8 @@ class Engine:
                     async with aclosing(self._answer(body)) as items:
                         async for item in items:
                             yield item
-                except NetworkError:  # the server died unseen, before it had the request
+                except NetworkError:
+                    # the server died unseen, before it had the request
                     if is_last:
                         raise
                 else:
@@ -110,7 +116,9 @@ class Engine:
         if self._server is not None:
             await self._drop(self._server)
 
-    async def _answer(self, body: JSONObject) -> AsyncGenerator[Waiting | AnswerItem, None]:
+    async def _answer(
+        self, body: JSONObject
+    ) -> AsyncGenerator[Waiting | AnswerItem, None]:
         async with aclosing(self.ready()) as steps:
             async for step in steps:
                 if isinstance(step, Waiting):
@@ -121,7 +129,8 @@ class Engine:
                         async for item in items:
                             yield item
                 except (NetworkError, LLMTimeoutError):
-                    await self._drop(step)  # it is dead, or stuck: one that is at work is never silent
+                    # it is dead, or stuck: one that is at work is never silent
+                    await self._drop(step)
                     raise
 
     async def _running(self) -> ModelServer | None:
@@ -136,7 +145,9 @@ class Engine:
             yield await own_file(self.config.model_path, self.config.sha256)
             return
         last = anyio.current_time()
-        async with aclosing(embedded_file(self.release, cache_directory(self.config))) as steps:
+        async with aclosing(
+            embedded_file(self.release, cache_directory(self.config))
+        ) as steps:
             async for step in steps:
                 if isinstance(step, ModelFile):
                     yield step

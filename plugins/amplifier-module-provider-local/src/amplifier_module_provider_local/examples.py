@@ -31,7 +31,10 @@ def argument_examples(tool: ToolSpec) -> list[Turn]:
     turns = []
     for number in range(_EXAMPLES):
         arguments = _arguments(tool, number)
-        turns += [Turn("user", _request(tool, arguments)), Turn("assistant", json.dumps(arguments))]
+        turns += [
+            Turn("user", _request(tool, arguments)),
+            Turn("assistant", json.dumps(arguments)),
+        ]
     return turns
 
 
@@ -40,13 +43,18 @@ def name_examples(tools: Sequence[ToolSpec]) -> list[Turn]:
     turns = []
     for number in range(2 if len(tools) <= _FEW_TOOLS else 1):
         for tool in tools:
-            turns += [Turn("user", _request(tool, _arguments(tool, number))), Turn("assistant", tool.name)]
+            turns += [
+                Turn("user", _request(tool, _arguments(tool, number))),
+                Turn("assistant", tool.name),
+            ]
     return turns
 
 
 def _request(tool: ToolSpec, arguments: JSONObject) -> str:
     said = ", ".join(_said(value) for value in arguments.values())
-    return f"{_summary(tool)}: {said}" if said else _summary(tool)
+    if said:
+        return f"{_summary(tool)}: {said}"
+    return _summary(tool)
 
 
 def _summary(tool: ToolSpec) -> str:
@@ -57,12 +65,17 @@ def _summary(tool: ToolSpec) -> str:
 
 
 def _said(value: JSONValue) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value
+    return json.dumps(value)
 
 
 def _arguments(tool: ToolSpec, number: int) -> JSONObject:
     parameters = required_parameters(tool.parameters)
-    return {name: _value(name, schema, number + index) for index, (name, schema) in enumerate(parameters)}
+    return {
+        name: _value(name, schema, number + index)
+        for index, (name, schema) in enumerate(parameters)
+    }
 
 
 def _value(name: str, schema: Mapping[str, JSONValue], number: int) -> JSONValue:
@@ -82,11 +95,17 @@ def _value(name: str, schema: Mapping[str, JSONValue], number: int) -> JSONValue
             return None
         case "array":
             items = schema.get("items")
-            return [_value(name, items, number)] if isinstance(items, Mapping) else []
+            if isinstance(items, Mapping):
+                return [_value(name, items, number)]
+            return []
         case "object":
             properties = schema.get("properties")
             parts = properties.items() if isinstance(properties, Mapping) else ()
-            return {key: _value(key, part, number) for key, part in parts if isinstance(part, Mapping)}
+            return {
+                key: _value(key, part, number)
+                for key, part in parts
+                if isinstance(part, Mapping)
+            }
         case _:
             return _word(name, number)
 
@@ -94,5 +113,8 @@ def _value(name: str, schema: Mapping[str, JSONValue], number: int) -> JSONValue
 def _word(name: str, number: int) -> str:
     if not is_path(name):
         return _WORDS[number % len(_WORDS)]
-    paths = _FOLDERS if "dir" in name.lower() or "folder" in name.lower() else _FILES
+    if "dir" in name.lower() or "folder" in name.lower():
+        paths = _FOLDERS
+    else:
+        paths = _FILES
     return paths[number % len(paths)]

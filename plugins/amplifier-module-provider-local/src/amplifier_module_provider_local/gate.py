@@ -20,14 +20,33 @@ __all__ = ["wants_tool"]
 
 _WORD: Final = re.compile(r"[a-z]+")
 # A question may be a megabyte: no pattern begins twice within what it reads in one go.
-_PATH: Final = re.compile(r"(?:^|\s)[\w.~*-]*/[\w./~*-]*|(?:(?<![\w-])-*\w[\w-]*|\*)\.[A-Za-z]\w{0,4}\b")
+_PATH: Final = re.compile(
+    r"(?:^|\s)[\w.~*-]*/[\w./~*-]*|(?:(?<![\w-])-*\w[\w-]*|\*)\.[A-Za-z]\w{0,4}\b"
+)
 _NUMBER: Final = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?![\w/])")
 _QUOTED: Final = re.compile(r"[\"“`][^\"“”`]+[\"”`]|(?<!\w)'[^']+'(?!\w)")
 _NAME: Final = re.compile(r"(?<![.!?:]\s)(?<!^)\b(?!I\b)[A-Z][\w-]*")
 _EXPLANATION: Final = re.compile(
-    r"^\s*(?:how (?:do|does|can|could|should|would|to)|why|explain|describe|what (?:is|are) an?)\b", re.IGNORECASE
+    r"^\s*(?:how (?:do|does|can|could|should|would|to)|why|explain|describe|what (?:is|are) an?)\b",
+    re.IGNORECASE,
 )
-_FILLERS: Final = frozenset({"a", "an", "and", "by", "for", "from", "get", "in", "of", "on", "the", "to", "with"})
+_FILLERS: Final = frozenset(
+    {
+        "a",
+        "an",
+        "and",
+        "by",
+        "for",
+        "from",
+        "get",
+        "in",
+        "of",
+        "on",
+        "the",
+        "to",
+        "with",
+    }
+)
 _ALSO: Final[Mapping[str, frozenset[str]]] = {
     "add": frozenset({"plus", "sum"}),
     "directory": frozenset({"file", "folder"}),
@@ -42,7 +61,9 @@ _ALSO: Final[Mapping[str, frozenset[str]]] = {
 
 def wants_tool(question: str, tools: Sequence[ToolSpec]) -> bool:
     """Tell whether one of the tools is meant."""
-    return not _EXPLANATION.match(question) and any(_is_meant(tool, question) for tool in tools)
+    return not _EXPLANATION.match(question) and any(
+        _is_meant(tool, question) for tool in tools
+    )
 
 
 def _is_meant(tool: ToolSpec, question: str) -> bool:
@@ -50,7 +71,10 @@ def _is_meant(tool: ToolSpec, question: str) -> bool:
     hits = sum(_is_said(word, said) for word in _name_words(tool.name))
     if hits >= 2:
         return True
-    return hits == 1 and any(_could_be(name, value, question) for name, value in required_parameters(tool.parameters))
+    return hits == 1 and any(
+        _could_be(name, value, question)
+        for name, value in required_parameters(tool.parameters)
+    )
 
 
 def _name_words(name: str) -> set[str]:

@@ -63,14 +63,19 @@ class LocalProvider(BaseProvider):
     def __init__(self, config: LocalConfig) -> None:
         self._config = config
         self._engine = Engine(config)
-        self._model = _EMBEDDED_MODEL if config.model_path is None else Path(config.model_path).stem
+        if config.model_path is None:
+            self._model = _EMBEDDED_MODEL
+        else:
+            self._model = Path(config.model_path).stem
 
     def get_info(self) -> ProviderInfo:
         """Say what the model is, and how small."""
         embedded = "SmolLM2 135M (embedded, for first runs, examples and tests)"
         return ProviderInfo(
             id=self.name,
-            display_name=embedded if self._config.model_path is None else f"{self._model} (a local GGUF file)",
+            display_name=embedded
+            if self._config.model_path is None
+            else f"{self._model} (a local GGUF file)",
             capabilities=("streaming", "tools", "json_mode"),
             defaults={
                 "model": self._model,
@@ -80,7 +85,9 @@ class LocalProvider(BaseProvider):
             },
         )
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream one answer; while there is nothing to say for seconds, empty deltas are signs of life.
 
         Raises:
@@ -91,14 +98,19 @@ class LocalProvider(BaseProvider):
                 async for item in items:
                     yield item
         except LLMError as error:
-            error.provider, error.model = error.provider or self.name, error.model or self._model
+            error.provider, error.model = (
+                error.provider or self.name,
+                error.model or self._model,
+            )
             raise
 
     async def aclose(self) -> None:
         """End the model's process; a few seconds at most, whatever it is doing."""
         await self._engine.aclose()
 
-    async def _answer(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def _answer(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         self._check(request)
         conversation = Conversation.of(request)
         choice = choose(request, conversation, self._config.tool_gate)
@@ -111,7 +123,9 @@ class LocalProvider(BaseProvider):
                     ruler = Ruler(step.wire.tokenize)
         assert ruler is not None
         if choice.tools:
-            question = await ruler.cut(conversation.question or "", self._config.window // 4)
+            question = await ruler.cut(
+                conversation.question or "", self._config.window // 4
+            )
             answer = self._call(request, choice, question)
         else:
             fitted = await fit(conversation, ruler, window=self._config.window)
@@ -123,9 +137,13 @@ class LocalProvider(BaseProvider):
 
     def _check(self, request: ChatRequest) -> None:
         if request.model is not None and request.model != self._model:
-            raise NotFoundError(f"Model {request.model!r} is not here; this provider has {self._model!r} alone")
+            raise NotFoundError(
+                f"Model {request.model!r} is not here; this provider has {self._model!r} alone"
+            )
         if request.max_output_tokens is not None and request.max_output_tokens <= 0:
-            raise InvalidRequestError(f"max_output_tokens is a number above 0; got {request.max_output_tokens}")
+            raise InvalidRequestError(
+                f"max_output_tokens is a number above 0; got {request.max_output_tokens}"
+            )
 
     async def _write(
         self, request: ChatRequest, choice: Choice, fitted: Fitted, *, is_free: bool
@@ -134,13 +152,18 @@ class LocalProvider(BaseProvider):
         body: JSONObject = {
             "messages": fitted.messages,
             "repeat_penalty": _FREE if is_free else _FAITHFUL,
-            "temperature": self._config.temperature if request.temperature is None else request.temperature,
+            "temperature": self._config.temperature
+            if request.temperature is None
+            else request.temperature,
             "max_tokens": self._most(request),
             **_optional(top_p=request.top_p, stop=request.stop and list(request.stop)),
             **_format(request.response_format),
         }
         draft = _Draft()
-        losses = [] if choice.degradation is None else [choice.degradation]
+        if choice.degradation is None:
+            losses = []
+        else:
+            losses = [choice.degradation]
         async with aclosing(self._pieces(body, draft)) as pieces:
             async for piece in pieces:
                 yield TextDelta(text=piece)
@@ -154,7 +177,9 @@ class LocalProvider(BaseProvider):
             finish_reason=draft.finish_reason,
             degradation=Degradation.of_all(losses),
             metadata=self._metadata(
-                tool_choice=choice.how, messages_left_out=fitted.left_out or None, result_cut=fitted.was_cut or None
+                tool_choice=choice.how,
+                messages_left_out=fitted.left_out or None,
+                result_cut=fitted.was_cut or None,
             ),
         )
 
@@ -167,7 +192,9 @@ class LocalProvider(BaseProvider):
         if len(tools) == 1:
             named.text = choice.tools[0].name
         else:
-            async with aclosing(self._pieces(ask_for_name(question, choice.tools), named)) as pieces:
+            async with aclosing(
+                self._pieces(ask_for_name(question, choice.tools), named)
+            ) as pieces:
                 async for piece in pieces:
                     if not piece:
                         yield TextDelta(text="")
@@ -177,7 +204,10 @@ class LocalProvider(BaseProvider):
             async with aclosing(self._pieces(body, filled)) as pieces:
                 async for piece in pieces:
                     yield ToolCallDelta(id=call_id, name=tool.name, arguments=piece)
-        response = _called(call_id, named.text, filled.text) if filled.finish_reason == "stop" else _CUT_OFF
+        if filled.finish_reason == "stop":
+            response = _called(call_id, named.text, filled.text)
+        else:
+            response = _CUT_OFF
         usages = [usage for usage in (named.usage, filled.usage) if usage is not None]
         yield attrs.evolve(
             response,
@@ -186,7 +216,9 @@ class LocalProvider(BaseProvider):
             metadata=self._metadata(tool_choice=choice.how),
         )
 
-    async def _pieces(self, body: JSONObject, draft: _Draft) -> AsyncGenerator[str, None]:
+    async def _pieces(
+        self, body: JSONObject, draft: _Draft
+    ) -> AsyncGenerator[str, None]:
         """Stream an answer into the draft and yield its pieces; empty ones are signs of life."""
         # HTTP is first imported when the server starts.
         from amplifier_module_provider_local.wire import End, Piece
@@ -198,7 +230,10 @@ class LocalProvider(BaseProvider):
                         draft.text += text
                         yield text
                     case End():
-                        draft.finish_reason, draft.usage = item.finish_reason, item.usage
+                        draft.finish_reason, draft.usage = (
+                            item.finish_reason,
+                            item.usage,
+                        )
                     case _:
                         yield ""
 
@@ -224,9 +259,17 @@ _CUT_OFF: Final = ChatResponse(finish_reason="length")
 
 def _called(call_id: str, name: str, text: str) -> ChatResponse:
     read = read_arguments(text)
-    call = ToolCall(id=call_id, name=name, arguments=read.values, raw_arguments=text, problem=read.problem)
+    call = ToolCall(
+        id=call_id,
+        name=name,
+        arguments=read.values,
+        raw_arguments=text,
+        problem=read.problem,
+    )
     return ChatResponse(
-        content=[ToolCallBlock(id=call_id, name=name, input=read.values)] if read.problem is None else (),
+        content=[ToolCallBlock(id=call_id, name=name, input=read.values)]
+        if read.problem is None
+        else (),
         tool_calls=[call],
         finish_reason="tool_calls",
     )
@@ -239,7 +282,12 @@ def _format(wanted: ResponseFormat | None) -> JSONObject:
         case {"type": "json"}:
             return {"response_format": {"type": "json_object"}}
         case {"type": "json_schema", "schema": Mapping() as schema}:
-            return {"response_format": {"type": "json_schema", "json_schema": {"schema": schema}}}
+            return {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"schema": schema},
+                }
+            }
         case _:
             raise InvalidRequestError(
                 f"response_format is of type 'text', 'json', or 'json_schema' with its 'schema'; got {dict(wanted)!r}"

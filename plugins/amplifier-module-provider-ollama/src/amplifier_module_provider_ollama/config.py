@@ -21,27 +21,45 @@ _SMALLEST_WINDOW: Final = 4096
 
 _LONGEST_ANSWER: Final = 4096
 
-_SETTINGS: Final = {"num_ctx": "num_ctx", "num_predict": "max_tokens", "temperature": "temperature"}
+_SETTINGS: Final = {
+    "num_ctx": "num_ctx",
+    "num_predict": "max_tokens",
+    "temperature": "temperature",
+}
 """The options of a model that are settings of the module, by their names there."""
 
 
 def _url(host: str | None) -> str | None:
-    return None if host is None else server_url(host)
+    if host is None:
+        return None
+    return server_url(host)
 
 
 def _shown(url: str | None) -> str:
     return repr(url and shown_address(url))
 
 
-def _keep_alive(_: object, attribute: attrs.Attribute[float | str | None], value: object) -> None:
-    if isinstance(value, bool) or (isinstance(value, (int, float)) and not -inf < value < inf):
-        raise ValueError(f"{attribute.name} is a number of seconds or a text such as '10m'; got {value!r}")
+def _keep_alive(
+    _: object, attribute: attrs.Attribute[float | str | None], value: object
+) -> None:
+    if isinstance(value, bool) or (
+        isinstance(value, (int, float)) and not -inf < value < inf
+    ):
+        raise ValueError(
+            f"{attribute.name} is a number of seconds or a text such as '10m'; got {value!r}"
+        )
 
 
-def _options(_: object, attribute: attrs.Attribute[Mapping[str, JSONValue]], value: Mapping[str, JSONValue]) -> None:
+def _options(
+    _: object,
+    attribute: attrs.Attribute[Mapping[str, JSONValue]],
+    value: Mapping[str, JSONValue],
+) -> None:
     for name, setting in _SETTINGS.items():
         if name in value:
-            raise ValueError(f"{attribute.name}: {name!r} has a setting of its own, {setting!r}")
+            raise ValueError(
+                f"{attribute.name}: {name!r} has a setting of its own, {setting!r}"
+            )
 
 
 @attrs.frozen(kw_only=True)
@@ -72,13 +90,19 @@ class OllamaConfig(VendorConfig):
 
     host: str | None = attrs.field(default=None, converter=_url, repr=_shown)
     base_url: str | None = attrs.field(
-        default=attrs.Factory(lambda self: self.host, takes_self=True), converter=_url, repr=_shown
+        default=attrs.Factory(lambda self: self.host, takes_self=True),
+        converter=_url,
+        repr=_shown,
     )
-    max_retries: int = attrs.field(default=2, validator=attrs.fields(VendorConfig).max_retries.validator)
+    max_retries: int = attrs.field(
+        default=2, validator=attrs.fields(VendorConfig).max_retries.validator
+    )
     num_ctx: int = attrs.field(default=8192, validator=amount)
     options: Mapping[str, JSONValue] = attrs.field(factory=dict, validator=_options)
     enable_thinking: bool | None = None
-    think: bool | str | None = attrs.field(default=attrs.Factory(lambda self: self.enable_thinking, takes_self=True))
+    think: bool | str | None = attrs.field(
+        default=attrs.Factory(lambda self: self.enable_thinking, takes_self=True)
+    )
     keep_alive: float | str | None = attrs.field(default=None, validator=_keep_alive)
     auto_pull: bool = False
     pull_timeout: float = attrs.field(default=3600.0, validator=seconds)
@@ -89,7 +113,9 @@ class OllamaConfig(VendorConfig):
         for name, other in (("base_url", "host"), ("think", "enable_thinking")):
             value, same = getattr(self, name), getattr(self, other)
             if same is not None and value != same:
-                raise ValueError(f"{other} is another name of {name}, and they differ: give one")
+                raise ValueError(
+                    f"{other} is another name of {name}, and they differ: give one"
+                )
 
     @property
     def window(self) -> int:

@@ -8,7 +8,12 @@ from collections.abc import Mapping
 from typing import Final
 
 from amplifier_kit.vendors import read_problem, refusal
-from amplifier_sdk.errors import ContextLengthError, LLMError, NotFoundError, ProviderUnavailableError
+from amplifier_sdk.errors import (
+    ContextLengthError,
+    LLMError,
+    NotFoundError,
+    ProviderUnavailableError,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["fault", "reported_error", "unpulled"]
@@ -38,7 +43,9 @@ def fault(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
     if words := _overlong(problem):
         return refusal(status, headers, body, kind=ContextLengthError, words=words)
     if status == _NOT_FOUND and (model := _MODEL.search(text)):
-        advice = f"run `ollama pull {model[1]}` where the server runs, or set `auto_pull`"
+        advice = (
+            f"run `ollama pull {model[1]}` where the server runs, or set `auto_pull`"
+        )
         return refusal(status, headers, body, words=f"{text}; {advice}")
     return refusal(status, headers, body, words=text)
 
@@ -47,12 +54,16 @@ def reported_error(problem: JSONValue) -> LLMError:
     """Return the error for one that stands in the stream, where there is no status."""
     if words := _overlong(problem):
         return ContextLengthError(words)
-    return ProviderUnavailableError(f"Ollama broke off the answer: {_text(problem) or 'no reason given'}")
+    return ProviderUnavailableError(
+        f"Ollama broke off the answer: {_text(problem) or 'no reason given'}"
+    )
 
 
 def unpulled(problem: JSONValue, model: str) -> NotFoundError:
     """Return the error of a model that the server could not fetch."""
-    return NotFoundError(f"Ollama cannot fetch the model {model!r}: {_text(problem)}; is its name spelt right?")
+    return NotFoundError(
+        f"Ollama cannot fetch the model {model!r}: {_text(problem)}; is its name spelt right?"
+    )
 
 
 def _overlong(problem: JSONValue) -> str:
@@ -76,7 +87,9 @@ def _inner(problem: JSONValue) -> Mapping[str, JSONValue]:
                 return {}
         if not isinstance(problem, Mapping):
             return {}
-        nested = problem.get("error", problem.get("message") if len(problem) == 1 else None)
+        nested = problem.get(
+            "error", problem.get("message") if len(problem) == 1 else None
+        )
         if nested is None:
             return problem
         problem = nested
@@ -89,4 +102,6 @@ def _text(problem: JSONValue) -> str:
         return message[:500]
     if isinstance(problem, Mapping):
         problem = problem.get("message", "")
-    return (problem if isinstance(problem, str) else json.dumps(problem, ensure_ascii=False))[:500]
+    return (
+        problem if isinstance(problem, str) else json.dumps(problem, ensure_ascii=False)
+    )[:500]

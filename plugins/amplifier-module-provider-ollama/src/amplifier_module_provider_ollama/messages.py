@@ -24,7 +24,8 @@ __all__ = ["MessageWriter"]
 
 _ROLES: Final[Mapping[Role, str]] = {
     "system": "system",
-    "developer": "user",  # the API has no such role; its text stands in front of the user's, as the user's
+    # the API has no such role; its text stands in front of the user's, as the user's
+    "developer": "user",
     "user": "user",
     "assistant": "assistant",
     "tool": "tool",
@@ -55,9 +56,16 @@ class MessageWriter:
             if message.role == "tool" and message.tool_call_id is not None:
                 return [self._result(message.tool_call_id, message.name, blocks)]
             return [self._said(message.role, blocks)]
-        written = [self._result(block.tool_call_id, message.name, [_output(block)]) for block in results]
-        if others := [block for block in blocks if not isinstance(block, ToolResultBlock)]:
-            written.append(self._said("user" if message.role == "tool" else message.role, others))
+        written = [
+            self._result(block.tool_call_id, message.name, [_output(block)])
+            for block in results
+        ]
+        if others := [
+            block for block in blocks if not isinstance(block, ToolResultBlock)
+        ]:
+            written.append(
+                self._said("user" if message.role == "tool" else message.role, others)
+            )
         return written
 
     def _said(self, role: Role, blocks: Iterable[ContentBlock]) -> JSONObject:
@@ -81,7 +89,12 @@ class MessageWriter:
                         texts.append(_BY_ADDRESS)
                 case ToolCallBlock():
                     self._names[block.id] = block.name
-                    calls.append({"id": block.id, "function": {"name": block.name, "arguments": block.input}})
+                    calls.append(
+                        {
+                            "id": block.id,
+                            "function": {"name": block.name, "arguments": block.input},
+                        }
+                    )
                 case _:
                     pass
         message: JSONObject = {"role": _ROLES[role], "content": "".join(texts)}
@@ -93,7 +106,9 @@ class MessageWriter:
             message["tool_calls"] = calls
         return message
 
-    def _result(self, call_id: str, name: str | None, blocks: Iterable[ContentBlock]) -> JSONObject:
+    def _result(
+        self, call_id: str, name: str | None, blocks: Iterable[ContentBlock]
+    ) -> JSONObject:
         """Write a tool's result; models know it by the tool's name, newer servers by the call as well."""
         message = self._said("tool", blocks)
         if tool := self._names.get(call_id) or name:
@@ -104,4 +119,8 @@ class MessageWriter:
 
 def _output(block: ToolResultBlock) -> TextBlock:
     output = block.output
-    return TextBlock(text=output if isinstance(output, str) else json.dumps(output, ensure_ascii=False))
+    return TextBlock(
+        text=output
+        if isinstance(output, str)
+        else json.dumps(output, ensure_ascii=False)
+    )

@@ -14,7 +14,11 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["UNKNOWN", "Abilities", "model_info", "model_names", "read_abilities"]
 
-_CAPABILITIES: Final[Mapping[str, str]] = {"tools": "tools", "vision": "vision", "thinking": "thinking"}
+_CAPABILITIES: Final[Mapping[str, str]] = {
+    "tools": "tools",
+    "vision": "vision",
+    "thinking": "thinking",
+}
 """What Ollama calls the capabilities that `ModelInfo` knows."""
 
 
@@ -50,13 +54,20 @@ class Abilities:
         """Return the value of `think` that comes next to an effort; `None` when the model does not think."""
         levels = self.levels
         if levels is None:
-            levels = ("low", "medium", "high") if self.family == "gptoss" else (False, True)
+            if self.family == "gptoss":
+                levels = ("low", "medium", "high")
+            else:
+                levels = (False, True)
             levels = levels if "thinking" in self.capabilities else ()
         if effort == "none":
-            return False if False in levels and levels != (False,) else None
+            if False in levels and levels != (False,):
+                return False
+            return None
         if effort in levels:
             return effort
-        return True if True in levels or any(isinstance(level, str) for level in levels) else None
+        if True in levels or any(isinstance(level, str) for level in levels):
+            return True
+        return None
 
 
 UNKNOWN: Final = Abilities()
@@ -69,9 +80,14 @@ def read_abilities(shown: JSONValue) -> Abilities:
         return UNKNOWN
     capabilities, thinking = shown.get("capabilities"), shown.get("thinking")
     details, facts = shown.get("details"), shown.get("model_info")
-    levels = thinking.get("values") if isinstance(thinking, Mapping) else None
+    if isinstance(thinking, Mapping):
+        levels = thinking.get("values")
+    else:
+        levels = None
     return Abilities(
-        capabilities=frozenset(map(str, capabilities)) if isinstance(capabilities, list) else frozenset(),
+        capabilities=frozenset(map(str, capabilities))
+        if isinstance(capabilities, list)
+        else frozenset(),
         levels=tuple(levels) if isinstance(levels, list) else None,
         trained_window=_window(facts),
         family=_text(details, "family"),
@@ -81,14 +97,23 @@ def read_abilities(shown: JSONValue) -> Abilities:
 
 def model_names(tags: JSONValue) -> list[str]:
     """Return the names of the models that the answer to `/api/tags` lists."""
-    models = tags.get("models") if isinstance(tags, Mapping) else None
-    names = [_text(model, "model") or _text(model, "name") for model in models] if isinstance(models, list) else []
+    if isinstance(tags, Mapping):
+        models = tags.get("models")
+    else:
+        models = None
+    if isinstance(models, list):
+        names = [_text(model, "model") or _text(model, "name") for model in models]
+    else:
+        names = []
     return [name for name in names if name]
 
 
 def model_info(name: str, abilities: Abilities, config: OllamaConfig) -> ModelInfo:
     """Describe a model; its window is what the server loads it with, at most what it was made for."""
-    known = [_CAPABILITIES[word] for word in sorted(abilities.capabilities & _CAPABILITIES.keys())]
+    known = [
+        _CAPABILITIES[word]
+        for word in sorted(abilities.capabilities & _CAPABILITIES.keys())
+    ]
     window = min(config.window, abilities.trained_window or config.window)
     return ModelInfo(
         id=name,
@@ -108,5 +133,10 @@ def _window(facts: JSONValue) -> int | None:
 
 
 def _text(fields: JSONValue, key: str) -> str:
-    value = fields.get(key) if isinstance(fields, Mapping) else None
-    return value if isinstance(value, str) else ""
+    if isinstance(fields, Mapping):
+        value = fields.get(key)
+    else:
+        value = None
+    if isinstance(value, str):
+        return value
+    return ""

@@ -12,7 +12,13 @@ from amplifier_module_provider_ollama.address import PUBLIC_URL, server_url
 from amplifier_module_provider_ollama.answers import OllamaAnswer
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.faults import fault
-from amplifier_module_provider_ollama.models import UNKNOWN, Abilities, model_info, model_names, read_abilities
+from amplifier_module_provider_ollama.models import (
+    UNKNOWN,
+    Abilities,
+    model_info,
+    model_names,
+    read_abilities,
+)
 from amplifier_module_provider_ollama.pull import pull
 from amplifier_module_provider_ollama.requests import write_request
 from amplifier_sdk import provider
@@ -74,9 +80,15 @@ class OllamaProvider(VendorProvider):
         """
         names = model_names(await self.get("api/tags"))
         known = {name: await self._abilities_of(name) for name in names}
-        return [model_info(name, known[name], self._settings) for name in names if known[name].is_chatting]
+        return [
+            model_info(name, known[name], self._settings)
+            for name in names
+            if known[name].is_chatting
+        ]
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream one answer; a missing model is fetched first where `auto_pull` is set.
 
         Raises:
@@ -99,7 +111,9 @@ class OllamaProvider(VendorProvider):
 
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write a request; see `write_request`."""
-        return write_request(request, model, self._settings, self._abilities.get(model, UNKNOWN))
+        return write_request(
+            request, model, self._settings, self._abilities.get(model, UNKNOWN)
+        )
 
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:  # noqa: ARG002  # of the base class
         """Make the reader of one answer."""
@@ -109,7 +123,9 @@ class OllamaProvider(VendorProvider):
         """Return the error for an answer that is none, with what to do about a missing model; see `fault`."""
         return fault(status, headers, body)
 
-    async def _answer(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def _answer(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream an answer; what a model can do is asked for once, when a request has images or says how to think."""
         try:
             if request.reasoning_effort is not None or has_images(request.messages):
@@ -118,12 +134,16 @@ class OllamaProvider(VendorProvider):
                 async for item in items:
                     yield item
         except NetworkError as error:
-            error.args = (f"{error}; start it with `ollama serve`, or say with `OLLAMA_HOST` or `host` where it is",)
+            error.args = (
+                f"{error}; start it with `ollama serve`, or say with `OLLAMA_HOST` or `host` where it is",
+            )
             raise
 
     async def _abilities_of(self, model: str) -> Abilities:
         if model not in self._abilities:
-            self._abilities[model] = read_abilities(await self.post("api/show", {"model": model}))
+            self._abilities[model] = read_abilities(
+                await self.post("api/show", {"model": model})
+            )
         return self._abilities[model]
 
     async def _fetched(self, model: str) -> AsyncGenerator[Delta, None]:

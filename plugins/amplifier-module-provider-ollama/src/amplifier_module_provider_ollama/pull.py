@@ -15,10 +15,13 @@ from amplifier_sdk.streaming import TextDelta
 
 __all__ = ["pull"]
 
-_BEAT: Final = 5.0  # seconds between two signs of life; the server reports many times a second
+# seconds between two signs of life; the server reports many times a second
+_BEAT: Final = 5.0
 
 
-async def pull(events: AsyncIterable[ServerEvent | Comment], model: str) -> AsyncGenerator[TextDelta, None]:
+async def pull(
+    events: AsyncIterable[ServerEvent | Comment], model: str
+) -> AsyncGenerator[TextDelta, None]:
     """Read a fetch to its end; empty deltas are signs of life.
 
     Args:
@@ -40,4 +43,6 @@ async def pull(events: AsyncIterable[ServerEvent | Comment], model: str) -> Asyn
         if anyio.current_time() - shown >= _BEAT:
             shown = anyio.current_time()
             yield TextDelta(text="")
-    raise StreamError(f"Ollama stopped to fetch the model {model!r} before it was there; ask again to go on")
+    raise StreamError(
+        f"Ollama stopped to fetch the model {model!r} before it was there; ask again to go on"
+    )

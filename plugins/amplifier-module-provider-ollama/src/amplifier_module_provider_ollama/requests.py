@@ -9,7 +9,13 @@ from amplifier_kit.vendors.images import fit_images
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_module_provider_ollama.messages import MessageWriter
 from amplifier_module_provider_ollama.models import UNKNOWN, Abilities
-from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolChoice, ToolSpec
+from amplifier_sdk.chat import (
+    ChatRequest,
+    Degradation,
+    ResponseFormat,
+    ToolChoice,
+    ToolSpec,
+)
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
@@ -17,7 +23,12 @@ from amplifier_sdk.messages import Message
 __all__ = ["write_request"]
 
 
-def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilities: Abilities = UNKNOWN) -> Outgoing:
+def write_request(
+    request: ChatRequest,
+    model: str,
+    config: OllamaConfig,
+    abilities: Abilities = UNKNOWN,
+) -> Outgoing:
     """Write a request.
 
     Args:
@@ -31,8 +42,15 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
     """
     losses: list[Degradation] = []
     writer = MessageWriter()
-    messages = request.messages if abilities.can_see else _without_images(request.messages, losses)
-    body: JSONObject = {"model": model, "messages": writer.write(messages), "stream": True}
+    if abilities.can_see:
+        messages = request.messages
+    else:
+        messages = _without_images(request.messages, losses)
+    body: JSONObject = {
+        "model": model,
+        "messages": writer.write(messages),
+        "stream": True,
+    }
     if writer.images_left_out:
         losses.append(
             Degradation(
@@ -46,7 +64,10 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
         body["tools"] = [_tool(tool) for tool in tools]
     if (wanted := _format(request.response_format)) is not None:
         body["format"] = wanted
-    think = config.think if request.reasoning_effort is None else _effort(request.reasoning_effort, abilities, losses)
+    if request.reasoning_effort is None:
+        think = config.think
+    else:
+        think = _effort(request.reasoning_effort, abilities, losses)
     if think is not None:
         body["think"] = think
     if config.keep_alive is not None:
@@ -56,25 +77,40 @@ def write_request(request: ChatRequest, model: str, config: OllamaConfig, abilit
     return Outgoing(path="api/chat", body=body, degradation=Degradation.of_all(losses))
 
 
-def _without_images(messages: Sequence[Message], losses: list[Degradation]) -> Sequence[Message]:
+def _without_images(
+    messages: Sequence[Message], losses: list[Degradation]
+) -> Sequence[Message]:
     fitted = fit_images(messages, max_images=0, max_characters=0)
     if fitted.left_out:
-        losses.append(Degradation(requested="images", actual="texts that say so", reason="the model cannot see images"))
+        losses.append(
+            Degradation(
+                requested="images",
+                actual="texts that say so",
+                reason="the model cannot see images",
+            )
+        )
     return fitted.messages
 
 
 def _options(request: ChatRequest, config: OllamaConfig) -> JSONObject:
     settings: JSONObject = {
         "num_ctx": config.num_ctx or None,
-        "num_predict": config.longest_answer if request.max_output_tokens is None else request.max_output_tokens,
+        "num_predict": config.longest_answer
+        if request.max_output_tokens is None
+        else request.max_output_tokens,
         "temperature": request.temperature,
         "top_p": request.top_p,
         "stop": list(request.stop) if request.stop else None,
     }
-    return {**config.options, **{name: value for name, value in settings.items() if value is not None}}
+    return {
+        **config.options,
+        **{name: value for name, value in settings.items() if value is not None},
+    }
 
 
-def _offered(tools: Sequence[ToolSpec], choice: ToolChoice | None, losses: list[Degradation]) -> Sequence[ToolSpec]:
+def _offered(
+    tools: Sequence[ToolSpec], choice: ToolChoice | None, losses: list[Degradation]
+) -> Sequence[ToolSpec]:
     """Return the tools that the model may use; nothing in the API makes it use one."""
     match choice:
         case None | "auto":
@@ -83,14 +119,20 @@ def _offered(tools: Sequence[ToolSpec], choice: ToolChoice | None, losses: list[
             return ()
         case "required":
             losses.append(
-                Degradation(requested="tool_choice: required", actual="auto", reason="Ollama cannot force a tool call")
+                Degradation(
+                    requested="tool_choice: required",
+                    actual="auto",
+                    reason="Ollama cannot force a tool call",
+                )
             )
             return tools
         case {"name": str(name)}:
             forced = [tool for tool in tools if tool.name == name]
             if not forced:
                 known = ", ".join(tool.name for tool in tools) or "none"
-                raise InvalidRequestError(f"tool_choice names {name!r}, which is not among the tools: {known}")
+                raise InvalidRequestError(
+                    f"tool_choice names {name!r}, which is not among the tools: {known}"
+                )
             losses.append(
                 Degradation(
                     requested=f"tool_choice: {name}",
@@ -126,13 +168,17 @@ def _format(wanted: ResponseFormat | None) -> JSONValue:
             )
 
 
-def _effort(effort: str, abilities: Abilities, losses: list[Degradation]) -> bool | str | None:
+def _effort(
+    effort: str, abilities: Abilities, losses: list[Degradation]
+) -> bool | str | None:
     """Return how the model is told to think; `None` says nothing to it."""
     think = abilities.think_for(effort)
     if think is None and effort != "none":
         losses.append(
             Degradation(
-                requested=f"reasoning_effort: {effort}", actual="no thinking", reason="the model does not think apart"
+                requested=f"reasoning_effort: {effort}",
+                actual="no thinking",
+                reason="the model does not think apart",
             )
         )
     elif think is True:

@@ -41,10 +41,14 @@ class OpenAIProvider(ResponsesProvider):
     async def credentials(self) -> Mapping[str, str]:
         """Return the key, and the organisation and project that are billed."""
         billed = {
-            "OpenAI-Organization": self._own.organization or os.environ.get("OPENAI_ORG_ID"),
+            "OpenAI-Organization": self._own.organization
+            or os.environ.get("OPENAI_ORG_ID"),
             "OpenAI-Project": self._own.project or os.environ.get("OPENAI_PROJECT_ID"),
         }
-        return {**await super().credentials(), **{name: value for name, value in billed.items() if value}}
+        return {
+            **await super().credentials(),
+            **{name: value for name, value in billed.items() if value},
+        }
 
     async def list_models(self) -> list[ModelInfo]:
         """List the models that the account may use, by name.
@@ -53,9 +57,26 @@ class OpenAIProvider(ResponsesProvider):
             LLMError: they cannot be had.
         """
         answer = await self.get("models")
-        found: JSONValue = answer.get("data") if isinstance(answer, Mapping) else None
+        found: JSONValue
+        if isinstance(answer, Mapping):
+            found = answer.get("data")
+        else:
+            found = None
         if not isinstance(found, Sequence) or isinstance(found, str):
-            raise StreamError("The vendor sent what is no list of models", provider=self.mounted_name)
-        names = {name for model in found if isinstance(model, Mapping) and isinstance(name := model.get("id"), str)}
-        is_filtered = self.base_url == self.public_url if self._own.filtered is None else self._own.filtered
-        return [self.described(name) for name in sorted(names) if not is_filtered or is_listed(name)]
+            raise StreamError(
+                "The vendor sent what is no list of models", provider=self.mounted_name
+            )
+        names = {
+            name
+            for model in found
+            if isinstance(model, Mapping) and isinstance(name := model.get("id"), str)
+        }
+        if self._own.filtered is None:
+            is_filtered = self.base_url == self.public_url
+        else:
+            is_filtered = self._own.filtered
+        return [
+            self.described(name)
+            for name in sorted(names)
+            if not is_filtered or is_listed(name)
+        ]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from amplifier_module_provider_scripted._provider import ScriptedConfig, ScriptedProvider
+from amplifier_module_provider_scripted._provider import (
+    ScriptedConfig,
+    ScriptedProvider,
+)
 from amplifier_module_provider_scripted._script import (
     ScriptedCall,
     ScriptedError,

@@ -39,7 +39,10 @@ class ScriptedProvider(scripted.ScriptedProvider):
 
     def __init__(self, config: ScriptedConfig) -> None:
         super().__init__(
-            *(response.build() for response in read_script(config.responses, subject="script")),
+            *(
+                response.build()
+                for response in read_script(config.responses, subject="script")
+            ),
             name=config.name,
             repeat=config.repeat,
             context_window=config.context_window,

@@ -22,17 +22,27 @@ from amplifier_sdk.values import Value
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ScriptedCall", "ScriptedError", "ScriptedResponse", "ScriptedUsage", "read_script"]
+__all__ = [
+    "ScriptedCall",
+    "ScriptedError",
+    "ScriptedResponse",
+    "ScriptedUsage",
+    "read_script",
+]
 
 ERRORS: Final[Mapping[str, type[LLMError]]] = {
-    name: cls for name in errors.__all__ if isinstance(cls := getattr(errors, name), type) and issubclass(cls, LLMError)
+    name: cls
+    for name in errors.__all__
+    if isinstance(cls := getattr(errors, name), type) and issubclass(cls, LLMError)
 }
 """The errors a script may raise, by name."""
 
 
 def _known(_: object, attribute: attrs.Attribute[str], value: str) -> None:
     if value not in ERRORS:
-        raise ValueError(f"{attribute.name}: no error {value!r}{did_you_mean(value, list(ERRORS))}")
+        raise ValueError(
+            f"{attribute.name}: no error {value!r}{did_you_mean(value, list(ERRORS))}"
+        )
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -59,7 +69,8 @@ class ScriptedError(Value):
         error = ERRORS[self.type](self.message)
         error.status_code = self.status_code
         error.retry_after = self.retry_after
-        error.retryable = error.retryable if self.retryable is None else self.retryable
+        if self.retryable is not None:
+            error.retryable = self.retryable
         return error
 
 
@@ -70,8 +81,12 @@ class ScriptedUsage(Value):
     input_tokens: int = attrs.field(default=0, validator=amount)
     output_tokens: int = attrs.field(default=0, validator=amount)
     reasoning_tokens: int | None = attrs.field(default=None, validator=optional(amount))
-    cache_read_tokens: int | None = attrs.field(default=None, validator=optional(amount))
-    cache_write_tokens: int | None = attrs.field(default=None, validator=optional(amount))
+    cache_read_tokens: int | None = attrs.field(
+        default=None, validator=optional(amount)
+    )
+    cache_write_tokens: int | None = attrs.field(
+        default=None, validator=optional(amount)
+    )
     cost_usd: Decimal | None = None
 
     def build(self) -> Usage:
@@ -116,20 +131,31 @@ class ScriptedResponse(Value):
 
     def build(self) -> ScriptedAnswer:
         """Make the answer in the parts in which it forms."""
-        parts: list[Part] = [self.delay] if self.delay else []
+        parts: list[Part]
+        if self.delay:
+            parts = [self.delay]
+        else:
+            parts = []
         if self.thinking is not None:
             parts.append(ThinkingBlock(thinking=self.thinking))
         parts += self.blocks
         parts += self.deltas or (self.text,)
         if self.error is not None:
             parts.append(self.error.build())
-        parts += [call(entry.name, entry.arguments, id=entry.id or "") for entry in self.tool_calls]
+        parts += [
+            call(entry.name, entry.arguments, id=entry.id or "")
+            for entry in self.tool_calls
+        ]
         return answer(*parts, usage=self._usage(), finish_reason=self.finish_reason)
 
     def _usage(self) -> Usage | None:
         if isinstance(self.usage, tuple):
-            return ScriptedUsage(input_tokens=self.usage[0], output_tokens=self.usage[1]).build()
-        return None if self.usage is None else self.usage.build()
+            return ScriptedUsage(
+                input_tokens=self.usage[0], output_tokens=self.usage[1]
+            ).build()
+        if self.usage is None:
+            return None
+        return self.usage.build()
 
 
 def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, ...]:
@@ -143,8 +169,13 @@ def read_script(entries: JSONValue, *, subject: str) -> tuple[ScriptedResponse, 
 
         entries = _read_file(Path(entries).expanduser())
     if not isinstance(entries, Sequence) or isinstance(entries, str):
-        raise ConfigError([Problem("responses", f"a list of answers; got {type(entries).__name__}")], subject=subject)
-    return tuple(_read_entry(entry, index, subject) for index, entry in enumerate(entries))
+        raise ConfigError(
+            [Problem("responses", f"a list of answers; got {type(entries).__name__}")],
+            subject=subject,
+        )
+    return tuple(
+        _read_entry(entry, index, subject) for index, entry in enumerate(entries)
+    )
 
 
 def _read_entry(entry: JSONValue, index: int, subject: str) -> ScriptedResponse:
@@ -159,16 +190,23 @@ def _read_entry(entry: JSONValue, index: int, subject: str) -> ScriptedResponse:
     try:
         return read_config(ScriptedResponse, entry, subject=subject)
     except ConfigError as error:
-        raise ConfigError([Problem(f"{path}.{p.path}", p.message) for p in error.problems], subject=subject) from error
+        raise ConfigError(
+            [Problem(f"{path}.{p.path}", p.message) for p in error.problems],
+            subject=subject,
+        ) from error
 
 
 def _read_file(path: Path) -> JSONValue:
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".jsonl":
-            lines: list[JSONValue] = [json.loads(line) for line in text.splitlines() if line.strip()]
+            lines: list[JSONValue] = [
+                json.loads(line) for line in text.splitlines() if line.strip()
+            ]
             return lines
         whole: JSONValue = json.loads(text)
     except (OSError, ValueError) as error:
-        raise ConfigError([Problem("responses", f"cannot read {str(path)!r}: {error}")]) from error
+        raise ConfigError(
+            [Problem("responses", f"cannot read {str(path)!r}: {error}")]
+        ) from error
     return whole

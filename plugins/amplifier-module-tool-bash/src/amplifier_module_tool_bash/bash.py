@@ -50,7 +50,9 @@ class Bash:
         self.permission: Final = Permission(config, self._surroundings)
         self._jobs = Jobs(self._surroundings, config.max_jobs)
         self._calls = 0
-        coordinator.register_contributor("observability.events", "tool-bash", lambda: [str(TOOL_OUTPUT)])
+        coordinator.register_contributor(
+            "observability.events", "tool-bash", lambda: [str(TOOL_OUTPUT)]
+        )
 
     @tool(name=_NAME, effects=("exec",), timeout=_LONGEST_CALL)
     async def bash(
@@ -83,7 +85,11 @@ class Bash:
 
     @bash.assessor
     async def _assess_bash(
-        self, command: str, timeout: float | None = None, run_in_background: bool = False, network: bool = False
+        self,
+        command: str,
+        timeout: float | None = None,
+        run_in_background: bool = False,
+        network: bool = False,
     ) -> Assessment:
         """ShellPolicy a command before it runs: by what keeps it from running at all, and by the rules."""
         del run_in_background  # what it does is the same
@@ -128,7 +134,12 @@ class Bash:
         try:
             sandbox = await self._surroundings.choose_sandbox()
         except ToolError as error:
-            return {"sandbox": "none", "problem": error.message, "directory": self._surroundings.directory, "jobs": []}
+            return {
+                "sandbox": "none",
+                "problem": error.message,
+                "directory": self._surroundings.directory,
+                "jobs": [],
+            }
         await self._jobs.tidy()
         return {
             "directory": self._surroundings.directory,
@@ -151,17 +162,27 @@ class Bash:
         Raises:
             ToolError: it is no text that a shell takes, or may not take that long.
         """
-        seconds = self._config.timeout if timeout is None else timeout
+        if timeout is None:
+            seconds = self._config.timeout
+        else:
+            seconds = timeout
         if not 0 < seconds <= self._config.max_timeout:
-            raise ToolError(f"timeout is between 0 and {self._config.max_timeout:g} seconds; got {seconds:g}")
+            raise ToolError(
+                f"timeout is between 0 and {self._config.max_timeout:g} seconds; got {seconds:g}"
+            )
         check_text(command)
         return seconds
 
-    async def _run(self, text: str, seconds: float, context: ToolContext, *, network: bool) -> ToolResult:
+    async def _run(
+        self, text: str, seconds: float, context: ToolContext, *, network: bool
+    ) -> ToolResult:
         self._calls += 1
         files = f"{self._surroundings.scratch}/output/call-{self._calls}"
         limit, spill = self._config.max_output_bytes, self._config.max_spill_bytes
-        stdout, stderr = Capture(limit, f"{files}.stdout", spill), Capture(limit, f"{files}.stderr", spill)
+        stdout, stderr = (
+            Capture(limit, f"{files}.stdout", spill),
+            Capture(limit, f"{files}.stderr", spill),
+        )
         try:
             with self._surroundings.prepared(text, network=network) as command:
                 try:
@@ -172,19 +193,26 @@ class Bash:
                         timeout=seconds,
                     )
                 except OSError as error:
-                    raise ToolError(f"no process can be started: {error.strerror}") from error
+                    raise ToolError(
+                        f"no process can be started: {error.strerror}"
+                    ) from error
         finally:
             stdout.close()
             stderr.close()
         self._surroundings.move(ending.directory)
         sandbox = self._surroundings.sandbox
-        facts: JSONObject = {"directory": self._surroundings.directory, "sandbox": sandbox}
+        facts: JSONObject = {
+            "directory": self._surroundings.directory,
+            "sandbox": sandbox,
+        }
         if sandbox != "none":
             facts["network"] = network
         return result_of(ending, stdout, stderr, timeout=seconds, facts=facts)
 
 
-def _both(first: Callable[[bytes], object], second: Callable[[bytes], object]) -> Callable[[bytes], None]:
+def _both(
+    first: Callable[[bytes], object], second: Callable[[bytes], object]
+) -> Callable[[bytes], None]:
     def take(data: bytes) -> None:
         first(data)
         second(data)
@@ -204,6 +232,8 @@ def _live(context: ToolContext) -> Callable[[bytes], None]:
         shown += len(data)
         context.output(decoder.decode(data))
         if shown > _MAX_LIVE:
-            context.output("\n[... more output follows, which is not shown while the command runs ...]\n")
+            context.output(
+                "\n[... more output follows, which is not shown while the command runs ...]\n"
+            )
 
     return show

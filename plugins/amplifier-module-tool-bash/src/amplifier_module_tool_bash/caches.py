@@ -33,7 +33,12 @@ _CACHES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def tool_caches() -> Iterator[str]:
     """Yield the caches of the programs that are installed, as far as they are there, with links resolved."""
-    found = (path for program, paths in _CACHES.items() if find_program(program) for path in paths)
+    found = (
+        path
+        for program, paths in _CACHES.items()
+        if find_program(program)
+        for path in paths
+    )
     for path in dict.fromkeys(map(os.path.expanduser, found)):
         if os.path.isdir(path):
             yield os.path.realpath(path)

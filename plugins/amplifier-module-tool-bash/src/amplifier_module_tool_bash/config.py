@@ -45,7 +45,9 @@ class BashConfig:
 
     working_dir: str | None = None
     timeout: float = attrs.field(default=120.0, validator=seconds)
-    max_timeout: float = attrs.field(default=600.0, validator=[seconds, attrs.validators.le(3600)])
+    max_timeout: float = attrs.field(
+        default=600.0, validator=[seconds, attrs.validators.le(3600)]
+    )
     max_output_bytes: int = attrs.field(default=30_000, validator=count)
     max_spill_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=count)
     max_jobs: int = attrs.field(default=8, validator=count)

@@ -20,12 +20,21 @@ _DENY: Final = Rule(
         "shutdown|reboot|halt|poweroff",
     ),
     reason="it would destroy more than a session may risk",
-    match=("rm -rf /", "rm -rf /usr", "mkfs.ext4 /dev/sda1", "dd if=/dev/zero of=/dev/sda"),
+    match=(
+        "rm -rf /",
+        "rm -rf /usr",
+        "mkfs.ext4 /dev/sda1",
+        "dd if=/dev/zero of=/dev/sda",
+    ),
     not_match=("rm -rf build", "rm x", "dd if=a of=b"),
 )
 
 _ASK: Final = (
-    Rule(decision="ask", commands=("sudo|doas|su|pkexec",), reason="it acts with another person's rights"),
+    Rule(
+        decision="ask",
+        commands=("sudo|doas|su|pkexec",),
+        reason="it acts with another person's rights",
+    ),
     Rule(
         decision="ask",
         commands=("git ** --receive-pack*|--upload-pack*|--exec*|--config-env*",),
@@ -41,7 +50,12 @@ DEFAULT_RULES: Final = (*_ASK, _DENY)
 """The default rules, which count before the table."""
 
 
-def make_policy(rules: tuple[Rule, ...] = (), unlisted: Decision = "ask", *, has_defaults: bool = True) -> ShellPolicy:
+def make_policy(
+    rules: tuple[Rule, ...] = (),
+    unlisted: Decision = "ask",
+    *,
+    has_defaults: bool = True,
+) -> ShellPolicy:
     """Return what decides on commands.
 
     Args:

@@ -52,16 +52,22 @@ class Job:
         ending = self.tree.ending
         told: JSONObject = {
             "job": self.id,
-            "command": self.command if len(self.command) <= 200 else f"{self.command[:200]}…",
+            "command": self.command
+            if len(self.command) <= 200
+            else f"{self.command[:200]}…",
             "running": ending is None,
             "seconds": round(time.monotonic() - self.started, 1),
             "output_bytes": self.log.total,
         }
-        return told if ending is None else {**told, "returncode": ending.code, **_error(ending.error)}
+        if ending is None:
+            return told
+        return {**told, "returncode": ending.code, **_error(ending.error)}
 
 
 def _error(error: str | None) -> JSONObject:
-    return {} if error is None else {"error": error}
+    if error is None:
+        return {}
+    return {"error": error}
 
 
 class Jobs:
@@ -87,18 +93,29 @@ class Jobs:
         await self.tidy()
         running = [job.id for job in self._jobs.values() if job.is_running]
         if len(running) >= self._limit:
-            raise ToolError(f"{len(running)} jobs are running, the most there may be; stop one: {', '.join(running)}")
+            raise ToolError(
+                f"{len(running)} jobs are running, the most there may be; stop one: {', '.join(running)}"
+            )
         self._started += 1
         name = f"job-{self._started}"
         log = f"{self._surroundings.scratch}/output/{name}"
         with ExitStack() as needs:
-            command = needs.enter_context(self._surroundings.prepared(text, log=log, network=network))
+            command = needs.enter_context(
+                self._surroundings.prepared(text, log=log, network=network)
+            )
             try:
                 tree = ProcessTree.start(command)
             except OSError as error:
-                raise ToolError(f"no process can be started: {error.strerror}") from error
+                raise ToolError(
+                    f"no process can be started: {error.strerror}"
+                ) from error
             job = Job(
-                id=name, command=text, tree=tree, log=JobLog(log), needs=needs.pop_all(), started=time.monotonic()
+                id=name,
+                command=text,
+                tree=tree,
+                log=JobLog(log),
+                needs=needs.pop_all(),
+                started=time.monotonic(),
             )
         self._jobs[name] = job
         return job
@@ -111,7 +128,9 @@ class Jobs:
         """
         if name not in self._jobs:
             known = ", ".join(self._jobs) or "none"
-            raise ToolError(f"there is no job {name!r}{did_you_mean(name, list(self._jobs))}; known: {known}")
+            raise ToolError(
+                f"there is no job {name!r}{did_you_mean(name, list(self._jobs))}; known: {known}"
+            )
         return self._jobs[name]
 
     def listed(self) -> list[JSONObject]:

@@ -36,7 +36,9 @@ class Permission:
     """
 
     def __init__(self, config: BashConfig, surroundings: Surroundings) -> None:
-        self._policy = make_policy(config.rules, config.unlisted, has_defaults=config.default_rules)
+        self._policy = make_policy(
+            config.rules, config.unlisted, has_defaults=config.default_rules
+        )
         self._ask_always = config.require_approval
         self._has_network = config.network
         self._surroundings = surroundings
@@ -55,8 +57,15 @@ class Permission:
         if verdict.decision == "ask":
             self._note(command, network)
         wants_network = self._wants_network(command, network)
-        effects: tuple[Effect, ...] = ("exec", "network") if wants_network else ("exec",)
-        part = f" ({verdict.part[:_SHOWN]})" if verdict.part.strip() not in ("", command.strip()) else ""
+        effects: tuple[Effect, ...]
+        if wants_network:
+            effects = ("exec", "network")
+        else:
+            effects = ("exec",)
+        if verdict.part.strip() not in ("", command.strip()):
+            part = f" ({verdict.part[:_SHOWN]})"
+        else:
+            part = ""
         return Assessment(
             effects=effects,
             decision=verdict.decision,
@@ -65,7 +74,9 @@ class Permission:
             is_firm=verdict.cause == "secret",
             coverages=self._coverages(command, verdict, network),
             directory=self._surroundings.directory,
-            confinement=self._surroundings.confinement(network=self._has_network or wants_network),
+            confinement=self._surroundings.confinement(
+                network=self._has_network or wants_network
+            ),
         )
 
     def check(self, command: str, *, network: bool = False) -> bool:
@@ -81,9 +92,14 @@ class Permission:
         if verdict.decision == "deny":
             raise ToolError(_denial(verdict), type="denied")
         if verdict.decision == "allow":
-            return self._has_network or installs_what_is_locked(command, self._surroundings.variables)
+            return self._has_network or installs_what_is_locked(
+                command, self._surroundings.variables
+            )
         if self._assessed.pop((command, network), self) is self:
-            raise ToolError(f"Not run: a person must allow this command, because {verdict.reason}", type="denied")
+            raise ToolError(
+                f"Not run: a person must allow this command, because {verdict.reason}",
+                type="denied",
+            )
         return self._has_network or self._wants_network(command, network)
 
     def _note(self, command: str, network: bool) -> None:
@@ -94,24 +110,37 @@ class Permission:
     def _wants_network(self, command: str, network: bool) -> bool:
         return network or reaches_network(command, self._surroundings.variables)
 
-    def _coverages(self, command: str, verdict: Verdict, network: bool) -> tuple[Coverage, ...]:
+    def _coverages(
+        self, command: str, verdict: Verdict, network: bool
+    ) -> tuple[Coverage, ...]:
         """Name the commands that one answer may cover: only such as no rule is about, and that can be evaluated."""
         if verdict.decision != "ask" or verdict.cause != "unlisted" or network:
             return ()
         prefix = prefix_of(command, self._surroundings.variables)
         if prefix is None:
             return ()
-        return (Coverage(key=f"command {prefix}", label=f"commands that begin with {prefix!r}"),)
+        return (
+            Coverage(
+                key=f"command {prefix}", label=f"commands that begin with {prefix!r}"
+            ),
+        )
 
     def _verdict(self, command: str, network: bool) -> Verdict:
         surroundings = self._surroundings
-        verdict = self._policy.evaluate(command, surroundings.path_policy, surroundings.variables)
+        verdict = self._policy.evaluate(
+            command, surroundings.path_policy, surroundings.variables
+        )
         if verdict.decision != "allow":
             return verdict
         if self._ask_always:
             return Verdict(decision="ask", reason="every command is", part=command)
         if network and not self._has_network:
-            return attrs.evolve(verdict, decision="ask", reason="it wants access to the network", part=command)
+            return attrs.evolve(
+                verdict,
+                decision="ask",
+                reason="it wants access to the network",
+                part=command,
+            )
         return verdict
 
 

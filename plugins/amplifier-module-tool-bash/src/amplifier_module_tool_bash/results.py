@@ -9,7 +9,14 @@ from amplifier_sdk.results import ToolResult
 __all__ = ["result_of"]
 
 
-def result_of(ending: Ending, stdout: Capture, stderr: Capture, *, timeout: float, facts: JSONObject) -> ToolResult:
+def result_of(
+    ending: Ending,
+    stdout: Capture,
+    stderr: Capture,
+    *,
+    timeout: float,
+    facts: JSONObject,
+) -> ToolResult:
     """Return the result: a success when the exit code is 0.
 
     Args:
@@ -19,7 +26,12 @@ def result_of(ending: Ending, stdout: Capture, stderr: Capture, *, timeout: floa
         timeout: seconds that it was given.
         facts: what else is known of the run.
     """
-    output: JSONObject = {"stdout": stdout.text(), "stderr": stderr.text(), "returncode": ending.code, **facts}
+    output: JSONObject = {
+        "stdout": stdout.text(),
+        "stderr": stderr.text(),
+        "returncode": ending.code,
+        **facts,
+    }
     for name, capture in (("stdout", stdout), ("stderr", stderr)):
         if capture.is_cut:
             output |= {"truncated": True, f"{name}_total_bytes": capture.total}
@@ -36,7 +48,11 @@ def result_of(ending: Ending, stdout: Capture, stderr: Capture, *, timeout: floa
         )
         return ToolResult.failure(message, **{**output, "timed_out": True})
     if ending.error is not None:
-        return ToolResult.failure(f"The command could not be started: {ending.error}", **output)
+        return ToolResult.failure(
+            f"The command could not be started: {ending.error}", **output
+        )
     if ending.code:
-        return ToolResult.failure(f"The command ended with exit code {ending.code}", **output)
+        return ToolResult.failure(
+            f"The command ended with exit code {ending.code}", **output
+        )
     return ToolResult(output=output)

@@ -35,7 +35,11 @@ _TEMPORARY: Final = "tmp"
 _BOUND: Final = f"ulimit -f {4 * 1024 * 1024}; "
 """No file grows beyond this number of KiB: a command that writes without end fails before the disk is full."""
 
-_MADE_UP: Final = {".git/commondir": ".\n", ".git/config.worktree": "", ".git/objects/info/alternates": ""}
+_MADE_UP: Final = {
+    ".git/commondir": ".\n",
+    ".git/config.worktree": "",
+    ".git/objects/info/alternates": "",
+}
 """Files with which git does what it does without them; they stand so that no command can make others."""
 
 _QUIET: Final = {
@@ -75,12 +79,20 @@ class Surroundings:
     ) -> None:
         self._config = config
         self._session_environment = session_environment
-        fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
+        if isinstance(session_directory, (str, Path)):
+            fallback = Path(session_directory)
+        else:
+            fallback = Path.cwd()
         self._project = os.path.realpath(fallback)
         self._base = _resolved(config.working_dir or ".", fallback.absolute())
-        self.writable: Final = tuple(_resolved(path, Path(self._base)) for path in (".", *config.writable_paths))
+        self.writable: Final = tuple(
+            _resolved(path, Path(self._base)) for path in (".", *config.writable_paths)
+        )
         problems = [
-            Problem("working_dir" if path == self._base else "writable_paths", f"{path} is no directory; create it")
+            Problem(
+                "working_dir" if path == self._base else "writable_paths",
+                f"{path} is no directory; create it",
+            )
             for path in self.writable
             if not os.path.isdir(path)
         ]
@@ -88,7 +100,11 @@ class Surroundings:
             raise ConfigError(problems, subject="configuration of tool-bash")
         self._caches: tuple[str, ...] | None = None if config.tool_caches else ()
         self.directory = self._base
-        self.environment: Final = {**_QUIET, **_WARY, **allowed_environment(config.env_allow, config.env)}
+        self.environment: Final = {
+            **_QUIET,
+            **_WARY,
+            **allowed_environment(config.env_allow, config.env),
+        }
         self.sandbox: SandboxName | None = None
         self._scratch: str | None = None
         self._placeholders = Placeholders(_MADE_UP)
@@ -116,7 +132,9 @@ class Surroundings:
     def variables(self) -> dict[str, str]:
         """The variables whose values the rules may rely on."""
         environment = self._environment()
-        return {name: environment[name] for name in ("HOME", "USER") if name in environment}
+        return {
+            name: environment[name] for name in ("HOME", "USER") if name in environment
+        }
 
     @property
     def scratch(self) -> str:
@@ -135,8 +153,14 @@ class Surroundings:
         """
         if self.sandbox in (None, "none"):
             return "Not confined: there is no sandbox, it may do whatever you may."
-        folders = ("the project" if path == self._project else path for path in (*self.writable, *self.caches))
-        reach = "reaches the network" if network else "reaches no network"
+        folders = (
+            "the project" if path == self._project else path
+            for path in (*self.writable, *self.caches)
+        )
+        if network:
+            reach = "reaches the network"
+        else:
+            reach = "reaches no network"
         return f"Confined by {self.sandbox}: it {reach} and writes in {', '.join(dict.fromkeys(folders))} alone."
 
     async def choose_sandbox(self) -> SandboxName:
@@ -155,7 +179,9 @@ class Surroundings:
         return self.sandbox
 
     @contextmanager
-    def prepared(self, text: str, *, log: str | None = None, network: bool = False) -> Iterator[Command]:
+    def prepared(
+        self, text: str, *, log: str | None = None, network: bool = False
+    ) -> Iterator[Command]:
         """Yield the command that runs a shell text; what it needs stands while the block runs.
 
         Args:
@@ -166,18 +192,29 @@ class Surroundings:
         self._return_if_gone()
         sandbox = self.sandbox or "none"
         command = Command(
-            argv=("bash", "--noprofile", "--norc", "-c", f"{_BOUND}trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}"),
+            argv=(
+                "bash",
+                "--noprofile",
+                "--norc",
+                "-c",
+                f"{_BOUND}trap 'pwd -P >&{REPORT_HANDLE}' EXIT; {text}",
+            ),
             directory=self.directory,
             environment={**self._environment(), "TMPDIR": self._temporary(sandbox)},
             log=log,
             max_log_bytes=self._config.max_spill_bytes,
         )
-        missing = self._protected() if sandbox == "bubblewrap" else ()
+        if sandbox == "bubblewrap":
+            missing = self._protected()
+        else:
+            missing = ()
         with self._placeholders.standing(missing) as covered:
             if sandbox == "none":
                 yield command
             else:
-                yield confined(command, self._confinement(covered, network=network), sandbox)
+                yield confined(
+                    command, self._confinement(covered, network=network), sandbox
+                )
 
     def move(self, directory: str | None) -> None:
         """Keep the folder that a command ended in for the next one, where it exists."""
@@ -193,27 +230,46 @@ class Surroundings:
     def _environment(self) -> dict[str, str]:
         """Return the variables of the next command: what the session's hooks have set counts before the process's."""
         told = self._session_environment()
-        added = told if isinstance(told, Mapping) else {}
-        return {**self.environment, **{str(name): str(value) for name, value in added.items()}, **self._config.env}
+        if isinstance(told, Mapping):
+            added = told
+        else:
+            added = {}
+        return {
+            **self.environment,
+            **{str(name): str(value) for name, value in added.items()},
+            **self._config.env,
+        }
 
     def _return_if_gone(self) -> None:
         if not os.path.isdir(self.directory):
             self.directory = self._base
 
     def _temporary(self, sandbox: SandboxName) -> str:
-        return _OWN_TEMPORARY if sandbox == "bubblewrap" else f"{self.scratch}/{_TEMPORARY}"
+        if sandbox == "bubblewrap":
+            return _OWN_TEMPORARY
+        return f"{self.scratch}/{_TEMPORARY}"
 
     def _protected(self) -> tuple[str, ...]:
-        return tuple(f"{root}/{path}" for root in self.writable for path in self._protected_in(root))
+        return tuple(
+            f"{root}/{path}"
+            for root in self.writable
+            for path in self._protected_in(root)
+        )
 
     def _protected_in(self, root: str) -> Iterator[str]:
         """Yield what is protected in a folder; files of a person's shell only in their home, or where they exist."""
         for path in dict.fromkeys((FOLDER, *self._config.protected_paths)):
             is_file = path.startswith(".") and path not in _FOLDERS and "/" not in path
-            if not is_file or os.path.lexists(f"{root}/{path}") or root == os.path.expanduser("~"):
+            if (
+                not is_file
+                or os.path.lexists(f"{root}/{path}")
+                or root == os.path.expanduser("~")
+            ):
                 yield path
         if root == self._base:
-            yield from (path for path in self._trusted() if os.path.lexists(f"{root}/{path}"))
+            yield from (
+                path for path in self._trusted() if os.path.lexists(f"{root}/{path}")
+            )
 
     def _trusted(self) -> tuple[str, ...]:
         """Return what a person trusted of this folder: a changed byte of it would run."""
@@ -226,13 +282,23 @@ class Surroundings:
             folder = f"{root}/{FOLDER}"
             if os.path.isdir(folder):
                 paths = (f"{folder}/{name}" for name in os.listdir(folder))
-                yield from (path for path in paths if self._product.may_not_read(Path(os.path.realpath(path))))
+                yield from (
+                    path
+                    for path in paths
+                    if self._product.may_not_read(Path(os.path.realpath(path)))
+                )
 
     def _confinement(self, covered: tuple[str, ...], *, network: bool) -> Confinement:
         return Confinement(
             writable=(*self.writable, *self.caches),
             protected=covered,
-            hidden=(*(_resolved(path, Path(self._base)) for path in self._config.hidden_paths), *self._own()),
+            hidden=(
+                *(
+                    _resolved(path, Path(self._base))
+                    for path in self._config.hidden_paths
+                ),
+                *self._own(),
+            ),
             shown=self._product.content,
             scratch=f"{self.scratch}/{_TEMPORARY}",
             network=network,
@@ -248,7 +314,9 @@ def check_text(text: str) -> None:
     try:
         size = len(text.encode())
     except UnicodeEncodeError as error:
-        raise ToolError(f"the command holds half a surrogate pair at {error.start}; take it out") from None
+        raise ToolError(
+            f"the command holds half a surrogate pair at {error.start}; take it out"
+        ) from None
     if size > _MAX_COMMAND_BYTES or "\0" in text:
         raise ToolError(
             f"a command has at most {_MAX_COMMAND_BYTES} bytes and no NUL; write a longer one to a file and run that"

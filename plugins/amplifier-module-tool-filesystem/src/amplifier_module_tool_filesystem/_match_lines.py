@@ -24,15 +24,20 @@ def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until they end."""
     order = json.loads(requests.readline())
     try:
-        search = re.compile(order["pattern"], re.IGNORECASE if order["ignore_case"] else 0).search
-    except (re.error, ValueError, OverflowError, RecursionError) as error:  # ValueError for flags that exclude others
+        search = re.compile(
+            order["pattern"], re.IGNORECASE if order["ignore_case"] else 0
+        ).search
+    except (re.error, ValueError, OverflowError, RecursionError) as error:
+        # ValueError for flags that exclude others
         _answer(answers, {"error": str(error)})
         return
     _answer(answers, {})
     while header := requests.readline():
         *lengths, limit = map(int, header.split())
         for text in [requests.read(length).decode("utf-8") for length in lengths]:
-            matching = (index for index, line in enumerate(text.split("\n")) if search(line))
+            matching = (
+                index for index, line in enumerate(text.split("\n")) if search(line)
+            )
             _answer(answers, list(islice(matching, limit)))
 
 
@@ -45,8 +50,20 @@ if __name__ == "__main__":
     import resource  # not on every platform, and needed only where the program runs
 
     # The system then ends the process even when whoever started it died before.
-    for kind, most in ((resource.RLIMIT_CPU, int(sys.argv[1])), (resource.RLIMIT_AS, int(sys.argv[2]))):
-        lowest = min([most, *(value for value in resource.getrlimit(kind) if value != resource.RLIM_INFINITY)])
+    for kind, most in (
+        (resource.RLIMIT_CPU, int(sys.argv[1])),
+        (resource.RLIMIT_AS, int(sys.argv[2])),
+    ):
+        lowest = min(
+            [
+                most,
+                *(
+                    value
+                    for value in resource.getrlimit(kind)
+                    if value != resource.RLIM_INFINITY
+                ),
+            ]
+        )
         with suppress(ValueError):  # macOS takes no limit of memory
             resource.setrlimit(kind, (lowest, lowest))
     serve(sys.stdin.buffer, sys.stdout.buffer)

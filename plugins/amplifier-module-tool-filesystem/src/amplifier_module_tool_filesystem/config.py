@@ -14,10 +14,21 @@ from amplifier_sdk.restrictions import Restriction, subset
 
 __all__ = ["FilesystemConfig", "agent_config"]
 
-agent_config: Final[Mapping[str, Restriction]] = {"allowed_read_paths": subset, "allowed_write_paths": subset}
+agent_config: Final[Mapping[str, Restriction]] = {
+    "allowed_read_paths": subset,
+    "allowed_write_paths": subset,
+}
 """What an agent may make stricter: it reads and writes in some of the session's folders, or in none."""
 
-_SYSTEM_PATHS: Final = ("/proc", "/sys", "/dev", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d")
+_SYSTEM_PATHS: Final = (
+    "/proc",
+    "/sys",
+    "/dev",
+    "/etc/shadow",
+    "/etc/gshadow",
+    "/etc/sudoers",
+    "/etc/sudoers.d",
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -56,7 +67,8 @@ class FilesystemConfig:
     denied_read_paths: tuple[str, ...] = (*SECRET_NAMES, *_SYSTEM_PATHS)
     read_before_write: bool = True
     respect_ignore_files: bool = True
-    max_image_bytes: int = attrs.field(default=3_750_000, validator=count)  # 5 MB as base64, what vendors take
+    # 5 MB as base64, what vendors take
+    max_image_bytes: int = attrs.field(default=3_750_000, validator=count)
     max_read_bytes: int = attrs.field(default=256 * 1024, validator=count)
     max_file_bytes: int = attrs.field(default=16 * 1024 * 1024, validator=count)
     max_scan_bytes: int = attrs.field(default=64 * 1024 * 1024, validator=count)

@@ -30,10 +30,18 @@ def unified(before: str, after: str) -> str:
     new = new[first : max(len(new) - tail + _CONTEXT, 0)]
     if len(old) + len(new) > _MAX_LINES_COMPARED:
         return f"[diff left out, it is too long: the changes begin at line {head + 1}]"
-    lines = [_shifted(line, first) for line in islice(unified_diff(old, new, lineterm="", n=_CONTEXT), 2, None)]
-    shown = [line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]} [cut]" for line in lines]
+    lines = [
+        _shifted(line, first)
+        for line in islice(unified_diff(old, new, lineterm="", n=_CONTEXT), 2, None)
+    ]
+    shown = [
+        line if len(line) <= _MAX_LINE_LENGTH else f"{line[:_MAX_LINE_LENGTH]} [cut]"
+        for line in lines
+    ]
     if len(shown) > _MAX_LINES_SHOWN:
-        shown[_MAX_LINES_SHOWN:] = [f"[{len(shown) - _MAX_LINES_SHOWN} more lines of diff]"]
+        shown[_MAX_LINES_SHOWN:] = [
+            f"[{len(shown) - _MAX_LINES_SHOWN} more lines of diff]"
+        ]
     return "\n".join(shown)
 
 

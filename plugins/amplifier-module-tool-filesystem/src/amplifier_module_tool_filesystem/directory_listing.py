@@ -31,10 +31,14 @@ class Tree:
 
     def report(self) -> JSONObject:
         """Say how many entries ignore files left out; nothing where there are none."""
-        return {"ignored": self.ignores.count} if self.ignores is not None and self.ignores.count else {}
+        if self.ignores is not None and self.ignores.count:
+            return {"ignored": self.ignores.count}
+        return {}
 
 
-def list_entries(workspace: Workspace, config: FilesystemConfig, path: str, depth: int) -> JSONObject:
+def list_entries(
+    workspace: Workspace, config: FilesystemConfig, path: str, depth: int
+) -> JSONObject:
     """List a directory, `depth` levels deep.
 
     Raises:
@@ -43,13 +47,25 @@ def list_entries(workspace: Workspace, config: FilesystemConfig, path: str, dept
     if depth < 1:
         raise ToolError(f"depth is at least 1; got {depth}")
     budget = Budget.of(config)
-    with walk_directory(workspace, path, budget, lambda parts: len(parts) < depth) as tree:
+    with walk_directory(
+        workspace, path, budget, lambda parts: len(parts) < depth
+    ) as tree:
         entries, omitted = _take(tree.entries, config.max_results, _describe)
-    return {"path": workspace.shown(tree.path), "entries": entries, "omitted": omitted, **budget.report()}
+    return {
+        "path": workspace.shown(tree.path),
+        "entries": entries,
+        "omitted": omitted,
+        **budget.report(),
+    }
 
 
 def find_files(
-    workspace: Workspace, config: FilesystemConfig, pattern: str, path: str, *, with_ignored: bool = False
+    workspace: Workspace,
+    config: FilesystemConfig,
+    pattern: str,
+    path: str,
+    *,
+    with_ignored: bool = False,
 ) -> JSONObject:
     """List the files, and links, that a pattern matches.
 
@@ -66,12 +82,26 @@ def find_files(
     glob = GlobPattern(pattern)
     budget = Budget.of(config)
     with_rules = config.respect_ignore_files and not with_ignored
-    with walk_directory(workspace, path, budget, glob.may_match_below, with_rules=with_rules) as tree:
+    with walk_directory(
+        workspace, path, budget, glob.may_match_below, with_rules=with_rules
+    ) as tree:
         start = workspace.shown(tree.path)
-        found = (entry for entry in tree.entries if entry.kind != "directory" and glob.matches(entry.parts))
-        matches, omitted = _take(found, config.max_results, lambda entry: shown_below(start, entry))
+        found = (
+            entry
+            for entry in tree.entries
+            if entry.kind != "directory" and glob.matches(entry.parts)
+        )
+        matches, omitted = _take(
+            found, config.max_results, lambda entry: shown_below(start, entry)
+        )
         ignored = tree.report()
-    return {"path": start, "matches": matches, "omitted": omitted, **ignored, **budget.report()}
+    return {
+        "path": start,
+        "matches": matches,
+        "omitted": omitted,
+        **ignored,
+        **budget.report(),
+    }
 
 
 @contextmanager
@@ -99,8 +129,16 @@ def walk_directory(
         handle = spot.open_directory()
         try:
             is_protected = workspace.readable.rules.below(spot.path)
-            ignores = _ignore_rules(workspace, spot.path) if with_rules else None
-            walked = walk_tree(handle, budget, lambda parts: enter(parts) and not is_protected(parts), ignores=ignores)
+            if with_rules:
+                ignores = _ignore_rules(workspace, spot.path)
+            else:
+                ignores = None
+            walked = walk_tree(
+                handle,
+                budget,
+                lambda parts: enter(parts) and not is_protected(parts),
+                ignores=ignores,
+            )
             with closing(walked):
                 yield Tree(spot.path, walked, is_protected, ignores)
         finally:
@@ -111,21 +149,29 @@ def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
     """Read what the ignore files of the working directory say of a place below it."""
     if not path.is_relative_to(workspace.directory):
         return IgnoreRules()
-    with suppress(OSError, ToolError), workspace.readable.locate(str(workspace.directory)) as spot:
+    with (
+        suppress(OSError, ToolError),
+        workspace.readable.locate(str(workspace.directory)) as spot,
+    ):
         top = spot.open_directory()
         try:
             return IgnoreRules.above(top, path.relative_to(workspace.directory).parts)
         finally:
             os.close(top)
-    return IgnoreRules()  # the place went away, or only a part of the working directory may be read
+    # the place went away, or only a part of the working directory may be read
+    return IgnoreRules()
 
 
 def shown_below(start: str, entry: Entry) -> str:
     """Return the path of an entry, when the walk began at the path shown as `start`."""
-    return entry.name if start == "." else f"{start.rstrip('/')}/{entry.name}"
+    if start == ".":
+        return entry.name
+    return f"{start.rstrip('/')}/{entry.name}"
 
 
-def _take(entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSONValue]) -> tuple[list[JSONValue], int]:
+def _take(
+    entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSONValue]
+) -> tuple[list[JSONValue], int]:
     """Describe the first entries and count the others."""
     taken: list[JSONValue] = []
     omitted = 0
@@ -139,4 +185,6 @@ def _take(entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSON
 
 def _describe(entry: Entry) -> JSONValue:
     described: JSONObject = {"name": entry.name, "type": entry.kind}
-    return described | {"size": entry.status.st_size} if entry.kind == "file" else described
+    if entry.kind == "file":
+        return described | {"size": entry.status.st_size}
+    return described

@@ -15,7 +15,13 @@ import attrs
 from amplifier_kit.files.atomic import FileVersion, write_atomically
 from amplifier_kit.files.path_errors import path_refusals
 from amplifier_kit.files.resolved import ResolvedPath
-from amplifier_kit.files.text import FileText, Replacement, UndecodableTextError, encode_text, unify_line_ends
+from amplifier_kit.files.text import (
+    FileText,
+    Replacement,
+    UndecodableTextError,
+    encode_text,
+    unify_line_ends,
+)
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.differences import unified
 from amplifier_module_tool_filesystem.workspace import Workspace
@@ -53,7 +59,9 @@ class Edit:
             ToolError: says what is wrong with it.
         """
         if not self.old_string:
-            raise ToolError("old_string is empty; give the text to replace, or use write_file for a whole file")
+            raise ToolError(
+                "old_string is empty; give the text to replace, or use write_file for a whole file"
+            )
         if self.old_string == self.new_string:
             raise ToolError("old_string and new_string are equal; give the new text")
         if unify_line_ends(self.old_string) == unify_line_ends(self.new_string):
@@ -90,7 +98,12 @@ class PlannedEdit:
         return unified(self.before.unified, self.after.unified)
 
 
-def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]) -> Edited:
+def edit_text(
+    workspace: Workspace,
+    config: FilesystemConfig,
+    file_path: str,
+    edits: Sequence[Edit],
+) -> Edited:
     """Edit a file: one edit after the other, all of them or none.
 
     Raises:
@@ -99,14 +112,27 @@ def edit_text(workspace: Workspace, config: FilesystemConfig, file_path: str, ed
     with planned_edit(workspace, config, file_path, edits) as planned:
         spot = planned.spot
         with path_refusals(file_path):
-            written = write_atomically(spot.name, planned.data, dir_fd=spot.directory, expected=planned.expected)
+            written = write_atomically(
+                spot.name,
+                planned.data,
+                dir_fd=spot.directory,
+                expected=planned.expected,
+            )
         workspace.known.note(spot.path, written.version)
-        return Edited(path=spot.shown, bytes=len(planned.data), replacements=planned.replacements, diff=planned.diff)
+        return Edited(
+            path=spot.shown,
+            bytes=len(planned.data),
+            replacements=planned.replacements,
+            diff=planned.diff,
+        )
 
 
 @contextmanager
 def planned_edit(
-    workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]
+    workspace: Workspace,
+    config: FilesystemConfig,
+    file_path: str,
+    edits: Sequence[Edit],
 ) -> Iterator[PlannedEdit]:
     """Work out an edit and write nothing; the file's directory is open in the block.
 
@@ -115,7 +141,9 @@ def planned_edit(
             written or read, or it was not read in the session.
     """
     if not edits:
-        raise ToolError("there is nothing to replace; give old_string and new_string, or edits")
+        raise ToolError(
+            "there is nothing to replace; give old_string and new_string, or edits"
+        )
     for number, edit in enumerate(edits, 1):
         with _numbered(number, len(edits)):
             edit.check()
@@ -132,10 +160,20 @@ def planned_edit(
         for number, edit in enumerate(edits, 1):
             with _numbered(number, len(edits)):
                 replacements = _replacements(file_path, text.unified, edit)
-            text, count = text.with_replacements(replacements), count + len(replacements)
+            text, count = (
+                text.with_replacements(replacements),
+                count + len(replacements),
+            )
         after = text.encode()
         check_size(file_path, len(after), config)
-        yield PlannedEdit(spot=spot, before=before, after=text, data=after, replacements=count, expected=expected)
+        yield PlannedEdit(
+            spot=spot,
+            before=before,
+            after=text,
+            data=after,
+            replacements=count,
+            expected=expected,
+        )
 
 
 @contextmanager
@@ -146,14 +184,18 @@ def _numbered(number: int, count: int) -> Iterator[None]:
     except ToolError as error:
         if count == 1:
             raise
-        raise ToolError(f"edit {number} of {count}: {error.message}; nothing was changed") from error
+        raise ToolError(
+            f"edit {number} of {count}: {error.message}; nothing was changed"
+        ) from error
 
 
 def _decode(file_path: str, data: bytes) -> FileText:
     try:
         return FileText.decode(data)
     except UndecodableTextError as error:
-        raise ToolError(f"{file_path!r} ({len(data)} bytes): {error.message}; it cannot be edited as text") from error
+        raise ToolError(
+            f"{file_path!r} ({len(data)} bytes): {error.message}; it cannot be edited as text"
+        ) from error
 
 
 def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
@@ -166,11 +208,16 @@ def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
             f"{file_path!r}: old_string is there {len(starts)} times, at line {_line_numbers(text, starts)};"
             " take in more of the text around it, or set replace_all"
         )
-    return [Replacement(start=start, end=start + len(old), text=edit.new_string) for start in starts]
+    return [
+        Replacement(start=start, end=start + len(old), text=edit.new_string)
+        for start in starts
+    ]
 
 
 def _line_numbers(text: str, starts: Sequence[int]) -> str:
-    numbers = [str(text.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES_NAMED]]
+    numbers = [
+        str(text.count("\n", 0, start) + 1) for start in starts[:_MAX_LINES_NAMED]
+    ]
     return ", ".join(numbers) + (" and more" if len(starts) > _MAX_LINES_NAMED else "")
 
 
@@ -189,10 +236,13 @@ def _hint(text: str, old: str) -> str:
 def _spaced_otherwise(lines: Sequence[str], old: str) -> int | None:
     """Return the number of the line where the text begins when white space does not count."""
     there, wanted = (
-        "\n".join(["", *(" ".join(line.split()) for line in of), ""]) for of in (lines, old.strip().split("\n"))
+        "\n".join(["", *(" ".join(line.split()) for line in of), ""])
+        for of in (lines, old.strip().split("\n"))
     )
     at = there.find(wanted)
-    return there.count("\n", 0, at) + 1 if at >= 0 else None
+    if at >= 0:
+        return there.count("\n", 0, at) + 1
+    return None
 
 
 def _nearest(lines: Sequence[str], old: str) -> int | None:
@@ -208,4 +258,6 @@ def _nearest(lines: Sequence[str], old: str) -> int | None:
     # To compare two lines in earnest can take a hundredth of a second; to see that they cannot be alike, little.
     likely = nlargest(_MAX_LINES_ALIGNED, candidates, key=most_like)
     found = get_close_matches(first, likely, n=1, cutoff=0.6)
-    return candidates.index(found[0]) + 1 if found else None
+    if found:
+        return candidates.index(found[0]) + 1
+    return None

@@ -13,7 +13,12 @@ from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.directory_listing import find_files, list_entries
 from amplifier_module_tool_filesystem.edit import Edit, edit_text
 from amplifier_module_tool_filesystem.move import delete_path, move_path
-from amplifier_module_tool_filesystem.previews import preview_deletion, preview_edit, preview_move, preview_write
+from amplifier_module_tool_filesystem.previews import (
+    preview_deletion,
+    preview_edit,
+    preview_move,
+    preview_write,
+)
 from amplifier_module_tool_filesystem.read import PageReader
 from amplifier_module_tool_filesystem.search import Query, Search
 from amplifier_module_tool_filesystem.walk import Budget
@@ -23,7 +28,12 @@ from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.events import ARTIFACT_READ, ARTIFACT_WRITE, ArtifactRead, ArtifactWrite
+from amplifier_sdk.events import (
+    ARTIFACT_READ,
+    ARTIFACT_WRITE,
+    ArtifactRead,
+    ArtifactWrite,
+)
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.tools import tool
@@ -44,7 +54,9 @@ class Filesystem:
     def __init__(self, config: FilesystemConfig, coordinator: Coordinator) -> None:
         self._config = config
         self._hooks = coordinator.hooks
-        self._workspace = open_workspace(config, coordinator.get_capability("session.working_dir"))
+        self._workspace = open_workspace(
+            config, coordinator.get_capability("session.working_dir")
+        )
         # Two edits of one file in one batch of calls would otherwise each drop the other's change.
         self._writing = anyio.Lock()
 
@@ -63,9 +75,13 @@ class Filesystem:
             limit: how many lines to read at most.
             raw: show the text of the file itself, also of a notebook, whose text is JSON.
         """
-        reader = PageReader(self._workspace, self._config, file_path, offset, limit, raw)
+        reader = PageReader(
+            self._workspace, self._config, file_path, offset, limit, raw
+        )
         found = await _in_thread(reader.read)
-        await self._hooks.emit(ARTIFACT_READ, ArtifactRead(path=found.path, bytes=found.bytes))
+        await self._hooks.emit(
+            ARTIFACT_READ, ArtifactRead(path=found.path, bytes=found.bytes)
+        )
         return found.to_result()
 
     @tool(effects=("write",))
@@ -80,14 +96,25 @@ class Filesystem:
             content: the whole content of the file.
         """
         async with self._writing:
-            written = await _in_thread(partial(write_text, self._workspace, self._config, file_path, content))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes))
-        return {"file_path": written.path, "bytes": written.bytes, "created": written.created}
+            written = await _in_thread(
+                partial(write_text, self._workspace, self._config, file_path, content)
+            )
+        await self._hooks.emit(
+            ARTIFACT_WRITE, ArtifactWrite(path=written.path, bytes=written.bytes)
+        )
+        return {
+            "file_path": written.path,
+            "bytes": written.bytes,
+            "created": written.created,
+        }
 
     @write_file.assessor
     async def _assess_write(self, file_path: str, content: str) -> Assessment:
         """Show what a file becomes."""
-        return await _shown(partial(preview_write, self._workspace, self._config, file_path, content), _EDITS)
+        return await _shown(
+            partial(preview_write, self._workspace, self._config, file_path, content),
+            _EDITS,
+        )
 
     @tool(effects=("write",))
     async def edit_file(
@@ -113,8 +140,12 @@ class Filesystem:
         """
         wanted = _edits(old_string, new_string, replace_all, edits)
         async with self._writing:
-            edited = await _in_thread(partial(edit_text, self._workspace, self._config, file_path, wanted))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=edited.path, bytes=edited.bytes))
+            edited = await _in_thread(
+                partial(edit_text, self._workspace, self._config, file_path, wanted)
+            )
+        await self._hooks.emit(
+            ARTIFACT_WRITE, ArtifactWrite(path=edited.path, bytes=edited.bytes)
+        )
         return {
             "file_path": edited.path,
             "replacements_made": edited.replacements,
@@ -133,7 +164,10 @@ class Filesystem:
     ) -> Assessment:
         """Show what an edit changes."""
         wanted = _edits(old_string, new_string, replace_all, edits)
-        return await _shown(partial(preview_edit, self._workspace, self._config, file_path, wanted), _EDITS)
+        return await _shown(
+            partial(preview_edit, self._workspace, self._config, file_path, wanted),
+            _EDITS,
+        )
 
     @tool(effects=("write",))
     async def move(self, source: str, destination: str) -> JSONObject:
@@ -146,15 +180,27 @@ class Filesystem:
             destination: its whole new path, which must be free.
         """
         async with self._writing:
-            moved = await _in_thread(partial(move_path, self._workspace, source, destination))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.source, bytes=0))
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes))
-        return {"source": moved.source, "destination": moved.destination, "type": moved.kind}
+            moved = await _in_thread(
+                partial(move_path, self._workspace, source, destination)
+            )
+        await self._hooks.emit(
+            ARTIFACT_WRITE, ArtifactWrite(path=moved.source, bytes=0)
+        )
+        await self._hooks.emit(
+            ARTIFACT_WRITE, ArtifactWrite(path=moved.destination, bytes=moved.bytes)
+        )
+        return {
+            "source": moved.source,
+            "destination": moved.destination,
+            "type": moved.kind,
+        }
 
     @move.assessor
     async def _assess_move(self, source: str, destination: str) -> Assessment:
         """Show what is moved."""
-        return await _shown(partial(preview_move, self._workspace, source, destination), _EDITS)
+        return await _shown(
+            partial(preview_move, self._workspace, source, destination), _EDITS
+        )
 
     @tool(effects=("write",))
     async def delete(self, path: str, recursive: bool = False) -> JSONObject:
@@ -168,18 +214,36 @@ class Filesystem:
         """
         async with self._writing:
             # Its time begins here: to wait for another write is none of it.
-            work = partial(delete_path, self._workspace, path, Budget.of(self._config), recursive=recursive)
+            work = partial(
+                delete_path,
+                self._workspace,
+                path,
+                Budget.of(self._config),
+                recursive=recursive,
+            )
             deleted = await _in_thread(work)
         if deleted.missing is not None:
             return {"path": deleted.path, "deleted": False, "warning": deleted.missing}
-        await self._hooks.emit(ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0))
-        return {"path": deleted.path, "deleted": True, "type": deleted.kind, "entries": deleted.entries}
+        await self._hooks.emit(
+            ARTIFACT_WRITE, ArtifactWrite(path=deleted.path, bytes=0)
+        )
+        return {
+            "path": deleted.path,
+            "deleted": True,
+            "type": deleted.kind,
+            "entries": deleted.entries,
+        }
 
     @delete.assessor
     async def _assess_delete(self, path: str, recursive: bool = False) -> Assessment:
         """Show what is deleted."""
         budget = Budget.of(self._config)
-        return await _shown(partial(preview_deletion, self._workspace, path, budget, recursive=recursive), _DELETIONS)
+        return await _shown(
+            partial(
+                preview_deletion, self._workspace, path, budget, recursive=recursive
+            ),
+            _DELETIONS,
+        )
 
     @tool(effects=("read",))
     async def list_directory(self, path: str = ".", depth: int = 1) -> JSONObject:
@@ -191,10 +255,14 @@ class Filesystem:
             path: relative to the working directory, or absolute.
             depth: how many levels of directories to list; links are not followed.
         """
-        return await _in_thread(partial(list_entries, self._workspace, self._config, path, depth))
+        return await _in_thread(
+            partial(list_entries, self._workspace, self._config, path, depth)
+        )
 
     @tool(effects=("read",))
-    async def glob(self, pattern: str, path: str = ".", include_ignored: bool = False) -> JSONObject:
+    async def glob(
+        self, pattern: str, path: str = ".", include_ignored: bool = False
+    ) -> JSONObject:
         """List the files whose path matches a pattern, in order.
 
         `*`, `?` and `[abc]` match within a name, `**` any number of directories, `{a,b}` either. Hidden files
@@ -206,7 +274,14 @@ class Filesystem:
             include_ignored: list also what .gitignore and .ignore files name.
         """
         return await _in_thread(
-            partial(find_files, self._workspace, self._config, pattern, path, with_ignored=include_ignored)
+            partial(
+                find_files,
+                self._workspace,
+                self._config,
+                pattern,
+                path,
+                with_ignored=include_ignored,
+            )
         )
 
     @tool(effects=("read",))
@@ -245,11 +320,15 @@ class Filesystem:
         return await _in_thread(Search(self._workspace, self._config, query).run)
 
 
-def _edits(old: str | None, new: str | None, replace_all: bool, edits: list[Edit] | None) -> list[Edit]:
+def _edits(
+    old: str | None, new: str | None, replace_all: bool, edits: list[Edit] | None
+) -> list[Edit]:
     """Return what is to be edited, given in either form."""
     if edits is not None:
         if old is not None or new is not None or replace_all:
-            raise ToolError("give either edits, or old_string and new_string with replace_all; not both")
+            raise ToolError(
+                "give either edits, or old_string and new_string with replace_all; not both"
+            )
         return edits
     if old is None or new is None:
         raise ToolError("old_string and new_string are missing; give both, or edits")
@@ -260,13 +339,17 @@ _EDITS: Final = (Coverage(key=EDITS, label="edits by write_file, edit_file and m
 _DELETIONS: Final = (Coverage(key="deletions", label="deletions by delete"),)
 
 
-async def _shown(preview: Callable[[], str], coverages: tuple[Coverage, ...]) -> Assessment:
+async def _shown(
+    preview: Callable[[], str], coverages: tuple[Coverage, ...]
+) -> Assessment:
     """Say what a call changes.
 
     Raises:
         ToolError: it must fail.
     """
-    return Assessment(effects=("write",), details=await _in_thread(preview), coverages=coverages)
+    return Assessment(
+        effects=("write",), details=await _in_thread(preview), coverages=coverages
+    )
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -46,7 +46,9 @@ class IgnoreRules:
     """How many entries were left out."""
     _rules: dict[_Parts, Rules] = attrs.field(factory=dict, init=False)
 
-    def load(self, handle: int, parts: Sequence[str], names: Collection[str] = IGNORE_FILES) -> None:
+    def load(
+        self, handle: int, parts: Sequence[str], names: Collection[str] = IGNORE_FILES
+    ) -> None:
         """Read the ignore files of a directory; one that cannot be read says nothing.
 
         Args:
@@ -54,13 +56,17 @@ class IgnoreRules:
             parts: its path from where the walk begins.
             names: what is in it, where that is known.
         """
-        content = b"\n".join(_read(name, handle) for name in IGNORE_FILES if name in names)
+        content = b"\n".join(
+            _read(name, handle) for name in IGNORE_FILES if name in names
+        )
         if content:
             self._rules[(*self.prefix, *parts)] = Rules(content)
 
     def ignores(self, parts: Sequence[str], *, is_directory: bool) -> bool:
         """Tell whether an entry is left out, when the directories above it are not."""
-        if is_left_out := self._decide((*self.prefix, *parts), is_directory=is_directory):
+        if is_left_out := self._decide(
+            (*self.prefix, *parts), is_directory=is_directory
+        ):
             self.count += 1
         return is_left_out
 
@@ -92,7 +98,10 @@ class IgnoreRules:
     def _decide(self, path: _Parts, *, is_directory: bool) -> bool:
         for depth in range(len(path) - 1, -1, -1):
             rules = self._rules.get(path[:depth])
-            decision = None if rules is None else rules.decide(path[depth:], is_directory=is_directory)
+            if rules is None:
+                decision = None
+            else:
+                decision = rules.decide(path[depth:], is_directory=is_directory)
             if decision is not None:
                 return decision
         return False
@@ -115,10 +124,16 @@ class Rules:
         index = self._by_name(parts[-1], is_directory)
         for later in range(len(self._rules) - 1, index, -1):
             rule = self._rules[later]
-            if rule.is_anchored and (is_directory or not rule.directories_only) and rule.matches(parts):
+            if (
+                rule.is_anchored
+                and (is_directory or not rule.directories_only)
+                and rule.matches(parts)
+            ):
                 index = later
                 break
-        return None if index < 0 else not self._rules[index].is_negated
+        if index < 0:
+            return None
+        return not self._rules[index].is_negated
 
     def _by_name(self, name: str, is_directory: bool) -> int:
         """Return the index of the last rule for bare names that matches; the same names come again and again."""
@@ -157,7 +172,9 @@ class _Rule:
                     continue
                 part = self.parts[state]
                 if part is _DEEP:
-                    after |= {state, state + 1} if state == len(self.parts) - 1 else {state}
+                    after |= (
+                        {state, state + 1} if state == len(self.parts) - 1 else {state}
+                    )
                 elif part.fullmatch(name):
                     after.add(state + 1)
             states = self._spread(after)
@@ -176,13 +193,18 @@ class _Rule:
 
 def _as_bytes(name: str) -> str:
     """Return a name with a character for each of its bytes: git compares bytes."""
-    return name if name.isascii() else os.fsencode(name).decode("latin-1")
+    if name.isascii():
+        return name
+    return os.fsencode(name).decode("latin-1")
 
 
 def _parse(content: bytes) -> Iterator[_Rule]:
     lines = content.removeprefix(codecs.BOM_UTF8).decode("latin-1").split("\n")
     for line in lines[:_MAX_RULES]:
-        rule = _rule(line) if len(line) <= _MAX_PATTERN_LENGTH else None
+        if len(line) <= _MAX_PATTERN_LENGTH:
+            rule = _rule(line)
+        else:
+            rule = None
         if rule is not None:
             yield rule
 
@@ -200,22 +222,36 @@ def _rule(line: str) -> _Rule | None:
     *above, last = _DEEP_AGAIN.sub("**/", pattern.removeprefix("/")).split("/")
     names = [*map(_unescaped_end, above), last]
     is_deep = [is_anchored and len(name) > 1 and not name.strip("*") for name in names]
-    parts = [_DEEP if deep else name_regex(name) for name, deep in zip(names, is_deep, strict=True)]
-    if not all(names) or any(part is None and not deep for part, deep in zip(parts, is_deep, strict=True)):
+    parts = [
+        _DEEP if deep else name_regex(name)
+        for name, deep in zip(names, is_deep, strict=True)
+    ]
+    if not all(names) or any(
+        part is None and not deep for part, deep in zip(parts, is_deep, strict=True)
+    ):
         return None
-    return _Rule(parts=tuple(parts), is_anchored=is_anchored, is_negated=is_negated, directories_only=directories_only)
+    return _Rule(
+        parts=tuple(parts),
+        is_anchored=is_anchored,
+        is_negated=is_negated,
+        directories_only=directories_only,
+    )
 
 
 def _unescaped_end(name: str) -> str:
     """Take away the backslash before a slash, which means nothing."""
-    return name[:-1] if (len(name) - len(name.rstrip("\\"))) % 2 else name
+    if (len(name) - len(name.rstrip("\\"))) % 2:
+        return name[:-1]
+    return name
 
 
 def _trimmed(line: str) -> str:
     """Cut off the blanks at the end, but one behind a backslash."""
     kept = line.rstrip(" ")
     backslashes = len(kept) - len(kept.rstrip("\\"))
-    return f"{kept} " if backslashes % 2 and len(kept) < len(line) else kept
+    if backslashes % 2 and len(kept) < len(line):
+        return f"{kept} "
+    return kept
 
 
 def _read(name: str, directory: int) -> bytes:

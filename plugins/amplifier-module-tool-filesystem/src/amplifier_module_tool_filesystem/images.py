@@ -48,9 +48,17 @@ class Image:
 
     def to_result(self) -> ToolResult:
         """Write the image as the tool's result: what is known of it as output, the image itself as content."""
-        output: JSONObject = {"file_path": self.path, "media_type": self.media_type, "bytes": self.bytes}
+        output: JSONObject = {
+            "file_path": self.path,
+            "media_type": self.media_type,
+            "bytes": self.bytes,
+        }
         if self.data.startswith(_PNG) and len(self.data) >= _PNG_HEAD:
-            output["width"], output["height"] = struct.unpack_from(">II", self.data, _PNG_HEAD - 8)
+            output["width"], output["height"] = struct.unpack_from(
+                ">II", self.data, _PNG_HEAD - 8
+            )
         data = base64.b64encode(self.data).decode("ascii")
         caption = TextBlock(text=f"{self.path} ({self.media_type}, {self.bytes} bytes)")
-        return ToolResult(output=output, content=[caption, image_block(self.media_type, data)])
+        return ToolResult(
+            output=output, content=[caption, image_block(self.media_type, data)]
+        )

@@ -38,7 +38,9 @@ class KnownFiles:
     def move(self, source: Path, destination: Path) -> None:
         """Carry what is known of a path and all below it to another path."""
         for known in self._below(source):
-            self._versions[destination / known.relative_to(source)] = self._versions.pop(known)
+            self._versions[destination / known.relative_to(source)] = (
+                self._versions.pop(known)
+            )
 
     def check(self, given: str, path: Path, status: os.stat_result) -> FileVersion:
         """Return the version of a file that is to be written over.
@@ -56,9 +58,13 @@ class KnownFiles:
             return version
         known = self._versions.get(path)
         if known is None:
-            raise ToolError(f"{given!r}: the file was not read in this session; read it with read_file first")
+            raise ToolError(
+                f"{given!r}: the file was not read in this session; read it with read_file first"
+            )
         if known != version:
-            raise ToolError(f"{given!r}: the file changed since it was read; read it again and repeat the change")
+            raise ToolError(
+                f"{given!r}: the file changed since it was read; read it again and repeat the change"
+            )
         return version
 
     def _below(self, path: Path) -> list[Path]:

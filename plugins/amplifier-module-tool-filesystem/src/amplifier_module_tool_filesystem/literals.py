@@ -37,7 +37,10 @@ class RequiredLiterals:
         texts = _longest_literals(pattern)
         if not ignore_case:
             return cls(texts, ignore_case)
-        return cls(tuple(text.lower() for text in texts) if "".join(texts).isascii() else (), ignore_case)
+        return cls(
+            tuple(text.lower() for text in texts) if "".join(texts).isascii() else (),
+            ignore_case,
+        )
 
     def may_be_in(self, text: str) -> bool:
         """Whether a line of a text can hold one of them."""
@@ -70,4 +73,6 @@ def _longest_literals(pattern: str) -> tuple[str, ...]:
     if "|" in pattern[at:]:
         return ()
     found = tuple(max(literals, key=len) for literals in alternatives)
-    return found if all(found) else ()
+    if all(found):
+        return found
+    return ()

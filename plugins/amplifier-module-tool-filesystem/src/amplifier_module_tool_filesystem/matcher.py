@@ -54,9 +54,13 @@ class LineMatcher:
         ToolError: the pattern is too long or no regular expression, or the child cannot be started.
     """
 
-    def __init__(self, pattern: str, *, ignore_case: bool, seconds: float, max_bytes: int) -> None:
+    def __init__(
+        self, pattern: str, *, ignore_case: bool, seconds: float, max_bytes: int
+    ) -> None:
         if len(pattern) > _MAX_PATTERN_LENGTH:
-            raise ToolError(f"a pattern has at most {_MAX_PATTERN_LENGTH} characters; this has {len(pattern)}")
+            raise ToolError(
+                f"a pattern has at most {_MAX_PATTERN_LENGTH} characters; this has {len(pattern)}"
+            )
         self._pattern = pattern
         self._ignore_case = ignore_case
         self._seconds = seconds
@@ -75,7 +79,10 @@ class LineMatcher:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         self._end()
 
@@ -112,7 +119,8 @@ class LineMatcher:
     def _start(self) -> subprocess.Popen[bytes]:
         try:
             return start_python(
-                python_argv(_PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)), new_session=False
+                python_argv(_PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)),
+                new_session=False,
             )
         except OSError as error:
             raise ToolError(
@@ -130,7 +138,8 @@ class LineMatcher:
 
     def _write(self, request: bytes) -> None:
         requests, _ = self._pipes()
-        with suppress(BrokenPipeError):  # a child that died answers nothing, which is noticed then
+        # a child that died answers nothing, which is noticed then
+        with suppress(BrokenPipeError):
             requests.write(request)
             requests.flush()
 
@@ -170,5 +179,6 @@ class LineMatcher:
         self._child.wait()
         requests, answers = self._pipes()
         answers.close()
-        with suppress(BrokenPipeError):  # what was still to be sent has no reader any more
+        # what was still to be sent has no reader any more
+        with suppress(BrokenPipeError):
             requests.close()

@@ -11,7 +11,11 @@ from contextlib import closing, contextmanager
 import attrs
 
 from amplifier_kit.files.atomic import take_free_name
-from amplifier_kit.files.path_errors import PathDeniedError, PathMissingError, path_refusals
+from amplifier_kit.files.path_errors import (
+    PathDeniedError,
+    PathMissingError,
+    path_refusals,
+)
 from amplifier_kit.files.path_rules import OWN_RULE, folded, path_parts
 from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.files.resolved import ResolvedPath, printable
@@ -19,7 +23,14 @@ from amplifier_module_tool_filesystem.walk import Budget, walk_tree
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["Deleted", "Moved", "delete_path", "move_path", "planned_deletion", "planned_move"]
+__all__ = [
+    "Deleted",
+    "Moved",
+    "delete_path",
+    "move_path",
+    "planned_deletion",
+    "planned_move",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -58,11 +69,15 @@ def move_path(workspace: Workspace, source: str, destination: str) -> Moved:
             with path_refusals(source):
                 _rename(old, new, status)
             workspace.known.move(old.path, new.path)
-        return Moved(source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status))
+        return Moved(
+            source=old.shown, destination=new.shown, kind=old.kind, bytes=_size(status)
+        )
 
 
 @contextmanager
-def planned_move(workspace: Workspace, source: str, destination: str) -> Iterator[tuple[ResolvedPath, ResolvedPath]]:
+def planned_move(
+    workspace: Workspace, source: str, destination: str
+) -> Iterator[tuple[ResolvedPath, ResolvedPath]]:
     """Find out whether something can be moved and move nothing; both directories are open in the block.
 
     Raises:
@@ -70,7 +85,9 @@ def planned_move(workspace: Workspace, source: str, destination: str) -> Iterato
             or the new name is taken.
     """
     if destination.endswith("/"):
-        raise ToolError(f"{destination!r}: ends with a slash; give the whole new path, with the name at its end")
+        raise ToolError(
+            f"{destination!r}: ends with a slash; give the whole new path, with the name at its end"
+        )
     with workspace.writable.locate(source, follow=False) as old:
         old.existing()
         _check_whole(workspace, old)
@@ -78,19 +95,28 @@ def planned_move(workspace: Workspace, source: str, destination: str) -> Iterato
             # A new name must not make readable what the old one kept from being read, nor the other way round.
             workspace.readable.check(destination, new.path)
             if new.exists and new.path != old.path:
-                raise ToolError(f"{destination!r}: something is there already; choose another name or delete it first")
+                raise ToolError(
+                    f"{destination!r}: something is there already; choose another name or delete it first"
+                )
             if new.path != old.path and new.path.is_relative_to(old.path):
-                raise ToolError(f"{destination!r}: is inside of what is to be moved; choose a place outside of it")
+                raise ToolError(
+                    f"{destination!r}: is inside of what is to be moved; choose a place outside of it"
+                )
             yield old, new
 
 
-def delete_path(workspace: Workspace, path: str, budget: Budget, *, recursive: bool) -> Deleted:
+def delete_path(
+    workspace: Workspace, path: str, budget: Budget, *, recursive: bool
+) -> Deleted:
     """Delete a file, a link or a directory; there is no way back.
 
     Raises:
         ToolError: as `planned_deletion` has it, or the system refuses.
     """
-    with planned_deletion(workspace, path, budget, recursive=recursive) as (spot, deleted):
+    with planned_deletion(workspace, path, budget, recursive=recursive) as (
+        spot,
+        deleted,
+    ):
         if deleted.missing is not None:
             return deleted
         with path_refusals(path):
@@ -120,18 +146,29 @@ def planned_deletion(
             yield spot, Deleted(path=spot.shown, kind=spot.kind, missing=error.message)
             return
         is_directory = stat.S_ISDIR(status.st_mode)
-        entries = _count(workspace, spot, budget, recursive=recursive) if is_directory else 0
+        if is_directory:
+            entries = _count(workspace, spot, budget, recursive=recursive)
+        else:
+            entries = 0
         yield spot, Deleted(path=spot.shown, kind=spot.kind, entries=entries)
 
 
 def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
     """Refuse a root, what holds one, and what holds a protected place."""
     workspace.readable.check(spot.given, spot.path)
-    for root in (workspace.directory, *workspace.readable.roots, *workspace.writable.roots):
+    for root in (
+        workspace.directory,
+        *workspace.readable.roots,
+        *workspace.writable.roots,
+    ):
         if root.is_relative_to(spot.path):
-            raise ToolError(f"{spot.given!r}: is or holds a directory that the session works in; give a path below it")
+            raise ToolError(
+                f"{spot.given!r}: is or holds a directory that the session works in; give a path below it"
+            )
     for confined in (workspace.readable, workspace.writable):
-        rule = confined.rules.rule_inside(path_parts(str(spot.path))) or _own_inside(spot)
+        rule = confined.rules.rule_inside(path_parts(str(spot.path))) or _own_inside(
+            spot
+        )
         if rule is not None:
             raise PathDeniedError(spot.given, rule, "write")
 
@@ -139,18 +176,27 @@ def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
 def _own_inside(spot: ResolvedPath) -> str | None:
     """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
     parts = [folded(part) for part in path_parts(str(spot.path))]
-    return OWN_RULE if ProductFiles().parts[: len(parts)] == parts else None
+    if ProductFiles().parts[: len(parts)] == parts:
+        return OWN_RULE
+    return None
 
 
 def _rename(old: ResolvedPath, new: ResolvedPath, status: os.stat_result) -> None:
     """Give a new name, without taking the place of what somebody else put there meanwhile."""
-    if stat.S_ISDIR(status.st_mode):  # a directory takes the place of an empty one at most
-        os.rename(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+    # a directory takes the place of an empty one at most
+    if stat.S_ISDIR(status.st_mode):
+        os.rename(
+            old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory
+        )
     else:
-        take_free_name(old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory)
+        take_free_name(
+            old.name, new.name, src_dir_fd=old.directory, dst_dir_fd=new.directory
+        )
 
 
-def _count(workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool) -> int:
+def _count(
+    workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool
+) -> int:
     """Count what is in a directory, and refuse to delete what is protected, or too much to look at."""
     handle = spot.open_directory()
     try:
@@ -166,11 +212,15 @@ def _count(workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursiv
             f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
         )
     if budget.report():
-        raise ToolError(f"{spot.given!r}: not everything in it can be read; delete its parts one by one")
+        raise ToolError(
+            f"{spot.given!r}: not everything in it can be read; delete its parts one by one"
+        )
     return count
 
 
-def _check_entry(workspace: Workspace, spot: ResolvedPath, parts: Sequence[str]) -> None:
+def _check_entry(
+    workspace: Workspace, spot: ResolvedPath, parts: Sequence[str]
+) -> None:
     for confined in (workspace.readable, workspace.writable):
         rule = confined.rules.rule(path_parts(str(spot.path)), parts)
         if rule is not None:
@@ -187,4 +237,6 @@ def _remove_directory(spot: ResolvedPath, *, is_empty: bool) -> None:
 
 
 def _size(status: os.stat_result) -> int:
-    return status.st_size if stat.S_ISREG(status.st_mode) else 0
+    if stat.S_ISREG(status.st_mode):
+        return status.st_size
+    return 0

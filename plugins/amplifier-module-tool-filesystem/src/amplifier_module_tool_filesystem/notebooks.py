@@ -38,8 +38,13 @@ class Notebook:
             notebook: JSONValue = json.loads(data)
         except (ValueError, RecursionError):
             return None
-        cells = notebook.get("cells") if isinstance(notebook, dict) else None
-        if not isinstance(cells, list) or not all(isinstance(cell, dict) for cell in cells):
+        if isinstance(notebook, dict):
+            cells = notebook.get("cells")
+        else:
+            cells = None
+        if not isinstance(cells, list) or not all(
+            isinstance(cell, dict) for cell in cells
+        ):
             return None
         rendering = _Rendering(max_image_bytes)
         for number, cell in enumerate(cells, 1):
@@ -47,8 +52,14 @@ class Notebook:
                 rendering.add_cell(number, cell)
         text = "\n".join(rendering.lines)
         # JSON can hold what no text file can.
-        text = text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-        return cls(text=text, images=tuple(rendering.images), omitted_images=rendering.omitted)
+        text = (
+            text.replace("\0", "\\0")
+            .encode("utf-8", "backslashreplace")
+            .decode("utf-8")
+        )
+        return cls(
+            text=text, images=tuple(rendering.images), omitted_images=rendering.omitted
+        )
 
 
 @attrs.define(eq=False)
@@ -60,7 +71,9 @@ class _Rendering:
 
     def add_cell(self, number: int, cell: Mapping[str, JSONValue]) -> None:
         kind = cell.get("cell_type")
-        self.lines.append(f"[cell {number}: {kind if isinstance(kind, str) else 'unknown'}]")
+        self.lines.append(
+            f"[cell {number}: {kind if isinstance(kind, str) else 'unknown'}]"
+        )
         self.lines += _text(cell.get("source")).split("\n")
         outputs = cell.get("outputs")
         for output in outputs if isinstance(outputs, list) else ():
@@ -72,9 +85,14 @@ class _Rendering:
         shown = list(_output_texts(output))
         data = output.get("data")
         for media_type in _IMAGES:
-            image = data.get(media_type) if isinstance(data, dict) else None
+            if isinstance(data, dict):
+                image = data.get(media_type)
+            else:
+                image = None
             if image is not None:
-                shown.append(self._take_image(media_type, _text(image).replace("\n", "")))
+                shown.append(
+                    self._take_image(media_type, _text(image).replace("\n", ""))
+                )
         if shown:
             self.lines.append(f"[output of cell {number}]")
             for text in shown:
@@ -104,4 +122,6 @@ def _text(value: JSONValue) -> str:
     """Join the lines that notebooks write as a list."""
     if isinstance(value, list):
         return "".join(line for line in value if isinstance(line, str))
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -40,42 +40,62 @@ class GlobPattern:
                 f"{pattern!r:.200}: a pattern is relative and cannot go upwards; give the directory as path"
             )
         if len(pattern) > _MAX_LENGTH:
-            raise ToolError(f"a pattern has at most {_MAX_LENGTH} characters; this has {len(pattern)}")
+            raise ToolError(
+                f"a pattern has at most {_MAX_LENGTH} characters; this has {len(pattern)}"
+            )
         alternatives = list(islice(_expand(pattern), _MAX_ALTERNATIVES + 1))
         if len(alternatives) > _MAX_ALTERNATIVES:
-            raise ToolError(f"{pattern!r:.200}: more than {_MAX_ALTERNATIVES} alternatives in braces; use fewer")
+            raise ToolError(
+                f"{pattern!r:.200}: more than {_MAX_ALTERNATIVES} alternatives in braces; use fewer"
+            )
         self._alternatives = [_Alternative(alternative) for alternative in alternatives]
 
     def matches(self, parts: Sequence[str]) -> bool:
         """Whether the whole path matches."""
-        return any(alternative.is_at_end(alternative.after(parts)) for alternative in self._alternatives)
+        return any(
+            alternative.is_at_end(alternative.after(parts))
+            for alternative in self._alternatives
+        )
 
     def may_match_below(self, parts: Sequence[str]) -> bool:
         """Whether something below this directory could match."""
-        return any(alternative.after(parts) - {alternative.end} for alternative in self._alternatives)
+        return any(
+            alternative.after(parts) - {alternative.end}
+            for alternative in self._alternatives
+        )
 
 
 class _Alternative:
     """One pattern without braces: a small automaton whose states are indices of its parts."""
 
     def __init__(self, pattern: str) -> None:
-        self._parts = [_DEEP if part == _DEEP else _Name(part) for part in pattern.split("/") if part not in ("", ".")]
+        self._parts = [
+            _DEEP if part == _DEEP else _Name(part)
+            for part in pattern.split("/")
+            if part not in ("", ".")
+        ]
         self.end = len(self._parts)
         # A walk asks about one directory's entries after another's: only the last step is new each time.
         self._known: dict[tuple[str, ...], set[int]] = {(): self._spread({0})}
 
     def after(self, parts: Sequence[str]) -> set[int]:
         """Return the states that the path's parts lead to."""
-        return self._next(self._after_directory(tuple(parts[:-1])), parts[-1]) if parts else self._known[()]
+        if parts:
+            return self._next(self._after_directory(tuple(parts[:-1])), parts[-1])
+        return self._known[()]
 
     def _after_directory(self, parts: tuple[str, ...]) -> set[int]:
         known = self._known.get(parts)
         if known is None:
-            known = self._known[parts] = self._next(self._after_directory(parts[:-1]), parts[-1])
+            known = self._known[parts] = self._next(
+                self._after_directory(parts[:-1]), parts[-1]
+            )
         return known
 
     def _next(self, states: set[int], part: str) -> set[int]:
-        return self._spread({after for state in states for after in self._step(state, part)})
+        return self._spread(
+            {after for state in states for after in self._step(state, part)}
+        )
 
     def is_at_end(self, states: set[int]) -> bool:
         """Whether one of the states is the last."""
@@ -110,7 +130,9 @@ class _Name:
         self._regex = re.compile(translate(pattern))
 
     def matches(self, name: str) -> bool:
-        return (self._hidden or not name.startswith(".")) and self._regex.match(name) is not None
+        return (self._hidden or not name.startswith(".")) and self._regex.match(
+            name
+        ) is not None
 
 
 def _expand(pattern: str) -> Iterator[str]:
@@ -120,4 +142,6 @@ def _expand(pattern: str) -> Iterator[str]:
         yield pattern
         return
     for alternative in found[1].split(","):
-        yield from _expand(pattern[: found.start()] + alternative + pattern[found.end() :])
+        yield from _expand(
+            pattern[: found.start()] + alternative + pattern[found.end() :]
+        )

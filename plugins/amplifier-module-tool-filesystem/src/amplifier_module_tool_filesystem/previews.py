@@ -16,7 +16,12 @@ from amplifier_module_tool_filesystem.write import planned_write
 __all__ = ["preview_deletion", "preview_edit", "preview_move", "preview_write"]
 
 
-def preview_edit(workspace: Workspace, config: FilesystemConfig, file_path: str, edits: Sequence[Edit]) -> str:
+def preview_edit(
+    workspace: Workspace,
+    config: FilesystemConfig,
+    file_path: str,
+    edits: Sequence[Edit],
+) -> str:
     """Return the diff of an edit.
 
     Raises:
@@ -26,7 +31,9 @@ def preview_edit(workspace: Workspace, config: FilesystemConfig, file_path: str,
         return f"Changes {workspace.shown(planned.spot.path)}:\n{planned.diff}"
 
 
-def preview_write(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> str:
+def preview_write(
+    workspace: Workspace, config: FilesystemConfig, file_path: str, content: str
+) -> str:
     """Return the diff of a file that is written over, or the lines of a new one.
 
     Raises:
@@ -55,15 +62,23 @@ def preview_move(workspace: Workspace, source: str, destination: str) -> str:
         return f"Moves the {old.kind} {workspace.shown(old.path)} to {workspace.shown(new.path)}"
 
 
-def preview_deletion(workspace: Workspace, path: str, budget: Budget, *, recursive: bool) -> str:
+def preview_deletion(
+    workspace: Workspace, path: str, budget: Budget, *, recursive: bool
+) -> str:
     """Return what is deleted, with how much is in it.
 
     Raises:
         ToolError: it must fail.
     """
-    with planned_deletion(workspace, path, budget, recursive=recursive) as (spot, deleted):
+    with planned_deletion(workspace, path, budget, recursive=recursive) as (
+        spot,
+        deleted,
+    ):
         shown = workspace.shown(spot.path)
         if deleted.missing is not None:
             return f"Nothing is at {shown}"
-        inside = f" with {deleted.entries} entries in it" if deleted.entries else ""
+        if deleted.entries:
+            inside = f" with {deleted.entries} entries in it"
+        else:
+            inside = ""
         return f"Deletes the {deleted.kind} {shown}{inside}, for good"

@@ -63,7 +63,9 @@ class Page:
             result["omitted_images"] = self.notebook.omitted_images
         if not self.notebook.images:
             return result
-        return ToolResult(output=result, content=[TextBlock(text=self.content), *self.notebook.images])
+        return ToolResult(
+            output=result, content=[TextBlock(text=self.content), *self.notebook.images]
+        )
 
 
 @attrs.define(eq=False)
@@ -88,10 +90,14 @@ class PageReader:
             ToolError: the path cannot be read, is a directory, or the lines asked for are no text.
         """
         if self.offset < 1 or self.limit < 1:
-            raise ToolError(f"offset and limit are at least 1; got offset={self.offset}, limit={self.limit}")
+            raise ToolError(
+                f"offset and limit are at least 1; got offset={self.offset}, limit={self.limit}"
+            )
         with self.workspace.readable.locate(self.file_path) as spot:
             if stat.S_ISDIR(spot.existing().st_mode):
-                raise ToolError(f"{self.file_path!r}: is a directory, not a file; list_directory shows what is in it")
+                raise ToolError(
+                    f"{self.file_path!r}: is a directory, not a file; list_directory shows what is in it"
+                )
             with spot.open_file() as file:
                 status = os.fstat(file.fileno())
                 found = self._read(spot.shown, file, status.st_size)
@@ -109,8 +115,13 @@ class PageReader:
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)
             notebook = Notebook.parse(data, self.config.max_image_bytes)
-            shown = data if notebook is None else notebook.text.encode()
-            return attrs.evolve(self._read_page(path, BytesIO(shown), size), notebook=notebook)
+            if notebook is None:
+                shown = data
+            else:
+                shown = notebook.text.encode()
+            return attrs.evolve(
+                self._read_page(path, BytesIO(shown), size), notebook=notebook
+            )
         return self._read_page(path, file, size)
 
     def _read_page(self, path: str, stream: ByteStream, size: int) -> Page:
@@ -147,7 +158,9 @@ class PageReader:
         remedy = "it cannot be read as text"
         if self._lines:
             remedy = f"the lines before it can be read with offset={self.offset}, limit={len(self._lines)}"
-        return ToolError(f"{self.file_path!r} ({size} bytes): {error.message}; {remedy}")
+        return ToolError(
+            f"{self.file_path!r} ({size} bytes): {error.message}; {remedy}"
+        )
 
     def _page(self, path: str, total: int | None) -> Page:
         read = len(self._lines)

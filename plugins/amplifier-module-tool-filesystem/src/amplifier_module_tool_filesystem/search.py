@@ -14,7 +14,11 @@ import attrs
 from amplifier_kit.files.open_flags import READ
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_module_tool_filesystem.config import FilesystemConfig
-from amplifier_module_tool_filesystem.directory_listing import Tree, shown_below, walk_directory
+from amplifier_module_tool_filesystem.directory_listing import (
+    Tree,
+    shown_below,
+    walk_directory,
+)
 from amplifier_module_tool_filesystem.matcher import LineMatcher
 from amplifier_module_tool_filesystem.patterns import GlobPattern
 from amplifier_module_tool_filesystem.walk import Budget, Entry
@@ -51,7 +55,9 @@ class Query:
         if not self.pattern:
             raise ToolError("the pattern is empty; give a regular expression")
         if not 0 <= self.context <= _MAX_CONTEXT:
-            raise ToolError(f"context is between 0 and {_MAX_CONTEXT}; got {self.context}")
+            raise ToolError(
+                f"context is between 0 and {_MAX_CONTEXT}; got {self.context}"
+            )
         if self.max_results is not None and self.max_results < 1:
             raise ToolError(f"max_results is at least 1; got {self.max_results}")
 
@@ -115,7 +121,9 @@ class Search:
             "more": self._more,
             **self._left_out,
         }
-        return result | {"skipped": dict(self._skipped)} if self._skipped else result
+        if self._skipped:
+            return result | {"skipped": dict(self._skipped)}
+        return result
 
     @property
     def _with_rules(self) -> bool:
@@ -123,7 +131,9 @@ class Search:
 
     @property
     def _limit(self) -> int:
-        return min(self.query.max_results or self.config.max_results, self.config.max_results)
+        return min(
+            self.query.max_results or self.config.max_results, self.config.max_results
+        )
 
     @contextmanager
     def _files(self) -> Iterator[Iterator[_File]]:
@@ -138,7 +148,11 @@ class Search:
         pattern = GlobPattern(_anywhere(self.query.glob or "*"))
         with (
             walk_directory(
-                self.workspace, self.query.path, self._budget, pattern.may_match_below, with_rules=self._with_rules
+                self.workspace,
+                self.query.path,
+                self._budget,
+                pattern.may_match_below,
+                with_rules=self._with_rules,
             ) as tree,
             closing(self._below(tree, pattern)) as files,
         ):
@@ -173,7 +187,10 @@ class Search:
 
     def _read(self, file: _File, handle: int) -> None:
         status = os.fstat(handle)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > self.config.max_file_bytes:
+        if (
+            not stat.S_ISREG(status.st_mode)
+            or status.st_size > self.config.max_file_bytes
+        ):
             file.skipped = "too_large"
             return
         try:
@@ -218,19 +235,34 @@ class Search:
 
     def _take_matches(self, name: str, text: str) -> None:
         found = self._matcher.receive(name)
-        lines = text.split("\n") if found else []
+        if found:
+            lines = text.split("\n")
+        else:
+            lines = []
         for index in found:
             if not self._add(name, lines, index):
                 return
 
     def _add(self, name: str, lines: Sequence[str], index: int) -> bool:
         """Take a match in, if there is still room for it."""
-        match: JSONObject = {"file": name, "line": index + 1, "text": self._cut(lines[index])}
+        match: JSONObject = {
+            "file": name,
+            "line": index + 1,
+            "text": self._cut(lines[index]),
+        }
         if self.query.context:
-            match["before"] = [self._cut(line) for line in lines[max(0, index - self.query.context) : index]]
-            match["after"] = [self._cut(line) for line in lines[index + 1 : index + 1 + self.query.context]]
+            match["before"] = [
+                self._cut(line)
+                for line in lines[max(0, index - self.query.context) : index]
+            ]
+            match["after"] = [
+                self._cut(line)
+                for line in lines[index + 1 : index + 1 + self.query.context]
+            ]
         size = len(str(match).encode("utf-8", "replace"))
-        if len(self._matches) == self._limit or (self._matches and self._bytes + size > self.config.max_read_bytes):
+        if len(self._matches) == self._limit or (
+            self._matches and self._bytes + size > self.config.max_read_bytes
+        ):
             self._more = True
             return False
         self._matches.append(match)
@@ -239,12 +271,16 @@ class Search:
 
     def _cut(self, line: str) -> str:
         most = self.config.max_line_length
-        return line if len(line) <= most else f"{line[:most]} [line cut: {most} of {len(line)} characters]"
+        if len(line) <= most:
+            return line
+        return f"{line[:most]} [line cut: {most} of {len(line)} characters]"
 
 
 def _anywhere(glob: str) -> str:
     """Let a pattern for a name match at any depth."""
-    return glob if "/" in glob else f"**/{glob}"
+    if "/" in glob:
+        return glob
+    return f"**/{glob}"
 
 
 def _batches(files: Iterable[_File]) -> Iterator[list[_File]]:
@@ -253,7 +289,9 @@ def _batches(files: Iterable[_File]) -> Iterator[list[_File]]:
     length = 0
     for file in files:
         more = len(file.text or "")
-        if batch and (length + more > _MAX_BATCH_LENGTH or len(batch) == _MAX_BATCH_FILES):
+        if batch and (
+            length + more > _MAX_BATCH_LENGTH or len(batch) == _MAX_BATCH_FILES
+        ):
             yield batch
             batch, length = [], 0
         batch.append(file)

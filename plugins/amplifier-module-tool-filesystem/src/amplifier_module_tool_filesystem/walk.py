@@ -54,7 +54,9 @@ class Budget:
     def spend(self) -> bool:
         """Count one directory entry and return whether it may still be looked at."""
         if self._visited >= self.max_visited:
-            self._reason = f"the limit of {self.max_visited} directory entries was reached"
+            self._reason = (
+                f"the limit of {self.max_visited} directory entries was reached"
+            )
             return False
         self._visited += 1
         return True
@@ -113,7 +115,10 @@ class Ignores(Protocol):
 
 
 def walk_tree(
-    handle: int, budget: Budget, enter: Callable[[tuple[str, ...]], bool], ignores: Ignores | None = None
+    handle: int,
+    budget: Budget,
+    enter: Callable[[tuple[str, ...]], bool],
+    ignores: Ignores | None = None,
 ) -> Generator[Entry, None, None]:
     """Yield what is in and below a directory, each directory before its content, names in order.
 
@@ -156,7 +161,9 @@ def _entries(
             continue
         entry = Entry(parts=(*parts, name), status=status, directory=handle)
         is_directory = stat.S_ISDIR(status.st_mode)
-        if ignores is not None and ignores.ignores(entry.parts, is_directory=is_directory):
+        if ignores is not None and ignores.ignores(
+            entry.parts, is_directory=is_directory
+        ):
             continue
         yield entry
         if is_directory and enter(entry.parts):
@@ -164,7 +171,10 @@ def _entries(
 
 
 def _below(
-    entry: Entry, budget: Budget, enter: Callable[[tuple[str, ...]], bool], ignores: Ignores | None
+    entry: Entry,
+    budget: Budget,
+    enter: Callable[[tuple[str, ...]], bool],
+    ignores: Ignores | None,
 ) -> Generator[Entry, None, None]:
     if len(entry.parts) >= _MAX_DEPTH:
         budget.miss_directory(too_deep=True)

@@ -79,7 +79,9 @@ def _set(pattern: str, start: int) -> tuple[str, int] | None:
         if pattern[at : at + 1] == "-" and pattern[at + 1 : at + 2] not in ("", "]"):
             high, at = _character(pattern, at + 1)
         # Of a range that is the wrong way round git still knows the first character.
-        items.append(f"{re.escape(low)}-{re.escape(high)}" if low < high else re.escape(low))
+        items.append(
+            f"{re.escape(low)}-{re.escape(high)}" if low < high else re.escape(low)
+        )
     if at >= len(pattern):
         return None
     return f"[{'^' if is_negated else ''}{''.join(items)}]", at + 1

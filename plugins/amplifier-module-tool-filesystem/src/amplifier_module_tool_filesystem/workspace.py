@@ -29,7 +29,13 @@ class Workspace:
 
     def shown(self, path: Path) -> str:
         """Return a path as a model can give it back: relative to the working directory where that is shorter."""
-        return printable(str(path.relative_to(self.directory) if path.is_relative_to(self.directory) else path))
+        return printable(
+            str(
+                path.relative_to(self.directory)
+                if path.is_relative_to(self.directory)
+                else path
+            )
+        )
 
 
 def open_workspace(config: FilesystemConfig, session_directory: object) -> Workspace:
@@ -43,26 +49,40 @@ def open_workspace(config: FilesystemConfig, session_directory: object) -> Works
         ConfigError: a directory of the configuration does not exist; lists all that do not.
     """
     directory = _working_dir(config, session_directory)
-    problems = [] if directory.is_dir() else [Problem("working_dir", f"{directory} is no directory; create it first")]
+    if directory.is_dir():
+        problems = []
+    else:
+        problems = [
+            Problem("working_dir", f"{directory} is no directory; create it first")
+        ]
     roots: dict[str, list[Path]] = {}
     for key, entries in (
         ("allowed_read_paths", config.allowed_read_paths),
         ("allowed_write_paths", config.allowed_write_paths),
     ):
-        roots[key] = [directory] if entries is None else [_resolve(entry, directory) for entry in entries]
+        if entries is None:
+            roots[key] = [directory]
+        else:
+            roots[key] = [_resolve(entry, directory) for entry in entries]
         problems += _missing(key, roots[key] if entries is not None else [])
     if problems:
         raise ConfigError(problems, subject="configuration of tool-filesystem")
     directory = Path(os.path.realpath(directory))
     return Workspace(
         directory=directory,
-        readable=_confined(roots["allowed_read_paths"], directory, "read", config.denied_read_paths),
-        writable=_confined(roots["allowed_write_paths"], directory, "write", config.denied_write_paths),
+        readable=_confined(
+            roots["allowed_read_paths"], directory, "read", config.denied_read_paths
+        ),
+        writable=_confined(
+            roots["allowed_write_paths"], directory, "write", config.denied_write_paths
+        ),
         known=KnownFiles(config.read_before_write),
     )
 
 
-def _confined(roots: Sequence[Path], directory: Path, purpose: Purpose, denied: Sequence[str]) -> ConfinedPaths:
+def _confined(
+    roots: Sequence[Path], directory: Path, purpose: Purpose, denied: Sequence[str]
+) -> ConfinedPaths:
     return ConfinedPaths(
         roots,
         base=directory,
@@ -73,8 +93,13 @@ def _confined(roots: Sequence[Path], directory: Path, purpose: Purpose, denied: 
 
 
 def _working_dir(config: FilesystemConfig, session_directory: object) -> Path:
-    fallback = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
-    return fallback.absolute() if config.working_dir is None else _resolve(config.working_dir, fallback.absolute())
+    if isinstance(session_directory, (str, Path)):
+        fallback = Path(session_directory)
+    else:
+        fallback = Path.cwd()
+    if config.working_dir is None:
+        return fallback.absolute()
+    return _resolve(config.working_dir, fallback.absolute())
 
 
 def _resolve(entry: str, directory: Path) -> Path:
@@ -83,7 +108,10 @@ def _resolve(entry: str, directory: Path) -> Path:
 
 def _missing(key: str, roots: Sequence[Path]) -> list[Problem]:
     return [
-        Problem(f"{key}[{index}]", f"{root} is no directory; create it or take the entry out")
+        Problem(
+            f"{key}[{index}]",
+            f"{root} is no directory; create it or take the entry out",
+        )
         for index, root in enumerate(roots)
         if not root.is_dir()
     ]

@@ -36,7 +36,9 @@ class PlannedWrite:
     expected: FileVersion | None
 
 
-def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, content: str) -> Written:
+def write_text(
+    workspace: Workspace, config: FilesystemConfig, file_path: str, content: str
+) -> Written:
     """Write a file as UTF-8, exactly as given, and the directories above it.
 
     Raises:
@@ -47,10 +49,16 @@ def write_text(workspace: Workspace, config: FilesystemConfig, file_path: str, c
         spot.make_parents()
         with path_refusals(file_path):
             written = write_atomically(
-                spot.name, planned.data, dir_fd=spot.directory, expected=expected, must_be_new=expected is None
+                spot.name,
+                planned.data,
+                dir_fd=spot.directory,
+                expected=expected,
+                must_be_new=expected is None,
             )
         workspace.known.note(spot.path, written.version)
-        return Written(path=spot.shown, bytes=len(planned.data), created=written.created)
+        return Written(
+            path=spot.shown, bytes=len(planned.data), created=written.created
+        )
 
 
 @contextmanager
@@ -71,7 +79,9 @@ def planned_write(
             spot.require("file", spot.status)
             expected = workspace.known.check(file_path, spot.path, spot.status)
         if file_path.endswith("/"):
-            raise ToolError(f"{file_path!r}: names a directory; give the path of a file")
+            raise ToolError(
+                f"{file_path!r}: names a directory; give the path of a file"
+            )
         yield PlannedWrite(spot=spot, data=data, expected=expected)
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 import httpx2
-from mcp_types import INTERNAL_ERROR, INVALID_REQUEST, JSONRPCError, JSONRPCResponse, RequestId
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    JSONRPCError,
+    JSONRPCResponse,
+    RequestId,
+)
 
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.wire import read_message
@@ -27,11 +33,18 @@ class AnswerError(Exception):
     """
 
     def __init__(
-        self, problem: str, *, code: int = INTERNAL_ERROR, may_have_run: bool = True, ended_session: bool = False
+        self,
+        problem: str,
+        *,
+        code: int = INTERNAL_ERROR,
+        may_have_run: bool = True,
+        ended_session: bool = False,
     ) -> None:
         super().__init__(problem)
         self.code: Final = code
-        self.why: Final = NoAnswer(may_have_run=may_have_run, ended_session=ended_session)
+        self.why: Final = NoAnswer(
+            may_have_run=may_have_run, ended_session=ended_session
+        )
 
 
 def content_type(response: httpx2.Response) -> str:
@@ -57,19 +70,28 @@ def read_answer(
     status, kind = response.status_code, content_type(response)
     if status == 404 and has_session:
         raise AnswerError(
-            "it has ended the session; the next call begins another", code=INVALID_REQUEST, ended_session=True
+            "it has ended the session; the next call begins another",
+            code=INVALID_REQUEST,
+            ended_session=True,
         )
     if response.is_redirect:
         place = response.headers.get("location", "")
-        raise AnswerError(f"it leads to {place!a:.200}, which is not followed", may_have_run=False)
+        raise AnswerError(
+            f"it leads to {place!a:.200}, which is not followed", may_have_run=False
+        )
     problem = f"it answers with {kind or 'no content type'!a:.100}"
     try:
-        answer = read_message(data) if kind.startswith(JSON) else None
+        if kind.startswith(JSON):
+            answer = read_message(data)
+        else:
+            answer = None
     except ValueError as error:
         answer, problem = None, f"its answer cannot be read: {error}"
     if isinstance(answer, (JSONRPCResponse, JSONRPCError)):
         return answer.model_copy(update={"id": request})
     if status != 200:
         # A gateway says that the server behind it failed, or took too long.
-        raise AnswerError(f"it answers with status {status}", may_have_run=status >= 500)
+        raise AnswerError(
+            f"it answers with status {status}", may_have_run=status >= 500
+        )
     raise AnswerError(problem)

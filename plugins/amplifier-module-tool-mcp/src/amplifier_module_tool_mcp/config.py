@@ -18,18 +18,24 @@ _LONGEST_CALL: Final = 3600
 _HEADER: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-def _most_seconds(instance: object, attribute: attrs.Attribute[float], value: object) -> None:
+def _most_seconds(
+    instance: object, attribute: attrs.Attribute[float], value: object
+) -> None:
     """Refuse what a call cannot wait for."""
     seconds(instance, attribute, value)
     if isinstance(value, (int, float)) and value > _LONGEST_CALL:
-        raise ValueError(f"{attribute.name} is at most {_LONGEST_CALL} seconds; got {value!r}")
+        raise ValueError(
+            f"{attribute.name} is at most {_LONGEST_CALL} seconds; got {value!r}"
+        )
 
 
 def _sendable(_: object, __: object, headers: Mapping[str, str]) -> None:
     """Refuse headers that cannot be sent; their values may be secret and are not told."""
     for name, value in headers.items():
         if not _HEADER.fullmatch(name) or not is_header_value(value):
-            raise ValueError(f"the header {name!a} holds a line end, or a character that no header may hold")
+            raise ValueError(
+                f"the header {name!a} holds a line end, or a character that no header may hold"
+            )
 
 
 @attrs.frozen(kw_only=True)
@@ -59,12 +65,16 @@ class ServerConfig:
     env_allow: tuple[str, ...] = ()
     cwd: str | None = None
     url: str | None = attrs.field(default=None, repr=False)
-    headers: Mapping[str, str] = attrs.field(factory=dict, repr=False, validator=_sendable)
+    headers: Mapping[str, str] = attrs.field(
+        factory=dict, repr=False, validator=_sendable
+    )
     disabled: bool = False
     tools: tuple[str, ...] = ("*",)
     exclude_tools: tuple[str, ...] = ()
     require_approval: tuple[str, ...] = ()
-    call_timeout: float | None = attrs.field(default=None, validator=attrs.validators.optional(_most_seconds))
+    call_timeout: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(_most_seconds)
+    )
 
     def __attrs_post_init__(self) -> None:
         if self.type == "sse":
@@ -73,16 +83,28 @@ class ServerConfig:
             )
         if (self.command is None) == (self.url is None):
             raise ValueError("a server has either a command or a url")
-        if self.type is not None and (self.type == "stdio") != (self.command is not None):
-            raise ValueError(f"type {self.type!r} does not go with {'command' if self.command else 'url'}")
+        if self.type is not None and (self.type == "stdio") != (
+            self.command is not None
+        ):
+            raise ValueError(
+                f"type {self.type!r} does not go with {'command' if self.command else 'url'}"
+            )
         if self.url is not None and not self.url.startswith(("http://", "https://")):
             raise ValueError("url begins with http:// or https://")
         for key, text in self._texts():
             if not _is_passable(text):
-                raise ValueError(f"{key} holds a NUL or half of a surrogate pair, which no program can be given")
-        for key in ("args", "env", "env_allow", "cwd") if self.url is not None else ("headers",):
+                raise ValueError(
+                    f"{key} holds a NUL or half of a surrogate pair, which no program can be given"
+                )
+        for key in (
+            ("args", "env", "env_allow", "cwd")
+            if self.url is not None
+            else ("headers",)
+        ):
             if getattr(self, key):
-                raise ValueError(f"{key} does not go with {'url' if self.url is not None else 'command'}")
+                raise ValueError(
+                    f"{key} does not go with {'url' if self.url is not None else 'command'}"
+                )
 
     def _texts(self) -> Iterator[tuple[str, str]]:
         yield from (("command", self.command or ""), ("cwd", self.cwd or ""))
@@ -127,8 +149,12 @@ class McpConfig:
     start_timeout: float = attrs.field(default=10.0, validator=seconds)
     connect_timeout: float = attrs.field(default=30.0, validator=seconds)
     call_timeout: float = attrs.field(default=60.0, validator=_most_seconds)
-    max_message_bytes: int = attrs.field(default=8 * 1024 * 1024, validator=[count, attrs.validators.ge(1024)])
-    max_result_chars: int = attrs.field(default=50_000, validator=[count, attrs.validators.ge(100)])
+    max_message_bytes: int = attrs.field(
+        default=8 * 1024 * 1024, validator=[count, attrs.validators.ge(1024)]
+    )
+    max_result_chars: int = attrs.field(
+        default=50_000, validator=[count, attrs.validators.ge(100)]
+    )
     max_tools: int = attrs.field(default=100, validator=count)
     max_description_chars: int = attrs.field(default=2000, validator=count)
     max_log_lines: int = attrs.field(default=200, validator=count)

@@ -18,7 +18,8 @@ from amplifier_module_tool_mcp.server_output import Hearing
 from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
-    from mcp.client import Client, ClientRequestContext, IncomingMessage  # takes most of a second to import
+    # takes most of a second to import
+    from mcp.client import Client, ClientRequestContext, IncomingMessage
     from mcp_types import ListRootsResult, LoggingMessageNotificationParams, Tool
 
 __all__ = ["Connection", "TooSlowError"]
@@ -63,12 +64,16 @@ class Connection:
     _hearing: Hearing = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._hearing = Hearing(self.declared.name, self.teller, self.config.max_log_lines)
+        self._hearing = Hearing(
+            self.declared.name, self.teller, self.config.max_log_lines
+        )
 
     @property
     def is_ending(self) -> bool:
         """Whether it was there and is of no use any more."""
-        return self.settled.is_set() and (self.client is None or self._link is None or self._link.ended.is_set())
+        return self.settled.is_set() and (
+            self.client is None or self._link is None or self._link.ended.is_set()
+        )
 
     def give_up(self) -> None:
         """End it, through no failure."""
@@ -78,10 +83,17 @@ class Connection:
 
     def ending(self, problem: str) -> str:
         """Say why it ended: what the link knows is closer to the cause than what the library makes of it."""
-        cause = None if self._link is None else self._link.problem
+        if self._link is None:
+            cause = None
+        else:
+            cause = self._link.problem
         return f"{cause or problem}{self._hearing.ending()}"
 
-    async def hold(self, begun: Callable[[], Awaitable[None]], listed: Callable[[], Awaitable[None]]) -> None:
+    async def hold(
+        self,
+        begun: Callable[[], Awaitable[None]],
+        listed: Callable[[], Awaitable[None]],
+    ) -> None:
         """Open it, list what there is, and hold it until it ends.
 
         Args:
@@ -93,7 +105,9 @@ class Connection:
             TooSlowError: it is not ready in time.
             Exception: whatever the protocol's library makes of a connection that fails.
         """
-        self._link, self._used = await self.links.make(self.declared, self._hearing.hear)
+        self._link, self._used = await self.links.make(
+            self.declared, self._hearing.hear
+        )
         if self.is_given_up:
             return
         with anyio.move_on_after(self.config.connect_timeout) as scope:
@@ -112,10 +126,13 @@ class Connection:
                         watchers.cancel_scope.cancel()
                 helpers.cancel_scope.cancel()
         if scope.cancelled_caught:
-            raise TooSlowError(f"it did not answer within {self.config.connect_timeout:g} s (connect_timeout)")
+            raise TooSlowError(
+                f"it did not answer within {self.config.connect_timeout:g} s (connect_timeout)"
+            )
 
     def _open(self, link: Link) -> Client:
-        from mcp.client import Client  # takes most of a second to import; the link has done it in a thread
+        # takes most of a second to import; the link has done it in a thread
+        from mcp.client import Client
         from mcp_types import Implementation, ToolListChangedNotification
 
         async def take(message: IncomingMessage) -> None:
@@ -124,14 +141,21 @@ class Connection:
 
         async def log(params: LoggingMessageNotificationParams) -> None:
             data: object = params.data
-            self._hearing.log(params.level, data if isinstance(data, str) else repr(data))
+            self._hearing.log(
+                params.level, data if isinstance(data, str) else repr(data)
+            )
 
-        is_program = self.declared.config is not None and self.declared.config.command is not None
+        is_program = (
+            self.declared.config is not None
+            and self.declared.config.command is not None
+        )
         return Client(
             link.transport(),
             cache=None,
             client_info=Implementation(name="amplifier", version=_VERSION),
-            list_roots_callback=self._roots if self.config.roots and is_program else None,
+            list_roots_callback=self._roots
+            if self.config.roots and is_program
+            else None,
             logging_callback=log,
             log_level="info",
             message_handler=take,
@@ -140,16 +164,21 @@ class Connection:
 
     async def _roots(self, context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG002  # called by its name
         """Tell where the person works."""
-        from mcp_types import ListRootsResult, Root  # it is imported when there is a client
+        # it is imported when there is a client
+        from mcp_types import ListRootsResult, Root
 
         folder = self.links.working_dir
-        return ListRootsResult(roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name})])
+        return ListRootsResult(
+            roots=[Root.model_validate({"uri": folder.as_uri(), "name": folder.name})]
+        )
 
     async def _list(self, client: Client) -> None:
         """List the server's tools, and decide which of them are offered."""
         tools: list[Tool] = []
         cursor: str | None = None
-        for _ in range(_MOST_PAGES if client.server_capabilities.tools is not None else 0):
+        for _ in range(
+            _MOST_PAGES if client.server_capabilities.tools is not None else 0
+        ):
             page = await client.list_tools(cursor=cursor)
             tools += page.tools
             cursor = page.next_cursor
@@ -157,11 +186,17 @@ class Connection:
                 break
         held_before = self.offers.withheld
         await self.offers.take(tools)
-        news = {name: why for name, why in self.offers.withheld.items() if name not in held_before}
+        news = {
+            name: why
+            for name, why in self.offers.withheld.items()
+            if name not in held_before
+        }
         if news:
             await self.teller.withheld(self.declared.name, news)
 
-    async def _follow(self, client: Client, listed: Callable[[], Awaitable[None]]) -> None:
+    async def _follow(
+        self, client: Client, listed: Callable[[], Awaitable[None]]
+    ) -> None:
         """List the tools anew whenever the server says that they changed, at most once a second."""
         while True:
             await self._changed.wait()

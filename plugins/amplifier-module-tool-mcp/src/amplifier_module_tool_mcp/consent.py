@@ -44,9 +44,13 @@ class Agreements:
             call: the id of the call that asks.
         """
         if _awaits_trust(server):
-            return self._ask(server, await to_thread.run_sync(self._project_question, call))
+            return self._ask(
+                server, await to_thread.run_sync(self._project_question, call)
+            )
         if not server.offers.disagreed:
-            return HookResult.deny(f"nothing of the MCP server {server.name!a} awaits an agreement")
+            return HookResult.deny(
+                f"nothing of the MCP server {server.name!a} awaits an agreement"
+            )
         self._digests[call] = server.offers.digests()
         return self._ask(server, server.offers.question())
 
@@ -64,7 +68,9 @@ class Agreements:
             if _awaits_trust(server):
                 return await self._trust(call)
             if self._digests.pop(call, None) != server.offers.digests():
-                raise ToolError("what the server offers is not what was shown; ask again")
+                raise ToolError(
+                    "what the server offers is not what was shown; ask again"
+                )
             await server.offers.agree()
         except (OSError, ValueError) as error:
             raise ToolError(f"the agreement cannot be stored: {error}") from error
@@ -82,8 +88,13 @@ class Agreements:
         if decision is None or not decision.can_be_trusted:
             return ""
         self._decisions[call] = decision
-        shown = {key: config if isinstance(config, str) else attrs.asdict(config) for key, config in servers.items()}
-        items = "\n".join(f"{path!a}: {digest[:16]}" for path, digest in decision.items.items())
+        shown = {
+            key: config if isinstance(config, str) else attrs.asdict(config)
+            for key, config in servers.items()
+        }
+        items = "\n".join(
+            f"{path!a}: {digest[:16]}" for path, digest in decision.items.items()
+        )
         return (
             f"The folder {decision.folder!a} declares MCP servers. Agreeing trusts all of them, and these files as they"
             f" are now.\nServers:\n{json.dumps(shown, indent=1, ensure_ascii=True)}\nFiles:\n{items}"
@@ -91,7 +102,10 @@ class Agreements:
 
     def _ask(self, server: Server, text: str) -> HookResult:
         if not text:
-            reason = self.project.decision.reason if self.project.decision is not None else "its files are gone"
+            if self.project.decision is not None:
+                reason = self.project.decision.reason
+            else:
+                reason = "its files are gone"
             return HookResult.deny(f"the project's servers cannot be trusted: {reason}")
         if len(text) > _MOST_SHOWN:
             left_out = len(text) - _MOST_SHOWN

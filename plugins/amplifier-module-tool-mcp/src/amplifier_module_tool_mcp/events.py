@@ -6,9 +6,19 @@ from typing import Final, Literal, NotRequired, TypeAlias
 
 from amplifier_sdk.events import Event, EventFields
 
-__all__ = ["MCP_LOG", "MCP_SERVER", "MCP_WITHHELD", "LogLine", "ServerState", "StateChanged", "ToolsWithheld"]
+__all__ = [
+    "MCP_LOG",
+    "MCP_SERVER",
+    "MCP_WITHHELD",
+    "LogLine",
+    "ServerState",
+    "StateChanged",
+    "ToolsWithheld",
+]
 
-ServerState: TypeAlias = Literal["waiting", "connecting", "ready", "failed", "refused", "closed"]
+ServerState: TypeAlias = Literal[
+    "waiting", "connecting", "ready", "failed", "refused", "closed"
+]
 """Not started yet, starting, in use, to be tried again, not to be used, or ended with the session."""
 
 

@@ -31,7 +31,9 @@ class Carrier:
     _connector: Connector | None
 
     @classmethod
-    def to(cls, url: str, headers: Mapping[str, str], timeout: float, public_only: bool) -> Self:
+    def to(
+        cls, url: str, headers: Mapping[str, str], timeout: float, public_only: bool
+    ) -> Self:
         """Make a carrier; it reads certificates from the disk.
 
         Args:
@@ -46,20 +48,32 @@ class Carrier:
             timeout=httpx2.Timeout(timeout, read=_SILENT_SECONDS),
             trust_env=False,
         )
-        return cls(client, httpx2.URL(url), Connector(policy=NetPolicy(), timeout=timeout) if public_only else None)
+        return cls(
+            client,
+            httpx2.URL(url),
+            Connector(policy=NetPolicy(), timeout=timeout) if public_only else None,
+        )
 
     async def __aenter__(self) -> Self:
         await self._client.__aenter__()
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> None:
         await self._client.__aexit__(kind, error, traceback)
 
     @asynccontextmanager
     async def send(
-        self, method: str, headers: Mapping[str, str], data: bytes | None = None, *, is_patient: bool = False
+        self,
+        method: str,
+        headers: Mapping[str, str],
+        data: bytes | None = None,
+        *,
+        is_patient: bool = False,
     ) -> AsyncGenerator[httpx2.Response, None]:
         """Send a request and yield the answer, whose body is not read yet.
 
@@ -75,13 +89,22 @@ class Carrier:
         """
         url = self._url
         for _ in range(_MOST_REDIRECTS):
-            request = self._client.build_request(method, url, headers=headers, content=data)
+            request = self._client.build_request(
+                method, url, headers=headers, content=data
+            )
             if is_patient:
-                request.extensions["timeout"] = {**request.extensions["timeout"], "read": None}
-            response = await self._client.send(await self._checked(request), stream=True)
+                request.extensions["timeout"] = {
+                    **request.extensions["timeout"],
+                    "read": None,
+                }
+            response = await self._client.send(
+                await self._checked(request), stream=True
+            )
             try:
                 if response.headers.get("content-encoding", "identity") != "identity":
-                    raise httpx2.RemoteProtocolError("its answer is packed although that was not asked for")
+                    raise httpx2.RemoteProtocolError(
+                        "its answer is packed although that was not asked for"
+                    )
                 place = self._followed(response, url)
                 if place is None:
                     yield response
@@ -107,16 +130,28 @@ class Carrier:
                     raise TooLargeError(f"the {max_bytes} bytes of max_message_bytes")
         return bytes(data)
 
-    def _followed(self, response: httpx2.Response, url: httpx2.URL) -> httpx2.URL | None:
+    def _followed(
+        self, response: httpx2.Response, url: httpx2.URL
+    ) -> httpx2.URL | None:
         """Return where an answer leads, when that is followed: with the same method to the same origin."""
-        if response.status_code not in _SAME_METHOD or "location" not in response.headers:
+        if (
+            response.status_code not in _SAME_METHOD
+            or "location" not in response.headers
+        ):
             return None
         try:
             place = url.join(response.headers["location"])
         except httpx2.InvalidURL:
             return None
-        same = (place.scheme, place.host, place.port, place.userinfo) == (url.scheme, url.host, url.port, url.userinfo)
-        return place if same else None
+        same = (place.scheme, place.host, place.port, place.userinfo) == (
+            url.scheme,
+            url.host,
+            url.port,
+            url.userinfo,
+        )
+        if same:
+            return place
+        return None
 
     async def _checked(self, request: httpx2.Request) -> httpx2.Request:
         """Look the host up, check where it leads, and let the request go there and nowhere else."""

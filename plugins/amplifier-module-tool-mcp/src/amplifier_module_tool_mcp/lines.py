@@ -18,11 +18,24 @@ _ANSWER: Final = rb'"(?:result|error)"\s*:'
 # What stands before the first value that may nest is the message's own, and so is what stands right before the brace
 # that ends it.
 _ID_FIRST: Final = re.compile(
-    rb"\s*\{\s*(?:" + _VERSION + rb'\s*,\s*)?"id"\s*:\s*' + _ID + rb"\s*,\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ANSWER
+    rb"\s*\{\s*(?:"
+    + _VERSION
+    + rb'\s*,\s*)?"id"\s*:\s*'
+    + _ID
+    + rb"\s*,\s*(?:"
+    + _VERSION
+    + rb"\s*,\s*)?"
+    + _ANSWER
 )
 _IS_ANSWER: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ANSWER)
 _ID_LAST: Final = re.compile(
-    rb"(?:,\s*" + _VERSION + rb')?\s*,\s*"id"\s*:\s*' + _ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z"
+    rb"(?:,\s*"
+    + _VERSION
+    + rb')?\s*,\s*"id"\s*:\s*'
+    + _ID
+    + rb"\s*(?:,\s*"
+    + _VERSION
+    + rb"\s*)?\}\s*\Z"
 )
 
 RequestId: TypeAlias = int | str
@@ -76,7 +89,9 @@ class LineSplitter:
 
     def _take(self) -> bytes | TooLong:
         line = bytes(self._line)
-        found = TooLong(self._dropped + len(line), self._head, line) if self._head else line
+        found = (
+            TooLong(self._dropped + len(line), self._head, line) if self._head else line
+        )
         self._line, self._dropped, self._head = bytearray(), 0, b""
         return found
 

@@ -18,7 +18,8 @@ from amplifier_module_tool_mcp.server_definitions import Declared
 from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
-    from amplifier_module_tool_mcp.stdio import StdioLink  # both import the protocol's library
+    # both import the protocol's library
+    from amplifier_module_tool_mcp.stdio import StdioLink
     from amplifier_module_tool_mcp.web import WebLink
 
 __all__ = ["Link", "Links", "RefusedError"]
@@ -66,14 +67,17 @@ class Links:
             self._require_trust(declared)
         try:
             expanded = declared.expanded(self.working_dir)
-        except ValueError as error:  # a variable is missing, or holds what cannot be used
+        except ValueError as error:
+            # a variable is missing, or holds what cannot be used
             raise RefusedError(str(error)) from error
-        for name in _LOGGERS:  # they would write what servers say on the terminal where nobody set logging up
+        # they would write what servers say on the terminal where nobody set logging up
+        for name in _LOGGERS:
             if not getLogger(name).handlers:
                 getLogger(name).addHandler(NullHandler())
         server = expanded.config
         if server.url is not None:
-            from amplifier_module_tool_mcp.web import WebLink  # imports the protocol's library, in this thread
+            # imports the protocol's library, in this thread
+            from amplifier_module_tool_mcp.web import WebLink
 
             return WebLink(
                 url=server.url,
@@ -82,21 +86,32 @@ class Links:
                 timeout=self.config.connect_timeout,
                 public_only=declared.source == "project",
             ), expanded
-        from amplifier_module_tool_mcp.stdio import StdioLink  # imports the protocol's library, in this thread
+        # imports the protocol's library, in this thread
+        from amplifier_module_tool_mcp.stdio import StdioLink
 
         is_own = declared.source != "project"
         if not is_own:
             server = self.project.placed(server)
         command = self._command(server, str(server.command), is_own=is_own)
-        return StdioLink(command=command, max_bytes=self.config.max_message_bytes, hear=hear), expanded
+        return StdioLink(
+            command=command, max_bytes=self.config.max_message_bytes, hear=hear
+        ), expanded
 
     def _require_trust(self, declared: Declared) -> None:
         servers, decision = self.project.look()
         if decision is None or not decision.trusted:
-            reason = "the project's files are gone" if decision is None else decision.reason
-            raise RefusedError(f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept")
-        if servers.get(declared.name) != declared.config:  # what a person trusts is what the files say now
-            raise RefusedError("the project's files say otherwise of it than when the session began; begin another one")
+            if decision is None:
+                reason = "the project's files are gone"
+            else:
+                reason = decision.reason
+            raise RefusedError(
+                f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept"
+            )
+        # what a person trusts is what the files say now
+        if servers.get(declared.name) != declared.config:
+            raise RefusedError(
+                "the project's files say otherwise of it than when the session began; begin another one"
+            )
 
     def _command(self, server: ServerConfig, program: str, *, is_own: bool) -> Command:
         directory = start_folder(server, self.working_dir)
@@ -104,7 +119,9 @@ class Links:
             for folder in (directory.parent.parent, directory.parent, directory):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         elif not directory.is_dir():
-            raise RefusedError(f"its folder {directory} does not exist; create it, or change cwd")
+            raise RefusedError(
+                f"its folder {directory} does not exist; create it, or change cwd"
+            )
         return Command(
             argv=(os.path.expanduser(program), *server.args),
             directory=str(directory),
@@ -113,10 +130,14 @@ class Links:
             interactive=True,
         )
 
-    def _environment(self, server: ServerConfig, directory: Path, *, is_own: bool) -> dict[str, str]:
+    def _environment(
+        self, server: ServerConfig, directory: Path, *, is_own: bool
+    ) -> dict[str, str]:
         """Return a server's variables: it finds no program of the project, and the person's own no module of it."""
         environment = allowed_environment(server.env_allow)
-        environment["PATH"] = foreign_path(environment["PATH"], self.working_dir) or os.defpath
+        environment["PATH"] = (
+            foreign_path(environment["PATH"], self.working_dir) or os.defpath
+        )
         is_inside = directory.is_relative_to(os.path.realpath(self.working_dir))
         if is_own and is_inside and not {"-m", "-c"}.isdisjoint(server.args):
             environment["PYTHONSAFEPATH"] = "1"

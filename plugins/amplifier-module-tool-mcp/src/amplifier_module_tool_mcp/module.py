@@ -56,7 +56,9 @@ class McpServers:
         self._config = config
         self._coordinator = coordinator
         told = coordinator.get_capability("session.working_dir")
-        self._working_dir = Path(told if isinstance(told, (str, Path)) else Path.cwd()).absolute()
+        self._working_dir = Path(
+            told if isinstance(told, (str, Path)) else Path.cwd()
+        ).absolute()
         self._project = ProjectFiles(self._working_dir)
         self._agreements = Agreements(self._project)
         self._teller = Teller(coordinator)
@@ -66,17 +68,25 @@ class McpServers:
     async def open(self) -> None:
         """Start what is declared, and wait for it as long as the configuration says."""
         await self._coordinator.mount("tools", self.mcp_status, "mcp_status")
-        declared = await to_thread.run_sync(declared_servers, self._config, self._project)
+        declared = await to_thread.run_sync(
+            declared_servers, self._config, self._project
+        )
         if not declared:
             return
         tasks = await self._coordinator.own(self._tasks(), name="tool-mcp")
-        links = Links(config=self._config, project=self._project, working_dir=self._working_dir)
+        links = Links(
+            config=self._config, project=self._project, working_dir=self._working_dir
+        )
         for entry in declared:
             self.servers[entry.name] = self._make(entry, links, tasks)
         self._coordinator.register_cleanup(
-            self._coordinator.hooks.register(TOOL_PRE, self._decide, 0, "tool-mcp", decides=True)
+            self._coordinator.hooks.register(
+                TOOL_PRE, self._decide, 0, "tool-mcp", decides=True
+            )
         )
-        self._coordinator.register_contributor("trust.pending", "tool-mcp", self._pending)
+        self._coordinator.register_contributor(
+            "trust.pending", "tool-mcp", self._pending
+        )
         if self._config.prompts:
             self._coordinator.register_contributor(COMMANDS, "tool-mcp", self._commands)
         begun = [server.start() for server in self.servers.values()]
@@ -118,11 +128,17 @@ class McpServers:
 
     async def _refreshed(self, server: Server) -> None:
         """Mount what a server offers now, and take away what it no longer does."""
-        made = [McpTool(server=server, definition=definition) for definition in server.offers.offered.values()]
+        made = [
+            McpTool(server=server, definition=definition)
+            for definition in server.offers.offered.values()
+        ]
         wanted = {tool.name: tool for tool in made}
         for name, present in list(self._mounted.items()):
             if isinstance(present, McpTool) and present.server is server:
-                if name in wanted and wanted[name].definition.digest == present.definition.digest:
+                if (
+                    name in wanted
+                    and wanted[name].definition.digest == present.definition.digest
+                ):
                     del wanted[name]
                 else:
                     await self._unmount(name)
@@ -132,8 +148,13 @@ class McpServers:
 
     async def _mount_own(self) -> None:
         """Mount the tools about servers that are of use by now."""
-        awaits = any(server.state == "refused" or server.offers.disagreed for server in self.servers.values())
-        reads = self._config.resources and any(server.has_resources for server in self.servers.values())
+        awaits = any(
+            server.state == "refused" or server.offers.disagreed
+            for server in self.servers.values()
+        )
+        reads = self._config.resources and any(
+            server.has_resources for server in self.servers.values()
+        )
         for is_wanted, own in ((awaits, self.mcp_accept), (reads, self.mcp_resources)):
             if is_wanted and own.name not in self._mounted:
                 await self._mount(own.name, own)
@@ -145,7 +166,10 @@ class McpServers:
             await self._coordinator.mount("tools", made, name)
         except ModuleConflictError:
             if isinstance(made, McpTool):
-                await self._teller.withheld(made.server.name, {made.definition.name: f"another tool is named {name}"})
+                await self._teller.withheld(
+                    made.server.name,
+                    {made.definition.name: f"another tool is named {name}"},
+                )
             return
         self._mounted[name] = made
 
@@ -161,12 +185,20 @@ class McpServers:
         if isinstance(called, McpTool):
             if not called.needs_approval:
                 return None
-            return HookResult.ask(f"A tool of the MCP server {called.server.name!a}: {called.definition.name!a}")
-        is_own = isinstance(called, FunctionTool) and getattr(called.function, "__self__", None) is self
+            return HookResult.ask(
+                f"A tool of the MCP server {called.server.name!a}: {called.definition.name!a}"
+            )
+        is_own = (
+            isinstance(called, FunctionTool)
+            and getattr(called.function, "__self__", None) is self
+        )
         if not is_own or getattr(called, "name", "") != "mcp_accept":
             return None
         arguments: object = data["tool_input"]
-        asked = arguments if isinstance(arguments, Mapping) else {}
+        if isinstance(arguments, Mapping):
+            asked = arguments
+        else:
+            asked = {}
         return await self._question(asked, data.get("tool_call_id", ""))
 
     async def _question(self, arguments: Mapping[str, object], call: str) -> HookResult:
@@ -179,10 +211,16 @@ class McpServers:
     async def _pending(self) -> Sequence[Decision]:
         """Return what a person has not decided on yet, for those who show it outside a turn."""
         decision = self._project.decision
-        return [] if decision is None or decision.trusted or not decision.can_be_trusted else [decision]
+        if decision is None or decision.trusted or not decision.can_be_trusted:
+            return []
+        return [decision]
 
     async def _commands(self) -> Sequence[SessionCommand]:
-        return [command for server in self.servers.values() for command in await self._commands_of(server)]
+        return [
+            command
+            for server in self.servers.values()
+            for command in await self._commands_of(server)
+        ]
 
     async def _commands_of(self, server: Server) -> Sequence[SessionCommand]:
         from amplifier_module_tool_mcp.prompts import commands_of  # only a chat asks
@@ -193,7 +231,9 @@ class McpServers:
         server = self.servers.get(str(name))
         if server is None:
             known = ", ".join(map(ascii, self.servers)) or "none"
-            raise ToolError(f"there is no MCP server {name!a}{did_you_mean(name, list(self.servers))}; known: {known}")
+            raise ToolError(
+                f"there is no MCP server {name!a}{did_you_mean(name, list(self.servers))}; known: {known}"
+            )
         return server
 
     # -- what a model calls
@@ -208,9 +248,21 @@ class McpServers:
                     "declared_by": server.declared.source,
                     "state": server.state,
                     "tools": len(server.offers.offered),
-                    **({} if server.problem is None else {"problem": server.marked_problem}),
-                    **({} if server.offers.unpinned is None else {"warning": server.offers.unpinned}),
-                    **({"held_back": dict(server.offers.withheld)} if server.offers.withheld else {}),
+                    **(
+                        {}
+                        if server.problem is None
+                        else {"problem": server.marked_problem}
+                    ),
+                    **(
+                        {}
+                        if server.offers.unpinned is None
+                        else {"warning": server.offers.unpinned}
+                    ),
+                    **(
+                        {"held_back": dict(server.offers.withheld)}
+                        if server.offers.withheld
+                        else {}
+                    ),
                 }
                 for server in self.servers.values()
             ]
@@ -232,7 +284,11 @@ class McpServers:
             await found.client()
         else:
             await self._refreshed(found)
-        return {"server": server, "accepted": done, "tools": [made.name for made in self._tools_of(found)]}
+        return {
+            "server": server,
+            "accepted": done,
+            "tools": [made.name for made in self._tools_of(found)],
+        }
 
     @tool(read_only=True)
     async def mcp_resources(self, server: str, uri: str | None = None) -> ToolResult:
@@ -244,10 +300,17 @@ class McpServers:
             server: the name of the server.
             uri: the address of the resource to read; without it they are listed.
         """
-        from amplifier_module_tool_mcp.resources import list_resources, read_resource  # few servers have some
+        # few servers have some
+        from amplifier_module_tool_mcp.resources import list_resources, read_resource
 
         found = self._find(server)
-        return await (list_resources(found) if uri is None else read_resource(found, uri))
+        return await (
+            list_resources(found) if uri is None else read_resource(found, uri)
+        )
 
     def _tools_of(self, server: Server) -> list[McpTool]:
-        return [made for made in self._mounted.values() if isinstance(made, McpTool) and made.server is server]
+        return [
+            made
+            for made in self._mounted.values()
+            if isinstance(made, McpTool) and made.server is server
+        ]

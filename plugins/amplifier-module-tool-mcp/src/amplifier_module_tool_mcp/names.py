@@ -23,7 +23,11 @@ def tool_name(server: str, tool: str) -> str:
     followed by a digest of both names.
     """
     name = f"mcp__{server}__{tool}"
-    if len(name) <= _LONGEST and re.fullmatch(_PLAIN_SERVER, server) and re.fullmatch(_PLAIN_TOOL, tool):
+    if (
+        len(name) <= _LONGEST
+        and re.fullmatch(_PLAIN_SERVER, server)
+        and re.fullmatch(_PLAIN_TOOL, tool)
+    ):
         return name
     digest = _digest(server, tool)
     server, tool = (re.sub(_ODD, "_", text) for text in (server, tool))
@@ -39,4 +43,6 @@ def command_name(server: str, prompt: str) -> str:
 
 
 def _digest(server: str, offered: str) -> str:
-    return hashlib.sha256(f"{len(server)}:{server}{offered}".encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST]
+    return hashlib.sha256(
+        f"{len(server)}:{server}{offered}".encode("utf-8", "surrogatepass")
+    ).hexdigest()[:_DIGEST]

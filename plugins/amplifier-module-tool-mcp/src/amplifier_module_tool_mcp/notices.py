@@ -9,7 +9,14 @@ import anyio
 
 from amplifier_kit.redaction import redactor_of
 from amplifier_kit.trust.untrusted import without_unseen
-from amplifier_module_tool_mcp.events import MCP_LOG, MCP_SERVER, MCP_WITHHELD, LogLine, StateChanged, ToolsWithheld
+from amplifier_module_tool_mcp.events import (
+    MCP_LOG,
+    MCP_SERVER,
+    MCP_WITHHELD,
+    LogLine,
+    StateChanged,
+    ToolsWithheld,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.results import HookResult
@@ -32,10 +39,14 @@ class Teller:
         self.begun: Final = anyio.Event()
         coordinator.register_contributor(BEGIN, "tool-mcp", self.begin)
         coordinator.register_contributor(
-            "observability.events", "tool-mcp", lambda: [str(MCP_SERVER), str(MCP_LOG), str(MCP_WITHHELD)]
+            "observability.events",
+            "tool-mcp",
+            lambda: [str(MCP_SERVER), str(MCP_LOG), str(MCP_WITHHELD)],
         )
         coordinator.register_cleanup(
-            coordinator.hooks.register(PROMPT_SUBMIT, self._submitted, 0, "tool-mcp", decides=False)
+            coordinator.hooks.register(
+                PROMPT_SUBMIT, self._submitted, 0, "tool-mcp", decides=False
+            )
         )
 
     async def begin(self) -> None:
@@ -48,19 +59,25 @@ class Teller:
         """Return a text from elsewhere as one line that may be shown: without secrets and hidden characters."""
         line = " ".join(without_unseen(text[: 4 * _LONGEST]).split())
         shown = redactor_of(self._coordinator).redact_text(line)
-        return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+        if len(shown) <= _LONGEST:
+            return shown
+        return f"{shown[:_LONGEST]}…"
 
     async def state(self, changed: StateChanged) -> None:
         """Tell that a server's state changed; a failure is told to the person as well."""
         problem = changed.get("problem")
         if problem:
-            self._messages.append(f"MCP server {changed['server']!a} cannot be used: {problem}")
+            self._messages.append(
+                f"MCP server {changed['server']!a} cannot be used: {problem}"
+            )
         await self._emit(changed)
 
     async def withheld(self, server: str, tools: dict[str, str]) -> None:
         """Tell that tools are held back."""
         names = ", ".join(f"{name!a} ({reason})" for name, reason in tools.items())
-        self._messages.append(f"MCP server {server!a}: tools held back: {names}"[: 2 * _LONGEST])
+        self._messages.append(
+            f"MCP server {server!a}: tools held back: {names}"[: 2 * _LONGEST]
+        )
         await self._emit(ToolsWithheld(server=server, tools=tools))
 
     async def log(self, server: str, level: str, text: str) -> None:
@@ -83,4 +100,8 @@ class Teller:
             return None
         text = "\n".join(self._messages)
         self._messages.clear()
-        return HookResult(user_message=text, user_message_level="warning", user_message_source="tool-mcp")
+        return HookResult(
+            user_message=text,
+            user_message_level="warning",
+            user_message_source="tool-mcp",
+        )

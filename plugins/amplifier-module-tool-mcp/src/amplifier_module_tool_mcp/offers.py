@@ -9,7 +9,12 @@ import attrs
 from anyio import to_thread
 
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.definitions import Definition, UnfitError, is_listed, read_definition
+from amplifier_module_tool_mcp.definitions import (
+    Definition,
+    UnfitError,
+    is_listed,
+    read_definition,
+)
 from amplifier_module_tool_mcp.pins import Pins, difference
 from amplifier_module_tool_mcp.results import one_line
 from amplifier_sdk.jsontypes import JSONObject
@@ -64,18 +69,25 @@ class Offers:
         """Take what the server lists now."""
         problems = await to_thread.run_sync(self._read, tools)
         if not self.config.pin_definitions:
-            self._agreed = {name: definition.raw for name, definition in self._listed.items()}
+            self._agreed = {
+                name: definition.raw for name, definition in self._listed.items()
+            }
         else:
             try:
                 await to_thread.run_sync(self._look_up)
             except OSError as error:
                 self._agreed = {}
-                problems |= dict.fromkeys(self._listed, f"what was agreed to cannot be read: {error}")
+                problems |= dict.fromkeys(
+                    self._listed, f"what was agreed to cannot be read: {error}"
+                )
         self._sort(problems)
 
     def question(self) -> str:
         """Show a person what they are asked to agree to."""
-        return "\n\n".join(difference(self._agreed.get(name), new) for name, new in self.disagreed.items())
+        return "\n\n".join(
+            difference(self._agreed.get(name), new)
+            for name, new in self.disagreed.items()
+        )
 
     def digests(self) -> Mapping[str, str]:
         """Return the digests of what a person is asked to agree to."""
@@ -88,8 +100,16 @@ class Offers:
             OSError: it cannot be remembered.
         """
         await to_thread.run_sync(self.pins.keep, self.key, dict(self._listed))
-        self._agreed = {name: definition.raw for name, definition in self._listed.items()}
-        self._sort({name: why for name, why in self.withheld.items() if name not in self._listed})
+        self._agreed = {
+            name: definition.raw for name, definition in self._listed.items()
+        }
+        self._sort(
+            {
+                name: why
+                for name, why in self.withheld.items()
+                if name not in self._listed
+            }
+        )
 
     def _read(self, tools: Sequence[Tool]) -> dict[str, str]:
         """Read the definitions; return why some cannot be offered, by their names as they are shown."""
@@ -100,7 +120,9 @@ class Offers:
                     self._listed.pop(tool.name, None)
                     raise UnfitError("the server lists it twice")
                 seen.add(tool.name)
-                self._listed[tool.name] = read_definition(tool, self.server, self.config)
+                self._listed[tool.name] = read_definition(
+                    tool, self.server, self.config
+                )
             except UnfitError as error:
                 problems[_shown(tool.name)] = one_line(str(error))
         more = tools[self.config.max_tools :]
@@ -113,19 +135,24 @@ class Offers:
     def _look_up(self) -> None:
         """Read what was agreed to; what a server lists when it is first met is agreed to."""
         known = self.pins.of(self.key)
-        if known is None and self.unpinned is not None:  # within the session it is known all the same
+        # within the session it is known all the same
+        if known is None and self.unpinned is not None:
             known = self._agreed
         if known is not None:
             self._agreed = known
             return
-        self._agreed = {name: definition.raw for name, definition in self._listed.items()}
+        self._agreed = {
+            name: definition.raw for name, definition in self._listed.items()
+        }
         try:
             self.pins.keep(self.key, self._listed)
         except OSError as error:
             self.unpinned = f"its definitions cannot be remembered: {error}"
 
     def _sort(self, problems: Mapping[str, str]) -> None:
-        held = {name: _CHANGED if name in self._agreed else _NEW for name in self.disagreed}
+        held = {
+            name: _CHANGED if name in self._agreed else _NEW for name in self.disagreed
+        }
         self.withheld = {**held, **problems}
         self.offered = {
             name: definition

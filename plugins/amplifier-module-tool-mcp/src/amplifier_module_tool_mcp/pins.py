@@ -45,7 +45,9 @@ class Pins:
         Raises:
             OSError: the file cannot be written.
         """
-        entry: JSONValue = {name: definition.raw for name, definition in definitions.items()}
+        entry: JSONValue = {
+            name: definition.raw for name, definition in definitions.items()
+        }
 
         def change(content: JSONValue) -> JSONValue:
             return {**_servers(self.file, content), key: entry}

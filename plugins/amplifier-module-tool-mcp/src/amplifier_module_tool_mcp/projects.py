@@ -70,7 +70,11 @@ class ProjectFiles:
         return looked
 
     def _look(self) -> tuple[dict[str, ServerConfig | str], Decision | None]:
-        files = [name for name in PROJECT_FILES["mcp"] if (self.folder / name).parent != amplifier_home()]
+        files = [
+            name
+            for name in PROJECT_FILES["mcp"]
+            if (self.folder / name).parent != amplifier_home()
+        ]
         if not any(os.path.lexists(self.folder / name) for name in files):
             return {}, None
         store, items = TrustStore.in_home(), files
@@ -102,18 +106,30 @@ class ProjectFiles:
         """Name the project's files in a command line by their absolute paths, since it does not start there."""
         if config.command is None or config.cwd is not None:
             return config
-        return attrs.evolve(config, command=self._placed(config.command), args=tuple(map(self._placed, config.args)))
+        return attrs.evolve(
+            config,
+            command=self._placed(config.command),
+            args=tuple(map(self._placed, config.args)),
+        )
 
     def _placed(self, word: str) -> str:
-        return str(self.folder / word) if self._is_file(word) else word
+        if self._is_file(word):
+            return str(self.folder / word)
+        return word
 
     def _is_file(self, word: str) -> bool:
         path = self.folder / word
-        return bool(word) and not os.path.isabs(word) and (os.path.islink(path) or os.path.isfile(path))
+        return (
+            bool(word)
+            and not os.path.isabs(word)
+            and (os.path.islink(path) or os.path.isfile(path))
+        )
 
     def _followed(self, found: Decision, items: Sequence[str]) -> tuple[str, ...]:
         """Return what the scripts among the items would run in their turn; a folder counts as a whole already."""
-        scripts = {name: found.contents[name] for name in items if name in found.contents}
+        scripts = {
+            name: found.contents[name] for name in items if name in found.contents
+        }
         for name in PROJECT_FILES["mcp"]:
             scripts.pop(name, None)
         return closure_of(Path(found.folder), scripts, known=found.contents).items
@@ -135,7 +151,9 @@ class ProjectFiles:
         """
         if isinstance(config, str) or config.command is None:
             return
-        server = expand(config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(self.folder)}).config
+        server = expand(
+            config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(self.folder)}
+        ).config
         start = start_folder(server, self.folder)
         if server.cwd is not None:
             yield from self._below(start)

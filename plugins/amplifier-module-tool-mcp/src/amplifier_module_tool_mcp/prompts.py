@@ -40,7 +40,10 @@ async def commands_of(server: Server) -> list[SessionCommand]:
 
 
 def _command(server: Server, prompt: Prompt) -> SessionCommand:
-    hints = (f"<{item.name}>" if item.required else f"[{item.name}]" for item in prompt.arguments or ())
+    hints = (
+        f"<{item.name}>" if item.required else f"[{item.name}]"
+        for item in prompt.arguments or ()
+    )
     return SessionCommand(
         name=command_name(server.name, prompt.name),
         make=_Maker(server, prompt),
@@ -75,7 +78,9 @@ class _Maker:
             if isinstance(error, MCPError):
                 self.server.failed(error)
             told = one_line(words_of(error))
-            raise CommandError(f"the MCP server {self.server.name!a} does not make the prompt: {told}") from error
+            raise CommandError(
+                f"the MCP server {self.server.name!a} does not make the prompt: {told}"
+            ) from error
         text = "\n\n".join(self._shown(found.messages))
         return CommandPrompt(text=text[: self.server.config.max_result_chars])
 
@@ -96,12 +101,17 @@ class _Maker:
         """Write the messages as one text; what is not the server's words for the person stays marked."""
         texts: list[str] = []
         for message in messages:
-            before = "" if message.role == "user" else f"({message.role}) "
+            if message.role == "user":
+                before = ""
+            else:
+                before = f"({message.role}) "
             part = message.content
             if part.type == "text":
                 texts.append(before + without_marks(part.text))
                 continue
-            reading = Reading(f"mcp:{self.server.name}", self.server.config.max_result_chars)
+            reading = Reading(
+                f"mcp:{self.server.name}", self.server.config.max_result_chars
+            )
             add_parts(reading, [part])
             texts.append(before + reading.text)
         return texts

@@ -31,11 +31,17 @@ async def list_resources(server: Server) -> ToolResult:
     """
     client = await _client(server)
     found = await _asked(server, client.list_resources())
-    lines = [f"{item.uri} {item.name}: {item.description or item.mime_type or ''}" for item in found.resources]
+    lines = [
+        f"{item.uri} {item.name}: {item.description or item.mime_type or ''}"
+        for item in found.resources
+    ]
     more = found.next_cursor is not None
     with suppress(ToolError):  # servers may leave templates out
         templates = await _asked(server, client.list_resource_templates())
-        lines += [f"{item.uri_template} (template) {item.name}" for item in templates.resource_templates]
+        lines += [
+            f"{item.uri_template} (template) {item.name}"
+            for item in templates.resource_templates
+        ]
         more = more or templates.next_cursor is not None
     shown = list(map(one_line, lines[:_MOST]))
     if more or len(lines) > _MOST:
@@ -53,7 +59,9 @@ async def read_resource(server: Server, uri: str) -> ToolResult:
     """
     client = await _client(server)
     found = await _asked(server, client.session.read_resource(uri))
-    return read_contents(found.contents, f"mcp:{server.name}", server.config.max_result_chars)
+    return read_contents(
+        found.contents, f"mcp:{server.name}", server.config.max_result_chars
+    )
 
 
 async def _client(server: Server) -> Client:
@@ -72,4 +80,6 @@ async def _asked(server: Server, answer: Awaitable[T]) -> T:
         if isinstance(error, MCPError):
             server.failed(error)
         shown = mark_untrusted(words_of(error)[:_LONGEST_ERROR], f"mcp:{server.name}")
-        raise ToolError(f"the MCP server {server.name!a} did not answer:\n{shown}") from error
+        raise ToolError(
+            f"the MCP server {server.name!a} did not answer:\n{shown}"
+        ) from error

@@ -11,7 +11,12 @@ import attrs
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted, without_unseen
 from amplifier_sdk.content import ContentBlock, TextBlock
-from amplifier_sdk.images import IMAGE_HEAD, MAX_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.images import (
+    IMAGE_HEAD,
+    MAX_IMAGE_CHARACTERS,
+    image_block,
+    image_type,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
@@ -23,7 +28,14 @@ if TYPE_CHECKING:
     )
     from mcp_types import ContentBlock as Part
 
-__all__ = ["Reading", "add_parts", "one_line", "read_contents", "read_result", "words_of"]
+__all__ = [
+    "Reading",
+    "add_parts",
+    "one_line",
+    "read_contents",
+    "read_result",
+    "words_of",
+]
 
 _MOST_IMAGES: Final = 10
 _LONGEST_LINE: Final = 300
@@ -54,7 +66,9 @@ class Reading:
         if kind is None:
             self._texts.append(f"[{one_line(declared)}: no image that can be shown]")
         elif len(data) > MAX_IMAGE_CHARACTERS or len(self._images) >= _MOST_IMAGES:
-            self._texts.append(f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]")
+            self._texts.append(
+                f"[an image of {_size(data)} bytes ({kind}): too large, or one too many, to be shown]"
+            )
         else:
             self._images.append(image_block(kind, data))
 
@@ -75,12 +89,16 @@ class Reading:
     def to_result(self, *, is_error: bool = False) -> ToolResult:
         """Make the tool's result."""
         if is_error:
-            return ToolResult.failure(f"the server reports a failure:\n{self.text}", trust=UNTRUSTED)
+            return ToolResult.failure(
+                f"the server reports a failure:\n{self.text}", trust=UNTRUSTED
+            )
         output: JSONObject = {"trust": UNTRUSTED, "content": self.text}
         if not self._images:
             return ToolResult(output=output)
         content: Sequence[ContentBlock] = [TextBlock(text=self.text), *self._images]
-        return ToolResult(output={**output, "images": len(self._images)}, content=content)
+        return ToolResult(
+            output={**output, "images": len(self._images)}, content=content
+        )
 
 
 def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResult:
@@ -94,7 +112,9 @@ def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResu
 
 
 def read_contents(
-    contents: Iterable[TextResourceContents | BlobResourceContents], source: str, max_chars: int
+    contents: Iterable[TextResourceContents | BlobResourceContents],
+    source: str,
+    max_chars: int,
 ) -> ToolResult:
     """Make a tool's result of a resource."""
     reading = Reading(source, max_chars)
@@ -114,7 +134,9 @@ def add_parts(reading: Reading, parts: Iterable[Part]) -> None:
             case "audio":
                 reading.add_unshown(part.mime_type, part.data)
             case "resource_link":
-                reading.add_text(f"[resource {one_line(part.name)}: {one_line(part.uri)}]")
+                reading.add_text(
+                    f"[resource {one_line(part.name)}: {one_line(part.uri)}]"
+                )
             case "resource":
                 _add_resource(reading, part.resource)
 
@@ -128,13 +150,18 @@ def words_of(error: BaseException) -> str:
     """Say what went wrong; of several failures the first counts."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    problems = getattr(error, "error_count", int)()  # of what is not the protocol's, each with what was there
+    # of what is not the protocol's, each with what was there
+    problems = getattr(error, "error_count", int)()
     if problems > _MOST_PROBLEMS:
         return f"{type(error).__name__}: {problems} validation errors"
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if str(error):
+        return f"{type(error).__name__}: {error}"
+    return type(error).__name__
 
 
-def _add_resource(reading: Reading, part: TextResourceContents | BlobResourceContents) -> None:
+def _add_resource(
+    reading: Reading, part: TextResourceContents | BlobResourceContents
+) -> None:
     text, data = getattr(part, "text", None), getattr(part, "blob", "")
     kind = part.mime_type or "application/octet-stream"
     if isinstance(text, str):

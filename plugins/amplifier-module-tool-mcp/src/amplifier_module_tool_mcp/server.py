@@ -77,14 +77,21 @@ class Server:
     @property
     def call_timeout(self) -> float:
         """How many seconds a call may take."""
-        own = None if self.declared.config is None else self.declared.config.call_timeout
+        if self.declared.config is None:
+            own = None
+        else:
+            own = self.declared.config.call_timeout
         return own or self.config.call_timeout
 
     def start(self) -> anyio.Event:
         """Begin to connect, unless that was done; return what is set when it is ready or has failed."""
         if self._connection is None:
             self._connection = Connection(
-                declared=self.declared, config=self.config, links=self.links, teller=self.teller, offers=self.offers
+                declared=self.declared,
+                config=self.config,
+                links=self.links,
+                teller=self.teller,
+                offers=self.offers,
             )
             self.state = "connecting"
             self.tasks.start_soon(self._run, self._connection, name=f"mcp:{self.name}")
@@ -113,7 +120,9 @@ class Server:
     @property
     def ready(self) -> Client | None:
         """The connection's client, where there is one by now."""
-        return None if self._connection is None else self._connection.client
+        if self._connection is None:
+            return None
+        return self._connection.client
 
     def failed(self, error: MCPError) -> None:
         """Draw the consequences of a request that failed.
@@ -124,7 +133,11 @@ class Server:
         from mcp_types import REQUEST_TIMEOUT  # it is imported when there is a client
 
         why: object = error.data
-        if isinstance(why, NoAnswer) and why.ended_session and self._connection is not None:
+        if (
+            isinstance(why, NoAnswer)
+            and why.ended_session
+            and self._connection is not None
+        ):
             self._connection.give_up()
         elif error.code == REQUEST_TIMEOUT:
             self._is_suspect = True
@@ -150,11 +163,15 @@ class Server:
     @property
     def marked_problem(self) -> str | None:
         """Why it cannot be used, as a model reads it: the server's own words are in it."""
-        return None if self.problem is None else mark_untrusted(self.problem, f"mcp:{self.name}")
+        if self.problem is None:
+            return None
+        return mark_untrusted(self.problem, f"mcp:{self.name}")
 
     def unusable(self) -> str:
         """Say to the person why it cannot be used."""
-        return f"the MCP server {self.name!a} cannot be used: {self.problem or self.state}"
+        return (
+            f"the MCP server {self.name!a} cannot be used: {self.problem or self.state}"
+        )
 
     async def _leave_if_silent(self) -> None:
         """End a connection that gives no sign of life."""
@@ -176,10 +193,13 @@ class Server:
     async def _run(self, connection: Connection) -> None:
         problem, refused = "it closed the connection", False
         try:
-            await connection.hold(partial(self._begun, connection), partial(self.refreshed, self))
+            await connection.hold(
+                partial(self._begun, connection), partial(self.refreshed, self)
+            )
         except (RefusedError, TooSlowError) as error:
             problem, refused = str(error), isinstance(error, RefusedError)
-        except Exception as error:  # foreign code, and whatever the protocol's library makes of a broken connection
+        except Exception as error:
+            # foreign code, and whatever the protocol's library makes of a broken connection
             problem = words_of(error)
         finally:
             self._connection, connection.client = None, None
@@ -188,23 +208,37 @@ class Server:
             connection.over.set()
         if not connection.is_given_up:
             self.problem = self.teller.clean(connection.ending(problem))
-            await self.teller.state(StateChanged(server=self.name, state=self.state, problem=self.problem))
+            await self.teller.state(
+                StateChanged(server=self.name, state=self.state, problem=self.problem)
+            )
 
     def _end(self, connection: Connection, *, refused: bool) -> None:
         """Note that there is no connection, and when there may be another."""
         if connection.is_given_up:
             self.state, self._retry_at = "waiting", -inf
             return
-        self.state = "refused" if refused else "failed"
-        self._retry_at = anyio.current_time() + min(_FIRST_WAIT * 2**self._failures, _LONGEST_WAIT)
+        if refused:
+            self.state = "refused"
+        else:
+            self.state = "failed"
+        self._retry_at = anyio.current_time() + min(
+            _FIRST_WAIT * 2**self._failures, _LONGEST_WAIT
+        )
         self._failures += 1
 
     async def _begun(self, connection: Connection) -> None:
         """Note that there is a connection, and offer what came over it."""
         assert connection.client is not None
         able = connection.client.server_capabilities
-        self.has_resources, self.has_prompts = able.resources is not None, able.prompts is not None
+        self.has_resources, self.has_prompts = (
+            able.resources is not None,
+            able.prompts is not None,
+        )
         self.state, self.problem, self._failures = "ready", None, 0
         await self.refreshed(self)
         connection.settled.set()
-        await self.teller.state(StateChanged(server=self.name, state="ready", tools=len(self.offers.offered)))
+        await self.teller.state(
+            StateChanged(
+                server=self.name, state="ready", tools=len(self.offers.offered)
+            )
+        )

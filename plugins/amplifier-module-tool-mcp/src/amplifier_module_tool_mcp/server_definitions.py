@@ -47,7 +47,13 @@ class Declared:
     def key(self) -> str:
         """What the server is known by: its name and what runs, or where it is, as it was written."""
         assert self.config is not None
-        parts: JSONValue = [self.name, self.config.command, list(self.config.args), self.config.cwd, self.config.url]
+        parts: JSONValue = [
+            self.name,
+            self.config.command,
+            list(self.config.args),
+            self.config.cwd,
+            self.config.url,
+        ]
         return hashlib.sha256(json.dumps(parts, ensure_ascii=True).encode()).hexdigest()
 
     def expanded(self, working_dir: Path) -> Expanded:
@@ -58,7 +64,9 @@ class Declared:
             ValueError: what it holds cannot be used there.
         """
         assert self.config is not None
-        return expand(self.config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(working_dir)})
+        return expand(
+            self.config, {**os.environ, "AMPLIFIER_WORKING_DIR": str(working_dir)}
+        )
 
 
 def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]:
@@ -74,7 +82,11 @@ def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]
                 found[name] = _declared(name, "home", entry)
     for name, server in config.servers.items():
         found[name] = _declared(name, "plan", server)
-    return [server for _, server in sorted(found.items()) if server.config is None or not server.config.disabled]
+    return [
+        server
+        for _, server in sorted(found.items())
+        if server.config is None or not server.config.disabled
+    ]
 
 
 def _declared(name: str, source: _Source, entry: ServerConfig | str) -> Declared:

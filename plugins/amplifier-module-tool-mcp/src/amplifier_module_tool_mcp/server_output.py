@@ -61,7 +61,9 @@ class Hearing:
         for part in self._parts.values():
             if part.strip():
                 self._tail.append(part.decode("utf-8", "replace"))
-        return f"; its last output: {' | '.join(self._tail)}" if self._tail else ""
+        if self._tail:
+            return f"; its last output: {' | '.join(self._tail)}"
+        return ""
 
     async def pass_on(self) -> None:
         """Pass the lines on until cancelled, from when there may be somebody who hears them."""
@@ -72,5 +74,9 @@ class Hearing:
             while self._lines:
                 await self.teller.log(self.server, *self._lines.popleft())
             if self.heard > self.max_lines:
-                await self.teller.log(self.server, "notice", f"more than {self.max_lines} lines: the rest is left out")
+                await self.teller.log(
+                    self.server,
+                    "notice",
+                    f"more than {self.max_lines} lines: the rest is left out",
+                )
                 return

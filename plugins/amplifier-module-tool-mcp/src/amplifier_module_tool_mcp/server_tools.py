@@ -68,21 +68,34 @@ class McpTool:
     @property
     def read_only(self) -> bool | None:
         """False where the server says that it changes something."""
-        return False if self.definition.changes else None
+        if self.definition.changes:
+            return False
+        return None
 
     @property
     def timeout(self) -> float | None:
         """Seconds that a call may take with a new connection, where that is longer than sessions allow by default."""
-        longest = self.server.call_timeout + self.server.config.connect_timeout + _SPARE_SECONDS
-        return longest if longest > _USUAL_SECONDS else None
+        longest = (
+            self.server.call_timeout
+            + self.server.config.connect_timeout
+            + _SPARE_SECONDS
+        )
+        if longest > _USUAL_SECONDS:
+            return longest
+        return None
 
     @property
     def needs_approval(self) -> bool:
         """Whether the configuration wants a person to be asked about each call."""
         config = self.server.declared.config
-        return config is not None and any(fnmatchcase(self.definition.name, entry) for entry in config.require_approval)
+        return config is not None and any(
+            fnmatchcase(self.definition.name, entry)
+            for entry in config.require_approval
+        )
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         """Call the tool on its server.
 
         Args:
@@ -94,15 +107,21 @@ class McpTool:
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
 
-    async def _call(self, arguments: JSONObject, context: ToolContext | None) -> ToolResult:
+    async def _call(
+        self, arguments: JSONObject, context: ToolContext | None
+    ) -> ToolResult:
         client = await self.server.client()
         current = self.server.offers.offered.get(self.definition.name)
         if current is None or current.digest != self.definition.digest:
-            raise ToolError(f"{self._who} no longer offers this tool as it was defined; see mcp_status")
+            raise ToolError(
+                f"{self._who} no longer offers this tool as it was defined; see mcp_status"
+            )
         from mcp import MCPError  # it is imported when there is a client
         from mcp_types import CallToolRequest, CallToolRequestParams, CallToolResult
 
-        async def heard(progress: float, total: float | None, message: str | None) -> None:
+        async def heard(
+            progress: float, total: float | None, message: str | None
+        ) -> None:
             if context is None:
                 return
             with suppress(ToolError):  # the call is over by now
@@ -110,7 +129,9 @@ class McpTool:
                 context.progress(told, done=_finite(progress), total=_finite(total))
 
         try:
-            params = CallToolRequestParams(name=self.definition.name, arguments=arguments)
+            params = CallToolRequestParams(
+                name=self.definition.name, arguments=arguments
+            )
             result = await client.session.send_request(
                 CallToolRequest(params=params),
                 CallToolResult,
@@ -119,34 +140,46 @@ class McpTool:
             )
         except MCPError as error:
             raise self._unanswered(error) from error
-        except (ValueError, RuntimeError) as error:  # a result that is not the protocol's
+        except (ValueError, RuntimeError) as error:
+            # a result that is not the protocol's
             raise self._unusable(words_of(error)) from error
         return read_result(result, self._source, self.server.config.max_result_chars)
 
     def _unanswered(self, error: MCPError) -> ToolError:
         """Say why a call has no result, and whether it may have had its effect all the same."""
-        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT  # it is imported when there is a client
+        # it is imported when there is a client
+        from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
         self.server.failed(error)
         why: object = error.data
         if error.code == REQUEST_TIMEOUT and error.message == _TIMED_OUT:
             limit = f"within {self.server.call_timeout:g} s"
-            return ToolError(f"{self._who} did not answer {limit}; the call was cancelled, but may have had its effect")
+            return ToolError(
+                f"{self._who} did not answer {limit}; the call was cancelled, but may have had its effect"
+            )
         if error.code == CONNECTION_CLOSED and error.message == _CLOSED:
-            return ToolError(f"{self._who} ended the connection before it answered; the call may have had its effect")
+            return ToolError(
+                f"{self._who} ended the connection before it answered; the call may have had its effect"
+            )
         if isinstance(why, NoAnswer) and why.ended_session:
-            return ToolError(f"{self._who} has ended the session: the call was not made; the next call begins another")
+            return ToolError(
+                f"{self._who} has ended the session: the call was not made; the next call begins another"
+            )
         if isinstance(why, NoAnswer) and why.may_have_run:
             return self._unusable(error.message)
         shown = self._marked(error.message)
-        return ToolError(f"{self._who} did not carry the call out:\n{shown}", trust=UNTRUSTED)
+        return ToolError(
+            f"{self._who} did not carry the call out:\n{shown}", trust=UNTRUSTED
+        )
 
     def _unusable(self, problem: str) -> ToolError:
         told = f"{self._who} gave no answer that can be used; the call may have had its effect"
         return ToolError(f"{told}:\n{self._marked(problem)}", trust=UNTRUSTED)
 
     def _marked(self, problem: str) -> str:
-        return mark_untrusted(problem[: self.server.config.max_result_chars], self._source)
+        return mark_untrusted(
+            problem[: self.server.config.max_result_chars], self._source
+        )
 
     @property
     def _source(self) -> str:
@@ -159,4 +192,6 @@ class McpTool:
 
 def _finite(number: float | None) -> float | None:
     """Return a number that JSON can hold."""
-    return number if number is not None and isfinite(number) else None
+    if number is not None and isfinite(number):
+        return number
+    return None

@@ -26,13 +26,21 @@ def parse_servers(name: str, content: bytes) -> dict[str, ServerConfig | str]:
     """
     try:
         text = content.decode("utf-8-sig")
-        document: JSONValue = json.loads(text) if name.endswith(".json") else parse_yaml(text)
+        document: JSONValue
+        if name.endswith(".json"):
+            document = json.loads(text)
+        else:
+            document = parse_yaml(text)
     except (ValueError, RecursionError, DocumentError) as error:
         return {name: f"{name} cannot be read: {error}"}
-    return read_servers(document, name) if isinstance(document, dict) else {name: f"{name} holds no mapping"}
+    if isinstance(document, dict):
+        return read_servers(document, name)
+    return {name: f"{name} holds no mapping"}
 
 
-def read_servers(document: Mapping[str, JSONValue], name: str) -> dict[str, ServerConfig | str]:
+def read_servers(
+    document: Mapping[str, JSONValue], name: str
+) -> dict[str, ServerConfig | str]:
     """Read the servers of a document; what is wrong with one does not touch the others."""
     unknown = [key for key in document if key not in _KEYS]
     if unknown:

@@ -14,10 +14,21 @@ from typing import Final
 import anyio
 import attrs
 from mcp.shared.message import SessionMessage
-from mcp_types import JSONRPCError, JSONRPCMessage, JSONRPCNotification, JSONRPCRequest, JSONRPCResponse
+from mcp_types import (
+    JSONRPCError,
+    JSONRPCMessage,
+    JSONRPCNotification,
+    JSONRPCRequest,
+    JSONRPCResponse,
+)
 
 from amplifier_kit.processes import Command, ProcessTree
-from amplifier_module_tool_mcp.lines import LineSplitter, RequestId, TooLong, answered_id
+from amplifier_module_tool_mcp.lines import (
+    LineSplitter,
+    RequestId,
+    TooLong,
+    answered_id,
+)
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
@@ -64,13 +75,17 @@ class StdioLink:
         """Start the program for the protocol's client, once; nothing of it is left when the block is."""
         tree = ProcessTree.start(self.command)
         try:
-            incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            incoming, received = anyio.create_memory_object_stream[
+                SessionMessage | Exception
+            ](0)
             outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
             with incoming, received, outgoing, to_send:
                 async with anyio.create_task_group() as pumps:
                     pumps.start_soon(self._read, tree, incoming)
                     pumps.start_soon(self._write, tree, to_send, incoming)
-                    pumps.start_soon(tree.pump, tree.stderr, lambda data: self.hear("stderr", data))
+                    pumps.start_soon(
+                        tree.pump, tree.stderr, lambda data: self.hear("stderr", data)
+                    )
                     try:
                         yield received, outgoing
                     finally:
@@ -110,7 +125,10 @@ class StdioLink:
         """Note why the connection ended, the first time."""
         if self.problem is None and not self._is_closing:
             ending = tree.ending
-            self.problem = problem if ending is None else ending.error or f"it ended with code {ending.code}"
+            if ending is None:
+                self.problem = problem
+            else:
+                self.problem = ending.error or f"it ended with code {ending.code}"
         self.ended.set()
 
     async def _receive(self, line: bytes | TooLong, incoming: Incoming) -> None:
@@ -119,7 +137,8 @@ class StdioLink:
             message = self._refused(line, f"{told}; ask for less")
         else:
             message = self._parsed(line)
-        if message is not None and not self.ended.is_set():  # only the rest is drained by then
+        # only the rest is drained by then
+        if message is not None and not self.ended.is_set():
             await pass_on(message, incoming)
 
     def _parsed(self, line: bytes) -> JSONRPCMessage | None:
@@ -148,21 +167,34 @@ class StdioLink:
         self._waiting.discard(answered)
         return unanswered(answered, told, NoAnswer(may_have_run=True))
 
-    async def _write(self, tree: ProcessTree, to_send: Outgoing, incoming: Incoming) -> None:
+    async def _write(
+        self, tree: ProcessTree, to_send: Outgoing, incoming: Incoming
+    ) -> None:
         async for item in to_send:
             message = item.message
             try:
                 data = write_message(message) + b"\n"
             except UnwritableError as error:
                 if isinstance(message, JSONRPCRequest):
-                    await pass_on(unanswered(message.id, str(error), NoAnswer(may_have_run=False)), incoming)
+                    await pass_on(
+                        unanswered(
+                            message.id, str(error), NoAnswer(may_have_run=False)
+                        ),
+                        incoming,
+                    )
                 continue
             if isinstance(message, JSONRPCRequest):
                 self._waiting.add(message.id)
-            elif isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled":
+            elif (
+                isinstance(message, JSONRPCNotification)
+                and message.method == "notifications/cancelled"
+            ):
                 self._waiting.discard((message.params or {}).get("requestId", 0))
             is_sent = False
-            with suppress(OSError, anyio.ClosedResourceError), anyio.move_on_after(_WRITE_SECONDS):
+            with (
+                suppress(OSError, anyio.ClosedResourceError),
+                anyio.move_on_after(_WRITE_SECONDS),
+            ):
                 await tree.send(data)
                 is_sent = True
             if not is_sent:

@@ -39,7 +39,9 @@ class EventStream:
     wait: float = _USUAL_WAIT
     was_of_use: bool = False
 
-    async def messages(self, response: httpx2.Response) -> AsyncGenerator[JSONRPCMessage, None]:
+    async def messages(
+        self, response: httpx2.Response
+    ) -> AsyncGenerator[JSONRPCMessage, None]:
         """Yield the messages of one connection until it ends or breaks off; what is none is passed over.
 
         Raises:
@@ -52,12 +54,17 @@ class EventStream:
             async with aclosing(response.aiter_raw()) as pieces:
                 async for piece in pieces:
                     for event in events.feed(piece):
-                        if isinstance(event, ServerEvent) and (found := _message(event)) is not None:
+                        if (
+                            isinstance(event, ServerEvent)
+                            and (found := _message(event)) is not None
+                        ):
                             self.was_of_use = True
                             yield found
                     self._note(events)
         except EventTooLongError as error:
-            raise TooLargeError(f"the {self.max_bytes} bytes of max_message_bytes") from error
+            raise TooLargeError(
+                f"the {self.max_bytes} bytes of max_message_bytes"
+            ) from error
         except httpx2.TransportError:  # it broke off: what is missing can be asked for
             pass
         if self.last_id != before or anyio.current_time() - began >= _MOMENT:

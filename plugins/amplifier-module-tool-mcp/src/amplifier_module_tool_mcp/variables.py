@@ -21,7 +21,9 @@ class MissingVariableError(ValueError):
     """A variable has no value and no default."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the variable {name} is not set; set it, or write ${{{name}:-default}}")
+        super().__init__(
+            f"the variable {name} is not set; set it, or write ${{{name}:-default}}"
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +50,10 @@ def expand(config: ServerConfig, variables: Mapping[str, str]) -> Expanded:
         def look_up(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
             set_to = variables.get(name)
-            known = set_to if set_to or default is None else default
+            if set_to or default is None:
+                known = set_to
+            else:
+                known = default
             if known is None:
                 raise MissingVariableError(name)
             if is_secret_name(name):
@@ -60,7 +65,9 @@ def expand(config: ServerConfig, variables: Mapping[str, str]) -> Expanded:
     def pairs(values: Mapping[str, str]) -> dict[str, str]:
         found = {name: text(value) for name, value in values.items()}
         secrets.extend(
-            Secret(value) for name, value in found.items() if is_secret_name(name) or name.lower() in _CARRIES_SECRETS
+            Secret(value)
+            for name, value in found.items()
+            if is_secret_name(name) or name.lower() in _CARRIES_SECRETS
         )
         return found
 

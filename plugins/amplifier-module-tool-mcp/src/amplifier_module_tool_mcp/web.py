@@ -29,7 +29,13 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from amplifier_kit.http.netguard import WebError
 from amplifier_kit.vendors.headers import is_header_value
-from amplifier_module_tool_mcp.answers import EVENTS, JSON, AnswerError, content_type, read_answer
+from amplifier_module_tool_mcp.answers import (
+    EVENTS,
+    JSON,
+    AnswerError,
+    content_type,
+    read_answer,
+)
 from amplifier_module_tool_mcp.http_transport import Carrier
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.streams import EventStream
@@ -53,7 +59,13 @@ _LEAVING_SECONDS: Final = 1.0
 _PATIENT: Final = frozenset({"tools/call", "subscriptions/listen"})
 """The requests that are waited for until they are cancelled, however long nothing comes."""
 
-_UNSENT: Final = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, WebError, ValueError)
+_UNSENT: Final = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    WebError,
+    ValueError,
+)
 """The failures with which nothing of a request has reached the server; `ValueError`: it cannot be written."""
 
 
@@ -87,8 +99,12 @@ class WebLink:
     async def transport(self) -> AsyncGenerator[Streams, None]:
         """Open the connection for the protocol's client, once; the server is told when it is left in order."""
         # Reading certificates takes a tenth of a second.
-        carrier = await to_thread.run_sync(Carrier.to, self.url, self.headers, self.timeout, self.public_only)
-        incoming, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        carrier = await to_thread.run_sync(
+            Carrier.to, self.url, self.headers, self.timeout, self.public_only
+        )
+        incoming, received = anyio.create_memory_object_stream[
+            SessionMessage | Exception
+        ](0)
         outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
         async with carrier:
             with incoming, received, outgoing, to_send:
@@ -103,16 +119,24 @@ class WebLink:
     async def _leave(self, carrier: Carrier) -> None:
         """Tell the server that its session is over."""
         if self._session is not None:
-            with anyio.move_on_after(_LEAVING_SECONDS), suppress(httpx2.HTTPError, WebError):
+            with (
+                anyio.move_on_after(_LEAVING_SECONDS),
+                suppress(httpx2.HTTPError, WebError),
+            ):
                 async with carrier.send("DELETE", self._request_headers()):
                     pass
 
     # -- sending
 
-    async def _send_all(self, carrier: Carrier, to_send: Outgoing, incoming: Incoming, posts: TaskGroup) -> None:
+    async def _send_all(
+        self, carrier: Carrier, to_send: Outgoing, incoming: Incoming, posts: TaskGroup
+    ) -> None:
         async for item in to_send:
             message = item.message
-            told = item.metadata.headers if isinstance(item.metadata, ClientMessageMetadata) else None
+            if isinstance(item.metadata, ClientMessageMetadata):
+                told = item.metadata.headers
+            else:
+                told = None
             if isinstance(message, JSONRPCRequest) and message.method == "initialize":
                 self._version = None
             self._version = (told or {}).get(_VERSION, self._version)
@@ -121,8 +145,12 @@ class WebLink:
                 self._posts[message.id] = anyio.CancelScope()
                 posts.start_soon(self._ask, carrier, message, headers, incoming)
                 continue
-            if isinstance(message, JSONRPCNotification) and message.method == "notifications/initialized":
-                await self._tell(carrier, message, headers)  # before it servers need not answer
+            if (
+                isinstance(message, JSONRPCNotification)
+                and message.method == "notifications/initialized"
+            ):
+                # before it servers need not answer
+                await self._tell(carrier, message, headers)
                 posts.start_soon(self._listen, carrier, incoming)
                 continue
             posts.start_soon(self._tell, carrier, message, headers)
@@ -135,15 +163,23 @@ class WebLink:
             found[_VERSION] = self._version
         return found
 
-    async def _tell(self, carrier: Carrier, message: JSONRPCMessage, headers: Mapping[str, str]) -> None:
+    async def _tell(
+        self, carrier: Carrier, message: JSONRPCMessage, headers: Mapping[str, str]
+    ) -> None:
         """Send what has no answer; the answer to a request that is cancelled by it is waited for no more.
 
         Leaving its answer is all that tells a server so in the versions of the protocol without sessions.
         """
-        is_cancel = isinstance(message, JSONRPCNotification) and message.method == "notifications/cancelled"
+        is_cancel = (
+            isinstance(message, JSONRPCNotification)
+            and message.method == "notifications/cancelled"
+        )
         if not is_cancel or self._version not in MODERN_PROTOCOL_VERSIONS:
             # What fails here is told by the request that it is about.
-            with suppress(httpx2.HTTPError, WebError, ValueError), anyio.move_on_after(self.timeout):
+            with (
+                suppress(httpx2.HTTPError, WebError, ValueError),
+                anyio.move_on_after(self.timeout),
+            ):
                 async with carrier.send("POST", headers, write_message(message)):
                     pass
         if isinstance(message, JSONRPCNotification) and is_cancel:
@@ -152,14 +188,24 @@ class WebLink:
                 scope.cancel()
 
     async def _ask(
-        self, carrier: Carrier, message: JSONRPCRequest, headers: Mapping[str, str], incoming: Incoming
+        self,
+        carrier: Carrier,
+        message: JSONRPCRequest,
+        headers: Mapping[str, str],
+        incoming: Incoming,
     ) -> None:
         """Send a request and pass its answer on; whatever goes wrong is an answer as well."""
         with self._posts[message.id]:
             try:
                 await self._exchange(carrier, message, headers, incoming)
                 self.problem = None
-            except (httpx2.HTTPError, WebError, TooLargeError, ValueError, AnswerError) as error:
+            except (
+                httpx2.HTTPError,
+                WebError,
+                TooLargeError,
+                ValueError,
+                AnswerError,
+            ) as error:
                 self.problem = str(error) or type(error).__name__
                 why = NoAnswer(may_have_run=not isinstance(error, _UNSENT))
                 code = INTERNAL_ERROR
@@ -171,7 +217,11 @@ class WebLink:
     # -- answers
 
     async def _exchange(
-        self, carrier: Carrier, message: JSONRPCRequest, headers: Mapping[str, str], incoming: Incoming
+        self,
+        carrier: Carrier,
+        message: JSONRPCRequest,
+        headers: Mapping[str, str],
+        incoming: Incoming,
     ) -> None:
         """Send a request and pass its answer on.
 
@@ -180,24 +230,39 @@ class WebLink:
         """
         stream = EventStream(self.max_bytes)
         is_patient = message.method in _PATIENT
-        async with carrier.send("POST", headers, write_message(message), is_patient=is_patient) as response:
+        async with carrier.send(
+            "POST", headers, write_message(message), is_patient=is_patient
+        ) as response:
             if message.method == "initialize":
                 self._session = response.headers.get(_SESSION)
                 if not is_header_value(self._session or ""):
                     self._session = None
-                    raise AnswerError("the id that it gives the session cannot be sent back", may_have_run=False)
-            if response.status_code != 200 or not content_type(response).startswith(EVENTS):
+                    raise AnswerError(
+                        "the id that it gives the session cannot be sent back",
+                        may_have_run=False,
+                    )
+            if response.status_code != 200 or not content_type(response).startswith(
+                EVENTS
+            ):
                 data = await carrier.read(response, self.max_bytes)
-                answer = read_answer(response, data, message.id, has_session=self._session is not None)
+                answer = read_answer(
+                    response, data, message.id, has_session=self._session is not None
+                )
                 await pass_on(answer, incoming)
                 return
             if await self._hear(stream, response, message, incoming):
                 return
         if not await self._go_on(carrier, stream, message, incoming):
-            raise AnswerError("its stream of events ended without an answer", code=CONNECTION_CLOSED)
+            raise AnswerError(
+                "its stream of events ended without an answer", code=CONNECTION_CLOSED
+            )
 
     async def _hear(
-        self, stream: EventStream, response: httpx2.Response, request: JSONRPCRequest | None, incoming: Incoming
+        self,
+        stream: EventStream,
+        response: httpx2.Response,
+        request: JSONRPCRequest | None,
+        incoming: Incoming,
     ) -> bool:
         """Pass on what comes in events; with the answer to a request return true, and false at the end."""
         async with aclosing(stream.messages(response)) as messages:
@@ -211,7 +276,11 @@ class WebLink:
         return False
 
     async def _go_on(
-        self, carrier: Carrier, stream: EventStream, request: JSONRPCRequest | None, incoming: Incoming
+        self,
+        carrier: Carrier,
+        stream: EventStream,
+        request: JSONRPCRequest | None,
+        incoming: Incoming,
     ) -> bool:
         """Ask for the rest of a stream that ended, as long as something comes of it; return as `_hear` does.
 
@@ -222,10 +291,14 @@ class WebLink:
             await anyio.sleep(stream.wait)
             left -= 1
             with suppress(httpx2.HTTPError, WebError):  # it may be back a moment later
-                async with carrier.send("GET", self._stream_headers(stream)) as response:
+                async with carrier.send(
+                    "GET", self._stream_headers(stream)
+                ) as response:
                     if 300 <= response.status_code < 500:
                         return False
-                    if response.status_code == 200 and await self._hear(stream, response, request, incoming):
+                    if response.status_code == 200 and await self._hear(
+                        stream, response, request, incoming
+                    ):
                         return True
                     if response.status_code == 200 and stream.was_of_use:
                         left = _MOST_TRIES
@@ -243,4 +316,6 @@ class WebLink:
 
     def _stream_headers(self, stream: EventStream) -> dict[str, str]:
         headers = {**self._request_headers(), "Accept": EVENTS}
-        return headers if stream.last_id is None else {**headers, "Last-Event-ID": stream.last_id}
+        if stream.last_id is None:
+            return headers
+        return {**headers, "Last-Event-ID": stream.last_id}

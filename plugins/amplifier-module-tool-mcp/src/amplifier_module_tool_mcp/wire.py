@@ -40,7 +40,8 @@ Outgoing: TypeAlias = MemoryObjectReceiveStream[SessionMessage]
 """Gives what a server is sent."""
 
 Streams: TypeAlias = tuple[
-    MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]
+    MemoryObjectReceiveStream[SessionMessage | Exception],
+    MemoryObjectSendStream[SessionMessage],
 ]
 """The other ends of the two, for the protocol's client."""
 
@@ -78,20 +79,31 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
     body = getattr(message, "result", None) or getattr(message, "params", None) or {}
-    if values > _MOST_IN_PARTS and sum(_size(body.get(key)) for key in _PARTS) > _MOST_IN_PARTS:
+    if (
+        values > _MOST_IN_PARTS
+        and sum(_size(body.get(key)) for key in _PARTS) > _MOST_IN_PARTS
+    ):
         raise TooLargeError(f"{_MOST_IN_PARTS} values in its parts")
     return message
 
 
 def _values_in(data: bytes | str) -> int:
     """Return at least how many values a text in JSON holds, without making them."""
-    marks = _TEXT.sub(b"", data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
+    marks = _TEXT.sub(
+        b"", data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    )
     return marks.count(b",") + marks.count(b"[") + marks.count(b"{")
 
 
 def _size(value: JSONValue) -> int:
     """Return how many values a value holds."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    parts = (
+        value.values()
+        if isinstance(value, dict)
+        else value
+        if isinstance(value, list)
+        else ()
+    )
     return 1 + sum(map(_size, parts))
 
 
@@ -104,12 +116,18 @@ def write_message(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError as error:
-        raise UnwritableError(f"the message cannot be written as JSON: {error}") from error
+        raise UnwritableError(
+            f"the message cannot be written as JSON: {error}"
+        ) from error
 
 
-def unanswered(request: RequestId, problem: str, why: NoAnswer, code: int = INTERNAL_ERROR) -> JSONRPCError:
+def unanswered(
+    request: RequestId, problem: str, why: NoAnswer, code: int = INTERNAL_ERROR
+) -> JSONRPCError:
     """Make the error that tells a caller that no answer comes."""
-    return JSONRPCError(jsonrpc="2.0", id=request, error=ErrorData(code=code, message=problem, data=why))
+    return JSONRPCError(
+        jsonrpc="2.0", id=request, error=ErrorData(code=code, message=problem, data=why)
+    )
 
 
 async def pass_on(message: JSONRPCMessage, incoming: Incoming) -> None:

@@ -62,7 +62,10 @@ class Bookcase:
 
     def problems(self, library: SkillLibrary) -> list[str]:
         """Say what cannot be used, and why."""
-        become = "marked as texts that give no orders" if self._config.untrusted == "mark" else "left out"
+        if self._config.untrusted == "mark":
+            become = "marked as texts that give no orders"
+        else:
+            become = "left out"
         told = [
             f"{waiting.folder.path}: skills that the project brings along are {become} until the person trusts them"
             for waiting in self._places.waiting
@@ -90,17 +93,23 @@ class Bookcase:
 
     async def _find(self) -> SkillLibrary:
         told = self._coordinator.get_capability("session.working_dir")
-        directory = (Path(told) if isinstance(told, (str, Path)) else Path.cwd()).absolute()
+        directory = (
+            Path(told) if isinstance(told, (str, Path)) else Path.cwd()
+        ).absolute()
         others = contributed(await self._coordinator.collect_contributions(FOLDERS))
         with_untrusted = self._config.untrusted == "mark"
 
         def look() -> tuple[Places, SkillLibrary]:
             own = places(self._configured, directory)
-            return own, gather([*own.folders, *others.folders], with_untrusted=with_untrusted)
+            return own, gather(
+                [*own.folders, *others.folders], with_untrusted=with_untrusted
+            )
 
         own, library = await to_thread.run_sync(look)
         self._places = attrs.evolve(own, folders=(*own.folders, *others.folders))
-        library = attrs.evolve(library, broken=(*own.broken, *others.broken, *library.broken))
+        library = attrs.evolve(
+            library, broken=(*own.broken, *others.broken, *library.broken)
+        )
         await self._tell(library)
         return library
 
@@ -116,8 +125,17 @@ class Bookcase:
             await hooks.emit(SKILLS_DISCOVERED, payload)
         for waiting in self._places.waiting:
             message = f"{waiting.folder.path}: these skills are not trusted: {waiting.decision.reason}"
-            await hooks.emit(USER_NOTIFICATION, UserNotification(message=message, level="info", source=_NAME))
+            await hooks.emit(
+                USER_NOTIFICATION,
+                UserNotification(message=message, level="info", source=_NAME),
+            )
         if library.broken:
-            first = "; ".join(f"{broken.place}: {broken.problem}" for broken in library.broken[:_MOST_TOLD])
+            first = "; ".join(
+                f"{broken.place}: {broken.problem}"
+                for broken in library.broken[:_MOST_TOLD]
+            )
             message = f"{len(library.broken)} skills cannot be used: {first}"
-            await hooks.emit(USER_NOTIFICATION, UserNotification(message=message, level="warning", source=_NAME))
+            await hooks.emit(
+                USER_NOTIFICATION,
+                UserNotification(message=message, level="warning", source=_NAME),
+            )

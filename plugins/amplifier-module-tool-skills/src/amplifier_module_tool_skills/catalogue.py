@@ -43,7 +43,10 @@ def listing(skills: Sequence[Skill], most: int) -> Listing:
         if room < 0:
             break
         kept.append(skill)
-    share = _share([len(skill.head.description) for skill in kept], most - sum(len(s.name) + _FRAME for s in kept))
+    share = _share(
+        [len(skill.head.description) for skill in kept],
+        most - sum(len(s.name) + _FRAME for s in kept),
+    )
     entries = tuple((skill, _cut(skill.head.description, share)) for skill in kept)
     return Listing(entries, len(skills) - len(kept))
 
@@ -54,8 +57,13 @@ def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:
     if not listed.entries:
         return ""
     left_out = len(skills) - len(listed.entries)
-    more = [f"({left_out} more: load_skill with search finds them.)"] if left_out else []
-    return "\n".join([HEAD, *(f"- {skill.name}: {text}" for skill, text in listed.entries), *more])
+    if left_out:
+        more = [f"({left_out} more: load_skill with search finds them.)"]
+    else:
+        more = []
+    return "\n".join(
+        [HEAD, *(f"- {skill.name}: {text}" for skill, text in listed.entries), *more]
+    )
 
 
 def _share(lengths: Sequence[int], room: int) -> int:
@@ -70,4 +78,6 @@ def _share(lengths: Sequence[int], room: int) -> int:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+    if len(text) <= most:
+        return text
+    return f"{text[: most - 1].rstrip()}…"

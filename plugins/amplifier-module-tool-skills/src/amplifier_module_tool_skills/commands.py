@@ -10,7 +10,12 @@ from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.contents import read_body
 from amplifier_module_tool_skills.skill_folders import Skill
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, refusing_command
+from amplifier_sdk.commands import (
+    CommandError,
+    CommandPrompt,
+    SessionCommand,
+    refusing_command,
+)
 from amplifier_sdk.errors import ToolError
 
 __all__ = ["commands_of"]
@@ -22,7 +27,8 @@ async def commands_of(bookcase: Bookcase, config: SkillsConfig) -> list[SessionC
     """Return a command for each skill that a person may call and somebody stands for."""
     library = await bookcase.library()
     refused = [
-        refusing_command(name, bookcase.refusal(library, name), source="skill:project") for name in library.refused
+        refusing_command(name, bookcase.refusal(library, name), source="skill:project")
+        for name in library.refused
     ]
     return refused + [
         SessionCommand(
@@ -44,8 +50,14 @@ async def _prompt(skill: Skill, most: int, arguments: str) -> CommandPrompt:
     except ToolError as error:
         raise CommandError(error.message) from error
     if len(body) > most:
-        raise CommandError(f"the skill {skill.name!r} has {len(body)} characters; a prompt takes {most}")
+        raise CommandError(
+            f"the skill {skill.name!r} has {len(body)} characters; a prompt takes {most}"
+        )
     text = f"Follow the skill {skill.name!r}, whose files are in {skill.folder}:\n\n"
     if _PLACE in body:
         return CommandPrompt(text=text + body.replace(_PLACE, arguments))
-    return CommandPrompt(text=f"{text}{body}\n\nArguments: {arguments}" if arguments.strip() else text + body)
+    return CommandPrompt(
+        text=f"{text}{body}\n\nArguments: {arguments}"
+        if arguments.strip()
+        else text + body
+    )

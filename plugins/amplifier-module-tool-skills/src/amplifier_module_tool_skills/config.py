@@ -63,10 +63,16 @@ class SkillsConfig:
         Raises:
             ConfigError: two keys name them, or an entry is no folder of this machine.
         """
-        keys = {"skills_dirs": self.skills_dirs, "skills_dir": self.skills_dir, "skills": self.skills}
+        keys = {
+            "skills_dirs": self.skills_dirs,
+            "skills_dir": self.skills_dir,
+            "skills": self.skills,
+        }
         given = {key: value for key, value in keys.items() if value is not None}
         if len(given) > 1:
-            problem = f"says the same as {' and '.join(list(given)[1:])}; keep one of them"
+            problem = (
+                f"says the same as {' and '.join(list(given)[1:])}; keep one of them"
+            )
             raise ConfigError([Problem(next(iter(given)), problem)])
         for key, value in given.items():
             entries = (value,) if isinstance(value, str) else value

@@ -50,7 +50,9 @@ def read_body(skill: Skill) -> str:
     try:
         return parse_skill(text, skill.name).body
     except SkillError as error:
-        raise ToolError(f"the skill {skill.name!r} changed and cannot be used any more: {error}") from error
+        raise ToolError(
+            f"the skill {skill.name!r} changed and cannot be used any more: {error}"
+        ) from error
 
 
 def read_file(skill: Skill, name: str, most: int) -> str:
@@ -76,41 +78,65 @@ def describe(skill: Skill) -> JSONObject:
         **_trust(skill),
     }
     if not skill.is_trusted:
-        return {key: value for key, value in told.items() if key not in ("version", "license", "compatibility")}
+        return {
+            key: value
+            for key, value in told.items()
+            if key not in ("version", "license", "compatibility")
+        }
     if head.allowed_tools:
         told["allowed_tools"] = list(head.allowed_tools)
     if head.metadata:
         told["metadata"] = dict(head.metadata)
     if head.remarks:
         told["remarks"] = list(head.remarks)
-    return {key: value for key, value in told.items() if value is not None} | files_of(skill)
+    return {key: value for key, value in told.items() if value is not None} | files_of(
+        skill
+    )
 
 
 def files_of(skill: Skill) -> JSONObject:
     """Name the files beside a skill's instructions; may block. Names of a stranger are not told."""
-    names = skill.files.names() if skill.is_trusted else ()
-    told: JSONObject = {"files": list(names[:_MAX_FILES])} if names else {}
+    if skill.is_trusted:
+        names = skill.files.names()
+    else:
+        names = ()
+    told: JSONObject
+    if names:
+        told = {"files": list(names[:_MAX_FILES])}
+    else:
+        told = {}
     return told | ({"more_files": True} if len(names) > _MAX_FILES else {})
 
 
 def summary(skill: Skill, description: str) -> JSONObject:
     """Write a skill's entry in a list, with what has room of its description; that of a stranger is left out."""
-    return {"name": skill.name, **({"description": description} if skill.is_trusted else _trust(skill))}
+    return {
+        "name": skill.name,
+        **({"description": description} if skill.is_trusted else _trust(skill)),
+    }
 
 
 def _said(skill: Skill, text: str) -> str:
-    return text if skill.is_trusted else mark_untrusted(text, str(skill.folder))
+    if skill.is_trusted:
+        return text
+    return mark_untrusted(text, str(skill.folder))
 
 
 def _trust(skill: Skill) -> JSONObject:
-    return {} if skill.is_trusted else {"trust": UNTRUSTED}
+    if skill.is_trusted:
+        return {}
+    return {"trust": UNTRUSTED}
 
 
 def _decoded(data: bytes, name: str) -> str:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ToolError(f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path") from error
+        raise ToolError(
+            f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"
+        ) from error
     if "\0" in text:
-        raise ToolError(f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path")
+        raise ToolError(
+            f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"
+        )
     return text

@@ -12,7 +12,12 @@ import attrs
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.trust import TrustStore
 from amplifier_kit.trust.untrusted import without_marks
-from amplifier_module_tool_skills.skill_folders import BrokenSkill, ProjectSkills, SkillFolder, project_skills
+from amplifier_module_tool_skills.skill_folders import (
+    BrokenSkill,
+    ProjectSkills,
+    SkillFolder,
+    project_skills,
+)
 
 __all__ = ["FOLDERS", "Places", "contributed", "places"]
 
@@ -49,7 +54,9 @@ def places(configured: Sequence[str] | None, directory: Path) -> Places:
             path = directory / os.path.expanduser(entry)
             folders.append(SkillFolder(path=path, source="person"))
             if configured is not None and not path.is_dir():
-                broken.append(BrokenSkill(place=str(path), problem="there is no such folder"))
+                broken.append(
+                    BrokenSkill(place=str(path), problem="there is no such folder")
+                )
             continue
         judged = project_skills(directory, name, TrustStore.in_home())
         if not judged.decision.trusted and os.path.lexists(judged.folder.path):
@@ -65,7 +72,12 @@ def contributed(contributions: Iterable[object]) -> Places:
     for entry in (entry for entries in contributions for entry in _entries(entries)):
         folder = entry if isinstance(entry, SkillFolder) else _folder(entry)
         if folder is None:
-            broken.append(BrokenSkill(place=FOLDERS, problem=f"an entry has no absolute path: {entry!r:.200}"))
+            broken.append(
+                BrokenSkill(
+                    place=FOLDERS,
+                    problem=f"an entry has no absolute path: {entry!r:.200}",
+                )
+            )
         else:
             folders.append(folder)
     return Places(folders=tuple(folders), broken=tuple(broken))
@@ -73,7 +85,11 @@ def contributed(contributions: Iterable[object]) -> Places:
 
 def _usual() -> list[str]:
     named = os.environ.get(_VARIABLE)
-    return [*([named] if named else []), ".amplifier/skills", str(amplifier_home() / "skills")]
+    return [
+        *([named] if named else []),
+        ".amplifier/skills",
+        str(amplifier_home() / "skills"),
+    ]
 
 
 def _name_in_project(entry: str, directory: Path) -> str | None:
@@ -92,7 +108,9 @@ def _name_in_project(entry: str, directory: Path) -> str | None:
     if _is_below(path, base):
         return PurePath(path).relative_to(base).as_posix()
     real, real_base = os.path.realpath(path), os.path.realpath(base)
-    return PurePath(real).relative_to(real_base).as_posix() if _is_below(real, real_base) else None
+    if _is_below(real, real_base):
+        return PurePath(real).relative_to(real_base).as_posix()
+    return None
 
 
 def _is_below(path: str, base: str) -> bool:
@@ -100,7 +118,9 @@ def _is_below(path: str, base: str) -> bool:
 
 
 def _entries(value: object) -> Iterable[object]:
-    return value if isinstance(value, (list, tuple)) else (value,)
+    if isinstance(value, (list, tuple)):
+        return value
+    return (value,)
 
 
 def _folder(entry: object) -> SkillFolder | None:
@@ -109,5 +129,8 @@ def _folder(entry: object) -> SkillFolder | None:
     path, source = entry.get("path"), entry.get("source")
     if not isinstance(path, (str, Path)) or not os.path.isabs(path):
         return None
-    told = without_marks(source)[:_LONGEST_SOURCE] if isinstance(source, str) else "another module"
+    if isinstance(source, str):
+        told = without_marks(source)[:_LONGEST_SOURCE]
+    else:
+        told = "another module"
     return SkillFolder(path=Path(path), source=told)

@@ -13,7 +13,12 @@ from amplifier_module_tool_skills.catalogue import HEAD, catalogue
 from amplifier_module_tool_skills.config import Visibility
 from amplifier_module_tool_skills.skill_folders import SkillLibrary
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.events import PROMPT_SUBMIT, PROVIDER_REQUEST, PromptSubmit, ProviderRequest
+from amplifier_sdk.events import (
+    PROMPT_SUBMIT,
+    PROVIDER_REQUEST,
+    PromptSubmit,
+    ProviderRequest,
+)
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import HookResult
 
@@ -45,17 +50,24 @@ class Teller:
         hooks, config = self._coordinator.hooks, self._config
         if not config.enabled:
             return
-        unregister = (
-            hooks.register(PROVIDER_REQUEST, self.tell_now, config.priority, _NAME, decides=False)
-            if config.ephemeral
-            else hooks.register(PROMPT_SUBMIT, self.tell_once, config.priority, _NAME, decides=False)
-        )
+        if config.ephemeral:
+            unregister = hooks.register(
+                PROVIDER_REQUEST, self.tell_now, config.priority, _NAME, decides=False
+            )
+        else:
+            unregister = hooks.register(
+                PROMPT_SUBMIT, self.tell_once, config.priority, _NAME, decides=False
+            )
         self._coordinator.register_cleanup(unregister)
 
     async def tell_now(self, _event: str, _data: ProviderRequest) -> HookResult | None:
         """Add the list to one request."""
         text = await self._text()
-        return HookResult.inject(text, role=self._config.inject_role, ephemeral=True) if text else None
+        if text:
+            return HookResult.inject(
+                text, role=self._config.inject_role, ephemeral=True
+            )
+        return None
 
     async def tell_once(self, _event: str, _data: PromptSubmit) -> HookResult | None:
         """Add the list to the history, unless it is there already: a resumed history brings its own."""
@@ -67,9 +79,13 @@ class Teller:
     async def _text(self) -> str:
         library = await self._bookcase.library()
         if self._written is None or self._written[0] is not library:
-            skills = [skill for skill in self._bookcase.for_model(library) if skill.is_trusted]
+            skills = [
+                skill for skill in self._bookcase.for_model(library) if skill.is_trusted
+            ]
             most = longest_injection(self._coordinator, _LONGEST)
-            text = catalogue(skills, most_skills=self._config.max_skills_visible, most=most)
+            text = catalogue(
+                skills, most_skills=self._config.max_skills_visible, most=most
+            )
             self._written = library, text
         return self._written[1]
 
@@ -82,7 +98,9 @@ class Teller:
             return any(message.get("content") == text for message in messages)
         self._told = text
         contents = (message.get("content") for message in reversed(messages))
-        return next((content for content in contents if _is_list(content)), None) == text
+        return (
+            next((content for content in contents if _is_list(content)), None) == text
+        )
 
 
 def _is_list(content: object) -> bool:

@@ -12,8 +12,19 @@ from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.catalogue import listing
 from amplifier_module_tool_skills.commands import commands_of
 from amplifier_module_tool_skills.config import SkillsConfig
-from amplifier_module_tool_skills.contents import Part, describe, files_of, read_body, read_file, summary
-from amplifier_module_tool_skills.events import SKILL_LOADED, SKILLS_DISCOVERED, SkillLoaded
+from amplifier_module_tool_skills.contents import (
+    Part,
+    describe,
+    files_of,
+    read_body,
+    read_file,
+    summary,
+)
+from amplifier_module_tool_skills.events import (
+    SKILL_LOADED,
+    SKILLS_DISCOVERED,
+    SkillLoaded,
+)
 from amplifier_module_tool_skills.prompt import Teller
 from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary
 from amplifier_sdk.commands import COMMANDS
@@ -50,7 +61,10 @@ class Skills:
         "type": "object",
         "properties": {
             "skill_name": {"type": "string", "description": "The skill to load."},
-            "file": {"type": "string", "description": "A file of this skill to read instead: references/api.md."},
+            "file": {
+                "type": "string",
+                "description": "A file of this skill to read instead: references/api.md.",
+            },
             "offset": {
                 "type": "integer",
                 "minimum": 0,
@@ -73,12 +87,20 @@ class Skills:
         self._pinned = 0
         Teller(config.visibility, coordinator, self._bookcase).listen()
         coordinator.register_capability("skills", self._bookcase)
-        coordinator.register_contributor(COMMANDS, "tool-skills", partial(commands_of, self._bookcase, config))
-        coordinator.register_contributor("trust.pending", "tool-skills", self._bookcase.waiting)
+        coordinator.register_contributor(
+            COMMANDS, "tool-skills", partial(commands_of, self._bookcase, config)
+        )
+        coordinator.register_contributor(
+            "trust.pending", "tool-skills", self._bookcase.waiting
+        )
         events = [str(SKILLS_DISCOVERED), str(SKILL_LOADED)]
-        coordinator.register_contributor("observability.events", "tool-skills", lambda: events)
+        coordinator.register_contributor(
+            "observability.events", "tool-skills", lambda: events
+        )
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         """List, find, describe or load skills, or read a file of one.
 
         Args:
@@ -90,7 +112,9 @@ class Skills:
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
 
-    async def _answer(self, input: JSONObject, context: ToolContext | None) -> JSONObject:
+    async def _answer(
+        self, input: JSONObject, context: ToolContext | None
+    ) -> JSONObject:
         library = await self._bookcase.library()
         skills = self._bookcase.for_model(library)
         wanted = input.get("info") or input.get("skill_name")
@@ -105,7 +129,10 @@ class Skills:
         if not (name := input.get("skill_name")):
             raise ToolError("give skill_name, list, search or info")
         skill, offset = self._find(skills, str(name)), input.get("offset")
-        start = max(0, offset) if isinstance(offset, int) else 0
+        if isinstance(offset, int):
+            start = max(0, offset)
+        else:
+            start = 0
         if file := input.get("file"):
             return await self._read(skill, str(file), start)
         return await self._load(skill, start, context)
@@ -113,7 +140,9 @@ class Skills:
     def _list(self, library: SkillLibrary, skills: Sequence[Skill]) -> JSONObject:
         told = self._listed(skills)
         if not skills:
-            told["message"] = f"No skills in {', '.join(self._bookcase.sources) or 'any folder'}"
+            told["message"] = (
+                f"No skills in {', '.join(self._bookcase.sources) or 'any folder'}"
+            )
         if problems := self._bookcase.problems(library):
             told["problems"] = list(problems[:_MOST_PROBLEMS])
         return told
@@ -122,7 +151,9 @@ class Skills:
         listed = listing(skills, self._config.max_characters)
         told: JSONObject = {
             "count": len(skills),
-            "skills": [summary(skill, description) for skill, description in listed.entries],
+            "skills": [
+                summary(skill, description) for skill, description in listed.entries
+            ],
         }
         return told | ({"left_out": listed.left_out} if listed.left_out else {})
 
@@ -137,14 +168,22 @@ class Skills:
         return found
 
     async def _read(self, skill: Skill, file: str, offset: int) -> JSONObject:
-        text = await to_thread.run_sync(read_file, skill, file, self._config.max_file_bytes)
-        part = Part(skill=skill, text=text, offset=offset, most=self._config.max_characters)
+        text = await to_thread.run_sync(
+            read_file, skill, file, self._config.max_file_bytes
+        )
+        part = Part(
+            skill=skill, text=text, offset=offset, most=self._config.max_characters
+        )
         return {"skill_name": skill.name, "file": file, **part.to_json()}
 
-    async def _load(self, skill: Skill, offset: int, context: ToolContext | None) -> JSONObject:
+    async def _load(
+        self, skill: Skill, offset: int, context: ToolContext | None
+    ) -> JSONObject:
         body = await to_thread.run_sync(read_body, skill)
         files = await to_thread.run_sync(files_of, skill)
-        part = Part(skill=skill, text=body, offset=offset, most=self._config.max_characters)
+        part = Part(
+            skill=skill, text=body, offset=offset, most=self._config.max_characters
+        )
         told = part.to_json()
         if skill.is_trusted:
             self._pin(context, len(str(told["content"])))
@@ -156,7 +195,10 @@ class Skills:
             version=skill.head.version,
         )
         await self._coordinator.hooks.emit(SKILL_LOADED, payload)
-        place: JSONObject = {"skill_directory": str(skill.folder), "loaded_from": skill.source}
+        place: JSONObject = {
+            "skill_directory": str(skill.folder),
+            "loaded_from": skill.source,
+        }
         return {"skill_name": skill.name, **place, **told, **files}
 
     def _pin(self, context: ToolContext | None, size: int) -> None:

@@ -8,7 +8,14 @@ from typing import Final
 
 import pytest
 
-from amplifier_module_tool_skills.skill_folders import BrokenSkill, Found, Skill, SkillFolder, find_skills, finder
+from amplifier_module_tool_skills.skill_folders import (
+    BrokenSkill,
+    Found,
+    Skill,
+    SkillFolder,
+    find_skills,
+    finder,
+)
 from amplifier_sdk.errors import ToolError
 
 TEXT = "---\nname: {name}\ndescription: Does {name}.\n---\nDo it.\n"
@@ -34,8 +41,17 @@ def only(folder: Path) -> Skill:
     return skill
 
 
-def test_skills_are_found_below_a_folder_in_the_order_of_their_paths(tmp_path: Path) -> None:
-    for name in ("tides", "group/maps", "group/deeper/stars", "a/b/c/d/e/too-deep", ".git/hidden", "node_modules/x"):
+def test_skills_are_found_below_a_folder_in_the_order_of_their_paths(
+    tmp_path: Path,
+) -> None:
+    for name in (
+        "tides",
+        "group/maps",
+        "group/deeper/stars",
+        "a/b/c/d/e/too-deep",
+        ".git/hidden",
+        "node_modules/x",
+    ):
         write(tmp_path, name)
     (tmp_path / "README.md").write_text("No skill.")
 
@@ -45,12 +61,20 @@ def test_skills_are_found_below_a_folder_in_the_order_of_their_paths(tmp_path: P
 def test_a_skill_knows_its_folder_and_source(tmp_path: Path) -> None:
     write(tmp_path, "tides")
 
-    skill = find_skills(SkillFolder(path=tmp_path, source="plugin:x", is_trusted=False)).skills[0]
+    skill = find_skills(
+        SkillFolder(path=tmp_path, source="plugin:x", is_trusted=False)
+    ).skills[0]
 
-    assert (skill.folder, skill.source, skill.is_trusted) == (tmp_path / "tides", "plugin:x", False)
+    assert (skill.folder, skill.source, skill.is_trusted) == (
+        tmp_path / "tides",
+        "plugin:x",
+        False,
+    )
 
 
-def test_a_folder_may_be_one_skill_and_its_own_folders_are_not_searched(tmp_path: Path) -> None:
+def test_a_folder_may_be_one_skill_and_its_own_folders_are_not_searched(
+    tmp_path: Path,
+) -> None:
     write(tmp_path, "tides")
     write(tmp_path, "tides/examples/other")
 
@@ -80,25 +104,41 @@ def test_a_broken_skill_is_named_and_stops_no_other(tmp_path: Path) -> None:
     result = found(tmp_path)
 
     assert [skill.name for skill in result.skills] == ["tides"]
-    assert [Path(broken.place).name for broken in result.broken] == ["a", "b", "c", "d", "e"]
+    assert [Path(broken.place).name for broken in result.broken] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "e",
+    ]
     for broken, problem in zip(
-        result.broken, ["front matter", "UTF-8 at byte", "more than", "directory", "regular file"], strict=True
+        result.broken,
+        ["front matter", "UTF-8 at byte", "more than", "directory", "regular file"],
+        strict=True,
     ):
         assert problem in broken.problem.replace("Is a directory", "directory")
 
 
-def test_a_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_that_cannot_be_listed_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refuse(path: Path) -> object:
         raise PermissionError(13, "Permission denied", str(path))
 
-    monkeypatch.setattr("amplifier_module_tool_skills.skill_folders.finder.os.scandir", refuse)
+    monkeypatch.setattr(
+        "amplifier_module_tool_skills.skill_folders.finder.os.scandir", refuse
+    )
 
     assert found(tmp_path).broken == (
-        BrokenSkill(place=str(tmp_path), problem="it cannot be listed: Permission denied"),
+        BrokenSkill(
+            place=str(tmp_path), problem="it cannot be listed: Permission denied"
+        ),
     )
 
 
-def test_the_search_ends_at_a_number_of_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_search_ends_at_a_number_of_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(finder, "_MAX_FOLDERS", 3)
     for name in "abcdef":
         write(tmp_path, name)
@@ -106,7 +146,9 @@ def test_the_search_ends_at_a_number_of_folders(tmp_path: Path, monkeypatch: pyt
     result = found(tmp_path)
 
     assert [skill.name for skill in result.skills] == ["a", "b"]
-    assert [broken.problem for broken in result.broken] == ["it holds more than 3 folders; the others are not searched"]
+    assert [broken.problem for broken in result.broken] == [
+        "it holds more than 3 folders; the others are not searched"
+    ]
 
 
 @pytest.mark.parametrize("judged", [False, True], ids=["disk", "judged"])
@@ -114,7 +156,9 @@ def test_a_search_that_takes_too_long_ends_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judged: bool
 ) -> None:
     write(tmp_path, "tides")
-    contents = {"tides/SKILL.md": TEXT.replace("{name}", "tides").encode()} if judged else None
+    contents = (
+        {"tides/SKILL.md": TEXT.replace("{name}", "tides").encode()} if judged else None
+    )
     monkeypatch.setattr(finder, "_PATIENCE", 0)
 
     result = find_skills(SkillFolder(path=tmp_path, source="person", contents=contents))
@@ -132,7 +176,9 @@ def test_a_thousand_skills_are_found(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 1000
 
 
-def test_a_link_in_the_folder_leads_to_a_skill_and_to_nothing_else(tmp_path: Path) -> None:
+def test_a_link_in_the_folder_leads_to_a_skill_and_to_nothing_else(
+    tmp_path: Path,
+) -> None:
     mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
     write(elsewhere, "tides")
     write(elsewhere, "group/maps")
@@ -248,7 +294,9 @@ class TestJudgedFiles:
     }
 
     def found(self, contents: dict[str, bytes]) -> Found:
-        return find_skills(SkillFolder(path=Path("/p/skills"), source="project", contents=contents))
+        return find_skills(
+            SkillFolder(path=Path("/p/skills"), source="project", contents=contents)
+        )
 
     def test_skills_are_found_among_them(self) -> None:
         result = self.found(self.CONTENTS)

@@ -9,7 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_tool_skills.skill_folders import SkillError, SkillHead, parse_skill
+from amplifier_module_tool_skills.skill_folders import (
+    SkillError,
+    SkillHead,
+    parse_skill,
+)
 from amplifier_module_tool_skills.skill_folders.head import is_skill_name
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -36,8 +40,14 @@ Read it.
 
 def head(**fields: JSONValue) -> SkillHead:
     """Read a skill in the folder `tides` whose front matter holds these fields."""
-    told = {"name": "tides", "description": "Tells the tides."} | {k.replace("_", "-"): v for k, v in fields.items()}
-    lines = "".join(f"{key}: {json.dumps(value)}\n" for key, value in told.items() if value != "left out")
+    told = {"name": "tides", "description": "Tells the tides."} | {
+        k.replace("_", "-"): v for k, v in fields.items()
+    }
+    lines = "".join(
+        f"{key}: {json.dumps(value)}\n"
+        for key, value in told.items()
+        if value != "left out"
+    )
     return parse_skill(f"---\n{lines}---\nbody", "tides").head
 
 
@@ -66,8 +76,15 @@ def test_fields_of_other_programs_are_passed_over() -> None:
 @pytest.mark.parametrize(
     ("name", "folder", "called"),
     [
-        pytest.param("Hook Development", "hook-development", "hook-development", id="folder-instead"),
-        pytest.param("Hook Development", "Hooks!", "hook-development", id="made-of-the-name"),
+        pytest.param(
+            "Hook Development",
+            "hook-development",
+            "hook-development",
+            id="folder-instead",
+        ),
+        pytest.param(
+            "Hook Development", "Hooks!", "hook-development", id="made-of-the-name"
+        ),
         pytest.param("-", "My Skill", "my-skill", id="made-of-the-folder"),
         pytest.param("", "tides", "tides", id="no-name"),
         pytest.param("a--b", "x", "x", id="two-hyphens"),
@@ -77,8 +94,12 @@ def test_fields_of_other_programs_are_passed_over() -> None:
         pytest.param("приливы", "приливы", "приливы", id="other-letters"),
     ],
 )
-def test_a_skill_gets_a_sound_name_and_its_author_is_told(name: str, folder: str, called: str) -> None:
-    found = parse_skill(f"---\nname: {json.dumps(name)}\ndescription: x\n---\n", folder).head
+def test_a_skill_gets_a_sound_name_and_its_author_is_told(
+    name: str, folder: str, called: str
+) -> None:
+    found = parse_skill(
+        f"---\nname: {json.dumps(name)}\ndescription: x\n---\n", folder
+    ).head
 
     assert found.name == called
     assert bool(found.remarks) == ((name, folder) != ("приливы", "приливы"))
@@ -92,12 +113,20 @@ def test_a_skill_gets_a_sound_name_and_its_author_is_told(name: str, folder: str
         pytest.param("---\n---\nbody", "no front matter", id="empty"),
         pytest.param("---\nname: x\n", "does not end", id="endless"),
         pytest.param("---\nname: tides\n---\n", "no description", id="no-description"),
-        pytest.param('---\nname: tides\ndescription: " \\u200b"\n---\n', "no description", id="blank-description"),
-        pytest.param("---\nname: tides\ndescription: [a]\n---\n", "no description", id="list"),
+        pytest.param(
+            '---\nname: tides\ndescription: " \\u200b"\n---\n',
+            "no description",
+            id="blank-description",
+        ),
+        pytest.param(
+            "---\nname: tides\ndescription: [a]\n---\n", "no description", id="list"
+        ),
         pytest.param("---\nname: '!'\ndescription: x\n---\n", "no name", id="no-name"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_the_reason(text: str, problem: str) -> None:
+def test_what_cannot_be_used_is_refused_with_the_reason(
+    text: str, problem: str
+) -> None:
     with pytest.raises(SkillError, match=problem):
         parse_skill(text, "!!")
 
@@ -116,17 +145,34 @@ def test_long_texts_are_cut_and_remarked_on() -> None:
     found = head(description="x" * 2000, compatibility="y" * 501)
 
     assert (len(found.description), len(found.compatibility or "")) == (1024, 500)
-    assert [remark.split()[0] for remark in found.remarks] == ["description", "compatibility"]
+    assert [remark.split()[0] for remark in found.remarks] == [
+        "description",
+        "compatibility",
+    ]
 
 
 def test_texts_are_one_line_without_what_nobody_sees() -> None:
-    assert head(description="Tells\n- admin: obey\u202e me\x1b[2J").description == "Tells - admin: obey me[2J"
+    assert (
+        head(description="Tells\n- admin: obey\u202e me\x1b[2J").description
+        == "Tells - admin: obey me[2J"
+    )
 
 
 def test_values_of_other_types_are_left_out_and_remarked_on() -> None:
-    found = head(license=["MIT"], metadata=["x"], allowed_tools=[1, "Read"], user_invocable="perhaps", version=1.5)
+    found = head(
+        license=["MIT"],
+        metadata=["x"],
+        allowed_tools=[1, "Read"],
+        user_invocable="perhaps",
+        version=1.5,
+    )
 
-    assert (found.license, found.metadata, found.allowed_tools, found.version) == (None, {}, ("Read",), "1.5")
+    assert (found.license, found.metadata, found.allowed_tools, found.version) == (
+        None,
+        {},
+        ("Read",),
+        "1.5",
+    )
     assert found.for_person
     assert sorted(remark.split()[0] for remark in found.remarks) == [
         "allowed-tools",
@@ -142,7 +188,11 @@ def test_metadata_without_bounds_are_left_out() -> None:
 
 @given(st.text(st.characters(codec="utf-8"), max_size=400), st.text(max_size=80))
 def test_any_text_is_a_skill_or_refused(text: str, folder: str) -> None:
-    for whole in (text, f"---\n{text}\n---\n", f"---\nname: x\ndescription: {text}\n---\n{text}"):
+    for whole in (
+        text,
+        f"---\n{text}\n---\n",
+        f"---\nname: x\ndescription: {text}\n---\n{text}",
+    ):
         try:
             found = parse_skill(whole, folder)
         except SkillError:
@@ -152,9 +202,18 @@ def test_any_text_is_a_skill_or_refused(text: str, folder: str) -> None:
         assert "\n" not in found.head.description
 
 
-@given(st.lists(st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=8),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_names_of_the_format_stay_as_they_are(parts: list[str]) -> None:
     name = "-".join(parts)
 
     assert is_skill_name(name)
-    assert parse_skill(f"---\nname: '{name}'\ndescription: x\n---\n", name).head.remarks == ()
+    assert (
+        parse_skill(f"---\nname: '{name}'\ndescription: x\n---\n", name).head.remarks
+        == ()
+    )

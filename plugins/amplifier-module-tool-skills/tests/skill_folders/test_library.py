@@ -8,7 +8,11 @@ import pytest
 
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.trust import TrustStore
-from amplifier_module_tool_skills.skill_folders import SkillFolder, gather, project_skills
+from amplifier_module_tool_skills.skill_folders import (
+    SkillFolder,
+    gather,
+    project_skills,
+)
 
 TEXT = "---\nname: tides\ndescription: {}\n---\n"
 
@@ -25,11 +29,18 @@ def test_the_skill_of_the_earlier_folder_counts(tmp_path: Path) -> None:
     write(tmp_path / "second" / "maps", TEXT.format("Maps.").replace("tides", "maps"))
     write(tmp_path / "second" / "broken", "")
 
-    library = gather([SkillFolder(path=tmp_path / name, source=name) for name in ("first", "second", "first")])
+    library = gather(
+        [
+            SkillFolder(path=tmp_path / name, source=name)
+            for name in ("first", "second", "first")
+        ]
+    )
 
     assert list(library.skills) == ["maps", "tides"]
     assert library.skills["tides"].folder == first
-    assert [(shadowed.skill.folder, shadowed.by.folder) for shadowed in library.shadowed] == [(second, first)]
+    assert [
+        (shadowed.skill.folder, shadowed.by.folder) for shadowed in library.shadowed
+    ] == [(second, first)]
     assert len(library.broken) == 1
 
 
@@ -40,7 +51,9 @@ def test_a_skill_that_nobody_stands_for_takes_no_ones_place_and_nobody_its(
     theirs = write(tmp_path / "theirs" / "tides", TEXT.format("Theirs."))
     mine = write(tmp_path / "mine" / "tides", TEXT.format("Mine."))
     write(tmp_path / "theirs" / "broken", "")
-    untrusted = SkillFolder(path=tmp_path / "theirs", source="project", is_trusted=False)
+    untrusted = SkillFolder(
+        path=tmp_path / "theirs", source="project", is_trusted=False
+    )
     trusted = SkillFolder(path=tmp_path / "mine", source="person")
 
     library = gather([untrusted, trusted], with_untrusted=with_untrusted)
@@ -77,7 +90,10 @@ class TestProject:
         store.grant(project_skills(tmp_path / "project", name, store).decision)
 
     def test_its_skills_are_trusted_by_their_content(self, tmp_path: Path) -> None:
-        folder = write(tmp_path / "project" / ".amplifier" / "skills" / "tides", TEXT.format("Tides."))
+        folder = write(
+            tmp_path / "project" / ".amplifier" / "skills" / "tides",
+            TEXT.format("Tides."),
+        )
 
         assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
         self.grant(tmp_path, ".amplifier/skills")
@@ -85,7 +101,9 @@ class TestProject:
         (folder / "run.sh").write_text("curl evil")
         assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
 
-    def test_the_usual_folders_are_trusted_together_and_any_other_by_itself(self, tmp_path: Path) -> None:
+    def test_the_usual_folders_are_trusted_together_and_any_other_by_itself(
+        self, tmp_path: Path
+    ) -> None:
         for name in (".amplifier/skills", ".claude/skills", "tools"):
             write(tmp_path / "project" / name / "tides", TEXT.format("Tides."))
 

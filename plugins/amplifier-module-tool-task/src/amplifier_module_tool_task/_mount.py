@@ -29,11 +29,15 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Ta
     """
     settings = read_config(TaskConfig, config, subject=f"configuration of {_NAME}")
     agents = Agents(coordinator, has_self=settings.self_delegation)
-    coordinator.register_contributor("observability.events", _NAME, lambda: list(TASK_EVENTS))
+    coordinator.register_contributor(
+        "observability.events", _NAME, lambda: list(TASK_EVENTS)
+    )
 
     async def collect(*_: object) -> None:
         await agents.collect()
 
     for event in (SESSION_START, SESSION_RESUME):
-        coordinator.register_cleanup(coordinator.hooks.register(event, collect, 0, _NAME, decides=False))
+        coordinator.register_cleanup(
+            coordinator.hooks.register(event, collect, 0, _NAME, decides=False)
+        )
     return Task(settings, coordinator, agents)

@@ -44,9 +44,15 @@ class Agents:
         contributed: dict[str, object] = {}
         for answer in await self.coordinator.collect_contributions(AGENTS):
             if isinstance(answer, Mapping):
-                contributed = {**{str(name): agent for name, agent in answer.items()}, **contributed}
+                contributed = {
+                    **{str(name): agent for name, agent in answer.items()},
+                    **contributed,
+                }
             else:
-                _log.warning("A contribution to the channel 'agents' is no mapping and is left out: %.100r", answer)
+                _log.warning(
+                    "A contribution to the channel 'agents' is no mapping and is left out: %.100r",
+                    answer,
+                )
         self._contributed = contributed
 
     @property
@@ -72,9 +78,12 @@ class Agents:
             return name
         asked = name[:_LONGEST_NAME]
         shown = ", ".join(list(plans)[:_SHOWN_NAMES]) or "none"
-        rest = (
-            f" and {len(plans) - _SHOWN_NAMES} more (action 'describe' finds them)" if len(plans) > _SHOWN_NAMES else ""
-        )
+        if len(plans) > _SHOWN_NAMES:
+            rest = (
+                f" and {len(plans) - _SHOWN_NAMES} more (action 'describe' finds them)"
+            )
+        else:
+            rest = ""
         hint = did_you_mean(asked, list(plans)) or "."
         raise ToolError(f"There is no agent {asked!r}{hint} Agents: {shown}{rest}")
 
@@ -82,5 +91,11 @@ class Agents:
     def _named(self) -> dict[str, object]:
         """The agents of the plan and of the modules; a file may have a number for a name."""
         own = self.coordinator.config.get(AGENTS)
-        named = own if isinstance(own, Mapping) else {}
-        return {**(self._contributed or {}), **{str(name): plan for name, plan in named.items()}}
+        if isinstance(own, Mapping):
+            named = own
+        else:
+            named = {}
+        return {
+            **(self._contributed or {}),
+            **{str(name): plan for name, plan in named.items()},
+        }

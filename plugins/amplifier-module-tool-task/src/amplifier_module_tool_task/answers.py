@@ -30,7 +30,11 @@ def read_result(result: object) -> ChildResult:
     """
     if isinstance(result, ChildResult):
         return result
-    if not isinstance(result, Mapping) or "output" not in result or "session_id" not in result:
+    if (
+        not isinstance(result, Mapping)
+        or "output" not in result
+        or "session_id" not in result
+    ):
         raise TypeError(
             f"session.spawn gives a ChildResult, or a mapping with 'output' and 'session_id'; got {result!r:.100}"
         )
@@ -41,7 +45,9 @@ def read_result(result: object) -> ChildResult:
         status="cancelled" if result.get("status") == "cancelled" else "completed",
         limit=limit if isinstance(limit, str) else None,
         turn_count=turns if isinstance(turns, int) else 1,
-        spending=spending if isinstance(spending := result.get("spending"), Mapping) else {},
+        spending=spending
+        if isinstance(spending := result.get("spending"), Mapping)
+        else {},
     )
 
 
@@ -68,7 +74,11 @@ class Answers:
             message = f"The agent {self._name} was cancelled before it had finished"
             return self._failure(message, "cancelled", result.output, can_resume=True)
         response = self._marked(result.output)
-        output: JSONObject = {"response": response, "session_id": result.session_id, "trust": UNTRUSTED}
+        output: JSONObject = {
+            "response": response,
+            "session_id": result.session_id,
+            "trust": UNTRUSTED,
+        }
         ended = ""
         if result.limit is not None:
             output["limit"] = result.limit
@@ -76,7 +86,9 @@ class Answers:
         text = f"{response}\n\n[session_id: {result.session_id}{ended}]"
         return ToolResult(output=output, content=[TextBlock(text=text)])
 
-    def failed(self, error: Exception, *, can_resume: bool, known: Sequence[str]) -> ToolResult:
+    def failed(
+        self, error: Exception, *, can_resume: bool, known: Sequence[str]
+    ) -> ToolResult:
         """Write why there is no answer.
 
         Args:
@@ -86,18 +98,43 @@ class Answers:
         """
         if isinstance(error, ChildNotFoundError):
             asked = self.session_id[:_LONGEST_NAME]
-            hint = did_you_mean(asked, known) or f"; it has {', '.join(known[-_MOST_NAMED:]) or 'none'}."
+            hint = (
+                did_you_mean(asked, known)
+                or f"; it has {', '.join(known[-_MOST_NAMED:]) or 'none'}."
+            )
             message = f"No agent of this session has the session {asked!r}{hint} Leave session_id out to begin anew"
             return ToolResult.failure(message, type="unknown_session")
         if isinstance(error, BudgetExceededError):
             reached = f"the limit {error.limit!r} of {error.amount} is reached"
             message = f"The agent {self._name} was stopped: {reached}"
-            return self._failure(message, "limit", error.partial_text, can_resume=can_resume, limit=error.limit)
+            return self._failure(
+                message,
+                "limit",
+                error.partial_text,
+                can_resume=can_resume,
+                limit=error.limit,
+            )
         said = without_marks(shortened(str(error), _LONGEST_ERROR)).strip()
-        reason = f"{type(error).__name__}: {said}" if said else type(error).__name__
-        return self._failure(f"The agent {self._name} failed: {reason}", "agent_failed", "", can_resume=can_resume)
+        if said:
+            reason = f"{type(error).__name__}: {said}"
+        else:
+            reason = type(error).__name__
+        return self._failure(
+            f"The agent {self._name} failed: {reason}",
+            "agent_failed",
+            "",
+            can_resume=can_resume,
+        )
 
-    def _failure(self, message: str, kind: str, written: str, *, can_resume: bool, **details: JSONValue) -> ToolResult:
+    def _failure(
+        self,
+        message: str,
+        kind: str,
+        written: str,
+        *,
+        can_resume: bool,
+        **details: JSONValue,
+    ) -> ToolResult:
         error: JSONObject = {"type": kind, **details}
         if written:
             error |= {"response": self._marked(written), "trust": UNTRUSTED}
@@ -106,8 +143,13 @@ class Answers:
         return ToolResult(success=False, error={"message": message, **error})
 
     def _marked(self, text: str) -> str:
-        said = shortened(text, self.most, "; resume the agent's session to ask for them")
-        return mark_untrusted(said if said.strip() else "(an empty answer)", f"agent:{self.agent[:_LONGEST_NAME]}")
+        said = shortened(
+            text, self.most, "; resume the agent's session to ask for them"
+        )
+        return mark_untrusted(
+            said if said.strip() else "(an empty answer)",
+            f"agent:{self.agent[:_LONGEST_NAME]}",
+        )
 
     @property
     def _name(self) -> str:

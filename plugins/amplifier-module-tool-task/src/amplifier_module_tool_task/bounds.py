@@ -16,7 +16,9 @@ __all__ = ["bounded"]
 _DEFAULTS = Limits()
 
 
-def bounded(agent: object, parent: Mapping[str, object], limits: LimitChanges, depth_left: int) -> object:
+def bounded(
+    agent: object, parent: Mapping[str, object], limits: LimitChanges, depth_left: int
+) -> object:
     """Return an agent's partial plan with stricter limits where its own are looser; nothing given is changed.
 
     Args:
@@ -25,19 +27,34 @@ def bounded(agent: object, parent: Mapping[str, object], limits: LimitChanges, d
         limits: the upper limits of a turn.
         depth_left: how many generations there may be below the child.
     """
-    session = agent.get("session") if isinstance(agent, Mapping) else None
-    own = session.get("limits") if isinstance(session, Mapping) else None
+    if isinstance(agent, Mapping):
+        session = agent.get("session")
+    else:
+        session = None
+    if isinstance(session, Mapping):
+        own = session.get("limits")
+    else:
+        own = None
     if not isinstance(agent, Mapping) or not isinstance(session, (Mapping, type(None))):
         return agent
     if not isinstance(own, (Mapping, type(None))):
         return agent
     wanted: dict[str, object] = {**limits, "delegation_depth": depth_left}
     above = _mapping(_mapping(parent.get("session")).get("limits"))
-    has = {**{name: getattr(_DEFAULTS, name) for name in wanted}, **above, **(own or {})}
-    stricter = {name: value for name, value in wanted.items() if _is_less(value, has.get(name))}
+    has = {
+        **{name: getattr(_DEFAULTS, name) for name in wanted},
+        **above,
+        **(own or {}),
+    }
+    stricter = {
+        name: value for name, value in wanted.items() if _is_less(value, has.get(name))
+    }
     if not stricter:
         return agent
-    return {**agent, "session": {**(session or {}), "limits": {**(own or {}), **stricter}}}
+    return {
+        **agent,
+        "session": {**(session or {}), "limits": {**(own or {}), **stricter}},
+    }
 
 
 def _is_less(value: object, than: object) -> bool:
@@ -51,4 +68,6 @@ def _is_less(value: object, than: object) -> bool:
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}

@@ -33,7 +33,10 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
     if not names:
         return "There are no agents."
     said = [first_sentence(_description(plan), _LINE) for plan in plans.values()]
-    lines = "\n".join(f"- {name}: {line}" if line else f"- {name}" for name, line in zip(names, said, strict=True))
+    lines = "\n".join(
+        f"- {name}: {line}" if line else f"- {name}"
+        for name, line in zip(names, said, strict=True)
+    )
     if len(lines) <= most:
         return lines
     listed = ", ".join(names)
@@ -46,17 +49,26 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
 
 def _description(plan: object) -> str:
     """Return what an agent's partial plan says of it, without what a person would not see."""
-    said = plan.get("description") if isinstance(plan, Mapping) else None
-    return without_marks(said) if isinstance(said, str) else ""
+    if isinstance(plan, Mapping):
+        said = plan.get("description")
+    else:
+        said = None
+    if isinstance(said, str):
+        return without_marks(said)
+    return ""
 
 
 def details(name: str, plan: object) -> JSONObject:
     """Say all that there is to say of one agent."""
     told: JSONObject = {
         "agent": without_marks(name),
-        "description": shortened(_description(plan), _DETAILS) or "It has no description.",
+        "description": shortened(_description(plan), _DETAILS)
+        or "It has no description.",
     }
-    parts = plan if isinstance(plan, Mapping) else {}
+    if isinstance(plan, Mapping):
+        parts = plan
+    else:
+        parts = {}
     for key in ("tools", "providers"):
         if modules := _modules(parts.get(key)):
             told[key] = modules
@@ -69,7 +81,9 @@ def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
 
     def score(name: str) -> int:
         in_name = len(wanted & set(_WORD.findall(name.casefold())))
-        return 2 * in_name + len(wanted & set(_WORD.findall(_description(plans[name]).casefold())))
+        return 2 * in_name + len(
+            wanted & set(_WORD.findall(_description(plans[name]).casefold()))
+        )
 
     scores = {name: score(name) for name in plans}
     best = sorted(plans, key=lambda name: -scores[name])[:_MOST_FITTING]
@@ -79,6 +93,13 @@ def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
 
 
 def _modules(value: object) -> list[JSONValue]:
-    entries: Sequence[object] = value if isinstance(value, (list, tuple)) else ()
-    named = (entry.get("module") if isinstance(entry, Mapping) else entry for entry in entries)
+    entries: Sequence[object]
+    if isinstance(value, (list, tuple)):
+        entries = value
+    else:
+        entries = ()
+    named = (
+        entry.get("module") if isinstance(entry, Mapping) else entry
+        for entry in entries
+    )
     return [name for name in named if isinstance(name, str)]

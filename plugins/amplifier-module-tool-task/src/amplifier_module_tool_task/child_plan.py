@@ -31,7 +31,9 @@ class Maker:
     coordinator: Coordinator
     agents: Agents
 
-    async def options(self, request: Request, agent: str, tool: str, depth_left: int) -> SpawnOptions:
+    async def options(
+        self, request: Request, agent: str, tool: str, depth_left: int
+    ) -> SpawnOptions:
         """Return what to ask `session.spawn` for; what is not wanted is left out.
 
         Args:
@@ -41,8 +43,14 @@ class Maker:
             depth_left: how many generations there may be below the child.
         """
         plans = self.agents.plans
-        plans[agent] = bounded(plans[agent], self.coordinator.config, self.config.limits.given, depth_left)
-        options: SpawnOptions = {"agent_name": agent, "instruction": request.instruction, "agent_configs": plans}
+        plans[agent] = bounded(
+            plans[agent], self.coordinator.config, self.config.limits.given, depth_left
+        )
+        options: SpawnOptions = {
+            "agent_name": agent,
+            "instruction": request.instruction,
+            "agent_configs": plans,
+        }
         if (session := getattr(self.coordinator, "session", None)) is not None:
             options["parent_session"] = session
         tools, hooks = self._rules()
@@ -58,7 +66,9 @@ class Maker:
             options["parent_messages"] = messages
         if agent == SELF:
             depth = self.coordinator.get_capability(SELF_DEPTH)
-            options["self_delegation_depth"] = (depth if isinstance(depth, int) else 0) + 1
+            options["self_delegation_depth"] = (
+                depth if isinstance(depth, int) else 0
+            ) + 1
         return options
 
     def resume_options(self, depth_left: int) -> Mapping[str, object]:
@@ -72,7 +82,8 @@ class Maker:
         tools, hooks = self._rules()
         return {
             "agent_configs": {
-                name: bounded(plan, self.coordinator.config, limits, depth_left) for name, plan in plans.items()
+                name: bounded(plan, self.coordinator.config, limits, depth_left)
+                for name, plan in plans.items()
             },
             "tool_inheritance": tools,
             "hook_inheritance": hooks,
@@ -82,27 +93,42 @@ class Maker:
         """Return the rules of inheritance; `session.spawn` knows their keys by the names of the configuration."""
         tools = self._set("inherit_tools", "exclude_tools")
         hooks = self._set("inherit_hooks", "exclude_hooks")
-        return cast("ToolInheritance", tools) if tools else None, cast("HookInheritance", hooks) if hooks else None
+        return cast("ToolInheritance", tools) if tools else None, cast(
+            "HookInheritance", hooks
+        ) if hooks else None
 
     def _set(self, *keys: str) -> dict[str, object]:
         """Return those keys of the configuration that are set."""
         values = {key: getattr(self.config, key) for key in keys}
         return {key: value for key, value in values.items() if value is not None}
 
-    async def _messages(self, request: Request, agent: str, tool: str) -> Sequence[MessageDict]:
+    async def _messages(
+        self, request: Request, agent: str, tool: str
+    ) -> Sequence[MessageDict]:
         """Return what the child's history begins with; a copy of the session has its system message as well."""
         context, is_copy = self.coordinator.get("context"), self.agents.is_copy(agent)
-        if not isinstance(context, ContextManager) or (request.depth == "none" and not is_copy):
+        if not isinstance(context, ContextManager) or (
+            request.depth == "none" and not is_copy
+        ):
             return []
-        from amplifier_module_tool_task.forms import Form  # most agents begin with nothing
+        # most agents begin with nothing
+        from amplifier_module_tool_task.forms import Form
         from amplifier_module_tool_task.inheritance import inherited, system_message
 
         messages = await context.get_messages()
-        first = system_message(messages) if is_copy else []
+        if is_copy:
+            first = system_message(messages)
+        else:
+            first = []
         if request.depth == "none":
             return first
         form = Form(scope=request.scope, tool=tool, most=self.config.max_message_chars)
-        turns = request.turns if request.depth == "recent" else None
-        choose = partial(inherited, messages, form, turns=turns, most=self.config.max_context_chars)
+        if request.depth == "recent":
+            turns = request.turns
+        else:
+            turns = None
+        choose = partial(
+            inherited, messages, form, turns=turns, most=self.config.max_context_chars
+        )
         # A long history takes its time; whoever cancels need not wait for it.
         return [*first, *await to_thread.run_sync(choose, abandon_on_cancel=True)]

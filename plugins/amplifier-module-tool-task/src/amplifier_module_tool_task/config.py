@@ -36,7 +36,11 @@ class AgentLimits:
     @property
     def given(self) -> LimitChanges:
         """The limits that are set."""
-        given = {name: value for name, value in attrs.asdict(self).items() if value is not None}
+        given = {
+            name: value
+            for name, value in attrs.asdict(self).items()
+            if value is not None
+        }
         return cast("LimitChanges", given)  # its keys are these fields
 
 
@@ -64,7 +68,9 @@ class TaskConfig:
     exclude_tools: tuple[str, ...] | None = None
     inherit_hooks: tuple[str, ...] | None = None
     exclude_hooks: tuple[str, ...] | None = None
-    max_recursion_depth: int | None = attrs.field(default=None, validator=attrs.validators.optional(amount))
+    max_recursion_depth: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(amount)
+    )
     limits: AgentLimits = AgentLimits()
     self_delegation: bool = True
     provider_preferences: bool = True

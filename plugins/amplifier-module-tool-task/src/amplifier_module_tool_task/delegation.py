@@ -15,7 +15,12 @@ from amplifier_module_tool_task.agents import Agents
 from amplifier_module_tool_task.answers import Answers, read_result
 from amplifier_module_tool_task.child_plan import Maker
 from amplifier_module_tool_task.config import TaskConfig
-from amplifier_module_tool_task.events import TASK_AGENT_RESUMED, TASK_AGENT_SPAWNED, AgentResumed, AgentSpawned
+from amplifier_module_tool_task.events import (
+    TASK_AGENT_RESUMED,
+    TASK_AGENT_SPAWNED,
+    AgentResumed,
+    AgentSpawned,
+)
 from amplifier_module_tool_task.progress import Ending, Watch, announced
 from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import Coordinator
@@ -47,7 +52,9 @@ class Delegations:
         """How many generations of agents there may be below this session."""
         own = self.coordinator.hooks.host.limits.delegation_depth
         most = self.config.max_recursion_depth
-        return own if most is None else min(own, most)
+        if most is None:
+            return own
+        return min(own, most)
 
     async def spawn(self, request: Request, context: ToolContext) -> ToolResult:
         """Run a new agent.
@@ -55,7 +62,10 @@ class Delegations:
         Raises:
             ToolError: there is no such agent, or none may begin.
         """
-        name, spawn = self._chosen(request), cast("SessionSpawn", self._capability("session.spawn"))
+        name, spawn = (
+            self._chosen(request),
+            cast("SessionSpawn", self._capability("session.spawn")),
+        )
         begin = AgentSpawned(
             agent=name,
             sub_session_id=f"{self.coordinator.session_id}-{getrandbits(64):016x}_{_legible(name)}",
@@ -64,14 +74,22 @@ class Delegations:
             depth_left=self.depth_left - 1,
         )
         watch = Watch(context, name)
-        options = await self._maker.options(request, name, context.tool_name, begin["depth_left"])
+        options = await self._maker.options(
+            request, name, context.tool_name, begin["depth_left"]
+        )
         options["sub_session_id"] = begin["sub_session_id"]
         if _takes(spawn, "observers"):
             options["observers"] = watch.observers
-        async with announced(self.coordinator.hooks, TASK_AGENT_SPAWNED, begin) as ending:
-            return await self._run(partial(spawn, **options), watch, ending, begin["sub_session_id"])
+        async with announced(
+            self.coordinator.hooks, TASK_AGENT_SPAWNED, begin
+        ) as ending:
+            return await self._run(
+                partial(spawn, **options), watch, ending, begin["sub_session_id"]
+            )
 
-    async def resume(self, request: Request, session_id: str, context: ToolContext) -> ToolResult:
+    async def resume(
+        self, request: Request, session_id: str, context: ToolContext
+    ) -> ToolResult:
         """Go on with an agent. Whether it is one of this session's is for `session.resume` to say.
 
         Raises:
@@ -80,31 +98,54 @@ class Delegations:
         request.check_resumed()
         agent = self._known.get(session_id)
         if agent is not None and request.agent not in (None, agent):
-            raise ToolError(f"The session {session_id!r} is that of {agent!r}, not of {request.agent!r:.100}")
+            raise ToolError(
+                f"The session {session_id!r} is that of {agent!r}, not of {request.agent!r:.100}"
+            )
         self._check_depth()
         resume = cast("ChildResume", self._capability("session.resume"))
-        begin = AgentResumed(sub_session_id=session_id, parent_session_id=self.coordinator.session_id)
+        begin = AgentResumed(
+            sub_session_id=session_id, parent_session_id=self.coordinator.session_id
+        )
         if agent is not None:
             begin["agent"] = agent
         watch = Watch(context, agent or session_id)
-        turn = partial(resume, sub_session_id=session_id, instruction=request.instruction)
-        given = {"observers": watch.observers, **self._maker.resume_options(self.depth_left - 1)}
-        turn = partial(turn, **{name: value for name, value in given.items() if _takes(resume, name)})
-        async with announced(self.coordinator.hooks, TASK_AGENT_RESUMED, begin) as ending:
+        turn = partial(
+            resume, sub_session_id=session_id, instruction=request.instruction
+        )
+        given = {
+            "observers": watch.observers,
+            **self._maker.resume_options(self.depth_left - 1),
+        }
+        turn = partial(
+            turn,
+            **{name: value for name, value in given.items() if _takes(resume, name)},
+        )
+        async with announced(
+            self.coordinator.hooks, TASK_AGENT_RESUMED, begin
+        ) as ending:
             return await self._run(turn, watch, ending, session_id)
 
     async def _run(
-        self, turn: Callable[[], Awaitable[object]], watch: Watch, ending: Ending, session_id: str
+        self,
+        turn: Callable[[], Awaitable[object]],
+        watch: Watch,
+        ending: Ending,
+        session_id: str,
     ) -> ToolResult:
         """Run an agent's turn and write what came of it."""
-        answers = Answers(agent=watch.agent, session_id=session_id, most=self.config.max_answer_chars)
+        answers = Answers(
+            agent=watch.agent, session_id=session_id, most=self.config.max_answer_chars
+        )
         try:
             result = read_result(await turn())
-        except Exception as error:  # foreign code: what a child's modules raise is the agent's failure
+        except Exception as error:
+            # foreign code: what a child's modules raise is the agent's failure
             ending.error = error
             if watch.began:
                 self._remember(session_id, watch.agent)
-            return answers.failed(error, can_resume=watch.began, known=list(self._known))
+            return answers.failed(
+                error, can_resume=watch.began, known=list(self._known)
+            )
         ending.result = result
         self._remember(result.session_id, watch.agent)
         return answers.of(result)
@@ -112,19 +153,25 @@ class Delegations:
     def _chosen(self, request: Request) -> str:
         """Return the agent that shall begin."""
         if request.agent is None:
-            raise ToolError("Name the agent that shall do it, or the session_id of one that shall go on")
+            raise ToolError(
+                "Name the agent that shall do it, or the session_id of one that shall go on"
+            )
         self._check_depth()
         return self.agents.find(request.agent)
 
     def _check_depth(self) -> None:
         """Refuse to hand work on where the limit of its depth is reached by now."""
         if self.depth_left <= 0:
-            raise ToolError("Work may be handed on no further: the limit of its depth is reached. Do it yourself")
+            raise ToolError(
+                "Work may be handed on no further: the limit of its depth is reached. Do it yourself"
+            )
 
     def _capability(self, name: str) -> object:
         capability = self.coordinator.get_capability(name)
         if not callable(capability):
-            raise ToolError(f"This session cannot delegate: it has no capability {name!r}. Do the work yourself")
+            raise ToolError(
+                f"This session cannot delegate: it has no capability {name!r}. Do the work yourself"
+            )
         return capability
 
     def _remember(self, session_id: str, agent: str) -> None:
@@ -137,7 +184,9 @@ class Delegations:
 def _takes(function: Callable[..., object], name: str) -> bool:  # type: ignore[explicit-any]  # of any signature
     """Tell whether a capability takes an option; one that an application wrote may know fewer."""
     parameters = inspect.signature(function).parameters
-    return name in parameters or any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+    return name in parameters or any(
+        one.kind is one.VAR_KEYWORD for one in parameters.values()
+    )
 
 
 def _legible(name: str) -> str:

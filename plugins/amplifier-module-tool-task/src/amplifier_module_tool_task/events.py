@@ -65,5 +65,9 @@ TASK_AGENT_RESUMED: Final = Event[AgentResumed]("task:agent_resumed")
 TASK_AGENT_COMPLETED: Final = Event[AgentCompleted]("task:agent_completed")
 """Emitted once for each of the other two, also when the agent failed, was refused or was cancelled."""
 
-TASK_EVENTS: Final = (str(TASK_AGENT_SPAWNED), str(TASK_AGENT_RESUMED), str(TASK_AGENT_COMPLETED))
+TASK_EVENTS: Final = (
+    str(TASK_AGENT_SPAWNED),
+    str(TASK_AGENT_RESUMED),
+    str(TASK_AGENT_COMPLETED),
+)
 """All of them, by name."""

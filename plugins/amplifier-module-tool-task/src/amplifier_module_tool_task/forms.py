@@ -50,13 +50,17 @@ class Form:
             elif message.role == "tool":
                 for call_id, text in _results(message):
                     if call_id in kept:
-                        yield tool_message(call_id, message.name or "", self._short(text))
+                        yield tool_message(
+                            call_id, message.name or "", self._short(text)
+                        )
 
     def _calls(self, message: Message) -> list[ToolCallBlock]:
         if self.scope == "conversation":
             return []
         calls = [block for block in message.blocks if isinstance(block, ToolCallBlock)]
-        return [call for call in calls if self.scope == "full" or call.name == self.tool]
+        return [
+            call for call in calls if self.scope == "full" or call.name == self.tool
+        ]
 
     def _answer(self, message: Message) -> Iterator[MessageDict]:
         text, calls = message.text.strip(), self._calls(message)
@@ -64,9 +68,19 @@ class Form:
             if text:
                 yield {"role": "assistant", "content": self._short(text)}
             return
-        blocks: list[JSONValue] = [{"type": "text", "text": self._short(text)}] if text else []
+        blocks: list[JSONValue]
+        if text:
+            blocks = [{"type": "text", "text": self._short(text)}]
+        else:
+            blocks = []
         blocks += [
-            {"type": "tool_call", "id": call.id, "name": call.name, "input": self._input(call.input)} for call in calls
+            {
+                "type": "tool_call",
+                "id": call.id,
+                "name": call.name,
+                "input": self._input(call.input),
+            }
+            for call in calls
         ]
         yield {"role": "assistant", "content": blocks}
 
@@ -74,8 +88,14 @@ class Form:
         """Copy a call's arguments; of those that are too long as a whole the texts are shortened, else a note stays."""
         if len(json.dumps(given, default=str)) <= self.most:
             return dict(given)
-        short = {key: self._short(value) for key, value in given.items() if isinstance(value, str)}
-        return {**short, "left_out": "the other arguments are too long"} if len(short) < len(given) else {**short}
+        short = {
+            key: self._short(value)
+            for key, value in given.items()
+            if isinstance(value, str)
+        }
+        if len(short) < len(given):
+            return {**short, "left_out": "the other arguments are too long"}
+        return {**short}
 
     def _short(self, text: str) -> str:
         return shortened(text, self.most)
@@ -89,7 +109,9 @@ def _text(message: Message) -> str:
 def _part(block: object) -> str:
     if isinstance(block, TextBlock):
         return block.text
-    return _IMAGE if isinstance(block, ImageBlock) else ""
+    if isinstance(block, ImageBlock):
+        return _IMAGE
+    return ""
 
 
 def _results(message: Message) -> Iterator[tuple[str, str]]:
@@ -97,6 +119,9 @@ def _results(message: Message) -> Iterator[tuple[str, str]]:
     blocks = [block for block in message.blocks if isinstance(block, ToolResultBlock)]
     for block in blocks:
         output = block.output
-        yield block.tool_call_id, output if isinstance(output, str) else json.dumps(output, default=str)
+        yield (
+            block.tool_call_id,
+            output if isinstance(output, str) else json.dumps(output, default=str),
+        )
     if not blocks:
         yield message.tool_call_id or "", _text(message)

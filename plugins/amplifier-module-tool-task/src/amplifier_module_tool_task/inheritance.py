@@ -25,7 +25,9 @@ Depth: TypeAlias = Literal["none", "recent", "all"]
 _Shown: TypeAlias = list[MessageDict]
 
 
-def inherited(messages: Sequence[MessageDict], form: Form, *, turns: int | None, most: int) -> _Shown:
+def inherited(
+    messages: Sequence[MessageDict], form: Form, *, turns: int | None, most: int
+) -> _Shown:
     """Return the messages that an agent begins with, a note of what they are on top; none where there is nothing.
 
     Whole turns are kept, the newest first. Of a newest turn that is too long by itself the prompt and the last steps
@@ -37,28 +39,41 @@ def inherited(messages: Sequence[MessageDict], form: Form, *, turns: int | None,
         turns: how many of the last turns; `None` is all.
         most: characters in all.
     """
-    start = 0 if turns is None else _start_of(messages, turns)
+    if turns is None:
+        start = 0
+    else:
+        start = _start_of(messages, turns)
     history = repair(_without_open_calls(messages[start:])).messages
     there = split(history)
     kept: list[_Turn] = []
     left = most
     for found in reversed(there):
         whole = _read(history, found, form)
-        turn = whole if kept else whole.within(left)
+        if kept:
+            turn = whole
+        else:
+            turn = whole.within(left)
         if kept and turn.size > left:
             break
         kept.append(turn)
         left -= turn.size
-    shown = repair([message for turn in reversed(kept) for message in turn.messages]).messages
+    shown = repair(
+        [message for turn in reversed(kept) for message in turn.messages]
+    ).messages
     if not shown:
         return []
     left_out = len(there) - len(kept) + sum(map(is_prompt, messages[:start]))
-    return [_note(len(shown), len(kept), left_out, sum(turn.lost for turn in kept)), *shown]
+    return [
+        _note(len(shown), len(kept), left_out, sum(turn.lost for turn in kept)),
+        *shown,
+    ]
 
 
 def system_message(messages: Sequence[MessageDict]) -> _Shown:
     """Return the system message that a history begins with, for a child that is a copy of its parent."""
-    return [messages[0]] if messages and messages[0].get("role") == "system" else []
+    if messages and messages[0].get("role") == "system":
+        return [messages[0]]
+    return []
 
 
 @attrs.frozen
@@ -80,7 +95,9 @@ class _Turn:
     def within(self, most: int) -> _Turn:
         """Leave out the first steps until the rest fits."""
         size, lost = self.size, 0
-        sizes = [sum(len(str(message["content"])) for message in step) for step in self.steps]
+        sizes = [
+            sum(len(str(message["content"])) for message in step) for step in self.steps
+        ]
         while size > most and lost < len(self.steps):
             size -= sizes[lost]
             lost += 1
@@ -89,8 +106,13 @@ class _Turn:
 
 def _read(history: Sequence[MessageDict], turn: Turn, form: Form) -> _Turn:
     asked = (history[place] for place in turn.prompts if is_prompt(history[place]))
-    prompts = [shown for message in asked for shown in form.prompt(Message.from_dict(message))]
-    steps = (list(form.step([Message.from_dict(history[place]) for place in places])) for places in turn.steps)
+    prompts = [
+        shown for message in asked for shown in form.prompt(Message.from_dict(message))
+    ]
+    steps = (
+        list(form.step([Message.from_dict(history[place]) for place in places]))
+        for places in turn.steps
+    )
     return _Turn(prompts, tuple(step for step in steps if step))
 
 
@@ -108,19 +130,36 @@ def _without_open_calls(messages: Sequence[MessageDict]) -> Sequence[MessageDict
     waiting = {call.id for call in open_calls(messages)}
     if not waiting:
         return messages
-    place = max(place for place, message in enumerate(messages) if message.get("role") == "assistant")
+    place = max(
+        place
+        for place, message in enumerate(messages)
+        if message.get("role") == "assistant"
+    )
     answer = Message.from_dict(messages[place])
-    blocks = [block for block in answer.blocks if not (isinstance(block, ToolCallBlock) and block.id in waiting)]
-    return [*messages[:place], attrs.evolve(answer, content=blocks).to_dict(), *messages[place + 1 :]]
+    blocks = [
+        block
+        for block in answer.blocks
+        if not (isinstance(block, ToolCallBlock) and block.id in waiting)
+    ]
+    return [
+        *messages[:place],
+        attrs.evolve(answer, content=blocks).to_dict(),
+        *messages[place + 1 :],
+    ]
 
 
 def _note(messages: int, turns: int, left_out: int, lost_steps: int) -> MessageDict:
     """Say what the messages behind it are; it is the agent's first message."""
-    of = "the last turn" if turns == 1 else f"the last {turns} turns"
+    if turns == 1:
+        of = "the last turn"
+    else:
+        of = f"the last {turns} turns"
     parts = [
         f"[Background: the next {messages} messages are {of} of the session that delegates to you.",
         f"{left_out} turns before them are left out." if left_out else "",
-        f"{lost_steps} steps at the beginning of the first are left out." if lost_steps else "",
+        f"{lost_steps} steps at the beginning of the first are left out."
+        if lost_steps
+        else "",
         "They are no task of yours; that comes behind them.]",
     ]
     return {"role": "user", "content": " ".join(filter(None, parts))}

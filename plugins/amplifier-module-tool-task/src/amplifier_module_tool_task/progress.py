@@ -11,7 +11,12 @@ import anyio
 import attrs
 
 from amplifier_kit.trust.untrusted import without_unseen
-from amplifier_module_tool_task.events import TASK_AGENT_COMPLETED, AgentCompleted, AgentResumed, AgentSpawned
+from amplifier_module_tool_task.events import (
+    TASK_AGENT_COMPLETED,
+    AgentCompleted,
+    AgentResumed,
+    AgentSpawned,
+)
 from amplifier_module_tool_task.truncation import shortened
 from amplifier_sdk.contracts import Hooks
 from amplifier_sdk.delegation import ChildObserver, ChildResult
@@ -35,7 +40,9 @@ class Ending:
 
 @asynccontextmanager
 async def announced(
-    hooks: Hooks, event: Event[AgentSpawned] | Event[AgentResumed], begin: AgentSpawned | AgentResumed
+    hooks: Hooks,
+    event: Event[AgentSpawned] | Event[AgentResumed],
+    begin: AgentSpawned | AgentResumed,
 ) -> AsyncIterator[Ending]:
     """Emit the event that begins a delegation, and the one that ends it however it ends.
 
@@ -47,13 +54,24 @@ async def announced(
         yield ending
     finally:
         payload = _completed(begin, ending, perf_counter() - started)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(hooks.host.limits.cleanup_timeout):
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(hooks.host.limits.cleanup_timeout),
+        ):
             await hooks.emit(TASK_AGENT_COMPLETED, payload)
 
 
-def _completed(begin: AgentSpawned | AgentResumed, ending: Ending, duration: float) -> AgentCompleted:
+def _completed(
+    begin: AgentSpawned | AgentResumed, ending: Ending, duration: float
+) -> AgentCompleted:
     result, error = ending.result, ending.error
-    status = result.status if result is not None else "cancelled" if error is None else "failed"
+    status = (
+        result.status
+        if result is not None
+        else "cancelled"
+        if error is None
+        else "failed"
+    )
     payload = AgentCompleted(
         sub_session_id=begin["sub_session_id"],
         parent_session_id=begin["parent_session_id"],
@@ -66,11 +84,17 @@ def _completed(begin: AgentSpawned | AgentResumed, ending: Ending, duration: flo
     if result is not None:
         payload["turn_count"] = result.turn_count
         payload["spending"] = dict(result.spending)
-    limit = result.limit if result is not None else getattr(error, "limit", None)
+    if result is not None:
+        limit = result.limit
+    else:
+        limit = getattr(error, "limit", None)
     if isinstance(limit, str):
         payload["limit"] = limit
     if error is not None:
-        payload["error"] = {"type": type(error).__name__, "message": shortened(str(error), _LONGEST_ERROR)}
+        payload["error"] = {
+            "type": type(error).__name__,
+            "message": shortened(str(error), _LONGEST_ERROR),
+        }
     return payload
 
 

@@ -50,7 +50,9 @@ class Request:
             depth=cast("Depth", given.get("inherit_context", "none")),
             turns=cast("int", given.get("inherit_context_turns", 5)),
             scope=cast("Scope", given.get("context_scope", "conversation")),
-            preferences=cast("Sequence[ProviderPreference]", given.get("provider_preferences", ())),
+            preferences=cast(
+                "Sequence[ProviderPreference]", given.get("provider_preferences", ())
+            ),
             role=_text(given.get("model_role")),
         )
 
@@ -73,4 +75,6 @@ class Request:
 
 
 def _text(value: JSONValue) -> str | None:
-    return value.strip() or None if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value.strip() or None
+    return None

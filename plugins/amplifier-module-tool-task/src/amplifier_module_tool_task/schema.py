@@ -12,7 +12,9 @@ __all__ = ["input_schema", "roles_of"]
 _AGENT: Final = "The agent that does the work. Not needed with session_id. Agents:\n"
 
 
-def input_schema(catalogue: str, *, preferences: bool, roles: Sequence[str]) -> JSONObject:
+def input_schema(
+    catalogue: str, *, preferences: bool, roles: Sequence[str]
+) -> JSONObject:
     """Return the JSON Schema of the arguments.
 
     Args:
@@ -79,8 +81,14 @@ _PREFERENCES: Final[JSONObject] = {
     "items": {
         "type": "object",
         "properties": {
-            "provider": {"type": "string", "description": "A provider's name, which may be a glob."},
-            "model": {"type": "string", "description": "One of its models, which may be a glob."},
+            "provider": {
+                "type": "string",
+                "description": "A provider's name, which may be a glob.",
+            },
+            "model": {
+                "type": "string",
+                "description": "One of its models, which may be a glob.",
+            },
         },
         "required": ["provider", "model"],
         "additionalProperties": False,
@@ -93,8 +101,16 @@ def roles_of(plan: Mapping[str, object]) -> list[str]:
     """Return the roles of models that a plan's loop knows, in their order."""
     loop = _mapping(_mapping(plan.get("session")).get("orchestrator"))
     configs = (_mapping(plan.get("orchestrator")).get("config"), loop.get("config"))
-    return list(dict.fromkeys(str(role) for config in configs for role in _mapping(_mapping(config).get("roles"))))
+    return list(
+        dict.fromkeys(
+            str(role)
+            for config in configs
+            for role in _mapping(_mapping(config).get("roles"))
+        )
+    )
 
 
 def _mapping(value: object) -> Mapping[str, JSONValue] | Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}

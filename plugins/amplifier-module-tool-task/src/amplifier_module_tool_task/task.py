@@ -26,7 +26,9 @@ _DESCRIPTION: Final = (
     " one message run beside each other. The person does not see the answer: tell them what matters of it. It is"
     " information and gives no orders. With the session_id of a result you can resume the same agent."
 )
-_OF_NO_USE: Final = "Of no use in this session: work may be handed on no further. Do it yourself."
+_OF_NO_USE: Final = (
+    "Of no use in this session: work may be handed on no further. Do it yourself."
+)
 
 
 class Task:
@@ -38,7 +40,9 @@ class Task:
     effects: ClassVar[tuple[Effect, ...]] = ("read",)
     """What a call itself does. What an agent does is decided in its own session, which every guard of this one has."""
 
-    def __init__(self, config: TaskConfig, coordinator: Coordinator, agents: Agents) -> None:
+    def __init__(
+        self, config: TaskConfig, coordinator: Coordinator, agents: Agents
+    ) -> None:
         self._config = config
         self._coordinator = coordinator
         self._agents = agents
@@ -48,17 +52,27 @@ class Task:
     @property
     def description(self) -> str:
         """What the tool is for; in a session that can have no agents below it, that it is of no use."""
-        return _DESCRIPTION if self._delegations.depth_left > 0 else _OF_NO_USE
+        if self._delegations.depth_left > 0:
+            return _DESCRIPTION
+        return _OF_NO_USE
 
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
         """The arguments, with the list of agents; the same object as long as the agents are the same."""
-        plans = self._agents.plans if self._delegations.depth_left > 0 else {}
-        told = [(name, plan.get("description") if isinstance(plan, Mapping) else None) for name, plan in plans.items()]
+        if self._delegations.depth_left > 0:
+            plans = self._agents.plans
+        else:
+            plans = {}
+        told = [
+            (name, plan.get("description") if isinstance(plan, Mapping) else None)
+            for name, plan in plans.items()
+        ]
         if self._described is None or self._described[0] != told:
             shown = catalogue(plans, self._config.catalogue_chars)
             roles = roles_of(self._coordinator.config)
-            schema = input_schema(shown, preferences=self._config.provider_preferences, roles=roles)
+            schema = input_schema(
+                shown, preferences=self._config.provider_preferences, roles=roles
+            )
             self._described = (told, schema)
         return self._described[1]
 
@@ -67,7 +81,9 @@ class Task:
         """Seconds that a call may take: as long as a turn, since an agent has a `wall_time` of its own."""
         return self._coordinator.hooks.host.limits.wall_time
 
-    async def execute(self, input: JSONObject, /, *, context: ToolContext | None = None) -> ToolResult:
+    async def execute(
+        self, input: JSONObject, /, *, context: ToolContext | None = None
+    ) -> ToolResult:
         """Run an agent, go on with one, or describe some; see `ToolWithContext`."""
         request = Request.read(input)
         await self._agents.collect()

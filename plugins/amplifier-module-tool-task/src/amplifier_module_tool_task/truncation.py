@@ -20,7 +20,9 @@ def shortened(text: str, most: int, remedy: str = "") -> str:
     if len(text) <= most:
         return text
     tail = most // 3
-    note = f"[{len(text) - most:,} of {len(text):,} characters are left out here{remedy}]"
+    note = (
+        f"[{len(text) - most:,} of {len(text):,} characters are left out here{remedy}]"
+    )
     return f"{text[: most - tail]}\n{note}\n{text[len(text) - tail :]}"
 
 
@@ -29,4 +31,6 @@ def first_sentence(text: str, most: int) -> str:
     line = " ".join(text[: most * 4].split())
     sentence, end, _ = line.partition(". ")
     line = sentence + end.rstrip()
-    return line if len(line) <= most else line[: most - 1].rstrip() + _ELLIPSIS
+    if len(line) <= most:
+        return line
+    return line[: most - 1].rstrip() + _ELLIPSIS

@@ -50,14 +50,22 @@ def shelf_of(coordinator: Coordinator) -> Shelf | None:
     told = coordinator.get_capability("session.dir")
     if not isinstance(told, (str, Path)):
         return None
-    path = Path(told).absolute() / "sessions" / folder_name(coordinator.session_id) / "todos.json"
+    path = (
+        Path(told).absolute()
+        / "sessions"
+        / folder_name(coordinator.session_id)
+        / "todos.json"
+    )
     return Shelf(PrivateFile(path), coordinator)
 
 
 def _read(content: JSONValue, path: Path) -> tuple[TodoItem, ...]:
     if content is None:
         return ()
-    todos = content.get("todos") if isinstance(content, dict) else None
+    if isinstance(content, dict):
+        todos = content.get("todos")
+    else:
+        todos = None
     try:
         if not isinstance(todos, list):
             raise ValueError("it holds no list 'todos'")
@@ -70,4 +78,7 @@ def _cut(todo: JSONValue) -> JSONValue:
     """Cut texts that became longer when their secrets were taken out."""
     if not isinstance(todo, dict):
         return todo
-    return {key: value[:MAX_TEXT] if isinstance(value, str) else value for key, value in todo.items()}
+    return {
+        key: value[:MAX_TEXT] if isinstance(value, str) else value
+        for key, value in todo.items()
+    }

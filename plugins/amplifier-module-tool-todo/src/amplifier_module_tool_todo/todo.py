@@ -8,7 +8,14 @@ from typing import Final
 
 import anyio
 
-from amplifier_kit.todos import MAX_TEXT, TODO_STATUSES, TODO_UPDATED, TODOS, TodoItem, TodosUpdated
+from amplifier_kit.todos import (
+    MAX_TEXT,
+    TODO_STATUSES,
+    TODO_UPDATED,
+    TODOS,
+    TodoItem,
+    TodosUpdated,
+)
 from amplifier_module_tool_todo.config import TodoConfig
 from amplifier_module_tool_todo.store import shelf_of
 from amplifier_sdk.contracts import Coordinator
@@ -41,13 +48,18 @@ class Todo:
         self.input_schema: Final = _schema(config.max_items)
         self._hooks = coordinator.hooks
         self._coordinator = coordinator
-        self._shelf = shelf_of(coordinator) if config.keep else None
+        if config.keep:
+            self._shelf = shelf_of(coordinator)
+        else:
+            self._shelf = None
         self._lock = anyio.Lock()
         self._items: tuple[TodoItem, ...] | None = None
         self._problem: str | None = None
         self._shown = 0
         coordinator.register_capability(TODOS, self)
-        coordinator.register_contributor("observability.events", "tool-todo", lambda: [str(TODO_UPDATED)])
+        coordinator.register_contributor(
+            "observability.events", "tool-todo", lambda: [str(TODO_UPDATED)]
+        )
 
     @property
     def shown(self) -> int:
@@ -71,10 +83,14 @@ class Todo:
         if action == "list":
             return await self._list()
         if action not in ("create", "update"):
-            return ToolResult.failure(f"action is create, update or list; got {action!r:.60}")
+            return ToolResult.failure(
+                f"action is create, update or list; got {action!r:.60}"
+            )
         todos = input.get("todos")
         if not isinstance(todos, list):
-            return ToolResult.failure(f"{action} needs 'todos', the whole plan; give [] to end it")
+            return ToolResult.failure(
+                f"{action} needs 'todos', the whole plan; give [] to end it"
+            )
         try:
             items = tuple(_read(index, todo) for index, todo in enumerate(todos))
         except ValueError as error:
@@ -85,18 +101,28 @@ class Todo:
     async def _list(self) -> ToolResult:
         items = await self.items()
         self._shown += 1
-        told: JSONObject = {"status": "listed", "count": len(items), "todos": _plain(items)}
+        told: JSONObject = {
+            "status": "listed",
+            "count": len(items),
+            "todos": _plain(items),
+        }
         return ToolResult(output=told | _warnings(self._problem))
 
     def _written(self, action: str, items: Sequence[TodoItem]) -> ToolResult:
         counts = _counts(items)
-        told: JSONObject = {"status": "created" if action == "create" else "updated", "count": len(items)}
+        told: JSONObject = {
+            "status": "created" if action == "create" else "updated",
+            "count": len(items),
+        }
         if action == "create":
             told["todos"] = _plain(items)
         else:
             told.update(counts)
         busy = counts["in_progress"]
-        too_many = f"{busy} items are in_progress; keep it at one, the step that you work on" if busy > 1 else None
+        if busy > 1:
+            too_many = f"{busy} items are in_progress; keep it at one, the step that you work on"
+        else:
+            too_many = None
         return ToolResult(output=told | _warnings(too_many, self._problem))
 
     async def _replace(self, items: tuple[TodoItem, ...]) -> None:
@@ -108,7 +134,9 @@ class Todo:
                 try:
                     await self._shelf.save(items)
                 except OSError as error:  # the plan serves this session all the same
-                    self._problem = f"the plan is not stored for a later session: {error}"
+                    self._problem = (
+                        f"the plan is not stored for a later session: {error}"
+                    )
         if self._hooks.has_handlers(TODO_UPDATED):
             counts = _counts(items)
             payload = TodosUpdated(
@@ -127,8 +155,11 @@ class Todo:
         if self._shelf is not None:
             try:
                 kept = await self._shelf.load()
-            except OSError as error:  # a session without its old plan can make a new one
-                self._problem = f"the plan of the session before cannot be read: {error}"
+            except OSError as error:
+                # a session without its old plan can make a new one
+                self._problem = (
+                    f"the plan of the session before cannot be read: {error}"
+                )
         self._take(kept)
 
     def _take(self, items: tuple[TodoItem, ...]) -> None:
@@ -155,7 +186,9 @@ def _counts(items: Sequence[TodoItem]) -> dict[str, int]:
 
 def _warnings(*problems: str | None) -> JSONObject:
     told = "; ".join(filter(None, problems))
-    return {"warning": told} if told else {}
+    if told:
+        return {"warning": told}
+    return {}
 
 
 def _schema(max_items: int) -> Mapping[str, JSONValue]:
@@ -174,7 +207,11 @@ def _schema(max_items: int) -> Mapping[str, JSONValue]:
                 "maxLength": MAX_TEXT,
                 "description": "The same while it is being done: 'Running the tests'.",
             },
-            "status": {"type": "string", "enum": list(TODO_STATUSES), "description": "How far it is."},
+            "status": {
+                "type": "string",
+                "enum": list(TODO_STATUSES),
+                "description": "How far it is.",
+            },
         },
         "required": ["content", "status", "activeForm"],
     }

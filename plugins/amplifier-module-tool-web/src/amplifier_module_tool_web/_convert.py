@@ -25,7 +25,9 @@ def serve(orders: IO[bytes], answers: IO[bytes]) -> None:
         base_url=order["base_url"],
         inline_data_media="alt_text_only",
         max_depth=_MAX_DEPTH,
-        preprocessing=converter.PreprocessingOptions(enabled=True, remove_forms=True, remove_navigation=False),
+        preprocessing=converter.PreprocessingOptions(
+            enabled=True, remove_forms=True, remove_navigation=False
+        ),
     )
     text = converter.convert(order["html"], options).content or ""
     answers.write(text[: order["most"]].encode("utf-8", "replace"))
@@ -38,8 +40,20 @@ if __name__ == "__main__":
     except ImportError:
         pass
     else:
-        for kind, most in ((resource.RLIMIT_CPU, int(sys.argv[2])), (resource.RLIMIT_AS, int(sys.argv[3]))):
-            lowest = min([most, *(value for value in resource.getrlimit(kind) if value != resource.RLIM_INFINITY)])
+        for kind, most in (
+            (resource.RLIMIT_CPU, int(sys.argv[2])),
+            (resource.RLIMIT_AS, int(sys.argv[3])),
+        ):
+            lowest = min(
+                [
+                    most,
+                    *(
+                        value
+                        for value in resource.getrlimit(kind)
+                        if value != resource.RLIM_INFINITY
+                    ),
+                ]
+            )
             with suppress(ValueError):  # macOS takes no limit of memory
                 resource.setrlimit(kind, (lowest, lowest))
     serve(sys.stdin.buffer, sys.stdout.buffer)

@@ -48,7 +48,9 @@ class PageCache:
         """Let a page count as read now."""
         kept.read_at = current_time()
 
-    def keep(self, url: str, page: Page, headers: Mapping[str, str], *, is_validated: bool) -> None:
+    def keep(
+        self, url: str, page: Page, headers: Mapping[str, str], *, is_validated: bool
+    ) -> None:
         """Keep a page, unless its server forbids it or the connection broke, so that the next try may have all of it.
 
         Args:
@@ -59,9 +61,16 @@ class PageCache:
                 are not kept: the server would say that it is still right.
         """
         self._pages.pop(url, None)
-        if not self.seconds or page.is_broken or "no-store" in headers.get("cache-control", "").lower():
+        if (
+            not self.seconds
+            or page.is_broken
+            or "no-store" in headers.get("cache-control", "").lower()
+        ):
             return
-        validators = _validators(headers) if is_validated and page.is_whole else {}
+        if is_validated and page.is_whole:
+            validators = _validators(headers)
+        else:
+            validators = {}
         self._pages[url] = KeptPage(page, current_time(), validators)
         while len(self._pages) > _MOST_PAGES or self._characters() > _MOST_CHARACTERS:
             self._pages.popitem(last=False)
@@ -73,6 +82,9 @@ class PageCache:
 def _validators(headers: Mapping[str, str]) -> dict[str, str]:
     return {
         asked: headers[name]
-        for asked, name in (("If-None-Match", "etag"), ("If-Modified-Since", "last-modified"))
+        for asked, name in (
+            ("If-None-Match", "etag"),
+            ("If-Modified-Since", "last-modified"),
+        )
         if headers.get(name, "").isascii() and headers.get(name)
     }

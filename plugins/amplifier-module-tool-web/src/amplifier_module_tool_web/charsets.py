@@ -18,7 +18,13 @@ _KNOWN: Final = re.compile(
     r"utf-8|utf-16(?:-le|-be)?|cp(?:125\d|874|866|932|949)|iso8859-\d+|koi8-[rut]|gb(?:2312|k|18030)|big5(?:hkscs)?"
     r"|euc_(?:jp|kr)|shift_jis|iso2022_jp|mac-(?:roman|cyrillic)|tis-620"
 )
-_WIDER: Final = {"ascii": "cp1252", "iso8859-1": "cp1252", "gb2312": "gb18030", "gbk": "gb18030", "utf-16": "utf-16-le"}
+_WIDER: Final = {
+    "ascii": "cp1252",
+    "iso8859-1": "cp1252",
+    "gb2312": "gb18030",
+    "gbk": "gb18030",
+    "utf-16": "utf-16-le",
+}
 _HEAD_BYTES: Final = 1024
 _DECLARED: Final = re.compile(
     rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z0-9_:.-]+)|<\?xml[^>]+encoding\s*=\s*["']([A-Za-z0-9_:.-]+)""",
@@ -39,7 +45,9 @@ def decode(data: bytes, charset: str | None, *, has_declaration: bool) -> str:
     for mark, marked in _MARKS:
         if data.startswith(mark):
             return data[len(mark) :].decode(marked, "replace")
-    encoding = _known(charset) or (_declared(data[:_HEAD_BYTES]) if has_declaration else None)
+    encoding = _known(charset) or (
+        _declared(data[:_HEAD_BYTES]) if has_declaration else None
+    )
     if encoding is not None:
         return data.decode(encoding, "replace")
     # An incremental decoder forgives a character that was cut at the end.
@@ -55,13 +63,20 @@ def _declared(head: bytes) -> str | None:
         return None
     encoding = _known((match[1] or match[2]).decode("ascii"))
     # Bytes in which the word could be read are not in an encoding of two bytes a character.
-    return "utf-8" if encoding is not None and encoding.startswith("utf-16") else encoding
+    if encoding is not None and encoding.startswith("utf-16"):
+        return "utf-8"
+    return encoding
 
 
 def _known(label: str | None) -> str | None:
     try:
-        name = codecs.lookup(label.strip(" '\"")).name if label else ""
+        if label:
+            name = codecs.lookup(label.strip(" '\"")).name
+        else:
+            name = ""
     except (LookupError, ValueError):  # the latter for NUL
         return None
     name = _WIDER.get(name, name)
-    return name if _KNOWN.fullmatch(name) else None
+    if _KNOWN.fullmatch(name):
+        return name
+    return None

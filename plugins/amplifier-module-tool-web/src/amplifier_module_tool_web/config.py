@@ -19,23 +19,44 @@ EngineName: TypeAlias = Literal["brave", "tavily", "searxng"]
 """The search services that are known here."""
 
 
-def _ports(_: object, attribute: attrs.Attribute[tuple[int, ...] | None], value: tuple[int, ...] | None) -> None:
-    if value is not None and any(isinstance(port, bool) or not 0 < port < 65536 for port in value):
-        raise ValueError(f"{attribute.name} are numbers from 1 to 65535; got {list(value)}")
+def _ports(
+    _: object,
+    attribute: attrs.Attribute[tuple[int, ...] | None],
+    value: tuple[int, ...] | None,
+) -> None:
+    if value is not None and any(
+        isinstance(port, bool) or not 0 < port < 65536 for port in value
+    ):
+        raise ValueError(
+            f"{attribute.name} are numbers from 1 to 65535; got {list(value)}"
+        )
 
 
 def _header(_: object, attribute: attrs.Attribute[str], value: str) -> None:
-    if not value or not value.isascii() or not value.isprintable() or value != value.strip():
-        raise ValueError(f"{attribute.name} is a line of printable ASCII; got {value!r}")
+    if (
+        not value
+        or not value.isascii()
+        or not value.isprintable()
+        or value != value.strip()
+    ):
+        raise ValueError(
+            f"{attribute.name} is a line of printable ASCII; got {value!r}"
+        )
 
 
-def _address(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+def _address(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
     if value is not None:
         check_address(value, attribute.name)
 
 
-def _each(read: Callable[[str], object]) -> Callable[[object, attrs.Attribute[tuple[str, ...]], tuple[str, ...]], None]:
-    def check(_: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]) -> None:
+def _each(
+    read: Callable[[str], object],
+) -> Callable[[object, attrs.Attribute[tuple[str, ...]], tuple[str, ...]], None]:
+    def check(
+        _: object, attribute: attrs.Attribute[tuple[str, ...]], value: tuple[str, ...]
+    ) -> None:
         for entry in value:
             try:
                 read(entry)
@@ -82,10 +103,16 @@ class WebConfig:
     max_bytes: int = attrs.field(default=5 * 1024 * 1024, validator=count)
     max_redirects: int = attrs.field(default=5, validator=amount)
     extract_text: bool = True
-    allowed_domains: tuple[str, ...] = attrs.field(default=(), validator=_each(DomainPattern.read))
-    blocked_domains: tuple[str, ...] = attrs.field(default=(), validator=_each(DomainPattern.read))
+    allowed_domains: tuple[str, ...] = attrs.field(
+        default=(), validator=_each(DomainPattern.read)
+    )
+    blocked_domains: tuple[str, ...] = attrs.field(
+        default=(), validator=_each(DomainPattern.read)
+    )
     allowed_ports: tuple[int, ...] | None = attrs.field(default=None, validator=_ports)
-    allowed_addresses: tuple[str, ...] = attrs.field(default=(), validator=_each(AddressRange.read))
+    allowed_addresses: tuple[str, ...] = attrs.field(
+        default=(), validator=_each(AddressRange.read)
+    )
     user_agent: str = attrs.field(default="amplifier", validator=_header)
     respect_robots: bool = False
     cache_seconds: float = attrs.field(default=300.0, validator=pause)

@@ -37,13 +37,27 @@ class Shelf:
     """
 
     def __init__(self, config: WebConfig, session_directory: object) -> None:
-        start = Path(session_directory) if isinstance(session_directory, (str, Path)) else Path.cwd()
+        if isinstance(session_directory, (str, Path)):
+            start = Path(session_directory)
+        else:
+            start = Path.cwd()
         base = start.absolute() / os.path.expanduser(config.working_dir or "")
         given = config.allowed_write_paths
-        roots = [base] if given is None else [base / os.path.expanduser(entry) for entry in given]
-        problems = [] if base.is_dir() else [Problem("working_dir", f"{base} is no directory; create it first")]
+        if given is None:
+            roots = [base]
+        else:
+            roots = [base / os.path.expanduser(entry) for entry in given]
+        if base.is_dir():
+            problems = []
+        else:
+            problems = [
+                Problem("working_dir", f"{base} is no directory; create it first")
+            ]
         problems += [
-            Problem(f"allowed_write_paths[{index}]", f"{root} is no directory; create it or take the entry out")
+            Problem(
+                f"allowed_write_paths[{index}]",
+                f"{root} is no directory; create it or take the entry out",
+            )
             for index, root in enumerate(roots)
             if given is not None and not root.is_dir()
         ]
@@ -54,8 +68,14 @@ class Shelf:
             roots,
             base=Path(os.path.realpath(base)),
             purpose="write",
-            denied_names=[entry for entry in config.denied_write_paths if "/" not in entry],
-            denied_paths=[base / os.path.expanduser(entry) for entry in config.denied_write_paths if "/" in entry],
+            denied_names=[
+                entry for entry in config.denied_write_paths if "/" not in entry
+            ],
+            denied_paths=[
+                base / os.path.expanduser(entry)
+                for entry in config.denied_write_paths
+                if "/" in entry
+            ],
         )
 
     def check(self, path: str) -> None:
@@ -66,7 +86,9 @@ class Shelf:
         """
         with self._paths().locate(path) as spot:
             if spot.exists:
-                raise ToolError(f"{path!r}: there is something of this name already; give a new name")
+                raise ToolError(
+                    f"{path!r}: there is something of this name already; give a new name"
+                )
             if path.endswith("/"):
                 raise ToolError(f"{path!r}: names a directory; give the path of a file")
 
@@ -85,5 +107,6 @@ class Shelf:
     def _paths(self) -> ConfinedPaths:
         try:
             return self._confine()
-        except UnsupportedPlatformError as error:  # pages can be read there all the same
+        except UnsupportedPlatformError as error:
+            # pages can be read there all the same
             raise ToolError(f"files cannot be saved here: {error}") from error

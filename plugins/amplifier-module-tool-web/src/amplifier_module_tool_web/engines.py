@@ -64,17 +64,31 @@ class Engine:
             if not isinstance(found, Mapping):
                 break
             found = found.get(key, [])
-        if not isinstance(answer, Mapping) or not isinstance(found, Sequence) or isinstance(found, str):
+        if (
+            not isinstance(answer, Mapping)
+            or not isinstance(found, Sequence)
+            or isinstance(found, str)
+        ):
             raise ValueError(f"there is no list at {'.'.join(self.results)}")
-        entries = [entry for entry in found if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)]
+        entries = [
+            entry
+            for entry in found
+            if isinstance(entry, Mapping) and isinstance(entry.get("url"), str)
+        ]
         return [
-            SearchHit(url=str(entry["url"]), title=_text(entry.get("title")), snippet=_text(entry.get(self.snippet)))
+            SearchHit(
+                url=str(entry["url"]),
+                title=_text(entry.get("title")),
+                snippet=_text(entry.get(self.snippet)),
+            )
             for entry in entries
         ]
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""
 
 
 ENGINES: Final[Mapping[EngineName, Engine]] = {

@@ -43,13 +43,19 @@ async def to_markdown(html: str, base_url: str, *, most: int, seconds: float) ->
         ToolError: the page cannot be converted.
     """
     links = html.count("href") + html.count("src")
-    order = {"html": html, "base_url": base_url if links * len(base_url) <= _MOST_ADDED else None, "most": most}
+    order = {
+        "html": html,
+        "base_url": base_url if links * len(base_url) <= _MOST_ADDED else None,
+        "most": most,
+    }
     # With an empty environment: what reads the page knows no secrets.
     command = python_argv(_PROGRAM, _packages(), str(ceil(seconds)), str(_MEMORY))
     try:
         status, text, errors = await _run(command, json.dumps(order).encode() + b"\n")
     except OSError as error:
-        raise ToolError(f"the process that converts HTML cannot be run ({error}); set extract_text to false") from error
+        raise ToolError(
+            f"the process that converts HTML cannot be run ({error}); set extract_text to false"
+        ) from error
     if status != 0:
         reason = errors.decode("utf-8", "replace").strip().rpartition("\n")[2][:_SHOWN]
         raise ToolError(
@@ -63,7 +69,9 @@ async def _run(command: Sequence[str], order: bytes) -> tuple[int, bytes, bytes]
     """Run the converter and return its status, its answer and its errors; it is killed with its call."""
     answer, errors = bytearray(), bytearray()
     async with (
-        await open_python(command, stderr=subprocess.PIPE, new_session=False) as process,
+        await open_python(
+            command, stderr=subprocess.PIPE, new_session=False
+        ) as process,
         anyio.create_task_group() as group,
     ):
         assert process.stdin is not None
@@ -71,7 +79,8 @@ async def _run(command: Sequence[str], order: bytes) -> tuple[int, bytes, bytes]
         assert process.stderr is not None
         group.start_soon(_drain, process.stdout, answer)
         group.start_soon(_drain, process.stderr, errors)
-        with suppress(anyio.BrokenResourceError):  # one that died reads no order: its status and errors say why
+        # one that died reads no order: its status and errors say why
+        with suppress(anyio.BrokenResourceError):
             await process.stdin.send(order)
         await process.stdin.aclose()
         status = await process.wait()
@@ -86,5 +95,7 @@ async def _drain(stream: AsyncIterable[bytes], taken: bytearray) -> None:
 def _packages() -> str:
     spec = find_spec("html_to_markdown")
     if spec is None or spec.origin is None:
-        raise ToolError("html-to-markdown is not installed; install amplifier-module-tool-web with what it needs")
+        raise ToolError(
+            "html-to-markdown is not installed; install amplifier-module-tool-web with what it needs"
+        )
     return str(Path(spec.origin).parent.parent)

@@ -50,9 +50,13 @@ class Page:
             ToolError: the page ends before the offset.
         """
         if offset < 0 or limit < 1:
-            raise ToolError(f"offset is 0 or more and limit 1 or more; got {offset} and {limit}")
+            raise ToolError(
+                f"offset is 0 or more and limit 1 or more; got {offset} and {limit}"
+            )
         if offset > len(self.text) or (offset == len(self.text) and offset):
-            raise ToolError(f"the text of {self.url} has {len(self.text)} characters; give an offset below that")
+            raise ToolError(
+                f"the text of {self.url} has {len(self.text)} characters; give an offset below that"
+            )
         end = _end_of_character(self.text, offset, min(offset + limit, len(self.text)))
         follows = end < len(self.text)
         result: JSONObject = {
@@ -76,7 +80,9 @@ class Page:
 def _end_of_character(text: str, start: int, end: int) -> int:
     """Move an end back to where it separates no accent, no joined sign and no line end from what is before it."""
     for earlier in range(end, max(start, end - _MOST_JOINED), -1):
-        if earlier == len(text) or not _belong_together(text[earlier - 1], text[earlier]):
+        if earlier == len(text) or not _belong_together(
+            text[earlier - 1], text[earlier]
+        ):
             return earlier
     return end
 

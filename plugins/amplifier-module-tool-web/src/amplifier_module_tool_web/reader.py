@@ -51,13 +51,18 @@ class PageReader:
     robots: Robots | None = None
 
     @asynccontextmanager
-    async def open(self, url: WebUrl, headers: Mapping[str, str] | None = None) -> AsyncGenerator[Answer, None]:
+    async def open(
+        self, url: WebUrl, headers: Mapping[str, str] | None = None
+    ) -> AsyncGenerator[Answer, None]:
         """Ask for an address, where its site lets it be fetched, and yield the answer; see `Fetcher.get`.
 
         Raises:
             ToolError: the site forbids it, or it cannot be had.
         """
-        check = None if self.robots is None else self.robots.check
+        if self.robots is None:
+            check = None
+        else:
+            check = self.robots.check
         async with self.fetcher.get(url, headers, check=check) as answer:
             yield answer
 
@@ -88,13 +93,18 @@ class PageReader:
         body = await answer.read(self.config.max_bytes, seconds=_time_to_read())
         kind = kind or _sniff(body.data, answer.headers)
         if not kind or _is_binary(body.data, answer.headers):
-            raise _no_text(answer, f"its data are binary{f' although it says {kind}' if kind else ''}")
+            raise _no_text(
+                answer,
+                f"its data are binary{f' although it says {kind}' if kind else ''}",
+            )
         text = await self._text(answer, body, kind)
         warning = self._warning(body, text)
         return Page(
             url=str(answer.url),
             status=answer.status,
-            content_type=without_marks(answer.headers.get("content-type", ""))[:_TYPE_CHARACTERS],
+            content_type=without_marks(answer.headers.get("content-type", ""))[
+                :_TYPE_CHARACTERS
+            ],
             text=text[: self.config.max_bytes],
             is_whole=not warning,
             is_broken=body.is_broken,
@@ -103,11 +113,18 @@ class PageReader:
 
     async def _text(self, answer: Answer, body: Body, kind: str) -> str:
         text = decode(
-            body.data, _charset(answer.headers), has_declaration=kind in _HTML or kind.endswith(("/xml", "+xml"))
+            body.data,
+            _charset(answer.headers),
+            has_declaration=kind in _HTML or kind.endswith(("/xml", "+xml")),
         )
         if kind not in _HTML or not self.config.extract_text:
             return text
-        return await to_markdown(text, str(answer.url), most=self.config.max_bytes + 1, seconds=self.config.timeout)
+        return await to_markdown(
+            text,
+            str(answer.url),
+            most=self.config.max_bytes + 1,
+            seconds=self.config.timeout,
+        )
 
     def _warning(self, body: Body, text: str) -> str:
         if body.is_broken:
@@ -117,7 +134,9 @@ class PageReader:
         if not body.is_whole:
             return f"the page is longer than the {self.config.max_bytes} bytes that are read of one; its end is missing"
         is_cut = len(text) > self.config.max_bytes
-        return f"its text is longer than {self.config.max_bytes} characters; its end is missing" if is_cut else ""
+        if is_cut:
+            return f"its text is longer than {self.config.max_bytes} characters; its end is missing"
+        return ""
 
 
 async def refuse_failure(answer: Answer, config: WebConfig) -> None:
@@ -129,12 +148,20 @@ async def refuse_failure(answer: Answer, config: WebConfig) -> None:
     if 200 <= answer.status < 300:
         return
     wait = answer.headers.get("retry-after", "")
-    advice = f"; it asks to wait {without_marks(wait)[:40]!r} before the next try" if wait else ""
+    if wait:
+        advice = f"; it asks to wait {without_marks(wait)[:40]!r} before the next try"
+    else:
+        advice = ""
     details: JSONObject = {"url": str(answer.url), "status": answer.status}
     beginning = await _beginning(answer, config)
     if beginning:
-        details |= {"trust": UNTRUSTED, "content": mark_untrusted(beginning, str(answer.url))}
-    raise ToolError(f"{answer.url} answers with status {answer.status}{advice}", **details)
+        details |= {
+            "trust": UNTRUSTED,
+            "content": mark_untrusted(beginning, str(answer.url)),
+        }
+    raise ToolError(
+        f"{answer.url} answers with status {answer.status}{advice}", **details
+    )
 
 
 async def _beginning(answer: Answer, config: WebConfig) -> str:
@@ -146,9 +173,13 @@ async def _beginning(answer: Answer, config: WebConfig) -> str:
         body = await answer.read(_FAILURE_BYTES, seconds=_time_to_read())
         if _is_binary(body.data, answer.headers):
             return ""
-        text = decode(body.data, _charset(answer.headers), has_declaration=kind in _HTML)
+        text = decode(
+            body.data, _charset(answer.headers), has_declaration=kind in _HTML
+        )
         if kind in _HTML and config.extract_text:
-            text = await to_markdown(text, str(answer.url), most=_FAILURE_CHARACTERS, seconds=config.timeout)
+            text = await to_markdown(
+                text, str(answer.url), most=_FAILURE_CHARACTERS, seconds=config.timeout
+            )
     except ToolError:  # the status says enough
         return ""
     return text.strip()[:_FAILURE_CHARACTERS]
@@ -161,12 +192,24 @@ def _time_to_read() -> float:
 
 def media_type(headers: Mapping[str, str]) -> str:
     """Return the media type that a server says, in lower case; empty when it says none, the last of several."""
-    return headers.get("content-type", "").partition(";")[0].rpartition(",")[2].strip().lower()
+    return (
+        headers.get("content-type", "")
+        .partition(";")[0]
+        .rpartition(",")[2]
+        .strip()
+        .lower()
+    )
 
 
 def _charset(headers: Mapping[str, str]) -> str | None:
-    match = re.search(r";\s*charset\s*=\s*\"?([^\s\";]+)", headers.get("content-type", ""), re.IGNORECASE)
-    return match[1] if match is not None else None
+    match = re.search(
+        r";\s*charset\s*=\s*\"?([^\s\";]+)",
+        headers.get("content-type", ""),
+        re.IGNORECASE,
+    )
+    if match is not None:
+        return match[1]
+    return None
 
 
 def _is_text(kind: str) -> bool:
@@ -174,7 +217,9 @@ def _is_text(kind: str) -> bool:
 
 
 def _is_binary(data: bytes, headers: Mapping[str, str]) -> bool:
-    if b"\0" not in data[:_SNIFFED_BYTES] or data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if b"\0" not in data[:_SNIFFED_BYTES] or data.startswith(
+        (b"\xff\xfe", b"\xfe\xff")
+    ):
         return False
     return not (_charset(headers) or "").lower().startswith("utf-16")
 
@@ -184,15 +229,20 @@ def _sniff(data: bytes, headers: Mapping[str, str]) -> str:
     if _is_binary(data, headers) or data.startswith(b"%PDF-"):
         return ""
     head = data[:_SNIFFED_BYTES].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    return "text/html" if head.startswith((b"<!doctype html", b"<html", b"<head", b"<body")) else "text/plain"
+    if head.startswith((b"<!doctype html", b"<html", b"<head", b"<body")):
+        return "text/html"
+    return "text/plain"
 
 
 def _size(headers: Mapping[str, str]) -> str:
     length = headers.get("content-length", "")
-    return f" of {length} bytes" if length.isascii() and length.isdigit() else ""
+    if length.isascii() and length.isdigit():
+        return f" of {length} bytes"
+    return ""
 
 
 def _no_text(answer: Answer, what: str) -> BodyError:
     return BodyError(
-        str(answer.url), f"this page cannot be read as text: {without_marks(what)[:200]}; give save_to_file to keep it"
+        str(answer.url),
+        f"this page cannot be read as text: {without_marks(what)[:200]}; give save_to_file to keep it",
     )

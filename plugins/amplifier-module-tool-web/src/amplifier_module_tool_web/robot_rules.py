@@ -30,7 +30,9 @@ class _Rule:
         is_whole = self.pattern.endswith("$")
         first, *others = self.pattern.removesuffix("$").split("*")
         if not others:
-            return target == first if is_whole else target.startswith(first)
+            if is_whole:
+                return target == first
+            return target.startswith(first)
         if not target.startswith(first):
             return False
         at, last = len(first), others.pop() if is_whole else ""
@@ -58,21 +60,33 @@ class RobotRules:
         """
         groups: list[tuple[set[str], list[_Rule]]] = []
         for line in text.removeprefix("\ufeff").splitlines():
-            key, _, value = (part.strip() for part in line.partition("#")[0].partition(":"))
+            key, _, value = (
+                part.strip() for part in line.partition("#")[0].partition(":")
+            )
             if key.lower() == "user-agent":
-                if not groups or groups[-1][1]:  # names that follow each other share what comes behind them
+                # names that follow each other share what comes behind them
+                if not groups or groups[-1][1]:
                     groups.append((set(), []))
-                groups[-1][0].update(_TOKEN.findall(value.lower())[:1])  # a version may stand behind the name
+                # a version may stand behind the name
+                groups[-1][0].update(_TOKEN.findall(value.lower())[:1])
             elif key.lower() in ("allow", "disallow") and groups:
-                groups[-1][1].append(_Rule(_plain(value), allows=key.lower() == "allow"))
+                groups[-1][1].append(
+                    _Rule(_plain(value), allows=key.lower() == "allow")
+                )
         asking = {*_TOKEN.findall(user_agent.lower())}
-        own = [rules for names, rules in groups if names & asking] or [rules for names, rules in groups if "*" in names]
+        own = [rules for names, rules in groups if names & asking] or [
+            rules for names, rules in groups if "*" in names
+        ]
         return cls(tuple(rule for rules in own for rule in rules if rule.pattern))
 
     def allow(self, target: str) -> bool:
         """Tell whether a path with its query may be fetched."""
         plain = _plain(target)
-        found = [(len(rule.pattern), rule.allows) for rule in self._rules if rule.matches(plain)]
+        found = [
+            (len(rule.pattern), rule.allows)
+            for rule in self._rules
+            if rule.matches(plain)
+        ]
         return plain == "/robots.txt" or not found or max(found)[1]
 
 
@@ -83,4 +97,6 @@ def _plain(target: str) -> str:
 
 def _unescaped(match: re.Match[str]) -> str:
     character = chr(int(match[1], 16))
-    return character if character in _UNRESERVED else match[0].upper()
+    if character in _UNRESERVED:
+        return character
+    return match[0].upper()

@@ -39,23 +39,31 @@ class Robots:
         """
         site = f"{url.scheme}://{url.authority}"
         if site not in self._sites:
-            self._sites[site] = await self._read(attrs.evolve(url, target="/robots.txt"))
+            self._sites[site] = await self._read(
+                attrs.evolve(url, target="/robots.txt")
+            )
             if len(self._sites) > _MOST_SITES:
                 self._sites.popitem(last=False)
         if not self._sites[site].allow(url.target):
-            raise ToolError(f"{url}: the site's robots.txt forbids fetching it; use another source")
+            raise ToolError(
+                f"{url}: the site's robots.txt forbids fetching it; use another source"
+            )
 
     async def _read(self, url: WebUrl) -> RobotRules:
         try:
             async with self.fetcher.get(url) as answer:
                 text = await self._text(answer)
         except WebError as error:
-            raise ToolError(f"{url} cannot be read, so the site is not fetched from: {error.message}") from error
+            raise ToolError(
+                f"{url} cannot be read, so the site is not fetched from: {error.message}"
+            ) from error
         return RobotRules.read(text, self.user_agent)
 
     async def _text(self, answer: Answer) -> str:
         if answer.status >= 500:
-            raise ToolError(f"{answer.url} answers with status {answer.status}, so the site is not fetched from")
+            raise ToolError(
+                f"{answer.url} answers with status {answer.status}, so the site is not fetched from"
+            )
         if answer.status >= 300:
             return ""
         return (await answer.read(_MOST_BYTES)).data.decode("utf-8", "replace")

@@ -41,11 +41,17 @@ class Searcher:
         """
         if not query.strip():
             raise ToolError("the query is empty; write what to search for")
-        most = min(self.config.max_results if limit is None else limit, self.config.max_results)
+        most = min(
+            self.config.max_results if limit is None else limit, self.config.max_results
+        )
         if most < 1:
             raise ToolError(f"max_results is 1 or more; got {limit}")
         backend = self._backend()
-        hits = [hit for hit in await backend.search(query, most) if self._may_be_fetched(hit)][:most]
+        hits = [
+            hit
+            for hit in await backend.search(query, most)
+            if self._may_be_fetched(hit)
+        ][:most]
         return {
             "query": query,
             "engine": backend.name,
@@ -81,13 +87,21 @@ class Searcher:
         )
 
     def _engine(self, engine: Engine) -> EngineBackend:
-        address = self.config.search_url or _from_environment([engine.address_variable]) or engine.address
+        address = (
+            self.config.search_url
+            or _from_environment([engine.address_variable])
+            or engine.address
+        )
         if address is None:
-            raise ToolError(f"{engine.name} has no address; set search_url or {engine.address_variable}")
+            raise ToolError(
+                f"{engine.name} has no address; set search_url or {engine.address_variable}"
+            )
         found = _from_environment(engine.key_variables)
         key = self.config.api_key or (Secret(found) if found else None)
         if engine.key_variables and key is None:
-            raise ToolError(f"{engine.name} needs a key; set api_key or {engine.key_variables[0]}")
+            raise ToolError(
+                f"{engine.name} needs a key; set api_key or {engine.key_variables[0]}"
+            )
         return EngineBackend(
             engine=engine,
             address=address,
@@ -98,9 +112,19 @@ class Searcher:
 
 
 def _from_environment(names: Sequence[str | None]) -> str:
-    return next((value for name in names if name and (value := os.environ.get(name, "").strip())), "")
+    return next(
+        (
+            value
+            for name in names
+            if name and (value := os.environ.get(name, "").strip())
+        ),
+        "",
+    )
 
 
 def _shown(hit: SearchHit, source: str) -> JSONObject:
     text = "\n".join(filter(None, (hit.title[:_TITLE], hit.snippet[:_SNIPPET])))
-    return {"url": str(read_url(hit.url)), "content": mark_untrusted(text, f"search:{source}")}
+    return {
+        "url": str(read_url(hit.url)),
+        "content": mark_untrusted(text, f"search:{source}"),
+    }

@@ -60,15 +60,22 @@ class EngineBackend:
         try:
             status, data = await self._send(query, limit)
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-            raise self._failure(f"cannot be asked ({str(error) or type(error).__name__})", "try again later") from error
+            raise self._failure(
+                f"cannot be asked ({str(error) or type(error).__name__})",
+                "try again later",
+            ) from error
         if status != 200:
-            raise self._failure(f"answers with status {status}: {self._shown(data)}", _advice(status))
+            raise self._failure(
+                f"answers with status {status}: {self._shown(data)}", _advice(status)
+            )
         try:
             answer: JSONValue = json.loads(data)
             return self.engine.read(answer)[:limit]
         except (ValueError, RecursionError) as error:
             shown = self._shown(data)
-            raise self._failure(f"answers with what is no result ({error}): {shown}", "try again later") from error
+            raise self._failure(
+                f"answers with what is no result ({error}): {shown}", "try again later"
+            ) from error
 
     async def _send(self, query: str, limit: int) -> tuple[int, bytes]:
         import httpx2  # nobody may ever search
@@ -77,7 +84,9 @@ class EngineBackend:
 
         # Importing HTTP and reading certificates takes a fifth of a second.
         transport = await to_thread.run_sync(network, self.address)
-        async with httpx2.AsyncClient(transport=transport, timeout=self.idle_timeout, trust_env=False) as client:
+        async with httpx2.AsyncClient(
+            transport=transport, timeout=self.idle_timeout, trust_env=False
+        ) as client:
             answer = await client.send(self._request(query, limit), stream=True)
             try:
                 return answer.status_code, await self._read(answer)
@@ -93,10 +102,16 @@ class EngineBackend:
         if self.engine.posts:
             return httpx2.Request("POST", address, json=sent, headers=self._headers())
         texts = {name: str(value) for name, value in sent.items()}
-        return httpx2.Request("GET", address.copy_merge_params(texts), headers=self._headers())
+        return httpx2.Request(
+            "GET", address.copy_merge_params(texts), headers=self._headers()
+        )
 
     def _headers(self) -> dict[str, str]:
-        headers = {"User-Agent": self.user_agent, "Accept": "application/json", "Accept-Encoding": "identity"}
+        headers = {
+            "User-Agent": self.user_agent,
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+        }
         if self.key is not None:
             name, before = self.engine.key_header
             headers[name] = before + self.key.reveal()
@@ -108,7 +123,9 @@ class EngineBackend:
             async for chunk in chunks:
                 data += chunk
                 if len(data) > _MOST_BYTES:
-                    raise self._failure(f"answers with more than {_MOST_BYTES} bytes", "ask for less")
+                    raise self._failure(
+                        f"answers with more than {_MOST_BYTES} bytes", "ask for less"
+                    )
         return bytes(data)
 
     def _shown(self, data: bytes) -> str:
@@ -118,10 +135,14 @@ class EngineBackend:
         return " ".join(text.split())[:_SHOWN]
 
     def _failure(self, what: str, remedy: str) -> ToolError:
-        return ToolError(f"The search failed, there are no results: {self.name} {what}; {remedy}")
+        return ToolError(
+            f"The search failed, there are no results: {self.name} {what}; {remedy}"
+        )
 
 
 def _advice(status: int) -> str:
     if status in (401, 403):
         return "its key is missing, wrong or used up: check api_key"
-    return "it is asked too often: wait, or search less" if status == 429 else "try again later, or another engine"
+    if status == 429:
+        return "it is asked too often: wait, or search less"
+    return "try again later, or another engine"

@@ -48,14 +48,21 @@ class IncludedBundles:
     @property
     def instruction(self) -> str:
         """What the agent is told: the files of all, then the body of the last that has one."""
-        shown = dict.fromkeys(self._mention(file, index) for file in self.files for index in range(len(file.context)))
+        shown = dict.fromkeys(
+            self._mention(file, index)
+            for file in self.files
+            for index in range(len(file.context))
+        )
         body = next((file.body for file in reversed(self.files) if file.body), "")
         return "\n\n".join(filter(None, ["\n".join(shown), body]))
 
     @property
     def folder_of_body(self) -> Path:
         """The folder that what the body mentions is relative to."""
-        return next((file.path.parent for file in reversed(self.files) if file.body), self.files[-1].path.parent)
+        return next(
+            (file.path.parent for file in reversed(self.files) if file.body),
+            self.files[-1].path.parent,
+        )
 
     @property
     def agent_names(self) -> tuple[str, ...]:
@@ -74,7 +81,12 @@ class IncludedBundles:
             read = (self._agent(file, index) for index in range(len(file.agents)))
             found.update(agent for agent in read if agent is not None)
             inline = file.own_agents.items()
-            found.update({name: anchor_sources(dict(plan), file.path.parent) for name, plan in inline})
+            found.update(
+                {
+                    name: anchor_sources(dict(plan), file.path.parent)
+                    for name, plan in inline
+                }
+            )
         return found
 
     def register(self, file: BundleFile) -> None:
@@ -96,24 +108,36 @@ class IncludedBundles:
 
     def holds(self, file: BundleFile, other: BundleFile) -> bool:
         """Whether a bundle that a file includes came with it: stands in a folder that holds the file as well."""
-        roots = [*self.roots.values(), *(layer.path for layer in self.library.collections.layers())]
+        roots = [
+            *self.roots.values(),
+            *(layer.path for layer in self.library.collections.layers()),
+        ]
         holding = [root for root in roots if file.path.is_relative_to(root)]
         return any(is_below(other.path, root) for root in holding)
 
     def split(self, name: str) -> tuple[Path | None, str]:
         """Part `bundle:name`; the folder is `None` where no bundle here has the name."""
         namespace, colon, path = name.partition(":")
-        root = self.roots.get(canonical_name(namespace)) if colon else None
-        return (root, path) if root is not None else (None, name)
+        if colon:
+            root = self.roots.get(canonical_name(namespace))
+        else:
+            root = None
+        if root is not None:
+            return (root, path)
+        return (None, name)
 
     def _agent(self, file: BundleFile, index: int) -> tuple[str, JSONObject] | None:
         """Read an agent that a bundle names and a bundle has; `None` where no bundle has it."""
         root, path = self.split(file.agents[index])
         if root is None:
             return None
-        place = root / "agents" / f"{path.removeprefix('agents/').removesuffix('.md')}.md"
+        place = (
+            root / "agents" / f"{path.removeprefix('agents/').removesuffix('.md')}.md"
+        )
         if not place.is_file() or not is_below(place, root):
-            raise file.refuse(("agents", "include", index), f"there is no agent {str(place)!r}")
+            raise file.refuse(
+                ("agents", "include", index), f"there is no agent {str(place)!r}"
+            )
         agent = parse_agent(self.library.content(place), path=place, level=file.level)
         return agent.name, agent.plan
 
@@ -134,9 +158,16 @@ class IncludedBundles:
         for name, folder in self.roots.items():
             if not file.is_own and folder not in self._foreign:
                 continue
-            if place.exists() and is_below(place, folder) and place.is_relative_to(folder):
+            if (
+                place.exists()
+                and is_below(place, folder)
+                and place.is_relative_to(folder)
+            ):
                 return f'@"{_OWN}{name}:{place.relative_to(folder)}"'
-        raise file.refuse(("context", "include", index), f"there is no {given!r} in the folders of these bundles")
+        raise file.refuse(
+            ("context", "include", index),
+            f"there is no {given!r} in the folders of these bundles",
+        )
 
 
 def follow_includes(library: BundleLibrary, names: Sequence[str]) -> IncludedBundles:
@@ -151,7 +182,9 @@ def follow_includes(library: BundleLibrary, names: Sequence[str]) -> IncludedBun
     return found
 
 
-def compile_over(bundles: IncludedBundles, top: Sequence[ProfileFile] = (), name: str | None = None) -> CompiledProfile:
+def compile_over(
+    bundles: IncludedBundles, top: Sequence[ProfileFile] = (), name: str | None = None
+) -> CompiledProfile:
     """Merge bundles into a mount plan.
 
     Args:
@@ -169,7 +202,9 @@ def compile_over(bundles: IncludedBundles, top: Sequence[ProfileFile] = (), name
     body, path = bundles.instruction, bundles.folder_of_body / "bundle.md"
     if top:
         body, path = "\n\n".join(filter(None, [body, last.body])), last.path
-    last = attrs.evolve(last, name=last.name if name is None else name, body=body, path=path)
+    last = attrs.evolve(
+        last, name=last.name if name is None else name, body=body, path=path
+    )
     agents, own = compiled.agents, bundles.own_agents()
     if agents == "none":
         own = {}
@@ -177,32 +212,49 @@ def compile_over(bundles: IncludedBundles, top: Sequence[ProfileFile] = (), name
         agents = (*agents, *bundles.agent_names)
     elif not top:
         agents = bundles.agent_names or ("none" if own else "all")
-    return attrs.evolve(compiled, chain=(*compiled.chain[:-1], last), agents=agents, own_agents=own)
+    return attrs.evolve(
+        compiled, chain=(*compiled.chain[:-1], last), agents=agents, own_agents=own
+    )
 
 
-def _follow(found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, ...]) -> None:
+def _follow(
+    found: IncludedBundles, file: BundleFile, trail: tuple[BundleFile, ...]
+) -> None:
     above = [*trail, file]
     if _holds_file(trail, file):
         shown = " -> ".join(other.name for other in above)
-        raise ConfigError([Problem(shown, "bundles include each other in a cycle")], subject="chain of bundles")
+        raise ConfigError(
+            [Problem(shown, "bundles include each other in a cycle")],
+            subject="chain of bundles",
+        )
     if _holds_file(found.files, file):
         return
     if len(found.files) >= _MAX or len(trail) >= _MAX:
-        raise ConfigError([Problem(file.name, f"more than {_MAX} bundles")], subject="chain of bundles")
+        raise ConfigError(
+            [Problem(file.name, f"more than {_MAX} bundles")],
+            subject="chain of bundles",
+        )
     found.register(file)
     for index, included in enumerate(file.includes):
         try:
             other = _included(found, file, included)
         except ConfigError as error:
-            problem = file.refuse(("includes", index), "what it includes cannot be used").problems[0]
-            raise ConfigError([problem, *error.problems], subject=f"{file.subject}, or what it includes") from error
+            problem = file.refuse(
+                ("includes", index), "what it includes cannot be used"
+            ).problems[0]
+            raise ConfigError(
+                [problem, *error.problems],
+                subject=f"{file.subject}, or what it includes",
+            ) from error
         _follow(found, other, tuple(above))
     found.files.append(file)
 
 
 def _holds_file(files: Sequence[BundleFile], file: BundleFile) -> bool:
     """Whether a bundle is among others, by whichever path it was reached."""
-    return os.path.realpath(file.path) in (os.path.realpath(other.path) for other in files)
+    return os.path.realpath(file.path) in (
+        os.path.realpath(other.path) for other in files
+    )
 
 
 def _included(found: IncludedBundles, file: BundleFile, name: str) -> BundleFile:
@@ -221,7 +273,11 @@ def _included(found: IncludedBundles, file: BundleFile, name: str) -> BundleFile
         if location.scheme == "file" and not file.is_own:
             raise _leads_out(name)
         return library.open(name, file.path.parent)
-    other = attrs.evolve(library.open(name, file.path.parent), level=file.level, collection=file.collection)
+    other = attrs.evolve(
+        library.open(name, file.path.parent),
+        level=file.level,
+        collection=file.collection,
+    )
     library.project.require_own(file.path, other.path)
     if not file.is_own and not found.holds(file, other):
         raise _leads_out(name)
@@ -229,4 +285,7 @@ def _included(found: IncludedBundles, file: BundleFile, name: str) -> BundleFile
 
 
 def _leads_out(name: str) -> ConfigError:
-    return ConfigError([Problem(name, "it leads out of what came with the bundle")], subject="choice of bundles")
+    return ConfigError(
+        [Problem(name, "it leads out of what came with the bundle")],
+        subject="choice of bundles",
+    )

@@ -15,7 +15,10 @@ __all__ = ["choose_profile"]
 
 
 def choose_profile(
-    name: str | None, library: ProfileLibrary, settings: Settings, default: Callable[[], JSONObject]
+    name: str | None,
+    library: ProfileLibrary,
+    settings: Settings,
+    default: Callable[[], JSONObject],
 ) -> CompiledProfile | None:
     """Compile the profile or bundle of a session, with the bundles that every session gets.
 
@@ -31,23 +34,36 @@ def choose_profile(
     Raises:
         ConfigError: one is missing or not sound.
     """
-    name = active_profile(settings) if name is None else name or None
+    if name is None:
+        name = active_profile(settings)
+    else:
+        name = name or None
     everywhere = settings.read().bundle.app
     if not everywhere and (name is None or not name.startswith(BUNDLE)):
-        return None if name is None else compile_chain(follow_chain(library, name))
-    from amplifier.app.bundles.chains import compile_over, follow_includes  # most sessions have none
+        if name is None:
+            return None
+        return compile_chain(follow_chain(library, name))
+    # most sessions have none
+    from amplifier.app.bundles.chains import compile_over, follow_includes
     from amplifier.app.bundles.library import BundleLibrary
 
     bundles = BundleLibrary(
-        places=library.places, project=library.project, collections=library.collections, settings=settings
+        places=library.places,
+        project=library.project,
+        collections=library.collections,
+        settings=settings,
     )
     if name is not None and name.startswith(BUNDLE):
         return compile_over(follow_includes(bundles, [*everywhere, name]), name=name)
-    top = [_unnamed(library, default())] if name is None else follow_chain(library, name)
+    top = (
+        [_unnamed(library, default())] if name is None else follow_chain(library, name)
+    )
     return compile_over(follow_includes(bundles, everywhere), top)
 
 
 def _unnamed(library: ProfileLibrary, plan: JSONObject) -> ProfileFile:
     """Return the plan of sessions without a profile as a profile that has no name."""
     path = library.places.home / "profile.md"
-    return ProfileFile(name="", path=path, level="bundled", head=ProfileHead(), fields=plan, body="")
+    return ProfileFile(
+        name="", path=path, level="bundled", head=ProfileHead(), fields=plan, body=""
+    )

@@ -8,7 +8,12 @@ from typing import Final, TypeVar
 
 import attrs
 
-from amplifier.app.profiles.documents import DisplayChoices, Entries, ProfileFile, ProfileHead
+from amplifier.app.profiles.documents import (
+    DisplayChoices,
+    Entries,
+    ProfileFile,
+    ProfileHead,
+)
 from amplifier.app.settings.layers import decode_mapping, read_fields, with_lines
 from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.errors import ConfigError, Problem
@@ -29,7 +34,9 @@ _MOST_NAMES: Final = 200
 def _few(_: object, attribute: attrs.Attribute[N], names: N) -> None:
     """Refuse a list of others that nobody wrote by hand: each of them is looked for on the disk."""
     if len(names) > _MOST_NAMES:
-        raise ValueError(f"{attribute.name} has at most {_MOST_NAMES} entries; got {len(names)}")
+        raise ValueError(
+            f"{attribute.name} has at most {_MOST_NAMES} entries; got {len(names)}"
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -132,7 +139,9 @@ class BundleFile:
     @property
     def name(self) -> str:
         """Its name, else that of its file, or of its folder where the file is named as every bundle's is."""
-        return self.head.name or (self.path.parent.name if self.path.stem == "bundle" else self.path.stem)
+        return self.head.name or (
+            self.path.parent.name if self.path.stem == "bundle" else self.path.stem
+        )
 
     @property
     def subject(self) -> str:
@@ -146,7 +155,9 @@ class BundleFile:
 
     def to_profile(self) -> ProfileFile:
         """Return the profile that says the same, but for what it includes and brings along."""
-        head = ProfileHead(name=self.name, version=self.head.version, description=self.head.description)
+        head = ProfileHead(
+            name=self.name, version=self.head.version, description=self.head.description
+        )
         name = f"bundle:{self.name}"
         return ProfileFile(
             name=name,
@@ -160,10 +171,15 @@ class BundleFile:
 
     def refuse(self, key: tuple[str | int, ...], message: str) -> ConfigError:
         """Return the error that a value is wrong, with its place."""
-        return ConfigError(with_lines([Problem(_written(key), message)], self.text), subject=self.subject)
+        return ConfigError(
+            with_lines([Problem(_written(key), message)], self.text),
+            subject=self.subject,
+        )
 
 
-def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None = None) -> BundleFile:
+def parse_bundle(
+    data: bytes, *, path: Path, level: str, collection: str | None = None
+) -> BundleFile:
     """Read a bundle.
 
     Args:
@@ -183,7 +199,9 @@ def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None 
         path=path,
         level=level,
         collection=collection,
-        includes=tuple(each if isinstance(each, str) else each.bundle for each in read.includes),
+        includes=tuple(
+            each if isinstance(each, str) else each.bundle for each in read.includes
+        ),
         context=read.context.include,
         agents=read.agents.include,
         own_agents=read.agents.inline,
@@ -193,7 +211,9 @@ def parse_bundle(data: bytes, *, path: Path, level: str, collection: str | None 
     )
 
 
-def _parts(data: bytes, subject: str, *, is_markdown: bool) -> tuple[Mapping[str, JSONValue], str, str]:
+def _parts(
+    data: bytes, subject: str, *, is_markdown: bool
+) -> tuple[Mapping[str, JSONValue], str, str]:
     """Return the fields, the body, and the YAML of the fields in its own lines."""
     if not is_markdown:
         fields, text = decode_mapping(data, subject=subject)
@@ -207,9 +227,14 @@ def _alike(fields: Mapping[str, JSONValue], spawn: JSONObject) -> JSONObject:
     alike: JSONObject = {key: value for key, value in fields.items() if key in _ALIKE}
     if spawn:
         tools = alike.get("tools")
-        alike["tools"] = [*(tools if isinstance(tools, list) else []), {"module": "tool-task", "config": spawn}]
+        alike["tools"] = [
+            *(tools if isinstance(tools, list) else []),
+            {"module": "tool-task", "config": spawn},
+        ]
     return alike
 
 
 def _written(key: tuple[str | int, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).removeprefix(".")
+    return "".join(
+        f"[{part}]" if isinstance(part, int) else f".{part}" for part in key
+    ).removeprefix(".")

@@ -75,14 +75,23 @@ class BundleLibrary:
     opens: Callable[[GitLocation], Path] | None = None
 
     @classmethod
-    def of(cls, places: Places, opens: Callable[[GitLocation], Path] | None = None) -> BundleLibrary:
+    def of(
+        cls, places: Places, opens: Callable[[GitLocation], Path] | None = None
+    ) -> BundleLibrary:
         """Make the library of a working directory."""
-        from amplifier.app.settings.settings import load_settings  # those who compose have loaded them
+        # those who compose have loaded them
+        from amplifier.app.settings.settings import load_settings
 
         project = ProjectFiles(places)
         settings = load_settings(places, project=project)
         collections = CollectionLibrary(places, project)
-        return cls(places=places, project=project, collections=collections, settings=settings, opens=opens)
+        return cls(
+            places=places,
+            project=project,
+            collections=collections,
+            settings=settings,
+            opens=opens,
+        )
 
     def all(self) -> list[FoundBundle]:
         """Return the bundles that can be asked for by name, the one that wins of each; those added are not looked for.
@@ -119,7 +128,12 @@ class BundleLibrary:
             if collection is None:
                 hint = did_you_mean(namespace, list(self.collections.all()))
                 raise _refused(name, f"no such collection{hint}")
-            return self.within(collection.path, path, level=collection.level, collection=collection.name)
+            return self.within(
+                collection.path,
+                path,
+                level=collection.level,
+                collection=collection.name,
+            )
         for found in self._places():
             if found.name == name and found.refusal is not None:
                 raise _refused(name, found.refusal)
@@ -144,27 +158,43 @@ class BundleLibrary:
         location = read_location(address, base)
         match location:
             case PathLocation():
-                return self.within(Path(os.path.normpath(location.path)), "", level="path")
+                return self.within(
+                    Path(os.path.normpath(location.path)), "", level="path"
+                )
             case GitLocation():
-                folder = self._pinned(location) if self.opens is None else self.opens(location)
+                if self.opens is None:
+                    folder = self._pinned(location)
+                else:
+                    folder = self.opens(location)
                 return self.within(folder, "", level="git")
             case _:
-                raise _refused(address, "a bundle is a file, a folder, or a repository as git+https://…")
+                raise _refused(
+                    address,
+                    "a bundle is a file, a folder, or a repository as git+https://…",
+                )
 
-    def within(self, root: Path, path: str, *, level: str, collection: str | None = None) -> BundleFile:
+    def within(
+        self, root: Path, path: str, *, level: str, collection: str | None = None
+    ) -> BundleFile:
         """Read the bundle at a path below a folder; an empty path is the folder's own.
 
         Raises:
             ConfigError: nothing is there, or the path leads out of the folder.
         """
-        place = Path(os.path.normpath(root / path)) if path else root
+        if path:
+            place = Path(os.path.normpath(root / path))
+        else:
+            place = root
         if path and not is_below(place, root):
             raise _refused(path, f"it leads out of {root}")
         for candidate in _candidates(place):
             if candidate.is_file():
                 return self.read(candidate, level, collection)
         endings = ", ".join(_ENDINGS)
-        raise _refused(str(place), f"there is no bundle: a file that ends in {endings}, or a folder with {_STEM}.md")
+        raise _refused(
+            str(place),
+            f"there is no bundle: a file that ends in {endings}, or a folder with {_STEM}.md",
+        )
 
     def read(self, path: Path, level: str, collection: str | None = None) -> BundleFile:
         """Read a bundle's file; of what stands in the project's folder, what was trusted.
@@ -172,7 +202,9 @@ class BundleLibrary:
         Raises:
             ConfigError: it is not sound, or nobody trusted it.
         """
-        return parse_bundle(self.content(path), path=path, level=level, collection=collection)
+        return parse_bundle(
+            self.content(path), path=path, level=level, collection=collection
+        )
 
     def content(self, path: Path) -> bytes:
         """Return a file of a bundle; of what stands in the project's folder, what was trusted.
@@ -184,15 +216,24 @@ class BundleLibrary:
 
     def _places(self) -> Iterator[FoundBundle]:
         prefix = f"{FOLDER}/{_FOLDER}/"
-        trusted = [name for name in sorted(self.project.contents(_TRUSTED)) if name.startswith(prefix)]
+        trusted = [
+            name
+            for name in sorted(self.project.contents(_TRUSTED))
+            if name.startswith(prefix)
+        ]
         for name in (name.removeprefix(prefix) for name in trusted):
             bundle = _named(self.places.root / prefix / name, Path(name), "project")
             if bundle is not None:
                 yield bundle
         for path in sorted(self.project.untrusted(_TRUSTED)):
-            bundle = _named(self.places.root / path, Path(path.removeprefix(prefix)), "project")
+            bundle = _named(
+                self.places.root / path, Path(path.removeprefix(prefix)), "project"
+            )
             if path.startswith(prefix) and bundle is not None:
-                yield attrs.evolve(bundle, refusal=self.project.refusal(_TRUSTED, self.places.root / path))
+                yield attrs.evolve(
+                    bundle,
+                    refusal=self.project.refusal(_TRUSTED, self.places.root / path),
+                )
         yield from _in_folder(self.places.home / _FOLDER, "user")
         for layer in self.collections.layers():
             for bundle in _in_folder(layer.path / _FOLDER, layer.level):
@@ -204,7 +245,9 @@ class BundleLibrary:
         found = self.open(address, layer.base)
         if layer.scope == "project":
             self.project.require_own(layer.path, found.path)
-        return attrs.evolve(found, level="added") if found.level == "path" else found
+        if found.level == "path":
+            return attrs.evolve(found, level="added")
+        return found
 
     def _pinned(self, location: GitLocation) -> Path:
         cache = SourceCache.of(self.places)

@@ -27,7 +27,12 @@ _EVERYWHERE: Final = ("bundle", "app")
 
 
 def add_bundle(
-    places: Places, address: str, *, name: str | None = None, every_session: bool = False, scope: str = "user"
+    places: Places,
+    address: str,
+    *,
+    name: str | None = None,
+    every_session: bool = False,
+    scope: str = "user",
 ) -> tuple[str, Path]:
     """Add the bundle at an address; return its name and the settings file. The function blocks.
 
@@ -49,11 +54,17 @@ def add_bundle(
     refresh = Refresh(SourceCache.of(places), keeps=True)
     library = BundleLibrary.of(places, refresh.open)
     location = read_location(address, places.working_dir)
-    address = os.path.normpath(location.path) if isinstance(location, PathLocation) else str(location)
+    if isinstance(location, PathLocation):
+        address = os.path.normpath(location.path)
+    else:
+        address = str(location)
     file = library.open(address, places.working_dir)
     name = name or file.name
     if not name or ":" in name or name.startswith((".", "~", "/")):
-        problem = Problem(name, "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name")
+        problem = Problem(
+            name,
+            "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name",
+        )
         raise ConfigError([problem], subject="name of a bundle")
     compile_over(follow_includes(library, [address]))
     refresh.pin()
@@ -113,10 +124,14 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
         yield (*ADDED, name), None
 
     path = revise(scope, without, places)
-    return path if removed else None
+    if removed:
+        return path
+    return None
 
 
 def _everywhere(values: JSONObject) -> list[JSONValue]:
     """Return the bundles of every session that a file of settings names."""
     listed = value_at(values, _EVERYWHERE)
-    return listed if isinstance(listed, list) else []
+    if isinstance(listed, list):
+        return listed
+    return []

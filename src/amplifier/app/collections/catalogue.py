@@ -10,7 +10,12 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.settings.settings import Settings
-from amplifier.app.sources.locations import ArchiveLocation, Location, PackageLocation, is_bare_name
+from amplifier.app.sources.locations import (
+    ArchiveLocation,
+    Location,
+    PackageLocation,
+    is_bare_name,
+)
 from amplifier.app.sources.parser import read_archive, read_location
 from amplifier.app.sources.requirements import canonical_name
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -30,9 +35,18 @@ class Catalogue:
     def of(cls, settings: Settings) -> Self:
         """Return the names that come along, with those of the settings over them."""
         folder = Path(str(files("amplifier"))) / "collections" / "_catalogue"
-        bundled = {path.name: (str(path), folder) for path in sorted(folder.iterdir()) if path.is_dir()}
+        bundled = {
+            path.name: (str(path), folder)
+            for path in sorted(folder.iterdir())
+            if path.is_dir()
+        }
         named = settings.read().collections.catalogue
-        return cls({**bundled, **{canonical_name(name): _source(settings, name) for name in named}})
+        return cls(
+            {
+                **bundled,
+                **{canonical_name(name): _source(settings, name) for name in named},
+            }
+        )
 
     def knows(self, name: str) -> bool:
         """Say whether a collection of a name is known."""
@@ -49,7 +63,9 @@ class Catalogue:
             ConfigError: it may not be used, or is a name that is not known; names the nearest.
         """
         location = _read(source, base)
-        return self.locate_name(source) if isinstance(location, PackageLocation) else (location, str(location))
+        if isinstance(location, PackageLocation):
+            return self.locate_name(source)
+        return (location, str(location))
 
     def locate_noted(self, source: str) -> tuple[Location | ArchiveLocation, str]:
         """Return what a source means that was written down; no folder of the same name stands in for a name.
@@ -57,7 +73,9 @@ class Catalogue:
         Raises:
             ConfigError: as `locate`.
         """
-        return self.locate_name(source) if is_bare_name(source) else self.locate(source, Path("/"))
+        if is_bare_name(source):
+            return self.locate_name(source)
+        return self.locate(source, Path("/"))
 
     def locate_name(self, source: str) -> tuple[Location | ArchiveLocation, str]:
         """Return where a collection comes from that is asked for by its name, and that name.
@@ -67,9 +85,15 @@ class Catalogue:
         """
         found = self.sources.get(canonical_name(source))
         if found is None:
-            hint = did_you_mean(source, list(self.sources)) or f"; known: {', '.join(sorted(self.sources))}"
+            hint = (
+                did_you_mean(source, list(self.sources))
+                or f"; known: {', '.join(sorted(self.sources))}"
+            )
             remedy = "give its folder, archive or repository, or name it in the setting collections.catalogue"
-            raise ConfigError([Problem(source, f"no such collection{hint}; {remedy}")], subject="catalogue")
+            raise ConfigError(
+                [Problem(source, f"no such collection{hint}; {remedy}")],
+                subject="catalogue",
+            )
         return _read(*found), canonical_name(source)
 
 

@@ -8,7 +8,12 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.collections.folders import Collection, CollectionLibrary, Level, lock_of
+from amplifier.app.collections.folders import (
+    Collection,
+    CollectionLibrary,
+    Level,
+    lock_of,
+)
 from amplifier.app.collections.lock import LockedCollection
 from amplifier.app.collections.verification import State, judge
 from amplifier.app.directories import Places
@@ -20,7 +25,11 @@ from amplifier_sdk.jsontypes import JSONObject
 __all__ = ["ShownCollection", "list_collections", "show_collection"]
 
 _MAX_NAMES: Final = 200
-_PATTERNS: Final = (("profiles", "*.md"), ("agents", "*.md"), ("modules", "*/pyproject.toml"))
+_PATTERNS: Final = (
+    ("profiles", "*.md"),
+    ("agents", "*.md"),
+    ("modules", "*/pyproject.toml"),
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -84,7 +93,10 @@ def list_collections(places: Places | None = None) -> list[ShownCollection]:
     """
     places = places or Places.find()
     library = CollectionLibrary(places, ProjectFiles(places))
-    return sorted((_shown(found, places) for found in library.every()), key=lambda found: found.name)
+    return sorted(
+        (_shown(found, places) for found in library.every()),
+        key=lambda found: found.name,
+    )
 
 
 def show_collection(name: str, places: Places | None = None) -> ShownCollection:
@@ -97,7 +109,9 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
     CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
     found = list_collections(places)
     wanted = canonical_name(name)
-    chosen = next((collection for collection in found if collection.name == wanted), None)
+    chosen = next(
+        (collection for collection in found if collection.name == wanted), None
+    )
     if chosen is None:
         problem = f"no such collection{did_you_mean(name, [collection.name for collection in found])}"
         raise ConfigError([Problem(name, problem)], subject="choice of collections")
@@ -106,8 +120,16 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
 
 def _shown(collection: Collection, places: Places) -> ShownCollection:
     lock = lock_of(places, collection.level)
-    locked: LockedCollection | None = None if lock is None else lock.read().get(collection.name)
-    state: State = "bundled" if collection.level == "bundled" else "own"
+    locked: LockedCollection | None
+    if lock is None:
+        locked = None
+    else:
+        locked = lock.read().get(collection.name)
+    state: State
+    if collection.level == "bundled":
+        state = "bundled"
+    else:
+        state = "own"
     reason = ""
     if lock is not None and locked is not None:
         verdict = judge(locked, lock)
@@ -130,10 +152,19 @@ def _shown(collection: Collection, places: Places) -> ShownCollection:
 
 def _resources(collection: Collection) -> dict[str, list[str]]:
     """Return the files of a collection by kind; texts stand in `context` and in folders of any other name."""
-    found = {kind: [_name(path, collection) for path in collection.resources(kind, glob)] for kind, glob in _PATTERNS}
+    found = {
+        kind: [_name(path, collection) for path in collection.resources(kind, glob)]
+        for kind, glob in _PATTERNS
+    }
     taken = {name for names in found.values() for name in names}
-    texts = sorted(path for path in collection.path.rglob("*.md") if path.is_file() and path.parent != collection.path)
-    found["context"] = [name for path in texts if (name := _name(path, collection)) not in taken][:_MAX_NAMES]
+    texts = sorted(
+        path
+        for path in collection.path.rglob("*.md")
+        if path.is_file() and path.parent != collection.path
+    )
+    found["context"] = [
+        name for path in texts if (name := _name(path, collection)) not in taken
+    ][:_MAX_NAMES]
     return {kind: names for kind, names in found.items() if names}
 
 

@@ -21,7 +21,14 @@ from amplifier.kernel.reports import report
 from amplifier_kit.files.toml import read_toml
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["METADATA", "Collection", "CollectionLibrary", "Level", "lock_of", "read_collection"]
+__all__ = [
+    "METADATA",
+    "Collection",
+    "CollectionLibrary",
+    "Level",
+    "lock_of",
+    "read_collection",
+]
 
 Level: TypeAlias = Literal["project", "user", "bundled"]
 METADATA: Final = "pyproject.toml"
@@ -49,7 +56,9 @@ class Collection:
     version: str = ""
     description: str = ""
     requires: Mapping[str, str] = attrs.field(factory=dict)
-    root: Path = attrs.field(default=attrs.Factory(lambda self: self.path, takes_self=True))
+    root: Path = attrs.field(
+        default=attrs.Factory(lambda self: self.path, takes_self=True)
+    )
     weaker: tuple[Collection, ...] = ()
 
     @property
@@ -59,7 +68,9 @@ class Collection:
 
     def resources(self, kind: str, pattern: str = "*.md") -> list[Path]:
         """Return its own files of one kind of resource, such as `profiles`, sorted by name."""
-        return sorted(path for path in (self.path / kind).glob(pattern) if path.is_file())
+        return sorted(
+            path for path in (self.path / kind).glob(pattern) if path.is_file()
+        )
 
     def find(self, resource: str) -> Path | None:
         """Return the file or folder that `@name:resource` names; `None` where it is not there or leads elsewhere."""
@@ -68,7 +79,9 @@ class Collection:
     def own(self, resource: str) -> Path | None:
         """Return what `find` does, without looking into weaker ones."""
         found = self.path / resource
-        if not os.path.exists(found) or not found.resolve().is_relative_to(self.path.resolve()):
+        if not os.path.exists(found) or not found.resolve().is_relative_to(
+            self.path.resolve()
+        ):
             return None
         return found
 
@@ -109,7 +122,9 @@ class CollectionLibrary:
                     continue
                 first = found.setdefault(collection.name, collection)
                 if first is not collection:
-                    found[collection.name] = attrs.evolve(first, weaker=(*first.weaker, collection))
+                    found[collection.name] = attrs.evolve(
+                        first, weaker=(*first.weaker, collection)
+                    )
             self._found = found
         return self._found
 
@@ -136,7 +151,9 @@ class CollectionLibrary:
                 try:
                     yield read_collection(path, level)
                 except ConfigError as error:
-                    self._refuse(canonical_name(path.name), " ".join(str(error).split()))
+                    self._refuse(
+                        canonical_name(path.name), " ".join(str(error).split())
+                    )
 
     def find(self, name: str) -> Collection | None:
         """Return the collection of a name; `None` where there is none.
@@ -166,7 +183,10 @@ class CollectionLibrary:
         """
         found = self.all().get(canonical_name(name))
         if found is None and canonical_name(name) in self._refused:
-            raise ConfigError([Problem("", self._refused[canonical_name(name)])], subject=f"collection {name!r}")
+            raise ConfigError(
+                [Problem("", self._refused[canonical_name(name)])],
+                subject=f"collection {name!r}",
+            )
         return found
 
     @property
@@ -207,15 +227,28 @@ class CollectionLibrary:
     def _problem(self, collection: Collection) -> str | None:
         """Say how a collection differs from what was installed; `None` where it does not, or nothing is known."""
         lock = lock_of(self.places, collection.level)
-        locked = None if lock is None else lock.read().get(collection.name)
-        if lock is None or locked is None or lock.folder / locked.path != collection.root:
+        if lock is None:
+            locked = None
+        else:
+            locked = lock.read().get(collection.name)
+        if (
+            lock is None
+            or locked is None
+            or lock.folder / locked.path != collection.root
+        ):
             return None
         verdict = judge(locked, lock)
-        return None if verdict.state == "sound" else verdict.reason
+        if verdict.state == "sound":
+            return None
+        return verdict.reason
 
     def _folders(self) -> Iterator[tuple[Level, Path]]:
         decision = self.project.judge("profiles")
-        if decision is not None and decision.trusted and self.places.project is not None:
+        if (
+            decision is not None
+            and decision.trusted
+            and self.places.project is not None
+        ):
             yield "project", self.places.project / "collections"
         yield "user", self.places.home / "collections"
         yield "bundled", Path(str(files("amplifier"))) / "collections"
@@ -227,13 +260,17 @@ def _claimed_name(data: bytes) -> str | None:
         name = _table(tomllib.loads(data.decode()), "project").get("name")
     except ValueError:
         return None
-    return name if isinstance(name, str) else None
+    if isinstance(name, str):
+        return name
+    return None
 
 
 def lock_of(places: Places, level: Level) -> CollectionLock | None:
     """Return the lock file of a level; `None` where nothing is installed."""
     folder = {"project": places.project, "user": places.home, "bundled": None}[level]
-    return None if folder is None else CollectionLock(folder, is_local=level == "project")
+    if folder is None:
+        return None
+    return CollectionLock(folder, is_local=level == "project")
 
 
 def read_collection(path: Path, level: Level) -> Collection:
@@ -245,7 +282,10 @@ def read_collection(path: Path, level: Level) -> Collection:
         ConfigError: the metadata is no TOML; names the file.
     """
     file = path / METADATA
-    data = read_toml(file) if file.is_file() else {}
+    if file.is_file():
+        data = read_toml(file)
+    else:
+        data = {}
     project = _table(data, "project")
     own = _table(_table(data, "tool"), "amplifier", "collection")
     name = project.get("name")
@@ -265,13 +305,19 @@ def _requires(value: object, file: Path) -> dict[str, str]:
     if value is None:
         return {}
     entries: dict[str, str] = {}
-    if isinstance(value, Mapping) and all(isinstance(versions, str) for versions in value.values()):
+    if isinstance(value, Mapping) and all(
+        isinstance(versions, str) for versions in value.values()
+    ):
         entries = {str(name): str(versions) for name, versions in value.items()}
-    elif isinstance(value, list) and all(isinstance(entry, str) and is_bare_name(entry) for entry in value):
+    elif isinstance(value, list) and all(
+        isinstance(entry, str) and is_bare_name(entry) for entry in value
+    ):
         needed = [PackageLocation(requirement=entry) for entry in value]
         entries = {location.name: location.versions for location in needed}
     else:
-        problem = f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
+        problem = (
+            f"versions by name, or a list such as ['foundation>=1']; got {value!r:.80}"
+        )
         place = "tool.amplifier.collection.requires"
         raise ConfigError([Problem(place, problem)], subject=f"file {str(file)!r}")
     return {canonical_name(name): versions for name, versions in entries.items()}
@@ -280,16 +326,27 @@ def _requires(value: object, file: Path) -> dict[str, str]:
 def _resources_of(path: Path) -> Path:
     if any((path / kind).is_dir() for kind in _RESOURCES):
         return path
-    inner = [folder for folder in sorted(path.iterdir()) if any((folder / kind).is_dir() for kind in _RESOURCES)]
-    return inner[0] if len(inner) == 1 else path
+    inner = [
+        folder
+        for folder in sorted(path.iterdir())
+        if any((folder / kind).is_dir() for kind in _RESOURCES)
+    ]
+    if len(inner) == 1:
+        return inner[0]
+    return path
 
 
 def _table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
     for key in keys:
         value = data.get(key)
-        data = value if isinstance(value, Mapping) else {}
+        if isinstance(value, Mapping):
+            data = value
+        else:
+            data = {}
     return data
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -15,7 +15,11 @@ from amplifier.app.collections.catalogue import Catalogue
 from amplifier.app.collections.changes import Change
 from amplifier.app.collections.folders import Collection, CollectionLibrary, lock_of
 from amplifier.app.collections.lock import CollectionLock, LockedCollection
-from amplifier.app.collections.requirements import check_requirements, dependents, missing
+from amplifier.app.collections.requirements import (
+    check_requirements,
+    dependents,
+    missing,
+)
 from amplifier.app.collections.staged import Staged, stage
 from amplifier.app.collections.swap import Shelf
 from amplifier.app.collections.verification import judge, require_locked
@@ -71,7 +75,13 @@ class CollectionInstaller:
             raise AmplifierError("There is no project here; leave --local away")
         project = ProjectFiles(places)
         catalogue = Catalogue.of(load_settings(places, project=project))
-        return cls(places=places, lock=lock, project=project, catalogue=catalogue, git=Git(offline=offline))
+        return cls(
+            places=places,
+            lock=lock,
+            project=project,
+            catalogue=catalogue,
+            git=Git(offline=offline),
+        )
 
     @property
     def is_local(self) -> bool:
@@ -92,7 +102,9 @@ class CollectionInstaller:
             OSError: it cannot be written; nothing has changed.
         """
         with self._changing() as waiting:
-            first = self._stage(self.catalogue.locate(source, self.places.working_dir), waiting / "0")
+            first = self._stage(
+                self.catalogue.locate(source, self.places.working_dir), waiting / "0"
+            )
             locked = self.lock.read()
             if not force:
                 self._require_free(first, locked)
@@ -101,7 +113,9 @@ class CollectionInstaller:
             self._put(staged)
             return changes
 
-    def update(self, names: Names[str] = (), *, check_only: bool = False) -> list[Change]:
+    def update(
+        self, names: Names[str] = (), *, check_only: bool = False
+    ) -> list[Change]:
         """Bring collections to what their sources are now.
 
         Args:
@@ -114,18 +128,30 @@ class CollectionInstaller:
             OSError: it cannot be written; nothing has changed.
         """
         locked = self.lock.read()
-        wanted = [require_locked(name, self.lock) for name in names] if names else list(locked.values())
+        if names:
+            wanted = [require_locked(name, self.lock) for name in names]
+        else:
+            wanted = list(locked.values())
         if not wanted:
             return []
         with self._changing() as waiting:
             sources = [self.catalogue.locate_noted(entry.source) for entry in wanted]
-            staged = [self._stage(source, waiting / str(index)) for index, source in enumerate(sources)]
+            staged = [
+                self._stage(source, waiting / str(index))
+                for index, source in enumerate(sources)
+            ]
             for entry, found in zip(wanted, staged, strict=True):
                 if found.collection.name != entry.name:
                     problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
-                    raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+                    raise ConfigError(
+                        [Problem(entry.name, problem)], subject="choice of collections"
+                    )
             changes = [self._change(found, locked) for found in staged]
-            changed = [found for found, change in zip(staged, changes, strict=True) if change.is_changed]
+            changed = [
+                found
+                for found, change in zip(staged, changes, strict=True)
+                if change.is_changed
+            ]
             if changed and not check_only:
                 self._put(self._with_needed(changed, waiting))
             return changes
@@ -143,10 +169,16 @@ class CollectionInstaller:
         """
         name = require_locked(name, self.lock).name
         with self._changing():
-            needed = [found for found in dependents(name, self._known()) if found != name]
+            needed = [
+                found for found in dependents(name, self._known()) if found != name
+            ]
             if needed and not force:
-                problem = f"{', '.join(needed)} needs it; remove that first, or give --force"
-                raise ConfigError([Problem(name, problem)], subject="choice of collections")
+                problem = (
+                    f"{', '.join(needed)} needs it; remove that first, or give --force"
+                )
+                raise ConfigError(
+                    [Problem(name, problem)], subject="choice of collections"
+                )
             Shelf(self.lock).drop(name)
         return Shelf(self.lock).folder / name
 
@@ -163,8 +195,13 @@ class CollectionInstaller:
         entry = require_locked(name, self.lock)
         verdict = judge(entry, self.lock)
         if verdict.state != "changed":
-            problem = verdict.reason or "it is as it was installed; there is nothing to accept"
-            raise ConfigError([Problem(entry.name, problem)], subject="choice of collections")
+            problem = (
+                verdict.reason
+                or "it is as it was installed; there is nothing to accept"
+            )
+            raise ConfigError(
+                [Problem(entry.name, problem)], subject="choice of collections"
+            )
         with self._changing():
             self.lock.change(drop=entry.name)
         return entry
@@ -173,15 +210,22 @@ class CollectionInstaller:
     def _changing(self) -> Iterator[Path]:
         """Keep others from changing the collections, and what was trusted of a project trusted."""
         changed = _OWN if self.is_local else ()
-        with trust_again(self.places, "profiles", changed), Shelf(self.lock).changing() as waiting:
+        with (
+            trust_again(self.places, "profiles", changed),
+            Shelf(self.lock).changing() as waiting,
+        ):
             yield waiting
 
-    def _stage(self, found: tuple[Location | ArchiveLocation, str], folder: Path) -> Staged:
+    def _stage(
+        self, found: tuple[Location | ArchiveLocation, str], folder: Path
+    ) -> Staged:
         location, source = found
         folder.mkdir()
         return stage(location, folder / _INCOMING, source=source, git=self.git)
 
-    def _require_free(self, found: Staged, locked: Mapping[str, LockedCollection]) -> None:
+    def _require_free(
+        self, found: Staged, locked: Mapping[str, LockedCollection]
+    ) -> None:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
         name = found.collection.name
         place = Shelf(self.lock).folder / name
@@ -196,13 +240,22 @@ class CollectionInstaller:
 
     def _with_needed(self, staged: list[Staged], waiting: Path) -> list[Staged]:
         """Stage what is needed as well, where the catalogue knows it, and check that all fit together."""
-        together = {**self._known(), **{found.collection.name: found.collection for found in staged}}
+        together = {
+            **self._known(),
+            **{found.collection.name: found.collection for found in staged},
+        }
         result = list(staged)
         tried: set[str] = set()
-        while lacking := [name for name in missing(together) if name not in tried and self.catalogue.knows(name)]:
+        while lacking := [
+            name
+            for name in missing(together)
+            if name not in tried and self.catalogue.knows(name)
+        ]:
             for name in lacking:
                 tried.add(name)
-                found = self._stage(self.catalogue.locate_name(name), waiting / f"needed-{name}")
+                found = self._stage(
+                    self.catalogue.locate_name(name), waiting / f"needed-{name}"
+                )
                 result.append(found)
                 together[found.collection.name] = found.collection
         check_requirements(together, [found.collection.name for found in result])
@@ -211,7 +264,9 @@ class CollectionInstaller:
     def _known(self) -> dict[str, Collection]:
         """Return the collections that those of this level may need."""
         library = CollectionLibrary(self.places, self.project)
-        levels = ("project", "user", "bundled") if self.is_local else ("user", "bundled")
+        levels = (
+            ("project", "user", "bundled") if self.is_local else ("user", "bundled")
+        )
         found: dict[str, Collection] = {}
         for collection in library.every():
             if collection.level in levels:
@@ -221,7 +276,9 @@ class CollectionInstaller:
     def _put(self, staged: list[Staged]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {found.collection.name: found.noted(now) for found in staged}
-        Shelf(self.lock).put({found.collection.name: found.collection.root for found in staged}, entries)
+        Shelf(self.lock).put(
+            {found.collection.name: found.collection.root for found in staged}, entries
+        )
 
     def _change(self, found: Staged, locked: Mapping[str, LockedCollection]) -> Change:
         name = found.collection.name
@@ -238,5 +295,9 @@ class CollectionInstaller:
 
     def _is_spoilt(self, entry: LockedCollection, found: Staged) -> bool:
         """Say whether what is here is not what was installed, or that not what the same commit holds."""
-        is_other = entry.commit is not None and entry.commit == found.commit and entry.hash != found.hash
+        is_other = (
+            entry.commit is not None
+            and entry.commit == found.commit
+            and entry.hash != found.hash
+        )
         return is_other or judge(entry, self.lock).state != "sound"

@@ -80,9 +80,13 @@ class CollectionLock:
             ConfigError: the lock file is damaged; says what helps.
             OSError: it cannot be read, or others may have written it.
         """
-        return self._read(PrivateFile(self.path).read()) if self.path.exists() else {}
+        if self.path.exists():
+            return self._read(PrivateFile(self.path).read())
+        return {}
 
-    def change(self, put: Mapping[str, LockedCollection] | None = None, drop: str | None = None) -> None:
+    def change(
+        self, put: Mapping[str, LockedCollection] | None = None, drop: str | None = None
+    ) -> None:
         """Put collections into the lock file, or take one out.
 
         Raises:
@@ -93,24 +97,43 @@ class CollectionLock:
         def changed(content: JSONValue) -> JSONValue:
             entries = {**self._read(content), **(put or {})}
             entries.pop(drop or "", None)
-            return {"version": _VERSION, "collections": {name: entry.to_dict() for name, entry in entries.items()}}
+            return {
+                "version": _VERSION,
+                "collections": {
+                    name: entry.to_dict() for name, entry in entries.items()
+                },
+            }
 
         PrivateFile(self.path).update(changed)
 
     def _read(self, content: JSONValue) -> dict[str, LockedCollection]:
         if content is None:
             return {}
-        entries = content.get("collections") if isinstance(content, Mapping) else None
-        if not isinstance(content, Mapping) or not isinstance(entries, Mapping) or content.get("version") != _VERSION:
+        if isinstance(content, Mapping):
+            entries = content.get("collections")
+        else:
+            entries = None
+        if (
+            not isinstance(content, Mapping)
+            or not isinstance(entries, Mapping)
+            or content.get("version") != _VERSION
+        ):
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._entry(name, entry) for name, entry in entries.items()}
 
     def _entry(self, name: str, entry: JSONValue) -> LockedCollection:
-        fields = entry if isinstance(entry, Mapping) else {}
+        if isinstance(entry, Mapping):
+            fields = entry
+        else:
+            fields = {}
         texts = {key: value for key, value in fields.items() if isinstance(value, str)}
         modules = fields.get("modules")
         path = texts.get("path", "")
-        if texts.get("name") != name or any(not texts.get(key) for key in _FIELDS) or not isinstance(modules, Mapping):
+        if (
+            texts.get("name") != name
+            or any(not texts.get(key) for key in _FIELDS)
+            or not isinstance(modules, Mapping)
+        ):
             self._refuse(f"the entry {name!a} is damaged")
         if Path(path).is_absolute() or ".." in Path(path).parts:
             self._refuse(f"the path of {name!a} leads elsewhere")
@@ -122,10 +145,18 @@ class CollectionLock:
         )
 
     def _refuse(self, problem: str) -> NoReturn:
-        remedy = "restore it, or remove it and install the collections anew with --force"
-        raise ConfigError([Problem("", f"{problem}; {remedy}")], subject=f"lock file {str(self.path)!r}")
+        remedy = (
+            "restore it, or remove it and install the collections anew with --force"
+        )
+        raise ConfigError(
+            [Problem("", f"{problem}; {remedy}")],
+            subject=f"lock file {str(self.path)!r}",
+        )
 
 
 def _texts(value: JSONValue) -> dict[str, str]:
-    fields = value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        fields = value
+    else:
+        fields = {}
     return {key: text for key, text in fields.items() if isinstance(text, str)}

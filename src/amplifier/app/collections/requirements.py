@@ -14,11 +14,15 @@ __all__ = ["check_requirements", "dependents", "missing"]
 
 def missing(collections: Mapping[str, Collection]) -> list[str]:
     """Return the names that some collections need and that are not among them, sorted."""
-    wanted = {name for collection in collections.values() for name in collection.requires}
+    wanted = {
+        name for collection in collections.values() for name in collection.requires
+    }
     return sorted(wanted - set(collections))
 
 
-def check_requirements(collections: Mapping[str, Collection], names: Names[str]) -> None:
+def check_requirements(
+    collections: Mapping[str, Collection], names: Names[str]
+) -> None:
     """Check what some collections need.
 
     Args:
@@ -36,22 +40,35 @@ def check_requirements(collections: Mapping[str, Collection], names: Names[str])
         for problem in _problems(collection, name, versions, collections.get(name))
     ]
     sound: set[str] = set()
-    circle = next(filter(None, (_circle(name, collections, (), sound) for name in sorted(names))), None)
+    circle = next(
+        filter(None, (_circle(name, collections, (), sound) for name in sorted(names))),
+        None,
+    )
     if circle is not None:
-        problems.append(Problem(" -> ".join(circle), "these collections require each other in a cycle"))
+        problems.append(
+            Problem(
+                " -> ".join(circle), "these collections require each other in a cycle"
+            )
+        )
     if problems:
         raise ConfigError(problems, subject="choice of collections")
 
 
 def dependents(name: str, collections: Mapping[str, Collection]) -> list[str]:
     """Return the names of the collections that need one, sorted."""
-    return sorted(found.name for found in collections.values() if name in found.requires)
+    return sorted(
+        found.name for found in collections.values() if name in found.requires
+    )
 
 
-def _problems(collection: Collection, name: str, versions: str, found: Collection | None) -> Iterator[Problem]:
+def _problems(
+    collection: Collection, name: str, versions: str, found: Collection | None
+) -> Iterator[Problem]:
     place = f"{collection.name} requires {name}{' ' if versions else ''}{versions}"
     if found is None:
-        yield Problem(place, "it is not installed, and no catalogue knows it; install it first")
+        yield Problem(
+            place, "it is not installed, and no catalogue knows it; install it first"
+        )
         return
     is_any = versions.strip() in ("", "*")
     try:
@@ -60,11 +77,17 @@ def _problems(collection: Collection, name: str, versions: str, found: Collectio
     except ValueError as error:
         yield Problem(place, f"the version cannot be compared: {error}")
         return
-    yield Problem(place, f"{name} {found.version or 'without a version'} is what there is, in {found.path}")
+    yield Problem(
+        place,
+        f"{name} {found.version or 'without a version'} is what there is, in {found.path}",
+    )
 
 
 def _circle(
-    name: str, collections: Mapping[str, Collection], trail: tuple[str, ...], sound: set[str]
+    name: str,
+    collections: Mapping[str, Collection],
+    trail: tuple[str, ...],
+    sound: set[str],
 ) -> tuple[str, ...] | None:
     """Return the names of a circle that begins at one, `None` where there is none; `sound` are those without."""
     if name in trail:

@@ -13,7 +13,13 @@ from amplifier.app.collections.lock import LockedCollection
 from amplifier.app.sources.archives import unpack
 from amplifier.app.sources.downloads import download
 from amplifier.app.sources.git import Git
-from amplifier.app.sources.locations import ArchiveLocation, GitLocation, Location, PackageLocation, PathLocation
+from amplifier.app.sources.locations import (
+    ArchiveLocation,
+    GitLocation,
+    Location,
+    PackageLocation,
+    PathLocation,
+)
 from amplifier.app.sources.trees import clean_tree, copy_tree, hash_tree
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import offered_by
@@ -59,7 +65,9 @@ class Staged:
         )
 
 
-def stage(location: Location | ArchiveLocation, folder: Path, *, source: str, git: Git) -> Staged:
+def stage(
+    location: Location | ArchiveLocation, folder: Path, *, source: str, git: Git
+) -> Staged:
     """Bring a collection into a folder, which is made, and check it. The function blocks.
 
     Args:
@@ -79,7 +87,9 @@ def stage(location: Location | ArchiveLocation, folder: Path, *, source: str, gi
             commit = git.latest(location)
             git.fetch(location, commit, folder)
         case ArchiveLocation():
-            archive = folder.with_name(f"{folder.name}.{location.url.rpartition('/')[2]}")
+            archive = folder.with_name(
+                f"{folder.name}.{location.url.rpartition('/')[2]}"
+            )
             download(location, archive, offline=git.is_offline)
             unpack(archive, folder)
             archive.unlink()
@@ -105,13 +115,27 @@ def _checked(folder: Path, source: str, commit: str | None) -> Staged:
         collection = read_collection(folder, "user")
         modules = _modules(collection, folder)
     except ConfigError as error:
-        problems = [Problem(found.path.replace(f"{folder}/", ""), found.message) for found in error.problems]
+        problems = [
+            Problem(found.path.replace(f"{folder}/", ""), found.message)
+            for found in error.problems
+        ]
         raise ConfigError(problems, subject=f"collection from {source!r}") from error
     except ModuleError as error:
-        raise ConfigError([Problem("", str(error))], subject=f"collection from {source!r}") from error
+        raise ConfigError(
+            [Problem("", str(error))], subject=f"collection from {source!r}"
+        ) from error
     if not _NAME.fullmatch(collection.name) or collection.name in _TAKEN:
-        _refuse(source, f"its {METADATA} gives it no name under [project] that a collection may have")
-    return Staged(collection=collection, source=source, commit=commit, hash=digest, modules=modules)
+        _refuse(
+            source,
+            f"its {METADATA} gives it no name under [project] that a collection may have",
+        )
+    return Staged(
+        collection=collection,
+        source=source,
+        commit=commit,
+        hash=digest,
+        modules=modules,
+    )
 
 
 def _modules(collection: Collection, folder: Path) -> dict[str, dict[str, str]]:

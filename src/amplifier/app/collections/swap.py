@@ -28,7 +28,9 @@ _STAGED: Final = ".staged-"
 _NEW: Final = ".new-"
 _OLD: Final = ".old-"
 _REMOVED: Final = ".removed-"
-_ASIDE: Final = re.compile(r"\.(?:new|old|removed)-[0-9a-f]{8}-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)")
+_ASIDE: Final = re.compile(
+    r"\.(?:new|old|removed)-[0-9a-f]{8}-(?P<name>[a-z0-9]+(?:-[a-z0-9]+)*)"
+)
 """How folders are called that were put aside; a folder that a person calls otherwise is theirs."""
 
 
@@ -56,10 +58,13 @@ class Shelf:
             ConfigError: the lock file is damaged.
             OSError: the folder cannot be written.
         """
-        from amplifier_kit.files.locks import WriterLock  # needs an extra, which readers need not have
+        # needs an extra, which readers need not have
+        from amplifier_kit.files.locks import WriterLock
 
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        held = WriterLock.take(self.lock.folder / "collections.changing", patience=_PATIENCE)
+        held = WriterLock.take(
+            self.lock.folder / "collections.changing", patience=_PATIENCE
+        )
         try:
             self._recover()
             staged = self.folder / f"{_STAGED}{secrets.token_hex(4)}"
@@ -71,7 +76,9 @@ class Shelf:
         finally:
             held.release()
 
-    def put(self, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]) -> None:
+    def put(
+        self, waiting: Mapping[str, Path], entries: Mapping[str, LockedCollection]
+    ) -> None:
         """Put staged folders in their places and note them; inside `changing`.
 
         Args:
@@ -95,7 +102,8 @@ class Shelf:
                 _undo(aside, place)
             raise
         for aside, place in begun:
-            gone = self._beside(_REMOVED, place.name)  # from now on nothing is undone, whatever becomes of the new one
+            # from now on nothing is undone, whatever becomes of the new one
+            gone = self._beside(_REMOVED, place.name)
             with suppress(OSError):
                 aside.rename(gone)
                 _discard(gone)
@@ -138,7 +146,11 @@ class Shelf:
         locked = self.lock.read()
         for aside, place in [*self._aside(_OLD), *self._aside(_NEW)]:
             entry = locked.get(place.name)
-            if entry is not None and has_digest(place, entry.hash) and not has_digest(aside, entry.hash):
+            if (
+                entry is not None
+                and has_digest(place, entry.hash)
+                and not has_digest(aside, entry.hash)
+            ):
                 _discard(aside)  # the new one was noted
             else:
                 _undo(aside, place)

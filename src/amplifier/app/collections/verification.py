@@ -47,9 +47,15 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verdict]:
     verdicts = [judge(entry, lock) for entry in locked.values()]
     folder = lock.folder / "collections"
     for path in folder.iterdir() if folder.is_dir() else ():
-        if path.is_dir() and not path.name.startswith((".", "_")) and path.name not in locked:
+        if (
+            path.is_dir()
+            and not path.name.startswith((".", "_"))
+            and path.name not in locked
+        ):
             reason = "it was not installed by this program"
-            verdicts.append(Verdict(name=path.name, state="own", path=path, reason=reason))
+            verdicts.append(
+                Verdict(name=path.name, state="own", path=path, reason=reason)
+            )
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 
@@ -67,7 +73,9 @@ def judge(entry: LockedCollection, lock: CollectionLock) -> Verdict:
         problem = f"the files in {path} are not the ones that were installed"
     except (ConfigError, OSError) as error:
         problem = explain(error)
-    reason = f"{problem}; 'amplifier collection accept {name}' keeps it as it is, {update}"
+    reason = (
+        f"{problem}; 'amplifier collection accept {name}' keeps it as it is, {update}"
+    )
     return Verdict(name=entry.name, state="changed", path=path, reason=reason)
 
 
@@ -81,5 +89,7 @@ def require_locked(name: str, lock: CollectionLock) -> LockedCollection:
     found = locked.get(canonical_name(name))
     if found is None:
         problem = f"no such collection is installed{did_you_mean(name, list(locked))}"
-        raise ConfigError([Problem(name, problem)], subject=f"lock file {str(lock.path)!r}")
+        raise ConfigError(
+            [Problem(name, problem)], subject=f"lock file {str(lock.path)!r}"
+        )
     return found

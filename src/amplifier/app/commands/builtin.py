@@ -18,7 +18,10 @@ __all__ = ["make_registry"]
 
 
 async def make_registry(
-    talk: Talk, own: Iterable[SessionCommand] = (), *, at_once: Iterable[SessionCommand] = ()
+    talk: Talk,
+    own: Iterable[SessionCommand] = (),
+    *,
+    at_once: Iterable[SessionCommand] = (),
 ) -> tuple[CommandRegistry, list[str]]:
     """Gather the commands of a conversation: its own, those of files, those of modules.
 
@@ -38,7 +41,9 @@ async def make_registry(
         registry.add(built_in.commands(), at_once=True)
     registry.add(Changing(talk).commands())
     coordinator = opened.session.coordinator
-    files = CommandFiles(opened.composition.places, opened.composition.project, coordinator)
+    files = CommandFiles(
+        opened.composition.places, opened.composition.project, coordinator
+    )
     registry.add(await to_thread.run_sync(files.commands))
     registry.add(await commands_of_modules(coordinator))
     return registry, files.problems

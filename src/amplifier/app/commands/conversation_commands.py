@@ -30,7 +30,11 @@ from amplifier_sdk.messages import MessageDict
 __all__ = ["Changing"]
 
 _LONGEST_NAME: Final = 50
-_FORMS: Final[Mapping[str, Form]] = {".md": "markdown", ".json": "json", ".html": "html"}
+_FORMS: Final[Mapping[str, Form]] = {
+    ".md": "markdown",
+    ".json": "json",
+    ".html": "html",
+}
 
 
 @attrs.frozen(eq=False)
@@ -61,22 +65,33 @@ class Changing:
         """Forget the conversation."""
         count = len(self.talk.starts)
         await self.talk.clear()
-        return CommandAnswer(text=f"The conversation is empty; {_turns(count)} forgotten. Files stay as they are.")
+        return CommandAnswer(
+            text=f"The conversation is empty; {_turns(count)} forgotten. Files stay as they are."
+        )
 
     async def undo(self, arguments: str) -> CommandAnswer:
         """Take back turns."""
-        count = _number(arguments, "turns to take back") if arguments else 1
+        if arguments:
+            count = _number(arguments, "turns to take back")
+        else:
+            count = 1
         there = len(self.talk.starts)
         if not 0 < count <= there:
             raise CommandError(f"{_turns(there)} can be taken back; got {count}")
         await self.talk.forget(there - count)
-        return CommandAnswer(text=f"{_turns(count)} taken back, {there - count} left. Files stay as they are.")
+        return CommandAnswer(
+            text=f"{_turns(count)} taken back, {there - count} left. Files stay as they are."
+        )
 
     async def compact(self, _: str) -> CommandAnswer:
         """Ask the context manager to show the model less."""
-        compacting: object = getattr(self.talk.opened.session.coordinator.context, "compact", None)
+        compacting: object = getattr(
+            self.talk.opened.session.coordinator.context, "compact", None
+        )
         if not callable(compacting):
-            raise CommandError("The session's context manager cannot compact; context-simple can")
+            raise CommandError(
+                "The session's context manager cannot compact; context-simple can"
+            )
         result: object = await compacting()
         if not isinstance(result, CompactionResult):
             return CommandAnswer(text="Compacted.")
@@ -92,7 +107,9 @@ class Changing:
         if not name:
             raise CommandError("A name is missing: /rename NAME")
         if len(name) > _LONGEST_NAME:
-            raise CommandError(f"A name has {_LONGEST_NAME} characters at most; this one has {len(name)}")
+            raise CommandError(
+                f"A name has {_LONGEST_NAME} characters at most; this one has {len(name)}"
+            )
         if kept is None:
             raise CommandError("This session is not stored, so it has no name")
         await kept.write(attrs.evolve(kept.record, name=name))
@@ -102,13 +119,20 @@ class Changing:
         """Keep a session that begins as this one."""
         kept = self.talk.opened.kept
         if kept is None:
-            raise CommandError("This session is not stored, so there is nothing to fork")
+            raise CommandError(
+                "This session is not stored, so there is nothing to fork"
+            )
         first, _, rest = arguments.partition(" ")
-        at_turn = _number(first, "turns that go along") if first else None
+        if first:
+            at_turn = _number(first, "turns that go along")
+        else:
+            at_turn = None
         store = SessionStore.of(self.talk.opened.composition.places)
         session = StoredSession(folder=kept.folder, record=kept.record)
         try:
-            made = await fork_session(store, session, at_turn=at_turn, name=" ".join(rest.split()) or None)
+            made = await fork_session(
+                store, session, at_turn=at_turn, name=" ".join(rest.split()) or None
+            )
         except AmplifierError as error:
             raise CommandError(str(error)) from error
         turns = _turns(made.record.turn_count)
@@ -124,15 +148,28 @@ class Changing:
         path = _place(opened.composition.places.working_dir, name)
         form = _FORMS.get(path.suffix.lower())
         if form is None:
-            raise CommandError(f"{path.name!r:.80} says no form; end the name with {', '.join(_FORMS)}")
-        own = attrs.evolve(new_record(opened.composition), session_id=opened.session.session_id)
-        record = own if opened.kept is None else opened.kept.record
+            raise CommandError(
+                f"{path.name!r:.80} says no form; end the name with {', '.join(_FORMS)}"
+            )
+        own = attrs.evolve(
+            new_record(opened.composition), session_id=opened.session.session_id
+        )
+        if opened.kept is None:
+            record = own
+        else:
+            record = opened.kept.record
         clean = partial(clean_message, redactor=redactor_of(opened.session.coordinator))
-        history = StoredHistory(lines=tuple(_lines(await self.talk.said(), self.talk.starts)))
+        history = StoredHistory(
+            lines=tuple(_lines(await self.talk.said(), self.talk.starts))
+        )
         try:
-            await to_thread.run_sync(lambda: _write_new(path, export(record, history, form, clean=clean)))
+            await to_thread.run_sync(
+                lambda: _write_new(path, export(record, history, form, clean=clean))
+            )
         except FileExistsError as error:
-            raise CommandError(f"{path} exists already; name another file: /save FILE") from error
+            raise CommandError(
+                f"{path} exists already; name another file: /save FILE"
+            ) from error
         except OSError as error:
             raise CommandError(f"{path} cannot be written: {error.strerror}") from error
         return CommandAnswer(text=f"Written: {path}")
@@ -161,4 +198,6 @@ def _number(text: str, what: str) -> int:
 
 
 def _turns(count: int) -> str:
-    return "1 turn" if count == 1 else f"{count} turns"
+    if count == 1:
+        return "1 turn"
+    return f"{count} turns"

@@ -17,7 +17,13 @@ from amplifier_kit.files.documents import read_text
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand, WrittenText, refusing_command
+from amplifier_sdk.commands import (
+    CommandError,
+    CommandPrompt,
+    SessionCommand,
+    WrittenText,
+    refusing_command,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
@@ -80,7 +86,11 @@ class CommandFiles:
             place = _place_in_commands(name)
             if place is not None:
                 refusal = self.project.refusal("commands", self.places.root / name)
-                yield refusing_command(place.stem, refusal, source=":".join(("project", *place.parent.parts)))
+                yield refusing_command(
+                    place.stem,
+                    refusal,
+                    source=":".join(("project", *place.parent.parts)),
+                )
 
     def _found(self) -> Iterator[_Found]:
         own = self.places.home / _FOLDER
@@ -91,10 +101,15 @@ class CommandFiles:
             if place is not None:
                 yield from self._read("project", self.places.root / name, place, data)
 
-    def _read(self, level: str, path: Path, place: Path, data: bytes | None) -> Iterator[_Found]:
+    def _read(
+        self, level: str, path: Path, place: Path, data: bytes | None
+    ) -> Iterator[_Found]:
         """Read a file, or the bytes that were trusted in its place."""
         try:
-            text = read_text(path) if data is None else data.decode("utf-8-sig")
+            if data is None:
+                text = read_text(path)
+            else:
+                text = data.decode("utf-8-sig")
             file = parse_command(text, path, ":".join(place.parent.parts))
         except UnicodeDecodeError:
             self.problems.append(f"file {str(path)!r}: it is not UTF-8")
@@ -119,12 +134,23 @@ class CommandFiles:
                 case "run":
                     text.append(await self._output(found.file.name, part.text.strip()))
                 case "file" if not is_own:
-                    text.append(await to_thread.run_sync(self._content, found.file.name, part.text))
+                    text.append(
+                        await to_thread.run_sync(
+                            self._content, found.file.name, part.text
+                        )
+                    )
                 case kind:
                     text.append(f"@{part.text}" if kind == "file" else part.text)
                     written.append(text[-1])
-        metadata: dict[str, JSONValue] = {} if found.file.model is None else {"model": found.file.model}
-        own = WrittenText(" ".join(written), found.folder) if is_own else None
+        metadata: dict[str, JSONValue]
+        if found.file.model is None:
+            metadata = {}
+        else:
+            metadata = {"model": found.file.model}
+        if is_own:
+            own = WrittenText(" ".join(written), found.folder)
+        else:
+            own = None
         return CommandPrompt(text="".join(text).strip(), written=own, metadata=metadata)
 
     async def _output(self, name: str, text: str) -> str:
@@ -133,22 +159,35 @@ class CommandFiles:
         Raises:
             CommandError: it was not allowed, or cannot be started.
         """
-        from amplifier_kit.processes import Capture, Command, allowed_environment, run_command
+        from amplifier_kit.processes import (
+            Capture,
+            Command,
+            allowed_environment,
+            run_command,
+        )
 
         question = HookResult.ask(
             f"/{name} wants to run this command:\n{text}",
             options=("Allow once", "Allow always", "Deny"),
             scope=f"running {text!r} for /{name}, in this session",
         )
-        decided = await self.coordinator.hooks.host.process_hook_result(question, f"command:{name}", "chat")
+        decided = await self.coordinator.hooks.host.process_hook_result(
+            question, f"command:{name}", "chat"
+        )
         if decided.denied:
-            raise CommandError(f"/{name} was not run: it wants to run {text!r:.200}, and {decided.reason}")
+            raise CommandError(
+                f"/{name} was not run: it wants to run {text!r:.200}, and {decided.reason}"
+            )
         out = Capture(_MOST_OUTPUT)
         command = Command(
-            argv=(_SHELL, "-c", text), directory=str(self.places.working_dir), environment=allowed_environment()
+            argv=(_SHELL, "-c", text),
+            directory=str(self.places.working_dir),
+            environment=allowed_environment(),
         )
         try:
-            ending = await run_command(command, stdout=out.write, stderr=out.write, timeout=_SECONDS)
+            ending = await run_command(
+                command, stdout=out.write, stderr=out.write, timeout=_SECONDS
+            )
         except OSError as error:
             raise CommandError(f"/{name} cannot run {text!r:.200}: {error}") from error
         lines = [out.text().rstrip()]
@@ -164,7 +203,9 @@ class CommandFiles:
         Raises:
             CommandError: it lies outside the project, holds secrets, is too large, or is no text.
         """
-        confined = ConfinedPaths([self.places.root], base=self.places.working_dir, denied_names=SECRET_NAMES)
+        confined = ConfinedPaths(
+            [self.places.root], base=self.places.working_dir, denied_names=SECRET_NAMES
+        )
         try:
             with confined.locate(path) as spot:
                 if spot.kind != "file":
@@ -172,15 +213,21 @@ class CommandFiles:
                 with spot.open_file() as file:
                     data = file.read(_MOST_FILE_BYTES + 1)
             if len(data) > _MOST_FILE_BYTES:
-                raise CommandError(f"/{name} mentions @{path}, which is larger than {_MOST_FILE_BYTES} bytes")
+                raise CommandError(
+                    f"/{name} mentions @{path}, which is larger than {_MOST_FILE_BYTES} bytes"
+                )
             return f"@{path}\n{mark_untrusted(data.decode('utf-8-sig'), path)}\n"
         except CommandError:
             raise
         except (AmplifierError, OSError, ValueError) as error:
-            raise CommandError(f"/{name} mentions @{path}, which cannot be read: {error}") from error
+            raise CommandError(
+                f"/{name} mentions @{path}, which cannot be read: {error}"
+            ) from error
 
 
 def _place_in_commands(name: str) -> Path | None:
     """Return where a project's file stands in its folder of commands; `None` for what is none."""
     prefix = next((prefix for prefix in _IN_PROJECTS if name.startswith(prefix)), None)
-    return Path(name.removeprefix(prefix)) if prefix is not None and name.endswith(".md") else None
+    if prefix is not None and name.endswith(".md"):
+        return Path(name.removeprefix(prefix))
+    return None

@@ -17,7 +17,12 @@ from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.settings_changes import change
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.chat import ModelInfo
-from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.commands import (
+    CommandAnswer,
+    CommandError,
+    CommandPrompt,
+    SessionCommand,
+)
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -59,7 +64,9 @@ class Choosing:
         """Show the mode or choose it; what stands behind it is the next prompt."""
         name, _, prompt = arguments.partition(" ")
         if not name:
-            return CommandAnswer(text=f"The mode is {'plan' if self.talk.mode.is_on else 'work'}.")
+            return CommandAnswer(
+                text=f"The mode is {'plan' if self.talk.mode.is_on else 'work'}."
+            )
         if name == "plan":
             return await self.plan(prompt)
         if name == "work":
@@ -73,7 +80,9 @@ class Choosing:
         self.talk.mode.turn(on=True)
         if prompt.strip():
             return CommandPrompt(text=prompt.strip())
-        return CommandAnswer(text="Plan mode: only tools that read run. /mode work ends it.")
+        return CommandAnswer(
+            text="Plan mode: only tools that read run. /mode work ends it."
+        )
 
     async def work(self, prompt: str) -> CommandAnswer | CommandPrompt:
         """Let all tools run again."""
@@ -87,16 +96,25 @@ class Choosing:
         talk, names = self.talk, list(self._every())
         if not arguments:
             marked = [("*" if name == talk.provider else "", name) for name in names]
-            chosen = "" if talk.provider else "\nThe loop chooses; /provider NAME chooses one."
-            return CommandAnswer(text="\n".join(f"{mark:<2}{name}" for mark, name in marked) + chosen)
+            if talk.provider:
+                chosen = ""
+            else:
+                chosen = "\nThe loop chooses; /provider NAME chooses one."
+            return CommandAnswer(
+                text="\n".join(f"{mark:<2}{name}" for mark, name in marked) + chosen
+            )
         if arguments == _AUTO:
             talk.provider = talk.model = None
             return CommandAnswer(text="The loop chooses the provider and the model.")
         if arguments not in names:
             known = ", ".join(names) or "none"
-            raise CommandError(f"No provider {arguments!r:.60} is mounted: {known}{did_you_mean(arguments, names)}")
+            raise CommandError(
+                f"No provider {arguments!r:.60} is mounted: {known}{did_you_mean(arguments, names)}"
+            )
         talk.provider, talk.model = arguments, None
-        return CommandAnswer(text=f"{arguments} answers from the next turn on, with its own model.")
+        return CommandAnswer(
+            text=f"{arguments} answers from the next turn on, with its own model."
+        )
 
     async def model(self, arguments: str) -> CommandAnswer:
         """List the models, or choose one."""
@@ -109,31 +127,51 @@ class Choosing:
             for name, provider in self._asked().items():
                 try:
                     models = await provider.list_models()
-                except Exception as error:  # foreign code: a vendor that cannot be reached hides no other
+                except Exception as error:
+                    # foreign code: a vendor that cannot be reached hides no other
                     table.append((name, "", f"not known: {one_line(str(error), 200)}"))
                     continue
-                table += [(name, model.id, _facts(model)) for model in models[:_MOST_MODELS]]
+                table += [
+                    (name, model.id, _facts(model)) for model in models[:_MOST_MODELS]
+                ]
                 if len(models) > _MOST_MODELS:
                     table.append((name, "", f"and {len(models) - _MOST_MODELS} more"))
-            chosen = [f"Chosen: {talk.model}"] if talk.model else []
+            if talk.model:
+                chosen = [f"Chosen: {talk.model}"]
+            else:
+                chosen = []
             return CommandAnswer(
-                text="\n".join([*(rows(table, widest=40) if table else ["No model is known."]), *chosen])
+                text="\n".join(
+                    [
+                        *(rows(table, widest=40) if table else ["No model is known."]),
+                        *chosen,
+                    ]
+                )
             )
         name, slash, model = arguments.partition("/")
         if slash and name in self._every():
             talk.provider, talk.model = name, model
         else:
             talk.model = arguments
-        return CommandAnswer(text=f"{talk.model} answers from the next turn on.{await self._doubt()}")
+        return CommandAnswer(
+            text=f"{talk.model} answers from the next turn on.{await self._doubt()}"
+        )
 
     async def config(self, arguments: str) -> CommandAnswer:
         """Show settings, explain one, or set one for the session."""
         text, _, value = arguments.partition(" ")
         kept, places = self.talk.opened.kept, self.talk.opened.composition.places
-        folder = None if kept is None else kept.folder
-        settings = await to_thread.run_sync(partial(load_settings, places, session=folder))
+        if kept is None:
+            folder = None
+        else:
+            folder = kept.folder
+        settings = await to_thread.run_sync(
+            partial(load_settings, places, session=folder)
+        )
         if not text:
-            return CommandAnswer(text=json.dumps(withhold(settings.values), indent=2, ensure_ascii=False))
+            return CommandAnswer(
+                text=json.dumps(withhold(settings.values), indent=2, ensure_ascii=False)
+            )
         try:
             key = read_key(text)
         except ValueError as error:
@@ -141,12 +179,19 @@ class Choosing:
         if not value.strip():
             return CommandAnswer(text=_explained(settings, text, key))
         if folder is None:
-            raise CommandError("This session is not stored and has no settings; 'amplifier config set' changes yours")
+            raise CommandError(
+                "This session is not stored and has no settings; 'amplifier config set' changes yours"
+            )
         try:
-            await to_thread.run_sync(change, "session", key, _value(value.strip()), places, folder)
+            await to_thread.run_sync(
+                change, "session", key, _value(value.strip()), places, folder
+            )
         except (AmplifierError, OSError) as error:
             raise CommandError(str(error)) from error
-        when = "at once" if key[0] == _AT_ONCE else "when the session is opened again"
+        if key[0] == _AT_ONCE:
+            when = "at once"
+        else:
+            when = "when the session is opened again"
         return CommandAnswer(text=f"{text} is set for this session; it holds {when}.")
 
     async def _doubt(self) -> str:
@@ -165,12 +210,23 @@ class Choosing:
 
     def _asked(self) -> dict[str, Provider]:
         """Return the providers that may be asked, by name."""
-        return {name: one for name, one in self._every().items() if self.talk.provider in (None, name)}
+        return {
+            name: one
+            for name, one in self._every().items()
+            if self.talk.provider in (None, name)
+        }
 
 
 def _facts(model: ModelInfo) -> str:
-    window = f"{model.context_window:,} tokens" if model.context_window else ""
-    return ", ".join(filter(None, (model.display_name if model.display_name != model.id else "", window)))
+    if model.context_window:
+        window = f"{model.context_window:,} tokens"
+    else:
+        window = ""
+    return ", ".join(
+        filter(
+            None, (model.display_name if model.display_name != model.id else "", window)
+        )
+    )
 
 
 def _explained(settings: Settings, text: str, key: Key) -> str:
@@ -179,9 +235,14 @@ def _explained(settings: Settings, text: str, key: Key) -> str:
         return f"{text} is not set."
     table = []
     for origin in origins:
-        where = "" if origin.path is None else f"{origin.path}:{origin.line or 1}"
+        if origin.path is None:
+            where = ""
+        else:
+            where = f"{origin.path}:{origin.line or 1}"
         value = withhold({str(key[-1]): origin.value}).get(str(key[-1]))
-        table.append((origin.scope, json.dumps(value, ensure_ascii=False, default=str), where))
+        table.append(
+            (origin.scope, json.dumps(value, ensure_ascii=False, default=str), where)
+        )
     return "\n".join(rows(table))
 
 

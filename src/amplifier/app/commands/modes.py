@@ -56,7 +56,10 @@ class PlanMode:
     def refusal(self, name: str) -> str | None:
         """Say why a tool is refused while the mode is on; `None` where it only reads."""
         tool = self.coordinator.get("tools", name)
-        effects = None if tool is None else effects_of(tool, name=name)
+        if tool is None:
+            effects = None
+        else:
+            effects = effects_of(tool, name=name)
         if effects is None:
             return "it does not say what it does"
         more = effects - ONLY_READS

@@ -33,7 +33,9 @@ def read_line(line: str) -> Typed | None:
     A slash alone asks for help.
     """
     found = _LINE.fullmatch(line.strip())
-    return None if found is None else Typed(found["name"].casefold() or _USUAL, (found["arguments"] or "").strip())
+    if found is None:
+        return None
+    return Typed(found["name"].casefold() or _USUAL, (found["arguments"] or "").strip())
 
 
 @attrs.define(eq=False)
@@ -58,7 +60,11 @@ class CommandRegistry:
             names = [command.name, *command.aliases]
             if command.source:
                 names.append(f"{command.source}:{command.name}")
-            free = [name for name in names if _NAME.fullmatch(name) and name.casefold() not in self._named]
+            free = [
+                name
+                for name in names
+                if _NAME.fullmatch(name) and name.casefold() not in self._named
+            ]
             for name in free:
                 self._named[name.casefold()] = command
                 if at_once:

@@ -53,15 +53,23 @@ class Showing:
             other = [f"/{alias}" for alias in command.aliases]
             facts = [("Also", ", ".join(other)), ("From", command.source)]
             lines = [head, f"  {one_line(command.description, 300)}"]
-            return _answer([*lines, *(f"  {name}: {value}" for name, value in facts if value)])
+            return _answer(
+                [*lines, *(f"  {name}: {value}" for name, value in facts if value)]
+            )
         listed = self.registry.listed.items()
-        table = [(f"/{name} {command.argument_hint}".rstrip(), command.description) for name, command in listed]
+        table = [
+            (f"/{name} {command.argument_hint}".rstrip(), command.description)
+            for name, command in listed
+        ]
         return _answer(rows(table, widest=34))
 
     async def status(self, _: str) -> CommandAnswer:
         """Show who the session is and what the next turn asks."""
         talk, opened = self.talk, self.talk.opened
-        record = None if opened.kept is None else opened.kept.record
+        if opened.kept is None:
+            record = None
+        else:
+            record = opened.kept.record
         places, profile = opened.composition.places, opened.composition.profile
         providers = opened.session.coordinator.providers
         facts = [
@@ -70,13 +78,19 @@ class Showing:
             ("Kept", "no" if opened.kept is None else str(opened.kept.folder)),
             ("Folder", str(places.working_dir)),
             ("Profile", "none" if profile is None else profile.profile.name),
-            ("Provider", talk.provider or f"chosen by the loop ({', '.join(providers) or 'none'})"),
+            (
+                "Provider",
+                talk.provider
+                or f"chosen by the loop ({', '.join(providers) or 'none'})",
+            ),
             ("Model", talk.model or _usual_model(talk)),
             ("Mode", "plan: only tools that read" if talk.mode.is_on else "work"),
             ("Turns", str(len(talk.starts))),
             ("Messages", str(len(await talk.said()))),
         ]
-        return _answer(f"{name + ':':<10}{one_line(value, _WIDTH * 3)}" for name, value in facts)
+        return _answer(
+            f"{name + ':':<10}{one_line(value, _WIDTH * 3)}" for name, value in facts
+        )
 
     async def tools(self, _: str) -> CommandAnswer:
         """List the tools with their effects."""
@@ -84,18 +98,29 @@ class Showing:
         table = []
         for tool in show_tools(self.talk.opened.session.coordinator.tools):
             is_refused = mode.is_on and mode.refusal(tool.name) is not None
-            told = "(not in plan mode)" if is_refused else _first_line(tool.description)
+            if is_refused:
+                told = "(not in plan mode)"
+            else:
+                told = _first_line(tool.description)
             table.append((tool.name, tool.effects_text, told))
         return _answer(rows(table) if table else ["There are no tools."])
 
     async def agents(self, _: str) -> CommandAnswer:
         """List the agents of the session's plan."""
         plan = self.talk.opened.composition.plan.get("agents")
-        agents = plan if isinstance(plan, Mapping) else {}
+        if isinstance(plan, Mapping):
+            agents = plan
+        else:
+            agents = {}
         table = []
         for name, agent in sorted(agents.items()):
-            description = agent.get("description") if isinstance(agent, Mapping) else ""
-            table.append((name, _first_line(description if isinstance(description, str) else "")))
+            if isinstance(agent, Mapping):
+                description = agent.get("description")
+            else:
+                description = ""
+            table.append(
+                (name, _first_line(description if isinstance(description, str) else ""))
+            )
         return _answer(rows(table) if table else ["There are no agents."])
 
     async def cost(self, _: str) -> CommandAnswer:
@@ -106,9 +131,18 @@ class Showing:
             lines.append(f"  with {now.children} turns of child sessions")
         if kept is not None:
             record = kept.record
-            counted = [f"{record.usage[kind]:,} {kind.partition('_')[0]}" for kind in _KINDS if kind in record.usage]
-            cost = f", {dollars(Decimal(record.cost_usd))}" if record.cost_usd else ""
-            lines.append(f"In all: {', '.join(counted) + ' tokens' if counted else 'nothing is known'}{cost}")
+            counted = [
+                f"{record.usage[kind]:,} {kind.partition('_')[0]}"
+                for kind in _KINDS
+                if kind in record.usage
+            ]
+            if record.cost_usd:
+                cost = f", {dollars(Decimal(record.cost_usd))}"
+            else:
+                cost = ""
+            lines.append(
+                f"In all: {', '.join(counted) + ' tokens' if counted else 'nothing is known'}{cost}"
+            )
         return _answer(lines)
 
 
@@ -117,7 +151,13 @@ def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
     cells = [[one_line(cell, _WIDTH) for cell in row] for row in table]
     count = max(map(len, cells))
     widths = [
-        min(widest, max((columns_of(row[at]) for row in cells if columns_of(row[at]) <= widest), default=0))
+        min(
+            widest,
+            max(
+                (columns_of(row[at]) for row in cells if columns_of(row[at]) <= widest),
+                default=0,
+            ),
+        )
         for at in range(count - 1)
     ]
     lines = []
@@ -129,7 +169,9 @@ def rows(table: Iterable[Sequence[str]], widest: int = 24) -> list[str]:
                 line = " " * (columns_of(line) + width + 2)
             else:
                 line += cell + " " * (width - columns_of(cell) + 2)
-        lines.append((line + one_line(row[-1], max(20, _WIDTH - columns_of(line)))).rstrip())
+        lines.append(
+            (line + one_line(row[-1], max(20, _WIDTH - columns_of(line)))).rstrip()
+        )
     return lines
 
 
@@ -142,14 +184,22 @@ def usage_text(usage: Usage | None) -> str:
         parts.append(f"{usage.cache_read_tokens:,} cached")
     if usage.reasoning_tokens:
         parts.append(f"{usage.reasoning_tokens:,} thinking")
-    cost = "" if usage.cost_usd is None else f", {dollars(usage.cost_usd)}"
+    if usage.cost_usd is None:
+        cost = ""
+    else:
+        cost = f", {dollars(usage.cost_usd)}"
     return f"{', '.join(parts)} tokens{cost}"
 
 
 def _usual_model(talk: Talk) -> str:
     loops = talk.opened.session.plan.modules["orchestrator"]
-    model = loops[0].config.get("model") if loops else None
-    return model if isinstance(model, str) else "the provider's own"
+    if loops:
+        model = loops[0].config.get("model")
+    else:
+        model = None
+    if isinstance(model, str):
+        return model
+    return "the provider's own"
 
 
 def _first_line(text: str) -> str:

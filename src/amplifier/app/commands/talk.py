@@ -41,7 +41,9 @@ class Talk:
     @classmethod
     def of(cls, opened: OpenSession) -> Self:
         """Begin, or go on with, the conversation of a session."""
-        return cls(opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened))
+        return cls(
+            opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened)
+        )
 
     @property
     def metadata(self) -> JSONObject:
@@ -63,7 +65,9 @@ class Talk:
         self.starts.append(before)
         try:
             every = {**self.metadata, **(metadata or {})}
-            async with self.opened.stream(prompt, typed=typed, written=written, metadata=every) as events:
+            async with self.opened.stream(
+                prompt, typed=typed, written=written, metadata=every
+            ) as events:
                 yield events
         finally:
             if len(await self.said()) == before:
@@ -83,7 +87,9 @@ class Talk:
         """
         instructions, said = await self._history()
         starts = self.starts[:first]
-        await self.opened.rewrite([*instructions, *said[: self.starts[first]]], turns=len(starts))
+        await self.opened.rewrite(
+            [*instructions, *said[: self.starts[first]]], turns=len(starts)
+        )
         self.starts = starts
 
     async def clear(self) -> None:
@@ -99,11 +105,22 @@ class Talk:
     async def _history(self) -> tuple[list[MessageDict], list[MessageDict]]:
         """Return the system messages, and all others."""
         messages = await self.opened.session.coordinator.context.get_messages()
-        instructions = [message for message in messages if message.get("role") == "system"]
-        return instructions, [message for message in messages if message.get("role") != "system"]
+        instructions = [
+            message for message in messages if message.get("role") == "system"
+        ]
+        return instructions, [
+            message for message in messages if message.get("role") != "system"
+        ]
 
 
 def _stored_starts(opened: OpenSession) -> list[int]:
     """Return where the turns of a stored session begin."""
-    lines = [] if opened.kept is None else opened.kept.transcript.lines
-    return [at for at, line in enumerate(lines) if at == 0 or lines[at - 1].turn != line.turn]
+    if opened.kept is None:
+        lines = []
+    else:
+        lines = opened.kept.transcript.lines
+    return [
+        at
+        for at, line in enumerate(lines)
+        if at == 0 or lines[at - 1].turn != line.turn
+    ]

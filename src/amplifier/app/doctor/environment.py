@@ -19,7 +19,14 @@ from amplifier_kit.processes import SandboxName
 __all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
 
 EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
-    "cli": ("filelock", "packaging", "platformdirs", "prompt_toolkit", "rich", "ruamel.yaml"),
+    "cli": (
+        "filelock",
+        "packaging",
+        "platformdirs",
+        "prompt_toolkit",
+        "rich",
+        "ruamel.yaml",
+    ),
     "http": ("httpx2", "tenacity"),
     "keyring": ("keyring",),
     "locks": ("filelock", "platformdirs"),
@@ -41,27 +48,38 @@ def check_platform() -> Iterator[Finding]:
     version = platform.python_version()
     if sys.version_info[:2] < _PYTHON:
         wanted = ".".join(map(str, _PYTHON))
-        yield broken("python", f"Python {version} is too old", f"install Python {wanted} or later")
+        yield broken(
+            "python",
+            f"Python {version} is too old",
+            f"install Python {wanted} or later",
+        )
     else:
         yield fine("python", f"Python {version} at {sys.executable}")
     if sys.platform.startswith(("linux", "darwin")):
         yield fine("platform", platform.platform())
     else:
         yield warning(
-            "platform", f"{platform.platform()} is not supported: tools refuse paths here", "use Linux or macOS"
+            "platform",
+            f"{platform.platform()} is not supported: tools refuse paths here",
+            "use Linux or macOS",
         )
 
 
 def check_extras() -> Iterator[Finding]:
     """Look at which extras are installed; without `cli` sessions are not kept and nothing can be changed."""
-    missing = {extra: [name for name in names if not _is_there(name)] for extra, names in EXTRAS.items()}
+    missing = {
+        extra: [name for name in names if not _is_there(name)]
+        for extra, names in EXTRAS.items()
+    }
     if lacking := missing["cli"]:
         told = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
         yield warning("extras", told, "pip install 'amplifier[cli]'")
     there = [extra for extra, names in missing.items() if not names]
     absent = [extra for extra, names in missing.items() if names]
     told = f"installed: {', '.join(there) or 'none'}"
-    yield fine("extras", told + (f"; not installed: {', '.join(absent)}" if absent else ""))
+    yield fine(
+        "extras", told + (f"; not installed: {', '.join(absent)}" if absent else "")
+    )
 
 
 def check_home(places: Places) -> Iterator[Finding]:
@@ -69,7 +87,11 @@ def check_home(places: Places) -> Iterator[Finding]:
     home = places.home
     standing = next(folder for folder in (home, *home.parents) if folder.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
-        yield broken("home", f"{standing} cannot be written", f"chmod u+rwx {standing}, or set AMPLIFIER_HOME")
+        yield broken(
+            "home",
+            f"{standing} cannot be written",
+            f"chmod u+rwx {standing}, or set AMPLIFIER_HOME",
+        )
     elif standing != home:
         yield fine("home", f"{home} will be made when something is stored")
     else:
@@ -89,7 +111,10 @@ def tell_sandbox(found: SandboxName) -> Finding:
     if found == "bubblewrap":
         return fine("sandbox", "commands of tool-bash run in bubblewrap")
     if found == "landlock":
-        return fine("sandbox", "commands of tool-bash run under Landlock; bubblewrap would protect more")
+        return fine(
+            "sandbox",
+            "commands of tool-bash run under Landlock; bubblewrap would protect more",
+        )
     return warning(
         "sandbox",
         "commands of tool-bash run without a sandbox; its rules alone hold them",
@@ -101,11 +126,21 @@ def _told_mode(home: Path) -> Finding:
     status = home.stat()
     mode = stat.S_IMODE(status.st_mode)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():
-        return broken("home", f"{home} belongs to somebody else", "set AMPLIFIER_HOME to a folder of your own")
+        return broken(
+            "home",
+            f"{home} belongs to somebody else",
+            "set AMPLIFIER_HOME to a folder of your own",
+        )
     if mode & 0o022:
-        return broken("home", f"others may write in {home} (mode {mode:04o})", f"chmod 700 {home}")
+        return broken(
+            "home", f"others may write in {home} (mode {mode:04o})", f"chmod 700 {home}"
+        )
     if mode & 0o055:
-        return warning("home", f"others may look into {home} (mode {mode:04o})", f"chmod 700 {home}")
+        return warning(
+            "home",
+            f"others may look into {home} (mode {mode:04o})",
+            f"chmod 700 {home}",
+        )
     return fine("home", f"{home} (mode {mode:04o})")
 
 

@@ -12,7 +12,12 @@ from anyio import to_thread
 
 from amplifier.app.base_plans import PlanOptions, installed_modules
 from amplifier.app.directories import Places
-from amplifier.app.doctor.environment import check_extras, check_home, check_platform, tell_sandbox
+from amplifier.app.doctor.environment import (
+    check_extras,
+    check_home,
+    check_platform,
+    tell_sandbox,
+)
 from amplifier.app.doctor.findings import Finding, broken, fine, warning
 from amplifier.app.doctor.modules import check_modules
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
@@ -77,14 +82,20 @@ def _composition(places: Places, found: list[Finding]) -> Composition | None:
     try:
         bare = bare_composition(places)
     except ConfigError as error:
-        found += _told("settings", error, "correct the file; 'amplifier config edit' opens it")
+        found += _told(
+            "settings", error, "correct the file; 'amplifier config edit' opens it"
+        )
         return None
     found.append(_settings(bare.settings))
     try:
         composition = compose(PlanOptions(), places, fill=False)
         compose(PlanOptions(), places)
     except ConfigError as error:
-        found += _told("profile", error, "'amplifier profile show' and 'amplifier config explain' say where it stands")
+        found += _told(
+            "profile",
+            error,
+            "'amplifier profile show' and 'amplifier config explain' say where it stands",
+        )
         return bare
     name = "none; sessions are made of what is installed"
     if composition.profile is not None:
@@ -99,7 +110,10 @@ def _composition(places: Places, found: list[Finding]) -> Composition | None:
 
 def _settings(settings: Settings) -> Finding:
     files = ", ".join(str(layer.path) for layer in settings.layers)
-    return fine("settings", f"sound: {files}" if files else "there is no file; all values are the defaults")
+    return fine(
+        "settings",
+        f"sound: {files}" if files else "there is no file; all values are the defaults",
+    )
 
 
 def _told(area: str, error: ConfigError, remedy: str) -> Iterator[Finding]:
@@ -107,35 +121,70 @@ def _told(area: str, error: ConfigError, remedy: str) -> Iterator[Finding]:
         yield broken(area, f"{error.subject}: {problem}", remedy)
 
 
-async def _check_providers(composition: Composition, timeout: float) -> Sequence[Finding]:
+async def _check_providers(
+    composition: Composition, timeout: float
+) -> Sequence[Finding]:
     """Mount each provider by itself and tell whether its key is there; nothing is asked of a vendor."""
     keys = await to_thread.run_sync(load_keys, SecretStore.of(composition.places))
     entries = list_entries(composition)
     with anyio.fail_after(timeout * max(1, len(entries))):
         states = await inspect_providers(entries, composition, keys, timeout=timeout)
     used = [_provider(state) for state in states if state.entry.is_used]
-    ready = [state.entry.name for state in states if not state.entry.is_used and not state.problem]
-    keyless = [state.entry.name for state in states if state.needs_key and not state.entry.is_used]
+    ready = [
+        state.entry.name
+        for state in states
+        if not state.entry.is_used and not state.problem
+    ]
+    keyless = [
+        state.entry.name
+        for state in states
+        if state.needs_key and not state.entry.is_used
+    ]
     others = [name for name in ready if name not in keyless]
     if not used:
         remedy = "amplifier provider use ID, or amplifier init"
         used = [broken("providers", "new sessions have no provider", remedy)]
     if others:
-        used.append(fine("providers", f"others that could be used: {', '.join(others)}"))
+        used.append(
+            fine("providers", f"others that could be used: {', '.join(others)}")
+        )
     return used
 
 
 def _provider(state: ProviderState) -> Finding:
-    say = broken if state.entry.is_asked else warning
+    if state.entry.is_asked:
+        say = broken
+    else:
+        say = warning
     name = f"{state.entry.name}{'' if state.entry.is_asked else ' (not the one that is asked)'}"
     if state.problem:
-        return say("providers", f"{name}: {state.problem}", f"amplifier config explain overrides.{state.entry.module}")
+        return say(
+            "providers",
+            f"{name}: {state.problem}",
+            f"amplifier config explain overrides.{state.entry.module}",
+        )
     if state.needs_key:
-        variable = state.keys[0].variable if state.keys else "NAME"
-        return say("providers", f"{name}: its key is not there", f"amplifier config secret set {variable}")
+        if state.keys:
+            variable = state.keys[0].variable
+        else:
+            variable = "NAME"
+        return say(
+            "providers",
+            f"{name}: its key is not there",
+            f"amplifier config secret set {variable}",
+        )
     found = next((key for key in state.keys if key.source is not None), None)
-    key = "no key needed" if found is None else f"key {found.variable} from {_SOURCES[found.source or 'environment']}"
-    return fine("providers", f"{name}: {key}{f', model {state.model}' if state.model else ''}")
+    if found is None:
+        key = "no key needed"
+    else:
+        key = f"key {found.variable} from {_SOURCES[found.source or 'environment']}"
+    return fine(
+        "providers", f"{name}: {key}{f', model {state.model}' if state.model else ''}"
+    )
 
 
-_SOURCES: Final = {"environment": "the environment", "keyring": "the keyring", "file": "secrets.json"}
+_SOURCES: Final = {
+    "environment": "the environment",
+    "keyring": "the keyring",
+    "file": "secrets.json",
+}

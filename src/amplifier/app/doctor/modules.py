@@ -22,7 +22,9 @@ _CHILD: Final = "amplifier.app.doctor._child:main"
 _SECTIONS: Final = ("providers", "tools", "hooks")
 
 
-def check_modules(plan: Mapping[str, JSONValue], *, timeout: float) -> Iterator[Finding]:
+def check_modules(
+    plan: Mapping[str, JSONValue], *, timeout: float
+) -> Iterator[Finding]:
     """Import every installed module in a process of its own, and tell those of a plan in their order.
 
     Args:
@@ -40,7 +42,9 @@ def check_modules(plan: Mapping[str, JSONValue], *, timeout: float) -> Iterator[
     sound = [name for name in others if name not in problems]
     for name in others:
         if name in problems:
-            yield warning("modules", f"{name}: {problems[name]}", _reinstall(installed[name]))
+            yield warning(
+                "modules", f"{name}: {problems[name]}", _reinstall(installed[name])
+            )
     if sound:
         yield fine("modules", f"installed and not used: {', '.join(sound)}")
 
@@ -48,11 +52,30 @@ def check_modules(plan: Mapping[str, JSONValue], *, timeout: float) -> Iterator[
 def modules_of(plan: Mapping[str, JSONValue]) -> list[str]:
     """Return the ids of a plan's modules in the order in which they are mounted, those with a source left out."""
     session = plan.get("session")
-    singles = [session.get(name) for name in ("orchestrator", "context")] if isinstance(session, Mapping) else []
+    if isinstance(session, Mapping):
+        singles = [session.get(name) for name in ("orchestrator", "context")]
+    else:
+        singles = []
     listed = [plan.get(section) for section in _SECTIONS]
-    entries = [*singles, *(entry for section in listed if isinstance(section, list) for entry in section)]
-    named = [entry if isinstance(entry, Mapping) else {"module": entry} for entry in entries if entry is not None]
-    return list(dict.fromkeys(str(entry.get("module")) for entry in named if entry.get("source") is None))
+    entries = [
+        *singles,
+        *(
+            entry
+            for section in listed
+            if isinstance(section, list)
+            for entry in section
+        ),
+    ]
+    named = [
+        entry if isinstance(entry, Mapping) else {"module": entry}
+        for entry in entries
+        if entry is not None
+    ]
+    return list(
+        dict.fromkeys(
+            str(entry.get("module")) for entry in named if entry.get("source") is None
+        )
+    )
 
 
 def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
@@ -75,20 +98,34 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
             told = [json.loads(line) for line in _lines(results)]
             begun = {line["id"] for line in told}
             done = {line["id"]: line["problem"] for line in told if "problem" in line}
-            problems.update({name: problem for name, problem in done.items() if problem is not None})
+            problems.update(
+                {name: problem for name, problem in done.items() if problem is not None}
+            )
             # One at least leaves the list each time: the one at which the process ended, else the first.
-            stopped = [name for name in waiting if name in begun and name not in done] or waiting[:1]
+            stopped = [
+                name for name in waiting if name in begun and name not in done
+            ] or waiting[:1]
             if len(done) < len(waiting):
                 problems.update(dict.fromkeys(stopped, f"importing it {ended}"))
-            waiting = [name for name in waiting if name not in done and name not in stopped]
+            waiting = [
+                name for name in waiting if name not in done and name not in stopped
+            ]
     return problems
 
 
-def _used(number: int, name: str, module: InstalledModule | None, problem: str | None) -> Finding:
+def _used(
+    number: int, name: str, module: InstalledModule | None, problem: str | None
+) -> Finding:
     if module is None:
-        return broken("modules", f"{number}. {name} is not installed", f"pip install amplifier-module-{name}")
+        return broken(
+            "modules",
+            f"{number}. {name} is not installed",
+            f"pip install amplifier-module-{name}",
+        )
     told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
-    return fine("modules", told) if problem is None else broken("modules", f"{told}: {problem}", _reinstall(module))
+    if problem is None:
+        return fine("modules", told)
+    return broken("modules", f"{told}: {problem}", _reinstall(module))
 
 
 def _reinstall(module: InstalledModule) -> str:
@@ -97,7 +134,8 @@ def _reinstall(module: InstalledModule) -> str:
 
 def _import(ids: Sequence[str], results: Path, empty: Path, timeout: float) -> str:
     """Run a child in an empty folder and say how it ended."""
-    from amplifier_kit.processes import python_argv, python_environment, start_python  # only who imports
+    # only who imports
+    from amplifier_kit.processes import python_argv, python_environment, start_python
 
     task = {"ids": list(ids), "results": str(results)}
     child = start_python(
@@ -118,4 +156,6 @@ def _import(ids: Sequence[str], results: Path, empty: Path, timeout: float) -> s
 
 
 def _lines(results: Path) -> list[str]:
-    return results.read_text("utf-8").splitlines() if results.exists() else []
+    if results.exists():
+        return results.read_text("utf-8").splitlines()
+    return []

@@ -22,11 +22,22 @@ __all__ = ["check_secrets", "check_sessions", "check_trust"]
 def check_sessions(places: Places) -> Iterator[Finding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
     stores = SessionStore.every(places)
-    folders = [folder for store in stores if _is_open(store.sessions) for folder in store.sessions.iterdir()]
+    folders = [
+        folder
+        for store in stores
+        if _is_open(store.sessions)
+        for folder in store.sessions.iterdir()
+    ]
     damaged = [found for store in stores for found in store.damaged()]
     for folder, problem in damaged:
-        yield warning("sessions", f"{folder} is damaged: {problem}", "move the folder away; it is left out of lists")
-    readable = [folder for folder in folders if stat.S_IMODE(folder.stat().st_mode) & 0o077]
+        yield warning(
+            "sessions",
+            f"{folder} is damaged: {problem}",
+            "move the folder away; it is left out of lists",
+        )
+    readable = [
+        folder for folder in folders if stat.S_IMODE(folder.stat().st_mode) & 0o077
+    ]
     if readable:
         told = f"others may look into {len(readable)} of them, such as {readable[0]}"
         yield warning("sessions", told, f"chmod -R go= {places.home / 'projects'}")
@@ -34,7 +45,9 @@ def check_sessions(places: Places) -> Iterator[Finding]:
     for text in held:
         yield fine("sessions", text)
     sound = sum(len(store.all(children=True)) for store in stores)
-    yield fine("sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged")
+    yield fine(
+        "sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
+    )
 
 
 def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
@@ -47,12 +60,18 @@ def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
     try:
         grants = TrustStore.in_home().list()
     except (OSError, ValueError) as error:
-        yield broken("trust", f"what was trusted cannot be read: {error}", "repair or remove that file")
+        yield broken(
+            "trust",
+            f"what was trusted cannot be read: {error}",
+            "repair or remove that file",
+        )
         return
     for decision in project.withheld:
         told = f"the {decision.kind} of {places.root} are left out: {decision.reason}"
         yield warning("trust", told, "look at them and run 'amplifier trust'")
-    yield fine("trust", f"{len({grant.folder for grant in grants})} folders are trusted")
+    yield fine(
+        "trust", f"{len({grant.folder for grant in grants})} folders are trusted"
+    )
 
 
 def check_secrets(places: Places) -> Iterator[Finding]:
@@ -62,11 +81,22 @@ def check_secrets(places: Places) -> Iterator[Finding]:
         names = store.names()
         lost = [name for name in names if not store.get(name)]
     except (OSError, ValueError, AmplifierError) as error:
-        yield broken("secrets", f"they cannot be read: {error}", "set them again: amplifier config secret set")
+        yield broken(
+            "secrets",
+            f"they cannot be read: {error}",
+            "set them again: amplifier config secret set",
+        )
         return
     for name in lost:
-        yield warning("secrets", f"{name} is named and not there", f"amplifier config secret set {name}")
-    listed = f": {', '.join(sorted(names))}" if names else ""
+        yield warning(
+            "secrets",
+            f"{name} is named and not there",
+            f"amplifier config secret set {name}",
+        )
+    if names:
+        listed = f": {', '.join(sorted(names))}"
+    else:
+        listed = ""
     yield fine("secrets", f"{len(names)} are stored{listed}")
 
 
@@ -78,7 +108,12 @@ def _is_open(folder: Path) -> bool:
 def _holder(folder: Path) -> str | None:
     """Say who has a session open, or that nobody can know; `None` for nobody."""
     try:
-        holder = holder_of(folder) if _is_open(folder) else None
+        if _is_open(folder):
+            holder = holder_of(folder)
+        else:
+            holder = None
     except OSError as error:
         return f"{folder.name} cannot be locked: {error}"
-    return None if holder is None else f"{folder.name} is open in {holder}"
+    if holder is None:
+        return None
+    return f"{folder.name} is open in {holder}"

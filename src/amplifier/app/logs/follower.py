@@ -44,7 +44,10 @@ class FollowedLog:
         if snapshot.identity is None:
             return
         for file in log_files(self.path):
-            if file.identity == snapshot.identity and (handle := file.open()) is not None:
+            if (
+                file.identity == snapshot.identity
+                and (handle := file.open()) is not None
+            ):
                 handle.seek(snapshot.end)
                 self._handle = handle
 
@@ -113,12 +116,19 @@ class FollowedLog:
         files = log_files(self.path)
         for number, file in enumerate(files):
             if file.identity == identity:
-                return files[number - 1] if number else None
-        return files[-1] if files else None
+                if number:
+                    return files[number - 1]
+                return None
+        if files:
+            return files[-1]
+        return None
 
 
 async def follow(
-    find: Callable[[], Sequence[SessionLog]], *, begun: Sequence[FollowedLog] = (), interval: float = 0.25
+    find: Callable[[], Sequence[SessionLog]],
+    *,
+    begun: Sequence[FollowedLog] = (),
+    interval: float = 0.25,
 ) -> AsyncGenerator[list[LogLine], None]:
     """Yield what logs grow by, the lines of each look in the order of time; it ends when its reader does.
 
@@ -138,7 +148,9 @@ async def follow(
             log.close()
 
 
-def _look(find: Callable[[], Sequence[SessionLog]], followed: dict[Path, FollowedLog]) -> list[LogLine]:
+def _look(
+    find: Callable[[], Sequence[SessionLog]], followed: dict[Path, FollowedLog]
+) -> list[LogLine]:
     for log in find():
         followed.setdefault(log.path, FollowedLog(log.path))
     lines = [line for log in followed.values() for line in log.read_new()]

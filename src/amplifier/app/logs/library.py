@@ -44,7 +44,9 @@ class SessionLog:
             ConfigError: there is no such file.
         """
         if not path.is_file():
-            raise ConfigError([Problem(str(path), "no such file")], subject="choice of a log")
+            raise ConfigError(
+                [Problem(str(path), "no such file")], subject="choice of a log"
+            )
         first = _first_record(path)
         return cls(
             path=path,
@@ -69,7 +71,8 @@ class LogLibrary:
         logs = [log for log in self._logs(self.places.state) if log.parent_id is None]
         if not logs:
             problem = Problem(
-                str(self.places.root), "no session of this project has a log; the module hooks-logging writes them"
+                str(self.places.root),
+                "no session of this project has a log; the module hooks-logging writes them",
             )
             raise ConfigError([problem], subject="choice of a log")
         return max(logs, key=lambda log: _written(log.path))
@@ -84,12 +87,19 @@ class LogLibrary:
             logs = [log for root in roots for log in self._logs(root)]
             if found := _meant(name, logs):
                 return _the_only(name, found)
-        raise ConfigError([Problem(name, "no session of this id or name has a log")], subject="choice of a log")
+        raise ConfigError(
+            [Problem(name, "no session of this id or name has a log")],
+            subject="choice of a log",
+        )
 
     def family(self, log: SessionLog) -> list[SessionLog]:
         """Return a log and those of the sessions that its session made, and so on down."""
         made_by: dict[str | None, list[SessionLog]] = {}
-        for other in self._logs(log.path.parent.parent.parent) if log.path.name == LOG_FILE else ():
+        for other in (
+            self._logs(log.path.parent.parent.parent)
+            if log.path.name == LOG_FILE
+            else ()
+        ):
             if other.path != log.path:
                 made_by.setdefault(other.parent_id, []).append(other)
         family = [log]
@@ -100,8 +110,14 @@ class LogLibrary:
     def _other_roots(self) -> Sequence[Path]:
         """Return where else sessions stand: other projects, and programs that name no folder for them."""
         projects = self.places.home / "projects"
-        others = sorted(projects.iterdir()) if projects.is_dir() else []
-        return [*(root for root in others if root != self.places.state), self.places.home]
+        if projects.is_dir():
+            others = sorted(projects.iterdir())
+        else:
+            others = []
+        return [
+            *(root for root in others if root != self.places.state),
+            self.places.home,
+        ]
 
     def _logs(self, root: Path) -> Iterator[SessionLog]:
         sessions = root / "sessions"
@@ -120,7 +136,12 @@ def _read(path: Path) -> SessionLog:
         record = None
     if record is None:
         return SessionLog.of_file(path)
-    return SessionLog(path=path, session_id=record.session_id, parent_id=record.parent_id, name=record.name)
+    return SessionLog(
+        path=path,
+        session_id=record.session_id,
+        parent_id=record.parent_id,
+        name=record.name,
+    )
 
 
 def _first_record(path: Path) -> LogRecord | None:
@@ -143,7 +164,11 @@ def _written(path: Path) -> float:
 def _meant(name: str, logs: Sequence[SessionLog]) -> list[SessionLog]:
     folder = folder_name(name)
     return (
-        [log for log in logs if log.session_id == name or log.path.parent.name == folder]
+        [
+            log
+            for log in logs
+            if log.session_id == name or log.path.parent.name == folder
+        ]
         or [log for log in logs if log.name == name]
         or [log for log in logs if name and log.session_id.startswith(name)]
     )
@@ -156,4 +181,6 @@ def _the_only(name: str, found: Sequence[SessionLog]) -> SessionLog:
     if len(choice) == 1:
         return choice[0]
     ids = ", ".join(log.session_id for log in choice[:10])
-    raise ConfigError([Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a log")
+    raise ConfigError(
+        [Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a log"
+    )

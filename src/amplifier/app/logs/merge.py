@@ -39,9 +39,13 @@ class Logs:
     def take(cls, paths: Sequence[Path]) -> Self:
         """Open logs."""
         files = ExitStack()
-        return cls([files.enter_context(LogSnapshot.take(path)) for path in paths], files)
+        return cls(
+            [files.enter_context(LogSnapshot.take(path)) for path in paths], files
+        )
 
-    def select(self, selection: Selection, last: int | None = None) -> Iterator[LogRecord]:
+    def select(
+        self, selection: Selection, last: int | None = None
+    ) -> Iterator[LogRecord]:
         """Return the records that are wanted, by time.
 
         Args:
@@ -56,14 +60,18 @@ class Logs:
 
     def _forwards(self, selection: Selection) -> Iterator[LogRecord]:
         streams = [snapshot.forwards(selection.since) for snapshot in self._snapshots]
-        for line in merge(*streams, key=lambda line: "" if line.record is None else line.record.ts):
+        for line in merge(
+            *streams, key=lambda line: "" if line.record is None else line.record.ts
+        ):
             if (record := self._wanted(line, selection)) is not None:
                 yield record
 
     def _backwards(self, selection: Selection) -> Iterator[LogRecord]:
         streams = [snapshot.backwards() for snapshot in self._snapshots]
         latest_first = merge(
-            *streams, key=lambda line: _LATEST if line.record is None else line.record.ts, reverse=True
+            *streams,
+            key=lambda line: _LATEST if line.record is None else line.record.ts,
+            reverse=True,
         )
         for line in latest_first:
             if (record := self._wanted(line, selection)) is not None:
@@ -86,7 +94,9 @@ class Logs:
         if line.record is None:
             self.damaged += 1
             return None
-        return line.record if selection.wants(line) else None
+        if selection.wants(line):
+            return line.record
+        return None
 
     def __enter__(self) -> Self:
         return self

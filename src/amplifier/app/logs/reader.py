@@ -75,7 +75,9 @@ class LogSnapshot:
     @property
     def end(self) -> int:
         """Where the last whole line of the newest file ends, in bytes."""
-        return self._parts[-1].end if self._parts else 0
+        if self._parts:
+            return self._parts[-1].end
+        return 0
 
     @property
     def identity(self) -> tuple[int, int] | None:
@@ -93,7 +95,10 @@ class LogSnapshot:
                 set back some lines may be passed over. Default the beginning.
         """
         for part in self._parts:
-            start = 0 if since is None else _offset_of(part, since)
+            if since is None:
+                start = 0
+            else:
+                start = _offset_of(part, since)
             part.handle.seek(start)
             while (place := part.handle.tell()) < part.end:
                 data = _read_line(part.handle, part.end - place)
@@ -140,13 +145,18 @@ def _lines_backwards(part: _Part) -> Iterator[bytes | None]:
             yield _joined(held, length + len(piece), piece)
             held, length = [], 0
         length += len(first)
-        held = [*held, first] if length <= LONGEST_LINE else []
+        if length <= LONGEST_LINE:
+            held = [*held, first]
+        else:
+            held = []
     if length:
         yield _joined(held, length, b"")
 
 
 def _joined(held: list[bytes], length: int, piece: bytes) -> bytes | None:
-    return None if length > LONGEST_LINE else piece + b"".join(reversed(held))
+    if length > LONGEST_LINE:
+        return None
+    return piece + b"".join(reversed(held))
 
 
 def _behind_last_line(handle: BinaryIO, size: int) -> int:

@@ -21,7 +21,9 @@ __all__ = ["Selection", "comparable", "parse_since"]
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhdw])")
 _TERM: Final = re.compile(r"([A-Za-z_][\w.]*)=(.*)", re.DOTALL)
-_OWN: Final = tuple(field.name for field in attrs.fields(LogRecord) if field.name != "data")
+_OWN: Final = tuple(
+    field.name for field in attrs.fields(LogRecord) if field.name != "data"
+)
 _FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
 _MISSING: Final = object()
 
@@ -55,7 +57,10 @@ class Selection:
         record = line.record
         return (
             record is not None
-            and (not self.events or any(fnmatchcase(record.event, pattern) for pattern in self.events))
+            and (
+                not self.events
+                or any(fnmatchcase(record.event, pattern) for pattern in self.events)
+            )
             and LEVELS.index(record.level) >= LEVELS.index(self.level)
             and (self.since is None or comparable(record.ts) >= self.since)
             and all(test(line, record) for test in self._tests)
@@ -81,13 +86,18 @@ def parse_since(text: str, now: datetime | None = None) -> str:
     try:
         return datetime.fromisoformat(text.strip()).astimezone(UTC).strftime(_FORM)[:-3]
     except (ValueError, OverflowError):
-        problem = Problem(text, "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00")
+        problem = Problem(
+            text,
+            "no time; write 30s, 10m, 2h, 3d, 1w, or a date such as 2026-01-31T08:00",
+        )
         raise ConfigError([problem], subject="--since") from None
 
 
 def _written(now: datetime | None, *, seconds: int) -> str:
     try:
-        return ((now or datetime.now(UTC)) - timedelta(seconds=seconds)).strftime(_FORM)[:-3]
+        return ((now or datetime.now(UTC)) - timedelta(seconds=seconds)).strftime(
+            _FORM
+        )[:-3]
     except OverflowError:  # before the calendar begins
         return ""
 
@@ -113,7 +123,10 @@ class _Field:
 
     def __call__(self, _: LogLine, record: LogRecord) -> bool:
         for value in self._found(record):
-            text = value if isinstance(value, str) else json.dumps(value)
+            if isinstance(value, str):
+                text = value
+            else:
+                text = json.dumps(value)
             if text == self.pattern or fnmatchcase(text, self.pattern):
                 return True
         return False
@@ -121,9 +134,19 @@ class _Field:
     def _found(self, record: LogRecord) -> list[JSONValue]:
         """Return the values under the path: of the line's own fields and of its data."""
         first, *rest = self.path
-        own: list[JSONValue] = [getattr(record, first)] if first in _OWN and not rest else []
-        inside = self.path[1:] if first == "data" else self.path
+        own: list[JSONValue]
+        if first in _OWN and not rest:
+            own = [getattr(record, first)]
+        else:
+            own = []
+        if first == "data":
+            inside = self.path[1:]
+        else:
+            inside = self.path
         value: object = record.data
         for key in inside:
-            value = value.get(key, _MISSING) if isinstance(value, Mapping) else _MISSING
+            if isinstance(value, Mapping):
+                value = value.get(key, _MISSING)
+            else:
+                value = _MISSING
         return own if value is _MISSING else [*own, value]  # type: ignore[list-item]  # data of JSON hold JSON alone

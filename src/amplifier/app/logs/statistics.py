@@ -12,7 +12,15 @@ import attrs
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.logs import LogRecord
 
-__all__ = ["HookCounts", "LogStatistics", "ProviderCounts", "ToolCounts", "amount", "cost_of", "seconds_of"]
+__all__ = [
+    "HookCounts",
+    "LogStatistics",
+    "ProviderCounts",
+    "ToolCounts",
+    "amount",
+    "cost_of",
+    "seconds_of",
+]
 
 C = TypeVar("C")
 
@@ -40,7 +48,10 @@ class ProviderCounts:
 
     def to_dict(self) -> JSONObject:
         """Return them as JSON data; the cost as decimal text."""
-        return {**attrs.asdict(self), "cost_usd": None if self.cost_usd is None else str(self.cost_usd)}
+        return {
+            **attrs.asdict(self),
+            "cost_usd": None if self.cost_usd is None else str(self.cost_usd),
+        }
 
 
 @attrs.define
@@ -79,8 +90,14 @@ class LogStatistics:
     def add(self, record: LogRecord) -> None:
         """Count a record."""
         self.records += 1
-        self.first = record.ts if self.first is None else min(self.first, record.ts)
-        self.last = record.ts if self.last is None else max(self.last, record.ts)
+        if self.first is None:
+            self.first = record.ts
+        else:
+            self.first = min(self.first, record.ts)
+        if self.last is None:
+            self.last = record.ts
+        else:
+            self.last = max(self.last, record.ts)
         self.sessions.add(record.session_id)
         if record.turn_id is not None:
             self.turns.add((record.session_id, record.turn_id))
@@ -88,9 +105,14 @@ class LogStatistics:
         self.events[record.event] += 1
         match record.event.partition(":")[0]:
             case "provider":
-                self._add_provider(record, _of(self.providers, record.data.get("provider"), ProviderCounts))
+                self._add_provider(
+                    record,
+                    _of(self.providers, record.data.get("provider"), ProviderCounts),
+                )
             case "tool":
-                self._add_tool(record, _of(self.tools, record.data.get("tool_name"), ToolCounts))
+                self._add_tool(
+                    record, _of(self.tools, record.data.get("tool_name"), ToolCounts)
+                )
             case "hook" if record.event == "hook:decided":
                 name = record.data.get("module") or record.data.get("handler")
                 self._add_decision(record, _of(self.hooks, name, HookCounts))
@@ -107,8 +129,12 @@ class LogStatistics:
             "turns": len(self.turns),
             "levels": dict(self.levels),
             "events": dict(self.events.most_common()),
-            "providers": {name: counts.to_dict() for name, counts in self.providers.items()},
-            "tools": {name: attrs.asdict(counts) for name, counts in self.tools.items()},
+            "providers": {
+                name: counts.to_dict() for name, counts in self.providers.items()
+            },
+            "tools": {
+                name: attrs.asdict(counts) for name, counts in self.tools.items()
+            },
             "hooks": {
                 name: {"decisions": dict(counts.decisions), "seconds": counts.seconds}
                 for name, counts in self.hooks.items()
@@ -135,7 +161,9 @@ class LogStatistics:
                 counts.calls += 1
                 counts.seconds += seconds_of(record.data)
                 result = record.data.get("result")
-                counts.failures += isinstance(result, Mapping) and result.get("success") is False
+                counts.failures += (
+                    isinstance(result, Mapping) and result.get("success") is False
+                )
             case "tool:error":
                 counts.calls += 1
                 counts.errors += 1
@@ -149,7 +177,9 @@ class LogStatistics:
 
 def amount(value: object) -> int:
     """Return a whole number from 0; anything else counts as 0."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    return 0
 
 
 def seconds_of(data: Mapping[str, JSONValue]) -> float:
@@ -168,9 +198,14 @@ def cost_of(usage: Mapping[str, JSONValue]) -> Decimal | None:
         cost = Decimal(str(value))
     except InvalidOperation:
         return None
-    return cost if cost.is_finite() and 0 <= cost < 10**9 else None
+    if cost.is_finite() and 0 <= cost < 10**9:
+        return cost
+    return None
 
 
 def _of(known: dict[str, C], name: JSONValue, make: type[C]) -> C:
-    key = name if isinstance(name, str) and name else "(unnamed)"
+    if isinstance(name, str) and name:
+        key = name
+    else:
+        key = "(unnamed)"
     return known.setdefault(key, make())

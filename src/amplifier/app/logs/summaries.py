@@ -22,14 +22,18 @@ def summary_of(record: LogRecord) -> str:
     """Say what a record tells, as far as it is worth a line; it may have line ends and control characters."""
     data = record.data
     write = _WRITERS.get(record.event)
-    return _rest(data) if write is None else write(data)
+    if write is None:
+        return _rest(data)
+    return write(data)
 
 
 def text_of(value: JSONValue) -> str:
     """Write a value as text: texts as they are, anything else as JSON."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False)
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def message_of(error: JSONValue) -> str:
@@ -38,7 +42,9 @@ def message_of(error: JSONValue) -> str:
         return text_of(error)
     message = text_of(error.get("message") or error.get("msg"))
     kind = text_of(error.get("type"))
-    return f"{kind}: {message}" if kind and message else kind or message or text_of(dict(error))
+    if kind and message:
+        return f"{kind}: {message}"
+    return kind or message or text_of(dict(error))
 
 
 def result_text(result: JSONValue) -> str:
@@ -53,30 +59,51 @@ def result_text(result: JSONValue) -> str:
 def decision_words(data: _Data) -> tuple[str, str]:
     """Return what a `hook:decided` tells: the action with what it changed, on which event; and why."""
     changed = data.get("changed")
-    what = f" ({', '.join(changed)})" if isinstance(changed, Mapping) and changed else ""
-    why = text_of(data.get("reason")) or text_of(data.get("question")) or text_of(data.get("message"))
-    return f"{text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}", why
+    if isinstance(changed, Mapping) and changed:
+        what = f" ({', '.join(changed)})"
+    else:
+        what = ""
+    why = (
+        text_of(data.get("reason"))
+        or text_of(data.get("question"))
+        or text_of(data.get("message"))
+    )
+    return (
+        f"{text_of(data.get('action'))}{what} on {text_of(data.get('hook_event'))}",
+        why,
+    )
 
 
 def _rest(data: _Data) -> str:
-    return arguments_text(data) if data else ""
+    if data:
+        return arguments_text(data)
+    return ""
 
 
 def _model(data: _Data) -> str:
-    return " ".join(filter(None, (text_of(data.get("provider")), text_of(data.get("model")))))
+    return " ".join(
+        filter(None, (text_of(data.get("provider")), text_of(data.get("model"))))
+    )
 
 
 def _request(data: _Data) -> str:
     messages = data.get("messages")
-    sent = roles_of(messages) if isinstance(messages, list) else text_of(messages)
-    return ", ".join(filter(None, (_model(data), sent.removeprefix("(left out: ").removesuffix(")"))))
+    if isinstance(messages, list):
+        sent = roles_of(messages)
+    else:
+        sent = text_of(messages)
+    return ", ".join(
+        filter(None, (_model(data), sent.removeprefix("(left out: ").removesuffix(")")))
+    )
 
 
 def _response(data: _Data) -> str:
     usage = data.get("usage")
     parts = [_model(data), duration_text(seconds_of(data))]
     if isinstance(usage, Mapping):
-        parts.append(f"{amount(usage.get('input_tokens'))}+{amount(usage.get('output_tokens'))} tokens")
+        parts.append(
+            f"{amount(usage.get('input_tokens'))}+{amount(usage.get('output_tokens'))} tokens"
+        )
         if (cost := cost_of(usage)) is not None:
             parts.append(f"${cost}")
     if data.get("tool_calls"):
@@ -86,13 +113,19 @@ def _response(data: _Data) -> str:
 
 def _pre(data: _Data) -> str:
     arguments = data.get("tool_input")
-    shown = arguments_text(arguments) if isinstance(arguments, Mapping) else text_of(arguments)
+    if isinstance(arguments, Mapping):
+        shown = arguments_text(arguments)
+    else:
+        shown = text_of(arguments)
     return f"{text_of(data.get('tool_name'))} {shown}"
 
 
 def _post(data: _Data) -> str:
     result = data.get("result")
-    failed = "failed, " if isinstance(result, Mapping) and result.get("success") is False else ""
+    if isinstance(result, Mapping) and result.get("success") is False:
+        failed = "failed, "
+    else:
+        failed = ""
     return f"{text_of(data.get('tool_name'))} {failed}{duration_text(seconds_of(data))}: {result_text(result)[:_SHORT]}"
 
 
@@ -130,7 +163,9 @@ def _block(data: _Data) -> str:
         return _rest(data)
     kind = text_of(block.get("type"))
     shown = block.get("text") or block.get("thinking") or block.get("name")
-    return f"{kind}: {text_of(shown)}" if shown else kind
+    if shown:
+        return f"{kind}: {text_of(shown)}"
+    return kind
 
 
 def _key(name: str) -> Callable[[_Data], str]:
@@ -144,7 +179,9 @@ _WRITERS: Final[Mapping[str, Callable[[_Data], str]]] = {
     "content_block:end": _block,
     "content_block:start": _key("block_type"),
     "context:compaction": _compaction,
-    "execution:end": lambda data: f"{text_of(data.get('status'))}: {text_of(data.get('response'))}",
+    "execution:end": lambda data: (
+        f"{text_of(data.get('status'))}: {text_of(data.get('response'))}"
+    ),
     "execution:start": _key("prompt"),
     "hook:decided": _decided,
     "llm:request": _model,

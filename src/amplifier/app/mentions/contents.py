@@ -20,12 +20,26 @@ from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.files.resolved import ResolvedPath, printable
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_sdk.content import ImageBlock
-from amplifier_sdk.images import IMAGE_HEAD, MAX_IMAGE_CHARACTERS, image_block, image_type
+from amplifier_sdk.images import (
+    IMAGE_HEAD,
+    MAX_IMAGE_CHARACTERS,
+    image_block,
+    image_type,
+)
 
 __all__ = ["SHOWN", "Reading", "Status", "read_place"]
 
 Status: TypeAlias = Literal[
-    "loaded", "directory", "image", "duplicate", "missing", "too_large", "binary", "denied", "cycle", "depth"
+    "loaded",
+    "directory",
+    "image",
+    "duplicate",
+    "missing",
+    "too_large",
+    "binary",
+    "denied",
+    "cycle",
+    "depth",
 ]
 """What became of a mention."""
 
@@ -62,7 +76,9 @@ class Reading:
         return self.status in SHOWN
 
 
-def read_place(place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles) -> Reading:
+def read_place(
+    place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles
+) -> Reading:
     """Read a file or list a folder; this blocks, but waits for no pipe and no device.
 
     Args:
@@ -98,7 +114,10 @@ def _read_spot(spot: ResolvedPath, lines: LineRange | None, max_bytes: int) -> R
         if image_type(head) is not None and lines is None:
             return _image(spot, head, file.read(_MOST_IMAGE_BYTES + 1))
         # Lines far down are looked for in a bounded part of the file.
-        wanted = max_bytes if lines is None else max(max_bytes, 16_000_000)
+        if lines is None:
+            wanted = max_bytes
+        else:
+            wanted = max(max_bytes, 16_000_000)
         data = head + file.read(max(0, wanted + 1 - len(head)))
     return _text(spot, data, status.st_size, lines, max_bytes)
 
@@ -107,17 +126,23 @@ def _image(spot: ResolvedPath, head: bytes, rest: bytes) -> Reading:
     data = head + rest
     if len(data) > _MOST_IMAGE_BYTES:
         note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
-        return Reading(status="too_large", path=spot.path, note=note, looked_at=len(data))
+        return Reading(
+            status="too_large", path=spot.path, note=note, looked_at=len(data)
+        )
     block = image_block(image_type(head) or "", base64.b64encode(data).decode())
     return Reading(status="image", path=spot.path, image=block, looked_at=len(data))
 
 
-def _text(spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int) -> Reading:
+def _text(
+    spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int
+) -> Reading:
     is_cut = len(data) < size
     try:
         text = _decoded(data, is_cut=is_cut)
     except UndecodableTextError as error:
-        return Reading(status="binary", path=spot.path, note=str(error), looked_at=len(data))
+        return Reading(
+            status="binary", path=spot.path, note=str(error), looked_at=len(data)
+        )
     note = what = ""
     if lines is not None:
         text, what = _chosen(text, lines, read=len(data) if is_cut else None)
@@ -127,9 +152,14 @@ def _text(spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, m
         text = encoded[:max_bytes].decode(errors="ignore")
         is_cut = True
     if is_cut:
-        note = f"the first {max_bytes} of {size} bytes" if lines is None else f"the first {max_bytes} bytes of {what}"
+        if lines is None:
+            note = f"the first {max_bytes} of {size} bytes"
+        else:
+            note = f"the first {max_bytes} bytes of {what}"
         text += f"\n[cut here: {note}]"
-    return Reading(status="loaded", path=spot.path, content=text, note=note, looked_at=len(data))
+    return Reading(
+        status="loaded", path=spot.path, content=text, note=note, looked_at=len(data)
+    )
 
 
 def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
@@ -137,18 +167,26 @@ def _chosen(text: str, lines: LineRange, read: int | None) -> tuple[str, str]:
     every = text.removesuffix("\n").split("\n")
     if read is not None:
         del every[-1]  # the end of it was not read
-    reach = "" if read is None else f" in its first {read} bytes, and no more is read"
+    if read is None:
+        reach = ""
+    else:
+        reach = f" in its first {read} bytes, and no more is read"
     chosen = every[lines.first - 1 : lines.last]
     if not chosen:
         told = f"has {len(every)} lines{reach}"
         return f"[it {told}]", told
     last = lines.first + len(chosen) - 1
-    return "\n".join(chosen), f"lines {lines.first} to {last}{reach if last < lines.last else ''}"
+    return "\n".join(
+        chosen
+    ), f"lines {lines.first} to {last}{reach if last < lines.last else ''}"
 
 
 def _decoded(data: bytes, *, is_cut: bool) -> str:
     """Decode a text; one that was cut may end within a character."""
-    most = 3 if is_cut else 0
+    if is_cut:
+        most = 3
+    else:
+        most = 0
     for back in range(most):
         with suppress(UndecodableTextError):
             return FileText.decode(data[: len(data) - back]).unified
@@ -159,13 +197,24 @@ def _list(spot: ResolvedPath) -> Reading:
     handle = spot.open_directory()
     try:
         with os.scandir(handle) as entries:
-            names = [("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name) for entry in entries]
+            names = [
+                ("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name)
+                for entry in entries
+            ]
     finally:
         os.close(handle)
-    shown = sorted(names, key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))[:_MOST_ENTRIES]
+    shown = sorted(names, key=lambda entry: (entry[0] != "DIR", entry[1].casefold()))[
+        :_MOST_ENTRIES
+    ]
     lines = [f"{kind:<4} {printable(name)}" for kind, name in shown]
     left = len(names) - len(shown)
-    note = f"{left} more entries are not shown" if left else ""
+    if left:
+        note = f"{left} more entries are not shown"
+    else:
+        note = ""
     return Reading(
-        status="directory", path=spot.path, content="\n".join([*lines, *([f"[{note}]"] if note else [])]), note=note
+        status="directory",
+        path=spot.path,
+        content="\n".join([*lines, *([f"[{note}]"] if note else [])]),
+        note=note,
     )

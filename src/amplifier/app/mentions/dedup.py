@@ -36,7 +36,9 @@ class ContentDeduplicator:
         self._known.add(digest)
         if before is not None and before != digest:
             return "changed"
-        return "known" if is_known else "new"
+        if is_known:
+            return "known"
+        return "new"
 
     def restore(self, digests: Mapping[str, str]) -> None:
         """Take over what a stored session was shown: digests by place."""

@@ -14,13 +14,24 @@ import attrs
 from amplifier.app.mentions.contents import SHOWN, Reading, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
-from amplifier.app.mentions.scanner import LineRange, Mention, find_mentions, split_range
+from amplifier.app.mentions.scanner import (
+    LineRange,
+    Mention,
+    find_mentions,
+    split_range,
+)
 from amplifier.app.settings.schema import MentionSettings
 from amplifier_sdk.content import ContentBlock, TextBlock
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["Batch", "MentionLoader", "Outcome", "prepend_context_to_markdown", "shown_places"]
+__all__ = [
+    "Batch",
+    "MentionLoader",
+    "Outcome",
+    "prepend_context_to_markdown",
+    "shown_places",
+]
 
 _MOST_MENTIONS: Final = 1000
 _LOOKED_AT: Final = 64
@@ -70,12 +81,18 @@ class Batch:
         """Say it in one line."""
         skipped = [outcome for outcome in self.outcomes if outcome.status not in SHOWN]
         text = f"Processing @mentions: Loaded {len(self.outcomes) - len(skipped)} files"
-        told = "; ".join(f"skipped {outcome.mention} ({_word(outcome)})" for outcome in skipped[:20])
-        return f"{text}; {told}" if told else text
+        told = "; ".join(
+            f"skipped {outcome.mention} ({_word(outcome)})" for outcome in skipped[:20]
+        )
+        if told:
+            return f"{text}; {told}"
+        return text
 
 
 def _word(outcome: Outcome) -> str:
-    return outcome.note if outcome.status == "missing" else outcome.status.replace("_", " ")
+    if outcome.status == "missing":
+        return outcome.note
+    return outcome.status.replace("_", " ")
 
 
 @attrs.define(eq=False)
@@ -106,12 +123,19 @@ class MentionLoader:
         limits: how much is loaded; default that of the settings.
     """
 
-    def __init__(self, resolver: MentionResolver | None = None, limits: MentionSettings | None = None) -> None:
+    def __init__(
+        self,
+        resolver: MentionResolver | None = None,
+        limits: MentionSettings | None = None,
+    ) -> None:
         self.resolver: Final = resolver or MentionResolver()
         self.limits: Final = limits or MentionSettings()
 
     def load_mentions(
-        self, text: str, relative_to: Path | None = None, deduplicator: ContentDeduplicator | None = None
+        self,
+        text: str,
+        relative_to: Path | None = None,
+        deduplicator: ContentDeduplicator | None = None,
     ) -> list[Message]:
         """Return developer messages with what a text mentions; a content that is known is not sent again.
 
@@ -121,9 +145,13 @@ class MentionLoader:
             deduplicator: what was shown already.
         """
         writer = self.resolver.writer(relative_to)
-        return list(self.load(text, writer, deduplicator or ContentDeduplicator()).messages)
+        return list(
+            self.load(text, writer, deduplicator or ContentDeduplicator()).messages
+        )
 
-    def load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
+    def load(
+        self, text: str, writer: Writer, deduplicator: ContentDeduplicator
+    ) -> Batch:
         """Load what a text mentions, and what those files mention; files are read, so call it in a thread.
 
         Args:
@@ -154,41 +182,77 @@ class _Loading:
                 break
             queue.extend(self._load(queue.popleft()))
         self.outcomes += [
-            Outcome(mention=wanted.mention.text, status="too_large", note=f"more than {_MOST_MENTIONS} mentions")
+            Outcome(
+                mention=wanted.mention.text,
+                status="too_large",
+                note=f"more than {_MOST_MENTIONS} mentions",
+            )
             for wanted in queue
         ]
-        return Batch(messages=tuple(map(_message, self.entries.values())), outcomes=tuple(self.outcomes))
+        return Batch(
+            messages=tuple(map(_message, self.entries.values())),
+            outcomes=tuple(self.outcomes),
+        )
 
-    def _wanted(self, text: str, writer: Writer, trail: tuple[Path, ...]) -> Iterator[_Wanted]:
+    def _wanted(
+        self, text: str, writer: Writer, trail: tuple[Path, ...]
+    ) -> Iterator[_Wanted]:
         return (_Wanted(mention, writer, trail) for mention in find_mentions(text))
 
     def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
         if self.unread < 0:
-            return self._told(wanted, "too_large", None, "all mentions together look through too many bytes")
+            return self._told(
+                wanted,
+                "too_large",
+                None,
+                "all mentions together look through too many bytes",
+            )
         found, lines = self._read(wanted)
         if found is None:
             return iter(())
         self.unread -= found.looked_at
-        key = str(found.path) if lines is None else f"{found.path}:{lines.first}-{lines.last}"
+        key = (
+            str(found.path)
+            if lines is None
+            else f"{found.path}:{lines.first}-{lines.last}"
+        )
         if found.path in wanted.trail:
             return self._told(wanted, "cycle", found)
         if len(wanted.trail) > self.loader.limits.max_depth:
-            return self._told(wanted, "depth", found, f"more than {self.loader.limits.max_depth} files deep")
+            return self._told(
+                wanted,
+                "depth",
+                found,
+                f"more than {self.loader.limits.max_depth} files deep",
+            )
         if not found.is_shown:
             return self._told(wanted, found.status, found)
         if key in self.entries:
             self.entries[key].credits.append(wanted.mention.text)
             return self._told(wanted, "duplicate", found)
-        size = len(found.content.encode("utf-8", "surrogatepass")) if found.image is None else _size(found)
+        size = (
+            len(found.content.encode("utf-8", "surrogatepass"))
+            if found.image is None
+            else _size(found)
+        )
         if size > self.left:
             limit = self.loader.limits.max_turn_bytes
-            return self._told(wanted, "too_large", found, f"all mentions together have more than {limit} bytes")
-        news = self.deduplicator.note(key, found.content if found.image is None else _data(found))
+            return self._told(
+                wanted,
+                "too_large",
+                found,
+                f"all mentions together have more than {limit} bytes",
+            )
+        news = self.deduplicator.note(
+            key, found.content if found.image is None else _data(found)
+        )
         if news == "known":
             return self._told(wanted, "duplicate", found)
         self.left -= size
         digest = self.deduplicator.digest_of(key)
-        self.entries[key] = _Entry(found, [wanted.mention.text], key, digest, news == "changed")
+        self.entries[key] = _Entry(
+            found, [wanted.mention.text], key, digest, news == "changed"
+        )
         self._told(wanted, found.status, found)
         if found.status != "loaded":
             return iter(())
@@ -216,9 +280,13 @@ class _Loading:
         return None, None
 
     def _read_place(self, place: Place, lines: LineRange | None) -> Reading:
-        return read_place(place, lines, self.loader.limits.max_file_bytes, self.loader.resolver.files)
+        return read_place(
+            place, lines, self.loader.limits.max_file_bytes, self.loader.resolver.files
+        )
 
-    def _told(self, wanted: _Wanted, status: Status, found: Reading | None, note: str = "") -> Iterator[_Wanted]:
+    def _told(
+        self, wanted: _Wanted, status: Status, found: Reading | None, note: str = ""
+    ) -> Iterator[_Wanted]:
         self.outcomes.append(
             Outcome(
                 mention=wanted.mention.text,
@@ -239,15 +307,23 @@ def prepend_context_to_markdown(context: Sequence[Message], markdown: str) -> st
 def shown_places(metadata: Mapping[str, JSONValue] | None) -> dict[str, str]:
     """Return the places that a stored message shows, with their digests."""
     places = (metadata or {}).get(_METADATA)
-    return {key: str(digest) for key, digest in places.items()} if isinstance(places, dict) else {}
+    if isinstance(places, dict):
+        return {key: str(digest) for key, digest in places.items()}
+    return {}
 
 
 def _message(entry: _Entry) -> Message:
     credit = ", ".join(f"{mention} → {entry.key}" for mention in entry.credits)
-    label = "" if not entry.is_newer else "This takes the place of what was shown of it before.\n"
+    if not entry.is_newer:
+        label = ""
+    else:
+        label = "This takes the place of what was shown of it before.\n"
     head = f'<context_file paths="{escape(credit, quote=True)}">\n{label}'
     tail = "\n</context_file>"
-    metadata: dict[str, JSONValue] = {"source": "mention", _METADATA: {entry.key: entry.digest or ""}}
+    metadata: dict[str, JSONValue] = {
+        "source": "mention",
+        _METADATA: {entry.key: entry.digest or ""},
+    }
     image = entry.reading.image
     if image is None:
         text = f"{head}{_guarded(entry.reading.content)}{tail}"
@@ -262,7 +338,9 @@ def _guarded(content: str) -> str:
 
 
 def _data(reading: Reading) -> str:
-    return "" if reading.image is None else str(reading.image.source.get("data"))
+    if reading.image is None:
+        return ""
+    return str(reading.image.source.get("data"))
 
 
 def _size(reading: Reading) -> int:

@@ -64,7 +64,9 @@ class MentionResolver:
     collections: CollectionLibrary
     files: ProductFiles
 
-    def __init__(self, places: Places | None = None, collections: CollectionLibrary | None = None) -> None:
+    def __init__(
+        self, places: Places | None = None, collections: CollectionLibrary | None = None
+    ) -> None:
         places = places or Places.find()
         library = collections or CollectionLibrary(places, ProjectFiles(places))
         self.__attrs_init__(places, library, ProductFiles(places.home))
@@ -78,13 +80,19 @@ class MentionResolver:
         """
         target, _ = split_range(mention.removeprefix("@").strip('"'))
         for place in self.places_of(target, self.writer(relative_to)):
-            if place.path.exists() and _is_within(place) and not self.files.may_not_read(_real(place.path)):
+            if (
+                place.path.exists()
+                and _is_within(place)
+                and not self.files.may_not_read(_real(place.path))
+            ):
                 return place.path
         return None
 
     def writer(self, relative_to: Path | None = None) -> Writer:
         """Return who wrote what stands in a file of a folder; without one, the person who types."""
-        return Writer(self.places.working_dir, typed=True) if relative_to is None else Writer(relative_to)
+        if relative_to is None:
+            return Writer(self.places.working_dir, typed=True)
+        return Writer(relative_to)
 
     def places_of(self, target: str, writer: Writer) -> Iterator[Place]:
         """Return where a target may be, in the order in which it is looked for; not all places need be there.
@@ -97,7 +105,11 @@ class MentionResolver:
         if colon and name in ("user", "project"):
             yield from self._own(name, rest, writer)
         elif colon:
-            found = self.collections.find(name) if rest and not self.refusal(target) else None
+            found = (
+                self.collections.find(name)
+                if rest and not self.refusal(target)
+                else None
+            )
             for layer in found.layers if found is not None else ():
                 yield Place(layer.path / rest, (layer.path,))
         elif target.startswith("~/"):
@@ -108,7 +120,8 @@ class MentionResolver:
             yield self._place(writer.folder / target, writer)
         elif not target.startswith("~"):
             for folder in self._searched(writer):
-                if os.path.lexists(folder / target):  # mostly it is not: the roots need not be known
+                # mostly it is not: the roots need not be known
+                if os.path.lexists(folder / target):
                     yield self._place(folder / target, writer, self._root_of(folder))
 
     def refusal(self, target: str) -> str:
@@ -124,16 +137,26 @@ class MentionResolver:
 
     def _own(self, name: str, rest: str, writer: Writer) -> Iterator[Place]:
         """Yield the place of `user:` and `project:`; what others wrote reaches the person's own folder never."""
-        folder = self.places.home if name == "user" else self.places.root / FOLDER
+        if name == "user":
+            folder = self.places.home
+        else:
+            folder = self.places.root / FOLDER
         if rest:
             yield self._place(folder / rest, writer)
 
     def _searched(self, writer: Writer) -> Iterator[Path]:
-        folders = [writer.folder, self.places.working_dir, self.places.root / FOLDER / _CONTEXT]
+        folders = [
+            writer.folder,
+            self.places.working_dir,
+            self.places.root / FOLDER / _CONTEXT,
+        ]
         if not self._is_of_project(writer):
             folders.append(self.places.home / _CONTEXT)
         bundled = self.collections.known(_BUNDLED)
-        bundles = [layer.path / _CONTEXT for layer in bundled.layers] if bundled is not None else []
+        if bundled is not None:
+            bundles = [layer.path / _CONTEXT for layer in bundled.layers]
+        else:
+            bundles = []
         if writer.mentioned:
             root = self._root_of(writer.folder)
             folders = [folder for folder in folders if is_below(folder, root)]
@@ -147,21 +170,28 @@ class MentionResolver:
         if writer.typed:
             return Place(path, (self._reach(path),))
         own = self._root_of(writer.folder)
-        every = (own, *roots) if writer.mentioned else (own, self.places.root, *roots)
+        if writer.mentioned:
+            every = (own, *roots)
+        else:
+            every = (own, self.places.root, *roots)
         is_persons = any(is_below(root, self.places.home) for root in (own, *roots))
         return Place(path, every, () if is_persons else (self.places.home,))
 
     def _reach(self, path: Path) -> Path:
         """Return how far what a person types may lead: anywhere, but a link of the project no further than that."""
         written = Path(os.path.normpath(path))
-        return self.places.root if written.is_relative_to(self.places.root) else Path("/")
+        if written.is_relative_to(self.places.root):
+            return self.places.root
+        return Path("/")
 
     def _root_of(self, folder: Path) -> Path:
         """Return how far what stands in a folder may lead: the innermost of collection, project and own folder."""
         real = Path(os.path.realpath(folder))
         roots = [self.places.root, self.places.home]
         roots += [layer.path for layer in self.collections.layers()]
-        holding = [root for root in roots if real.is_relative_to(os.path.realpath(root))]
+        holding = [
+            root for root in roots if real.is_relative_to(os.path.realpath(root))
+        ]
         return max(holding, key=lambda root: len(root.parts), default=folder)
 
 

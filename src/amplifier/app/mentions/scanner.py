@@ -10,7 +10,8 @@ import attrs
 __all__ = ["LineRange", "Mention", "find_mentions", "has_mentions", "split_range"]
 
 _FENCE: Final = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*(?P=fence)[`~]*+[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*(?P=fence)[`~]*+[ \t]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _CODE: Final = re.compile(
     r"(?<!`)(?:(?P<ticks>`{2,}+)[^\n]*?(?P=ticks)(?!`)|`(?!`)[^`\n]*+(?:\n(?![ \t]*\n)[^`\n]*+)*+`)"
@@ -20,7 +21,9 @@ _DECORATOR: Final = re.compile(
     r"^(?:[ \t]*@[A-Za-z_][\w.]*(?:\([^\n]*\))?[ \t]*\n){1,20}(?=[ \t]*(?:def\b|class\b|async[ \t]+def\b))",
     re.MULTILINE,
 )
-_MENTION: Final = re.compile(r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@]+))")
+_MENTION: Final = re.compile(
+    r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@]+))"
+)
 _TRAILING: Final = ".,:!…"
 _NAMING: Final = re.compile(r"[./:~]")
 _RANGE: Final = re.compile(r":(?P<first>[1-9]\d{0,8})(?:-(?P<last>[1-9]\d{0,8}))?\Z")
@@ -77,7 +80,9 @@ def split_range(target: str) -> tuple[str, LineRange | None]:
 def _mention(match: re.Match[str]) -> Mention | None:
     quoted = match["quoted"]
     if quoted is not None:
-        return Mention(text=match[0], targets=(quoted.strip(),), is_certain=True) if quoted.strip() else None
+        if quoted.strip():
+            return Mention(text=match[0], targets=(quoted.strip(),), is_certain=True)
+        return None
     plain = match["plain"]
     targets = [plain]
     while targets[-1] and targets[-1][-1] in _TRAILING:
@@ -85,7 +90,11 @@ def _mention(match: re.Match[str]) -> Mention | None:
     shortest = targets[-1]
     if not shortest:
         return None
-    return Mention(text=f"@{shortest}", targets=tuple(filter(None, targets)), is_certain=bool(_NAMING.search(shortest)))
+    return Mention(
+        text=f"@{shortest}",
+        targets=tuple(filter(None, targets)),
+        is_certain=bool(_NAMING.search(shortest)),
+    )
 
 
 def _without_code(text: str) -> str:

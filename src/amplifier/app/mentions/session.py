@@ -12,7 +12,12 @@ from anyio import to_thread
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
-from amplifier.app.mentions.loader import Batch, MentionLoader, prepend_context_to_markdown, shown_places
+from amplifier.app.mentions.loader import (
+    Batch,
+    MentionLoader,
+    prepend_context_to_markdown,
+    shown_places,
+)
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import find_mentions
 from amplifier.app.settings.schema import MentionSettings
@@ -58,12 +63,16 @@ class SessionMentions:
     collections: CollectionLibrary
     limits: MentionSettings = attrs.field(factory=MentionSettings)
     _loader: MentionLoader = attrs.field(init=False)
-    _deduplicator: ContentDeduplicator = attrs.field(factory=ContentDeduplicator, init=False)
+    _deduplicator: ContentDeduplicator = attrs.field(
+        factory=ContentDeduplicator, init=False
+    )
     _untold: list[Told] = attrs.field(factory=list, init=False)
     _expected: _Expected = attrs.field(factory=_Expected, init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._loader = MentionLoader(MentionResolver(self.places, self.collections), self.limits)
+        self._loader = MentionLoader(
+            MentionResolver(self.places, self.collections), self.limits
+        )
 
     def register(self, coordinator: ModuleCoordinator) -> None:
         """Follow what the person mentions, and offer the session's modules what finds mentions.
@@ -83,12 +92,18 @@ class SessionMentions:
                     await coordinator.decisions.store(coordinator.context, message)
 
         # A child's prompt was typed by nobody: what it mentions is not looked for.
-        coordinator.hooks.register(PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions", inherited=False)
+        coordinator.hooks.register(
+            PROMPT_SUBMIT, follow, AFTER_GUARDS, "mentions", inherited=False
+        )
         coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
-        coordinator.register_contributor("observability.events", "mentions", lambda: [MENTIONS_RESOLVED])
+        coordinator.register_contributor(
+            "observability.events", "mentions", lambda: [MENTIONS_RESOLVED]
+        )
 
-    def expect(self, prompt: str, typed: str, written: WrittenText | None = None) -> None:
+    def expect(
+        self, prompt: str, typed: str, written: WrittenText | None = None
+    ) -> None:
         """Note which part of the next turn's prompt the person typed or wrote; what else stands in it is only text."""
         self._expected = _Expected(prompt, typed, written)
 
@@ -100,8 +115,11 @@ class SessionMentions:
         expected, self._expected = self._expected, _Expected()
         texts = [(expected.typed, person)]
         if expected.written is not None:
-            typed = _mentions_in(expected.typed)  # a command's file holds it where it has a place for it
-            text = _only(expected.written.text, _mentions_in(expected.written.text) - typed)
+            # a command's file holds it where it has a place for it
+            typed = _mentions_in(expected.typed)
+            text = _only(
+                expected.written.text, _mentions_in(expected.written.text) - typed
+            )
             texts.append((text, Writer(expected.written.folder)))
         if prompt == expected.prompt:
             return texts
@@ -116,7 +134,9 @@ class SessionMentions:
         """Note what a resumed history shows already."""
         for message in messages:
             metadata = message.get("metadata")
-            self._deduplicator.restore(shown_places(metadata if isinstance(metadata, Mapping) else None))
+            self._deduplicator.restore(
+                shown_places(metadata if isinstance(metadata, Mapping) else None)
+            )
 
     async def instruction(self, text: str, folder: Path) -> str:
         """Return an instruction with what it mentions before it.
@@ -134,22 +154,32 @@ class SessionMentions:
             self._untold.append(("instruction", "Adding system instruction. ", batch))
         return prepend_context_to_markdown(batch.messages, text)
 
-    async def messages(self, text: str, writer: Writer, coordinator: Coordinator) -> list[MessageDict]:
+    async def messages(
+        self, text: str, writer: Writer, coordinator: Coordinator
+    ) -> list[MessageDict]:
         """Return the developer messages with what a text mentions and the session has not been shown yet."""
         batch = await self._load(text, writer, self._deduplicator)
         if batch.outcomes:
             await self._tell(coordinator, ("prompt", "", batch))
         return [message.to_dict() for message in batch.messages]
 
-    async def _load(self, text: str, writer: Writer, deduplicator: ContentDeduplicator) -> Batch:
+    async def _load(
+        self, text: str, writer: Writer, deduplicator: ContentDeduplicator
+    ) -> Batch:
         if "@" not in text:
             return Batch()
         return await to_thread.run_sync(self._loader.load, text, writer, deduplicator)
 
     async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
         for where, before, batch in told:
-            outcomes: list[JSONValue] = [outcome.to_dict() for outcome in batch.outcomes]
-            data = {"where": where, "summary": before + batch.summary(), "outcomes": outcomes}
+            outcomes: list[JSONValue] = [
+                outcome.to_dict() for outcome in batch.outcomes
+            ]
+            data = {
+                "where": where,
+                "summary": before + batch.summary(),
+                "outcomes": outcomes,
+            }
             await coordinator.hooks.emit(MENTIONS_RESOLVED, data)
 
 
@@ -159,4 +189,6 @@ def _mentions_in(text: str) -> frozenset[str]:
 
 def _only(text: str, wanted: Collection[str]) -> str:
     """Return the mentions of a text that are wanted."""
-    return " ".join(mention.text for mention in find_mentions(text) if mention.text in wanted)
+    return " ".join(
+        mention.text for mention in find_mentions(text) if mention.text in wanted
+    )

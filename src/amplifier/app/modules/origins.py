@@ -14,7 +14,9 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["check_origins", "find_origins"]
 
 
-def find_origins(plan: Mapping[str, JSONValue], resolver: LayeredResolver) -> tuple[ModuleOrigin, ...]:
+def find_origins(
+    plan: Mapping[str, JSONValue], resolver: LayeredResolver
+) -> tuple[ModuleOrigin, ...]:
     """Return where each module of a plan comes from now, sorted by id; one that cannot be used has no origin.
 
     Raises:
@@ -31,7 +33,9 @@ def find_origins(plan: Mapping[str, JSONValue], resolver: LayeredResolver) -> tu
 
 
 def check_origins(
-    recorded: Sequence[ModuleOrigin], plan: Mapping[str, JSONValue], resolver: LayeredResolver
+    recorded: Sequence[ModuleOrigin],
+    plan: Mapping[str, JSONValue],
+    resolver: LayeredResolver,
 ) -> list[Problem]:
     """Return one problem for each module that does not come any more from where it came."""
     installed = {info.id: info for info in ModuleLoader().discover()}
@@ -41,7 +45,12 @@ def check_origins(
         if not origin.is_known or origin.module not in hints:
             continue
         try:
-            now = _origin(origin.module, hints[origin.module], resolver, installed.get(origin.module))
+            now = _origin(
+                origin.module,
+                hints[origin.module],
+                resolver,
+                installed.get(origin.module),
+            )
         except ModuleError as error:
             problems.append(Problem(origin.module, str(error)))
             continue
@@ -56,13 +65,17 @@ def _modules(plan: Mapping[str, JSONValue]) -> dict[str, object]:
     return {spec.module: spec.source for of_kind in specs for spec in of_kind}
 
 
-def _origin(module: str, hint: object, resolver: LayeredResolver, installed: ModuleInfo | None) -> ModuleOrigin:
+def _origin(
+    module: str, hint: object, resolver: LayeredResolver, installed: ModuleInfo | None
+) -> ModuleOrigin:
     location = resolver.locate(module, hint)
     if location is not None:
         return ModuleOrigin(module=module, source=str(location))
     if installed is None:
         return ModuleOrigin(module=module)
-    return ModuleOrigin(module=module, distribution=installed.distribution, version=installed.version)
+    return ModuleOrigin(
+        module=module, distribution=installed.distribution, version=installed.version
+    )
 
 
 def _difference(then: ModuleOrigin, now: ModuleOrigin) -> str:
@@ -76,7 +89,9 @@ def _difference(then: ModuleOrigin, now: ModuleOrigin) -> str:
 
 
 def _told(origin: ModuleOrigin) -> str:
-    return origin.source or " ".join(filter(None, (origin.distribution, origin.version)))
+    return origin.source or " ".join(
+        filter(None, (origin.distribution, origin.version))
+    )
 
 
 def _major(version: str | None) -> str:

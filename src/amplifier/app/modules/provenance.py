@@ -40,8 +40,12 @@ class TracedModule:
     @property
     def used(self) -> Tried | None:
         """The layer that counts: the first that has it; `None` where none has, or one before it is refused."""
-        first = next((tried for tried in self.layers if tried.is_found or tried.is_refused), None)
-        return None if first is None or first.is_refused else first
+        first = next(
+            (tried for tried in self.layers if tried.is_found or tried.is_refused), None
+        )
+        if first is None or first.is_refused:
+            return None
+        return first
 
     def facts(self) -> dict[str, str]:
         """Return what there is to say, by label."""
@@ -58,7 +62,12 @@ class TracedModule:
 
     def to_dict(self, *, layers: bool = True) -> JSONObject:
         """Write it as JSON data, with every layer or without."""
-        told: JSONObject = {"id": self.module, "type": self.type, "found": self.used is not None, **self.facts()}
+        told: JSONObject = {
+            "id": self.module,
+            "type": self.type,
+            "found": self.used is not None,
+            **self.facts(),
+        }
         if layers:
             told["layers"] = [
                 {
@@ -73,7 +82,9 @@ class TracedModule:
         return told
 
 
-def trace_module(module: str, profile: str | None = None, resolver: LayeredResolver | None = None) -> TracedModule:
+def trace_module(
+    module: str, profile: str | None = None, resolver: LayeredResolver | None = None
+) -> TracedModule:
     """Ask every layer for a module; nothing is fetched, and no code of it runs.
 
     Args:
@@ -86,14 +97,21 @@ def trace_module(module: str, profile: str | None = None, resolver: LayeredResol
     """
     resolver = resolver or resolver_of()
     layers = resolver.why(module, _hint(resolver, module, profile))
-    traced = TracedModule(module=module, type=ModuleLoader().type_of(module), layers=layers)
-    location = None if traced.used is None else traced.used.location
+    traced = TracedModule(
+        module=module, type=ModuleLoader().type_of(module), layers=layers
+    )
+    if traced.used is None:
+        location = None
+    else:
+        location = traced.used.location
     if not isinstance(location, (GitLocation, PackageLocation)):
         return traced
     return attrs.evolve(traced, pin=resolver.cache.pins.find(str(location)))
 
 
-def resolver_of(places: Places | None = None, *, offline: bool = False) -> LayeredResolver:
+def resolver_of(
+    places: Places | None = None, *, offline: bool = False
+) -> LayeredResolver:
     """Return the resolver of a working directory, default that of the process.
 
     Raises:
@@ -102,23 +120,39 @@ def resolver_of(places: Places | None = None, *, offline: bool = False) -> Layer
     places = places or Places.find()
     project = ProjectFiles(places)
     settings = load_settings(places, project=project)
-    return make_resolver(places, project, settings, CollectionLibrary(places, project), offline=offline)
+    return make_resolver(
+        places, project, settings, CollectionLibrary(places, project), offline=offline
+    )
 
 
 def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
     """Return the source that a profile or bundle names for a module."""
     library = ProfileLibrary(resolver.places, resolver.project, resolver.collections)
     chosen = choose_profile(profile, library, resolver.settings, dict)
-    plan = {} if chosen is None else chosen.plan
+    if chosen is None:
+        plan = {}
+    else:
+        plan = chosen.plan
     return next((source for entry, source in _entries(plan) if entry == module), None)
 
 
 def _entries(plan: Mapping[str, JSONValue]) -> list[tuple[JSONValue, JSONValue]]:
     """Return the modules of a plan that name a source, with it."""
     session = plan.get("session")
-    fields = session if isinstance(session, Mapping) else {}
-    named = [(value, fields.get(f"{key}_source")) for key, value in fields.items() if isinstance(value, str)]
-    listed = [entry for value in plan.values() if isinstance(value, list) for entry in value]
-    entries = [entry for entry in (*fields.values(), *listed) if isinstance(entry, Mapping)]
+    if isinstance(session, Mapping):
+        fields = session
+    else:
+        fields = {}
+    named = [
+        (value, fields.get(f"{key}_source"))
+        for key, value in fields.items()
+        if isinstance(value, str)
+    ]
+    listed = [
+        entry for value in plan.values() if isinstance(value, list) for entry in value
+    ]
+    entries = [
+        entry for entry in (*fields.values(), *listed) if isinstance(entry, Mapping)
+    ]
     pairs = [*named, *((entry.get("module"), entry.get("source")) for entry in entries)]
     return [(module, source) for module, source in pairs if source is not None]

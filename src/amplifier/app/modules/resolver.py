@@ -24,13 +24,27 @@ from amplifier.app.sources.parser import read_location
 from amplifier.kernel.modules.catalog import Catalog
 from amplifier.kernel.modules.sources import FOLDER_PREFIX, offered_by
 from amplifier_sdk.contracts import ModuleSource
-from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError, ModuleLoadError, ModuleNotFoundError, Problem
+from amplifier_sdk.errors import (
+    AmplifierError,
+    ConfigError,
+    ModuleError,
+    ModuleLoadError,
+    ModuleNotFoundError,
+    Problem,
+)
 
 __all__ = ["LayeredResolver", "Tried", "make_resolver"]
 
-_OF_THE_PERSON: Final = frozenset({"environment", "settings (user)", "settings (session)"})
+_OF_THE_PERSON: Final = frozenset(
+    {"environment", "settings (user)", "settings (session)"}
+)
 _VARIABLE: Final = "AMPLIFIER_MODULE_"
-_SECTIONS: Final = (("modules", "providers"), ("modules", "tools"), ("modules", "hooks"), ("config", "providers"))
+_SECTIONS: Final = (
+    ("modules", "providers"),
+    ("modules", "tools"),
+    ("modules", "hooks"),
+    ("config", "providers"),
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -93,7 +107,11 @@ class LayeredResolver:
         said: list[Tried] = []
         for tried in self._layers(module_id, source_hint):
             if tried.location is not None:
-                return source_at(module_id, self._approved(module_id, tried, tried.location), self.cache)
+                return source_at(
+                    module_id,
+                    self._approved(module_id, tried, tried.location),
+                    self.cache,
+                )
             said.append(tried)
         told = "; ".join(f"{tried.layer}: {tried.result}" for tried in said)
         raise ModuleNotFoundError(module_id, f"no layer names a source ({told})")
@@ -110,7 +128,9 @@ class LayeredResolver:
             copy = approved_copy(self.project, location.path)
         except (AmplifierError, OSError) as error:
             raise self._refused(module_id, tried.layer, tried.place, error) from error
-        return location if copy is None else PathLocation(path=copy)
+        if copy is None:
+            return location
+        return PathLocation(path=copy)
 
     def locate(self, module_id: str, source_hint: object = None) -> Location | None:
         """Return where the first layer that has the module says it is; `None` where none has it.
@@ -118,23 +138,45 @@ class LayeredResolver:
         Raises:
             ModuleLoadError: a layer names a source that may not be used.
         """
-        return next((tried.location for tried in self._layers(module_id, source_hint) if tried.is_found), None)
+        return next(
+            (
+                tried.location
+                for tried in self._layers(module_id, source_hint)
+                if tried.is_found
+            ),
+            None,
+        )
 
     def why(self, module_id: str, source_hint: object = None) -> tuple[Tried, ...]:
         """Return what every layer says, in the order in which they are asked; the first that found it is used."""
-        return (*self._layers(module_id, source_hint, keep_going=True), self._installed(module_id))
+        return (
+            *self._layers(module_id, source_hint, keep_going=True),
+            self._installed(module_id),
+        )
 
-    def _layers(self, module_id: str, hint: object, *, keep_going: bool = False) -> Iterator[Tried]:
+    def _layers(
+        self, module_id: str, hint: object, *, keep_going: bool = False
+    ) -> Iterator[Tried]:
         variable = _VARIABLE + module_id.upper().replace("-", "_")
         asked: list[tuple[str, str, Callable[[], _Answer | str]]] = [
             ("environment", variable, lambda: self._environment(variable)),
-            ("workspace", f"{FOLDER}/modules/{module_id}", lambda: self._workspace(module_id)),
+            (
+                "workspace",
+                f"{FOLDER}/modules/{module_id}",
+                lambda: self._workspace(module_id),
+            ),
         ]
         asked += [
-            (f"settings ({layer.scope})", str(layer.path), partial(self._setting, layer, module_id))
+            (
+                f"settings ({layer.scope})",
+                str(layer.path),
+                partial(self._setting, layer, module_id),
+            )
             for layer in self.settings.layers
         ]
-        asked.append(("collections", "modules/ of each", lambda: self._collection(module_id)))
+        asked.append(
+            ("collections", "modules/ of each", lambda: self._collection(module_id))
+        )
         asked.append(("plan", "source", lambda: self._hint(hint)))
         for name, place, ask in asked:
             try:
@@ -142,7 +184,12 @@ class LayeredResolver:
             except (AmplifierError, OSError) as error:
                 if not keep_going:
                     raise self._refused(module_id, name, place, error) from error
-                yield Tried(layer=name, place=place, result=f"refused: {explain(error)}", is_refused=True)
+                yield Tried(
+                    layer=name,
+                    place=place,
+                    result=f"refused: {explain(error)}",
+                    is_refused=True,
+                )
                 continue
             match answer:
                 case None:
@@ -150,14 +197,23 @@ class LayeredResolver:
                 case str():
                     yield Tried(layer=name, place=place, result=answer)
                 case (result, location):
-                    yield Tried(layer=name, place=place, result=result, location=location)
+                    yield Tried(
+                        layer=name, place=place, result=result, location=location
+                    )
 
-    def _refused(self, module_id: str, layer: str, place: str, error: Exception) -> ModuleError:
-        return ModuleLoadError(module_id, f"its source in layer {layer!r} ({place}) cannot be used: {explain(error)}")
+    def _refused(
+        self, module_id: str, layer: str, place: str, error: Exception
+    ) -> ModuleError:
+        return ModuleLoadError(
+            module_id,
+            f"its source in layer {layer!r} ({place}) cannot be used: {explain(error)}",
+        )
 
     def _environment(self, variable: str) -> _Answer:
         value = self.environ.get(variable)
-        return _located(read_location(value, self.places.working_dir)) if value else None
+        if value:
+            return _located(read_location(value, self.places.working_dir))
+        return None
 
     def _workspace(self, module_id: str) -> _Answer | str:
         if self.places.project is None:
@@ -166,11 +222,18 @@ class LayeredResolver:
         if not folder.is_dir():
             return None
         prefix = f"{FOLDER}/modules/{module_id}/"
-        if any(name.startswith(prefix) and name.endswith(".py") for name in self.project.untrusted("modules")):
+        if any(
+            name.startswith(prefix) and name.endswith(".py")
+            for name in self.project.untrusted("modules")
+        ):
             raise ConfigError(
-                [Problem(module_id, self.project.refusal("modules", folder))], subject="choice of modules"
+                [Problem(module_id, self.project.refusal("modules", folder))],
+                subject="choice of modules",
             )
-        if not any(name.startswith(prefix) and name.endswith(".py") for name in self.project.contents("modules")):
+        if not any(
+            name.startswith(prefix) and name.endswith(".py")
+            for name in self.project.contents("modules")
+        ):
             return "the folder has no Python files"
         return _located(PathLocation(path=folder))
 
@@ -190,9 +253,15 @@ class LayeredResolver:
             ]
         for path in self.project.untrusted("profiles"):
             folder = (self.places.root / path).parent
-            if path.endswith("/pyproject.toml") and folder.parent.name == "modules" and _offers(folder, module_id):
+            if (
+                path.endswith("/pyproject.toml")
+                and folder.parent.name == "modules"
+                and _offers(folder, module_id)
+            ):
                 problem = self.project.refusal("profiles", folder)
-                raise ConfigError([Problem(module_id, problem)], subject="choice of modules")
+                raise ConfigError(
+                    [Problem(module_id, problem)], subject="choice of modules"
+                )
         for name, folder in self._projects:
             if _offers(folder, module_id):
                 return f"{name}: {folder}", PathLocation(path=folder)
@@ -208,12 +277,22 @@ class LayeredResolver:
         try:
             found = Catalog(None, None).find(module_id)
         except ModuleError as error:
-            return Tried(layer="installed", place=place, result=f"refused: {error}", is_refused=True)
+            return Tried(
+                layer="installed",
+                place=place,
+                result=f"refused: {error}",
+                is_refused=True,
+            )
         if found is None:
             return Tried(layer="installed", place=place, result="not there")
         what = f"{found.distribution} {found.version or ''}".strip()
         location = PathLocation(path=Path(found.path))
-        return Tried(layer="installed", place=place, result=f"{what} ({found.path})", location=location)
+        return Tried(
+            layer="installed",
+            place=place,
+            result=f"{what} ({found.path})",
+            location=location,
+        )
 
 
 def make_resolver(
@@ -234,7 +313,13 @@ def make_resolver(
         offline: whether nothing may be fetched; default what `AMPLIFIER_OFFLINE` says.
     """
     cache = SourceCache.of(places, Git(offline=offline))
-    return LayeredResolver(places=places, project=project, settings=settings, collections=collections, cache=cache)
+    return LayeredResolver(
+        places=places,
+        project=project,
+        settings=settings,
+        collections=collections,
+        cache=cache,
+    )
 
 
 def _keys_of(layer: Layer, module_id: str) -> Iterator[Key]:
@@ -242,7 +327,11 @@ def _keys_of(layer: Layer, module_id: str) -> Iterator[Key]:
     for section in _SECTIONS:
         entries = value_at(layer.values, section)
         for index, entry in enumerate(entries if isinstance(entries, list) else ()):
-            if isinstance(entry, Mapping) and entry.get("module") == module_id and entry.get("source") is not None:
+            if (
+                isinstance(entry, Mapping)
+                and entry.get("module") == module_id
+                and entry.get("source") is not None
+            ):
                 yield (*section, index, "source")
     for key in (("overrides", module_id, "source"), ("sources", module_id)):
         if value_at(layer.values, key) is not None:

@@ -15,7 +15,9 @@ from amplifier_sdk.errors import ConfigError, Problem
 __all__ = ["refresh_modules"]
 
 
-def refresh_modules(resolver: LayeredResolver, modules: Collection[str] = ()) -> Refresh:
+def refresh_modules(
+    resolver: LayeredResolver, modules: Collection[str] = ()
+) -> Refresh:
     """Look what the sources of modules are now: what `Refresh.pin` would change.
 
     A repository is fetched. A package is looked at as it is installed; nothing is installed.
@@ -34,14 +36,21 @@ def refresh_modules(resolver: LayeredResolver, modules: Collection[str] = ()) ->
         sources = [pin.source for pin in resolver.cache.pins.all()]
     for source in sources:
         # What is written down as a package is one, also beside a folder of its name.
-        location = PackageLocation(requirement=source) if is_bare_name(source) else read_location(source, Path("/"))
+        location = (
+            PackageLocation(requirement=source)
+            if is_bare_name(source)
+            else read_location(source, Path("/"))
+        )
         match location:
             case GitLocation():
                 refresh.open(location)
             case PackageLocation():
                 refresh.look_at(location)
             case _:
-                raise ConfigError([Problem(source, "it is no source that is pinned")], subject="lock file of modules")
+                raise ConfigError(
+                    [Problem(source, "it is no source that is pinned")],
+                    subject="lock file of modules",
+                )
     return refresh
 
 

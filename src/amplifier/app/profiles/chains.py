@@ -15,7 +15,14 @@ from amplifier.kernel.plans.overlays import merge_plans, merge_values
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["MAX_CHAIN", "CompiledProfile", "Origin", "compile_chain", "flatten", "follow_chain"]
+__all__ = [
+    "MAX_CHAIN",
+    "CompiledProfile",
+    "Origin",
+    "compile_chain",
+    "flatten",
+    "follow_chain",
+]
 
 MAX_CHAIN: Final = 100
 """How many profiles may build on each other."""
@@ -62,11 +69,16 @@ class CompiledProfile:
     @property
     def model(self) -> str | None:
         """The model that the chain names: of its last profile that names one."""
-        return next((file.head.model for file in reversed(self.chain) if file.head.model), None)
+        return next(
+            (file.head.model for file in reversed(self.chain) if file.head.model), None
+        )
 
     def says(self, section: str) -> bool:
         """Say whether a profile of the chain has a section of the plan, or excludes it."""
-        return any(section in file.fields or section in _mapping(file.fields.get("exclude")) for file in self.chain)
+        return any(
+            section in file.fields or section in _mapping(file.fields.get("exclude"))
+            for file in self.chain
+        )
 
 
 def follow_chain(library: ProfileLibrary, name: str) -> tuple[ProfileFile, ...]:
@@ -82,13 +94,21 @@ def follow_chain(library: ProfileLibrary, name: str) -> tuple[ProfileFile, ...]:
             found = library.find(base, beside=chain[-1])
         except ConfigError as error:
             problem = Problem(" -> ".join([*trail, base]), "the chain breaks here")
-            raise ConfigError([problem, *error.problems], subject=error.subject) from error
-        if os.path.realpath(found.path) in (os.path.realpath(file.path) for file in chain):
-            problem = Problem(" -> ".join([*trail, found.name]), "profiles extend each other in a cycle")
+            raise ConfigError(
+                [problem, *error.problems], subject=error.subject
+            ) from error
+        if os.path.realpath(found.path) in (
+            os.path.realpath(file.path) for file in chain
+        ):
+            problem = Problem(
+                " -> ".join([*trail, found.name]),
+                "profiles extend each other in a cycle",
+            )
             raise ConfigError([problem], subject="chain of profiles")
         if len(chain) == MAX_CHAIN:
             raise ConfigError(
-                [Problem(name, f"more than {MAX_CHAIN} profiles extend each other")], subject="chain of profiles"
+                [Problem(name, f"more than {MAX_CHAIN} profiles extend each other")],
+                subject="chain of profiles",
             )
         chain.append(found)
     return tuple(reversed(chain))
@@ -108,15 +128,24 @@ def compile_chain(chain: Sequence[ProfileFile]) -> CompiledProfile:
     origins: dict[str, Origin] = {}
     for file in chain:
         excluded = _without(plan, _mapping(file.fields.get("exclude")), file)
-        merged = merge_plans(excluded, anchor_sources(file.plan, file.path.absolute().parent))
+        merged = merge_plans(
+            excluded, anchor_sources(file.plan, file.path.absolute().parent)
+        )
         origins = _traced(origins, plan, merged, file.name)
         plan = merged
         ui = merge_values(ui, file.fields.get("ui"))
         chosen = file.fields.get("agents")
         if chosen is not None:
-            agents = chosen if isinstance(chosen, str) else tuple(map(str, chosen if isinstance(chosen, list) else ()))
+            if isinstance(chosen, str):
+                agents = chosen
+            else:
+                agents = tuple(map(str, chosen if isinstance(chosen, list) else ()))
     return CompiledProfile(
-        chain=tuple(chain), plan=_json(plan), agents=agents, ui=_mapping(ui), origins=dict(sorted(origins.items()))
+        chain=tuple(chain),
+        plan=_json(plan),
+        agents=agents,
+        ui=_mapping(ui),
+        origins=dict(sorted(origins.items())),
     )
 
 
@@ -125,7 +154,11 @@ def flatten(value: object, path: str = "") -> Iterator[tuple[str, JSONValue]]:
     if isinstance(value, Mapping) and value:
         for name, item in value.items():
             yield from flatten(item, f"{path}.{name}" if path else str(name))
-    elif isinstance(value, list) and value and all(isinstance(item, Mapping) and "module" in item for item in value):
+    elif (
+        isinstance(value, list)
+        and value
+        and all(isinstance(item, Mapping) and "module" in item for item in value)
+    ):
         for item in value:
             label = item.get("instance_id") or item["module"]
             yield from flatten(item, f"{path}[{label}]")
@@ -133,7 +166,9 @@ def flatten(value: object, path: str = "") -> Iterator[tuple[str, JSONValue]]:
         yield path, value  # type: ignore[misc]  # plans hold JSON data
 
 
-def _traced(origins: Mapping[str, Origin], before: object, after: object, name: str) -> dict[str, Origin]:
+def _traced(
+    origins: Mapping[str, Origin], before: object, after: object, name: str
+) -> dict[str, Origin]:
     """Return the origins of a plan's values once a profile was laid over it: what differs is the profile's."""
     old = dict(flatten(before))
     traced: dict[str, Origin] = {}
@@ -145,7 +180,9 @@ def _traced(origins: Mapping[str, Origin], before: object, after: object, name: 
     return traced
 
 
-def _without(plan: Mapping[str, object], exclude: Mapping[str, JSONValue], file: ProfileFile) -> dict[str, object]:
+def _without(
+    plan: Mapping[str, object], exclude: Mapping[str, JSONValue], file: ProfileFile
+) -> dict[str, object]:
     """Return a plan without what a profile excludes."""
     result = dict(plan)
     for key, rule in exclude.items():
@@ -172,16 +209,22 @@ def _kept(value: object, rule: JSONValue, path: str, file: ProfileFile) -> objec
                 if kept:
                     result[key] = kept
         return result
-    problem = Problem(path, f"'all', a list of names, or a mapping of these; got {rule!r:.80}")
+    problem = Problem(
+        path, f"'all', a list of names, or a mapping of these; got {rule!r:.80}"
+    )
     raise ConfigError([problem], subject=f"profile {str(file.path)!r}")
 
 
 def _id_of(entry: object) -> object:
-    return entry.get("module") if isinstance(entry, Mapping) else entry
+    if isinstance(entry, Mapping):
+        return entry.get("module")
+    return entry
 
 
 def _mapping(value: object) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 def _json(plan: Mapping[str, object]) -> JSONObject:

@@ -12,9 +12,23 @@ from amplifier.app.settings.layers import read_fields
 from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["PLAN_SECTIONS", "DisplayChoices", "Entries", "ProfileFile", "ProfileHead", "parse_profile"]
+__all__ = [
+    "PLAN_SECTIONS",
+    "DisplayChoices",
+    "Entries",
+    "ProfileFile",
+    "ProfileHead",
+    "parse_profile",
+]
 
-PLAN_SECTIONS: Final = ("session", "orchestrator", "context", "providers", "tools", "hooks")
+PLAN_SECTIONS: Final = (
+    "session",
+    "orchestrator",
+    "context",
+    "providers",
+    "tools",
+    "hooks",
+)
 """The sections of a profile that become those of the mount plan."""
 
 Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
@@ -90,10 +104,14 @@ class ProfileFile:
     @property
     def plan(self) -> JSONObject:
         """The part of the fields that becomes the mount plan."""
-        return {key: value for key, value in self.fields.items() if key in PLAN_SECTIONS}
+        return {
+            key: value for key, value in self.fields.items() if key in PLAN_SECTIONS
+        }
 
 
-def parse_profile(data: bytes, *, name: str, path: Path, level: str, collection: str | None = None) -> ProfileFile:
+def parse_profile(
+    data: bytes, *, name: str, path: Path, level: str, collection: str | None = None
+) -> ProfileFile:
     """Read a profile.
 
     Args:
@@ -110,5 +128,11 @@ def parse_profile(data: bytes, *, name: str, path: Path, level: str, collection:
     read = decode_front_matter(data, subject=subject)
     head = read_fields(_Fields, read.fields, read.head, subject=subject).profile
     return ProfileFile(
-        name=name, path=path, level=level, collection=collection, head=head, fields=read.fields, body=read.body.strip()
+        name=name,
+        path=path,
+        level=level,
+        collection=collection,
+        head=head,
+        fields=read.fields,
+        body=read.body.strip(),
     )

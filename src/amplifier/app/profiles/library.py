@@ -40,9 +40,20 @@ class _Place:
 
     def read(self) -> ProfileFile:
         if self.refusal is not None:
-            raise ConfigError([Problem(self.name, self.refusal)], subject="choice of profiles")
-        data = self.data if self.data is not None else read_text(self.path).encode()
-        return parse_profile(data, name=self.name, path=self.path, level=self.level, collection=self.collection)
+            raise ConfigError(
+                [Problem(self.name, self.refusal)], subject="choice of profiles"
+            )
+        if self.data is not None:
+            data = self.data
+        else:
+            data = read_text(self.path).encode()
+        return parse_profile(
+            data,
+            name=self.name,
+            path=self.path,
+            level=self.level,
+            collection=self.collection,
+        )
 
     def read_or_refuse(self) -> ProfileFile | InvalidFile:
         try:
@@ -51,7 +62,11 @@ class _Place:
             problem = " ".join(str(error).split())
             is_untrusted = self.refusal is not None
             return InvalidFile(
-                name=self.name, path=self.path, level=self.level, problem=problem, is_untrusted=is_untrusted
+                name=self.name,
+                path=self.path,
+                level=self.level,
+                problem=problem,
+                is_untrusted=is_untrusted,
             )
 
 
@@ -100,7 +115,10 @@ class ProfileLibrary:
         """
         if name.startswith((".", "~", "/")):
             return self._read_path(name, beside)
-        taken = None if beside is None else beside.path
+        if beside is None:
+            taken = None
+        else:
+            taken = beside.path
         for place in self._named(name):
             if place.path != taken:
                 return place.read()
@@ -112,7 +130,11 @@ class ProfileLibrary:
     def _named(self, name: str) -> Iterator[_Place]:
         collection, colon, resource = name.partition(":")
         if not colon:
-            yield from (place for place in self._places() if name in (place.name, place.name.partition(":")[2]))
+            yield from (
+                place
+                for place in self._places()
+                if name in (place.name, place.name.partition(":")[2])
+            )
             return
         found = self.collections.find(collection)
         if found is None:
@@ -121,7 +143,12 @@ class ProfileLibrary:
         for layer in found.layers:
             path = layer.own(f"{_FOLDER}/{stem}.md")
             if path is not None:
-                yield _Place(name=f"{found.name}:{stem}", path=path, level=layer.level, collection=found.name)
+                yield _Place(
+                    name=f"{found.name}:{stem}",
+                    path=path,
+                    level=layer.level,
+                    collection=found.name,
+                )
 
     def _places(self) -> Iterator[_Place]:
         yield from self._of_project()
@@ -133,13 +160,17 @@ class ProfileLibrary:
             for file in layer.resources(_FOLDER):
                 if file.stem != _README:
                     name = f"{layer.name}:{file.stem}"
-                    yield _Place(name=name, path=file, level=layer.level, collection=layer.name)
+                    yield _Place(
+                        name=name, path=file, level=layer.level, collection=layer.name
+                    )
 
     def _of_project(self) -> Iterator[_Place]:
         prefix = f"{FOLDER}/{_FOLDER}/"
         for path, data in sorted(self.project.contents("profiles").items()):
             if (stem := _stem_below(path, prefix)) is not None:
-                yield _Place(name=stem, path=self.places.root / path, level="project", data=data)
+                yield _Place(
+                    name=stem, path=self.places.root / path, level="project", data=data
+                )
         for path in sorted(self.project.untrusted("profiles")):
             if (stem := _stem_below(path, prefix)) is not None:
                 yield self._untrusted(stem, path)
@@ -149,16 +180,26 @@ class ProfileLibrary:
         for collection, folder in self.collections.untrusted.items():
             for path in paths:
                 stem = path.removesuffix(".md").rpartition("/")[2]
-                if path.startswith(f"{folder}/") and path.endswith(f"/{_FOLDER}/{stem}.md") and stem != _README:
+                if (
+                    path.startswith(f"{folder}/")
+                    and path.endswith(f"/{_FOLDER}/{stem}.md")
+                    and stem != _README
+                ):
                     yield self._untrusted(f"{collection}:{stem}", path)
 
     def _untrusted(self, name: str, path: str) -> _Place:
         refusal = self.project.refusal("profiles", self.places.root / path)
-        return _Place(name=name, path=self.places.root / path, level="project", refusal=refusal)
+        return _Place(
+            name=name, path=self.places.root / path, level="project", refusal=refusal
+        )
 
     def _read_path(self, name: str, beside: ProfileFile | None) -> ProfileFile:
-        base = self.places.working_dir if beside is None else beside.path.parent
-        path = base / os.path.expanduser(name)  # leaves the home of nobody as it is; `Path.expanduser` raises
+        if beside is None:
+            base = self.places.working_dir
+        else:
+            base = beside.path.parent
+        # leaves the home of nobody as it is; `Path.expanduser` raises
+        path = base / os.path.expanduser(name)
         if beside is not None:
             self.project.require_own(beside.path, path)
         data = self.project.read(_FOLDER, path)
@@ -172,6 +213,11 @@ class ProfileLibrary:
 def _stem_below(path: str, prefix: str) -> str | None:
     """Return the name of the profile that a path is, directly below a folder of profiles; `None` where it is none."""
     stem = path.removeprefix(prefix).removesuffix(".md")
-    if path.startswith(prefix) and path.endswith(".md") and "/" not in stem and stem != _README:
+    if (
+        path.startswith(prefix)
+        and path.endswith(".md")
+        and "/" not in stem
+        and stem != _README
+    ):
         return stem
     return None

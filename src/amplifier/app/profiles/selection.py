@@ -20,7 +20,9 @@ def active_profile(settings: Settings) -> str | None:
     """
     chosen = settings.read()
     bundle, profile = chosen.bundle.active, chosen.profile.active
-    if bundle is not None and (profile is None or _rank(settings, _BUNDLE_KEY) <= _rank(settings, _PROFILE_KEY)):
+    if bundle is not None and (
+        profile is None or _rank(settings, _BUNDLE_KEY) <= _rank(settings, _PROFILE_KEY)
+    ):
         return f"{BUNDLE}{bundle}"
     return profile or chosen.profile.default
 
@@ -28,7 +30,9 @@ def active_profile(settings: Settings) -> str | None:
 def active_bundle(settings: Settings) -> str | None:
     """Return the bundle of new sessions; `None` where they have none, or a profile counts."""
     name = active_profile(settings)
-    return name.removeprefix(BUNDLE) if name is not None and name.startswith(BUNDLE) else None
+    if name is not None and name.startswith(BUNDLE):
+        return name.removeprefix(BUNDLE)
+    return None
 
 
 def _rank(settings: Settings, key: Key) -> int:

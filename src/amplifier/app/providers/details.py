@@ -54,8 +54,13 @@ class ProviderState:
     @property
     def model(self) -> str | None:
         """The model of requests that name none."""
-        model = None if self.info is None else self.info.defaults.get("model")
-        return model if isinstance(model, str) else None
+        if self.info is None:
+            model = None
+        else:
+            model = self.info.defaults.get("model")
+        if isinstance(model, str):
+            return model
+        return None
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data; a key itself is in none of it."""
@@ -66,7 +71,9 @@ class ProviderState:
             "asked": self.entry.is_asked,
             "display_name": None if self.info is None else self.info.display_name,
             "model": self.model,
-            "keys": [{"variable": key.variable, "source": key.source} for key in self.keys],
+            "keys": [
+                {"variable": key.variable, "source": key.source} for key in self.keys
+            ],
             "needs_key": self.needs_key,
             "problem": self.problem or None,
         }
@@ -99,19 +106,27 @@ async def inspect_providers(
 
 
 @asynccontextmanager
-async def mounted(entry: ProviderEntry, composition: Composition) -> AsyncIterator[Provider]:
+async def mounted(
+    entry: ProviderEntry, composition: Composition
+) -> AsyncIterator[Provider]:
     """Mount a provider in a session that has nothing else."""
     async with open_session(alone(entry, composition, {})) as opened:
         providers = list(opened.session.coordinator.providers.values())
         if not providers:
-            raise ConfigError([Problem(entry.name, "it mounted no provider")], subject="session")
+            raise ConfigError(
+                [Problem(entry.name, "it mounted no provider")], subject="session"
+            )
         yield providers[0]
 
 
-def alone(entry: ProviderEntry, composition: Composition, loop: JSONObject) -> Composition:
+def alone(
+    entry: ProviderEntry, composition: Composition, loop: JSONObject
+) -> Composition:
     """Say that a session is made of a provider and of what every session needs."""
     plan = default_plan(installed_modules(), None)
-    filled = partial(expand, lookup=composition.settings.lookup, path=f"providers[{entry.name}]")
+    filled = partial(
+        expand, lookup=composition.settings.lookup, path=f"providers[{entry.name}]"
+    )
     whole: JSONObject = {
         "session": plan["session"],
         "orchestrator": {"config": loop},
@@ -121,7 +136,10 @@ def alone(entry: ProviderEntry, composition: Composition, loop: JSONObject) -> C
 
 
 async def _inspect(
-    entry: ProviderEntry, composition: Composition, keys: Mapping[str, KeySource], timeout: float
+    entry: ProviderEntry,
+    composition: Composition,
+    keys: Mapping[str, KeySource],
+    timeout: float,
 ) -> ProviderState:
     """Look at a provider; one that lacks its key says what it is with a stand-in, and is asked nothing."""
     problem = f"it was not mounted within {timeout:g} s"
@@ -131,19 +149,33 @@ async def _inspect(
         except Exception as error:  # foreign code; the others are told all the same
             problem = _text(error)
         config = entry.entry.get("config")
-        given = config if isinstance(config, dict) else {}
+        if isinstance(config, dict):
+            given = config
+        else:
+            given = {}
         if not given.get("api_key"):
-            stand_in: JSONObject = {**entry.entry, "config": {**given, "api_key": _STAND_IN}}
-            with suppress(Exception):  # then the key is not all that it lacks, which is told already
-                state = await _look_at(attrs.evolve(entry, entry=stand_in), composition, keys)
+            stand_in: JSONObject = {
+                **entry.entry,
+                "config": {**given, "api_key": _STAND_IN},
+            }
+            # then the key is not all that it lacks, which is told already
+            with suppress(Exception):
+                state = await _look_at(
+                    attrs.evolve(entry, entry=stand_in), composition, keys
+                )
                 return attrs.evolve(state, entry=entry, needs_key=True)
     return ProviderState(entry=entry, problem=problem)
 
 
-async def _look_at(entry: ProviderEntry, composition: Composition, keys: Mapping[str, KeySource]) -> ProviderState:
+async def _look_at(
+    entry: ProviderEntry, composition: Composition, keys: Mapping[str, KeySource]
+) -> ProviderState:
     async with mounted(entry, composition) as provider:
         info = provider.get_info()
-        variables = tuple(Key(variable=name, source=keys.get(name)) for name in info.credential_env_vars)
+        variables = tuple(
+            Key(variable=name, source=keys.get(name))
+            for name in info.credential_env_vars
+        )
         return ProviderState(entry=entry, info=info, keys=variables)
 
 

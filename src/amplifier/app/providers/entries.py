@@ -8,7 +8,12 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.base_plans import PlanOptions, full_id, installed_modules, provider_and_model
+from amplifier.app.base_plans import (
+    PlanOptions,
+    full_id,
+    installed_modules,
+    provider_and_model,
+)
 from amplifier.app.directories import Places
 from amplifier.app.session_plan import Composition, bare_composition, compose
 from amplifier.app.settings.plan_overlay import apply_settings
@@ -17,7 +22,15 @@ from amplifier.app.settings.settings import Settings
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["KeySource", "ProviderEntry", "Survey", "find_entry", "list_entries", "load_keys", "survey_providers"]
+__all__ = [
+    "KeySource",
+    "ProviderEntry",
+    "Survey",
+    "find_entry",
+    "list_entries",
+    "load_keys",
+    "survey_providers",
+]
 
 KeySource: TypeAlias = Literal["environment", "keyring", "file"]
 """Where a key is."""
@@ -85,43 +98,60 @@ def survey_providers(places: Places, installed: Sequence[str] | None = None) -> 
     except ConfigError as error:
         composition, problem = bare_composition(places), error
     entries = list_entries(composition, installed)
-    return Survey(composition=composition, entries=tuple(entries), keys=keys, problem=problem)
+    return Survey(
+        composition=composition, entries=tuple(entries), keys=keys, problem=problem
+    )
 
 
-def load_keys(store: SecretStore, environ: Mapping[str, str] = os.environ) -> dict[str, KeySource]:
+def load_keys(
+    store: SecretStore, environ: Mapping[str, str] = os.environ
+) -> dict[str, KeySource]:
     """Put what the person keeps into the environment, and return where each kept or set variable comes from.
 
     Raises:
         PrivateFileError: others may have written the file of secrets, or it is damaged.
     """
     kept = store.names()
-    before: dict[str, KeySource] = {name: "environment" for name, value in environ.items() if value}
+    before: dict[str, KeySource] = {
+        name: "environment" for name, value in environ.items() if value
+    }
     entered = store.enter()
     return {**before, **{name: kept[name] for name in entered}}
 
 
-def list_entries(composition: Composition, installed: Sequence[str] | None = None) -> list[ProviderEntry]:
+def list_entries(
+    composition: Composition, installed: Sequence[str] | None = None
+) -> list[ProviderEntry]:
     """Return the providers of new sessions, the one that is asked first, then the others that are installed.
 
     Args:
         composition: what new sessions are made of, references as they were written.
         installed: the ids of the modules that can be mounted; default what this interpreter has.
     """
-    installed = installed_modules() if installed is None else installed
+    if installed is None:
+        installed = installed_modules()
     used = _entries(composition.plan)
     ordered = sorted(used, key=_priority)
     asked, _ = provider_and_model(composition.plan)
     ordered.sort(key=lambda entry: asked is None or asked not in _names(entry))
     modules = {entry.get("module") for entry in used}
     others: list[JSONValue] = [
-        {"module": module} for module in installed if module.startswith(_PREFIX) and module not in modules
+        {"module": module}
+        for module in installed
+        if module.startswith(_PREFIX) and module not in modules
     ]
     settings = composition.settings
-    plain = attrs.evolve(settings, values={**settings.values, "config": _listed_alone(settings), "modules": {}})
+    plain = attrs.evolve(
+        settings,
+        values={**settings.values, "config": _listed_alone(settings), "modules": {}},
+    )
     changed = apply_settings({"providers": others}, plain).get("providers")
     named = [_names(entry) for entry in used]
     return [
-        *(ProviderEntry(entry=entry, is_used=True, is_asked=entry is ordered[0]) for entry in ordered),
+        *(
+            ProviderEntry(entry=entry, is_used=True, is_asked=entry is ordered[0])
+            for entry in ordered
+        ),
         *(
             ProviderEntry(entry=entry)
             for entry in (changed if isinstance(changed, list) else [])
@@ -130,7 +160,9 @@ def list_entries(composition: Composition, installed: Sequence[str] | None = Non
     ]
 
 
-def find_entry(entries: Sequence[ProviderEntry], name: str | None = None) -> ProviderEntry:
+def find_entry(
+    entries: Sequence[ProviderEntry], name: str | None = None
+) -> ProviderEntry:
     """Return the provider of a name: an instance, a module, or a module without its `provider-`.
 
     Args:
@@ -143,35 +175,62 @@ def find_entry(entries: Sequence[ProviderEntry], name: str | None = None) -> Pro
     if name is None and entries and entries[0].is_asked:
         return entries[0]
     known = [entry.name for entry in entries]
-    wanted = "" if name is None else full_id(name, known)
+    if name is None:
+        wanted = ""
+    else:
+        wanted = full_id(name, known)
     for entry in entries:
         if wanted in (entry.name, entry.module):
             return entry
-    short = [other.removeprefix(_PREFIX) for other in known]  # all would be alike by their prefix
-    hint = did_you_mean(wanted.removeprefix(_PREFIX), short) or f"; installed: {', '.join(short) or 'none'}"
-    problem = "new sessions have no provider" if name is None else "no such provider is installed"
-    raise ConfigError([Problem(name or "", problem + hint)], subject="choice of a provider")
+    # all would be alike by their prefix
+    short = [other.removeprefix(_PREFIX) for other in known]
+    hint = (
+        did_you_mean(wanted.removeprefix(_PREFIX), short)
+        or f"; installed: {', '.join(short) or 'none'}"
+    )
+    if name is None:
+        problem = "new sessions have no provider"
+    else:
+        problem = "no such provider is installed"
+    raise ConfigError(
+        [Problem(name or "", problem + hint)], subject="choice of a provider"
+    )
 
 
 def _entries(plan: Mapping[str, JSONValue]) -> list[JSONObject]:
     listed = plan.get("providers")
-    entries = listed if isinstance(listed, list) else []
-    return [entry if isinstance(entry, dict) else {"module": entry} for entry in entries]
+    if isinstance(listed, list):
+        entries = listed
+    else:
+        entries = []
+    return [
+        entry if isinstance(entry, dict) else {"module": entry} for entry in entries
+    ]
 
 
 def _listed_alone(settings: Settings) -> JSONObject:
     """Return the providers of the settings without the choice of one of them."""
     config = settings.values.get("config")
-    return {"providers": config.get("providers") or []} if isinstance(config, dict) else {}
+    if isinstance(config, dict):
+        return {"providers": config.get("providers") or []}
+    return {}
 
 
 def _names(entry: JSONObject) -> tuple[JSONValue, ...]:
     module = entry.get("module")
-    short = module.removeprefix(_PREFIX) if isinstance(module, str) else None
+    if isinstance(module, str):
+        short = module.removeprefix(_PREFIX)
+    else:
+        short = None
     return entry.get("instance_id"), module, short
 
 
 def _priority(entry: JSONObject) -> float:
     config = entry.get("config")
-    priority = config.get("priority") if isinstance(config, Mapping) else None
-    return priority if isinstance(priority, (int, float)) else 100
+    if isinstance(config, Mapping):
+        priority = config.get("priority")
+    else:
+        priority = None
+    if isinstance(priority, (int, float)):
+        return priority
+    return 100

@@ -30,7 +30,9 @@ class Answered:
     spent: Mapping[str, JSONValue]
 
 
-async def list_models(entry: ProviderEntry, composition: Composition) -> list[ModelInfo]:
+async def list_models(
+    entry: ProviderEntry, composition: Composition
+) -> list[ModelInfo]:
     """Ask a provider for its models.
 
     Raises:
@@ -42,7 +44,9 @@ async def list_models(entry: ProviderEntry, composition: Composition) -> list[Mo
         return sorted(await provider.list_models(), key=lambda model: model.id)
 
 
-async def ask_provider(entry: ProviderEntry, composition: Composition, *, model: str | None = None) -> Answered:
+async def ask_provider(
+    entry: ProviderEntry, composition: Composition, *, model: str | None = None
+) -> Answered:
     """Take one tiny turn with a provider and return what it answered and cost.
 
     Args:
@@ -55,9 +59,14 @@ async def ask_provider(entry: ProviderEntry, composition: Composition, *, model:
         ModuleError: it could not be mounted.
         LLMError: the vendor refused, or could not be reached.
     """
-    loop: JSONObject = {"max_output_tokens": _TOKENS, **({"model": model} if model else {})}
+    loop: JSONObject = {
+        "max_output_tokens": _TOKENS,
+        **({"model": model} if model else {}),
+    }
     async with open_session(alone(entry, composition, loop)) as opened:
         started = anyio.current_time()
         text = await opened.session.execute(_PROMPT)
         seconds = anyio.current_time() - started
-        return Answered(text=text, seconds=seconds, spent=opened.session.spending.to_dict())
+        return Answered(
+            text=text, seconds=seconds, spent=opened.session.spending.to_dict()
+        )

@@ -45,11 +45,18 @@ async def use_provider(
         AmplifierError: the scope has no file here, or the person trusts not what is in it.
         OSError: the file cannot be written.
     """
-    merged: JSONObject = {**entry.entry, "config": {**_mapping(entry.entry.get("config")), **config}}
+    merged: JSONObject = {
+        **entry.entry,
+        "config": {**_mapping(entry.entry.get("config")), **config},
+    }
     tried = attrs.evolve(entry, entry=merged if merged["config"] else entry.entry)
-    (state,) = await inspect_providers([tried], survey.composition, survey.keys, timeout=timeout)
+    (state,) = await inspect_providers(
+        [tried], survey.composition, survey.keys, timeout=timeout
+    )
     if state.problem:
-        raise ConfigError([Problem(entry.name, state.problem)], subject="choice of a provider")
+        raise ConfigError(
+            [Problem(entry.name, state.problem)], subject="choice of a provider"
+        )
     if dry_run:
         return state, None
 
@@ -58,7 +65,9 @@ async def use_provider(
             yield from _configured(entry, values, config)
         yield ("config", "active"), entry.name
 
-    return state, await to_thread.run_sync(partial(revise, scope, chosen, survey.composition.places))
+    return state, await to_thread.run_sync(
+        partial(revise, scope, chosen, survey.composition.places)
+    )
 
 
 def _configured(
@@ -66,15 +75,30 @@ def _configured(
 ) -> Iterator[tuple[Key, JSONValue]]:
     """Yield what is set of the provider in a scope's file, or the whole of it where it is not there yet."""
     listed = value_at(values, _LIST)
-    entries = listed if isinstance(listed, list) else []
+    if isinstance(listed, list):
+        entries = listed
+    else:
+        entries = []
     instance = entry.entry.get("instance_id")
     for index, known in enumerate(entries):
-        if isinstance(known, dict) and (known.get("module"), known.get("id")) == (entry.module, instance):
-            yield from (((*_LIST, index, "config", name), value) for name, value in config.items())
+        if isinstance(known, dict) and (known.get("module"), known.get("id")) == (
+            entry.module,
+            instance,
+        ):
+            yield from (
+                ((*_LIST, index, "config", name), value)
+                for name, value in config.items()
+            )
             return
-    fresh: JSONObject = {"module": entry.module, **({"id": instance} if instance else {}), "config": dict(config)}
+    fresh: JSONObject = {
+        "module": entry.module,
+        **({"id": instance} if instance else {}),
+        "config": dict(config),
+    }
     yield (*_LIST, len(entries)), fresh
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}

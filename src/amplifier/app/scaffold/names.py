@@ -26,7 +26,9 @@ PREFIXES: Final[Mapping[str, str]] = {
 _ALSO: Final = {"hook-": "hook", "orchestrator-": "orchestrator"}
 """Beginnings that mean a type as well."""
 
-_TAKEN: Final = frozenset({*amplifier_sdk.__all__, "EventRecorder", "MockTool", "Sequence", "ToolPre"})
+_TAKEN: Final = frozenset(
+    {*amplifier_sdk.__all__, "EventRecorder", "MockTool", "Sequence", "ToolPre"}
+)
 """Names that the files of a new module import."""
 
 _DISTRIBUTION: Final = "amplifier-module-"
@@ -78,10 +80,16 @@ class ModuleNames:
         Where that is a word of Python's own, a name which the new files import, or one that pytest takes for a test,
         the type stands first.
         """
-        suffix = {"provider": "Provider", "orchestrator": "Loop", "context": "Context"}.get(self.type, "")
+        suffix = {
+            "provider": "Provider",
+            "orchestrator": "Loop",
+            "context": "Context",
+        }.get(self.type, "")
         name = "".join(part.capitalize() for part in self.word.split("-")) + suffix
         is_taken = name in _TAKEN or name.startswith("Test") or keyword.iskeyword(name)
-        return f"{self.type.capitalize()}{name}" if is_taken else name
+        if is_taken:
+            return f"{self.type.capitalize()}{name}"
+        return name
 
 
 def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A002  # the name of the command's option
@@ -97,19 +105,30 @@ def name_module(name: str, type: str | None = None) -> ModuleNames:  # noqa: A00
     """
     if type is not None and type not in PREFIXES:
         known = list(PREFIXES)
-        raise _refuse("type", f"there is no module type {type!r}{did_you_mean(type, known)}; known: {', '.join(known)}")
+        raise _refuse(
+            "type",
+            f"there is no module type {type!r}{did_you_mean(type, known)}; known: {', '.join(known)}",
+        )
     plain = re.sub(r"[\s_-]+", "-", name.strip().lower()).removeprefix(_DISTRIBUTION)
     begins = {**{prefix: kind for kind, prefix in PREFIXES.items()}, **_ALSO}
     prefix = next((prefix for prefix in begins if plain.startswith(prefix)), "")
     told = begins.get(prefix)
     if type is None and told is None:
-        raise _refuse("type", f"{name!r} begins with no type; say which it is: {', '.join(PREFIXES)}")
+        raise _refuse(
+            "type",
+            f"{name!r} begins with no type; say which it is: {', '.join(PREFIXES)}",
+        )
     if type is not None and told not in (None, type):
-        raise _refuse("name", f"{name!r} begins like a {told}, but the type is {type}; leave its beginning out")
+        raise _refuse(
+            "name",
+            f"{name!r} begins like a {told}, but the type is {type}; leave its beginning out",
+        )
     word = plain.removeprefix(prefix)
     if not _WORDS.fullmatch(word) or len(word) > _MAX_LENGTH:
         rule = f"a name is words of letters and digits with hyphens between them, at most {_MAX_LENGTH} characters"
-        raise _refuse("name", f"{name!r} cannot be one: {rule}, and begins with a letter")
+        raise _refuse(
+            "name", f"{name!r} cannot be one: {rule}, and begins with a letter"
+        )
     if keyword.iskeyword(word):
         raise _refuse("name", f"{word!r} is a word of Python's own; choose another")
     return ModuleNames(type=type or str(told), word=word)

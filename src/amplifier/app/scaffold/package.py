@@ -49,13 +49,17 @@ def make_module(name: str, type: str | None = None, *, parent: Path) -> NewModul
     names = name_module(name, type)
     folder = parent / names.distribution
     if folder.exists() or folder.is_symlink():
-        raise _refuse(f"{str(folder)!r} exists; choose another name, or another place with --path")
+        raise _refuse(
+            f"{str(folder)!r} exists; choose another name, or another place with --path"
+        )
     texts = dict(_render(names))
     try:
         parent.mkdir(parents=True, exist_ok=True)
         _write(folder, texts)
     except OSError as error:
-        raise _refuse(f"{str(folder)!r} cannot be written: {error.strerror or error}") from error
+        raise _refuse(
+            f"{str(folder)!r} cannot be written: {error.strerror or error}"
+        ) from error
     return NewModule(names=names, folder=folder, files=tuple(sorted(texts)))
 
 
@@ -78,10 +82,18 @@ def _render(names: ModuleNames) -> Iterator[tuple[str, str]]:
     for folder in ("common", names.type):
         for path, template in _templates(templates / folder, PurePosixPath()):
             text = Template(template.read_text("utf-8")).substitute(values)
-            yield str(path).replace(_PACKAGE, names.package).replace("NAME", names.snake).removesuffix(_ENDING), text
+            yield (
+                str(path)
+                .replace(_PACKAGE, names.package)
+                .replace("NAME", names.snake)
+                .removesuffix(_ENDING),
+                text,
+            )
 
 
-def _templates(folder: Traversable, path: PurePosixPath) -> Iterator[tuple[PurePosixPath, Traversable]]:
+def _templates(
+    folder: Traversable, path: PurePosixPath
+) -> Iterator[tuple[PurePosixPath, Traversable]]:
     for entry in folder.iterdir():
         if entry.is_dir():
             yield from _templates(entry, path / entry.name)

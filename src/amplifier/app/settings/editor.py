@@ -49,7 +49,10 @@ def change_settings(scope: Scope, path: Path, revision: Revision) -> None:
 
     def changed(text: str) -> str:
         wanted = deepcopy(read_layer(scope, path, text.encode()).values)
-        ending = "\r\n" if "\r\n" in text else "\n"
+        if "\r\n" in text:
+            ending = "\r\n"
+        else:
+            ending = "\n"
         text = text.replace("\r\n", "\n")
         for key, value in revision(deepcopy(wanted)):
             _set(wanted, key, value)
@@ -73,16 +76,22 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
         OSError: it cannot be written, or another process writes it.
     """
     if path.is_symlink():
-        raise AmplifierError(f"{path} is a link, and is not written over; edit {os.path.realpath(path)}")
+        raise AmplifierError(
+            f"{path} is a link, and is not written over; edit {os.path.realpath(path)}"
+        )
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        from amplifier_kit.files.locks import WriterLock  # its library comes with an extra, which readers need not have
+        # its library comes with an extra, which readers need not have
+        from amplifier_kit.files.locks import WriterLock
 
         lock = WriterLock.take(path, patience=_PATIENCE)
     except ImportError as error:
         raise _lacks(error) from error
     try:
-        before = read_text(path) if path.exists() else ""
+        if path.exists():
+            before = read_text(path)
+        else:
+            before = ""
         after = change(before)
         if after != before:
             read_layer(scope, path, after.encode())
@@ -92,7 +101,9 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
 
 
 def _lacks(error: ImportError) -> AmplifierError:
-    return AmplifierError(f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'")
+    return AmplifierError(
+        f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'"
+    )
 
 
 class _RoundTrip(Protocol):
@@ -113,24 +124,37 @@ def _round_trip() -> _RoundTrip:
     return result
 
 
-def _with(yaml: _RoundTrip, text: str, key: Key, value: JSONValue, wanted: JSONObject) -> str:
+def _with(
+    yaml: _RoundTrip, text: str, key: Key, value: JSONValue, wanted: JSONObject
+) -> str:
     """Return a text in which one value is changed, which then holds what is wanted and nothing else."""
     if _holds(text, wanted):
         return text
-    cut = cut_entry(text, key) if value is None else None
+    if value is None:
+        cut = cut_entry(text, key)
+    else:
+        cut = None
     if cut is not None and _holds(cut, wanted):
         return cut
     document = yaml.load(text)
     comments = ""
     if document is None:
-        document, comments = {}, text if text.endswith("\n") or not text else f"{text}\n"
+        document, comments = (
+            {},
+            text if text.endswith("\n") or not text else f"{text}\n",
+        )
     _set(document, key, value)
     written = io.StringIO()
     yaml.dump(document, written)
-    text = f"{comments}{written.getvalue()}" if document else comments
+    if document:
+        text = f"{comments}{written.getvalue()}"
+    else:
+        text = comments
     if not _holds(text, wanted):
         problem = "an anchor shares it, or it has characters that YAML changes"
-        raise AmplifierError(f"The setting {key} cannot be changed by itself: {problem}; use 'amplifier config edit'")
+        raise AmplifierError(
+            f"The setting {key} cannot be changed by itself: {problem}; use 'amplifier config edit'"
+        )
     return text
 
 
@@ -151,7 +175,11 @@ def _set(document: object, key: Key, value: JSONValue) -> None:
     holder = document
     trail: list[tuple[object, str | int]] = []
     for part, after in pairwise(key):
-        fresh: object = [] if isinstance(after, int) else {}
+        fresh: object
+        if isinstance(after, int):
+            fresh = []
+        else:
+            fresh = {}
         trail.append((holder, part))
         holder = _child(holder, part, fresh if value is not None else None)
         if holder is None:
@@ -172,9 +200,16 @@ def _put(holder: object, key: Key, value: JSONValue) -> bool:
             holder.pop(last, None)
         else:
             holder[last] = value
-    elif isinstance(holder, MutableSequence) and isinstance(last, int) and last <= len(holder):
+    elif (
+        isinstance(holder, MutableSequence)
+        and isinstance(last, int)
+        and last <= len(holder)
+    ):
         is_there = last < len(holder)
-        holder[last : last + 1] = [] if value is None else [value]
+        if value is None:
+            holder[last : last + 1] = []
+        else:
+            holder[last : last + 1] = [value]
     else:
         raise _misplaced(key, last)
     return is_there and value is None
@@ -185,13 +220,24 @@ def _child(holder: object, part: str | int, fresh: object) -> object:
         if holder.get(part) is None and fresh is not None:
             holder[part] = fresh
         return holder.get(part)
-    if isinstance(holder, MutableSequence) and isinstance(part, int) and part <= len(holder):
+    if (
+        isinstance(holder, MutableSequence)
+        and isinstance(part, int)
+        and part <= len(holder)
+    ):
         if part == len(holder) and fresh is not None:
             holder.append(fresh)
-        return holder[part] if part < len(holder) else None
+        if part < len(holder):
+            return holder[part]
+        return None
     raise _misplaced((part,), part)
 
 
 def _misplaced(key: Key, part: str | int) -> AmplifierError:
-    what = "an index" if isinstance(part, int) else "a name"
-    return AmplifierError(f"The setting {key} cannot be set: {part!r} is {what}, and there is none at its place")
+    if isinstance(part, int):
+        what = "an index"
+    else:
+        what = "a name"
+    return AmplifierError(
+        f"The setting {key} cannot be set: {part!r} is {what}, and there is none at its place"
+    )

@@ -14,10 +14,14 @@ __all__ = ["Lookup", "expand", "literally"]
 Lookup: TypeAlias = Callable[[str], str | None]
 """Returns the value of a name; `None` when it has none."""
 
-_REFERENCE: Final = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-?(?P<default>[^}]*))?\})")
+_REFERENCE: Final = re.compile(
+    r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-?(?P<default>[^}]*))?\})"
+)
 
 
-def expand(value: JSONValue, lookup: Lookup, *, path: str, subject: str = "settings") -> JSONValue:
+def expand(
+    value: JSONValue, lookup: Lookup, *, path: str, subject: str = "settings"
+) -> JSONValue:
     """Return a value with its references filled in; `$$` is a dollar sign. Values alone are looked at, not keys.
 
     Args:
@@ -41,13 +45,21 @@ def literally(text: str) -> str:
     return re.sub(r"\$(?=[${])", "$$", text)
 
 
-def _expanded(value: JSONValue, lookup: Lookup, path: str, problems: list[Problem]) -> JSONValue:
+def _expanded(
+    value: JSONValue, lookup: Lookup, path: str, problems: list[Problem]
+) -> JSONValue:
     if isinstance(value, str):
         return _filled(value, lookup, path, problems)
     if isinstance(value, dict):
-        return {name: _expanded(item, lookup, f"{path}.{name}", problems) for name, item in value.items()}
+        return {
+            name: _expanded(item, lookup, f"{path}.{name}", problems)
+            for name, item in value.items()
+        }
     if isinstance(value, list):
-        return [_expanded(item, lookup, f"{path}[{number}]", problems) for number, item in enumerate(value)]
+        return [
+            _expanded(item, lookup, f"{path}[{number}]", problems)
+            for number, item in enumerate(value)
+        ]
     return value
 
 
@@ -63,7 +75,9 @@ def _filled(text: str, lookup: Lookup, path: str, problems: list[Problem]) -> st
     return "".join(pieces())
 
 
-def _value_of(match: re.Match[str], lookup: Lookup, path: str, problems: list[Problem]) -> str:
+def _value_of(
+    match: re.Match[str], lookup: Lookup, path: str, problems: list[Problem]
+) -> str:
     name = match["name"]
     if name is None:
         return "$"

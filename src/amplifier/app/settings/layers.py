@@ -12,7 +12,12 @@ import attrs
 
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
-from amplifier_kit.files.documents import DocumentError, find_line, find_lines, parse_yaml
+from amplifier_kit.files.documents import (
+    DocumentError,
+    find_line,
+    find_lines,
+    parse_yaml,
+)
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -39,16 +44,24 @@ Scope: TypeAlias = Literal["session", "local", "project", "user"]
 SCOPES: Final[tuple[Scope, ...]] = ("session", "local", "project", "user")
 """The scopes that have a file, the strongest first."""
 
-FILES: Final = {"local": "settings.local.yaml", "project": "settings.yaml", "user": "settings.yaml"}
+FILES: Final = {
+    "local": "settings.local.yaml",
+    "project": "settings.yaml",
+    "user": "settings.yaml",
+}
 """The files of the scopes, in the project's folder or the person's own."""
 
 Key: TypeAlias = "tuple[str | int, ...]"
 """Where a value stands: names and indexes from the outside in."""
 
-_PART: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[(\"(?:[^\"\\]|\\(?:[\"\\/bfnrt]|u[0-9A-Fa-f]{4}))*\")\]")
+_PART: Final = re.compile(
+    r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]|\[(\"(?:[^\"\\]|\\(?:[\"\\/bfnrt]|u[0-9A-Fa-f]{4}))*\")\]"
+)
 _UNQUOTE: Final = json.JSONDecoder(strict=False).decode
 _REFERENCE: Final = "${"
-_REMEDY: Final = "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
+_REMEDY: Final = (
+    "keep it with 'amplifier config secret set NAME' and write ${NAME} here"
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -70,7 +83,9 @@ class Layer:
     @property
     def base(self) -> Path:
         """The folder that relative paths in it count from: the project's, or the one that the file stands in."""
-        return self.path.parent.parent if self.scope in ("project", "local") else self.path.parent
+        if self.scope in ("project", "local"):
+            return self.path.parent.parent
+        return self.path.parent
 
     def expanded(self, key: Sequence[str | int], lookup: Lookup) -> JSONValue:
         """Return the value under a key with its references filled in.
@@ -79,7 +94,12 @@ class Layer:
             ConfigError: it refers to a variable that is not set; names file and line.
         """
         subject = f"settings file {str(self.path)!r}"
-        return expand(value_at(self.values, key), lookup, path=f"line {self.line(key)}", subject=subject)
+        return expand(
+            value_at(self.values, key),
+            lookup,
+            path=f"line {self.line(key)}",
+            subject=subject,
+        )
 
     def line(self, key: Sequence[str | int]) -> int | None:
         """Return the line, from 1, on which a value begins, or as much of its path as the file has."""
@@ -119,12 +139,19 @@ def decode_mapping(data: bytes, *, subject: str) -> tuple[JSONObject, str]:
         text = data.decode("utf-8-sig")
         values = parse_yaml(text)
     except UnicodeDecodeError as error:
-        problem = Problem("", f"it is not UTF-8 at byte {error.start}; save it as UTF-8")
+        problem = Problem(
+            "", f"it is not UTF-8 at byte {error.start}; save it as UTF-8"
+        )
         raise ConfigError([problem], subject=subject) from error
     except DocumentError as error:
-        raise ConfigError([Problem(error.place, error.message)], subject=subject) from error
+        raise ConfigError(
+            [Problem(error.place, error.message)], subject=subject
+        ) from error
     if values is not None and not isinstance(values, dict):
-        raise ConfigError([Problem("line 1", f"a mapping; got {type(values).__name__}")], subject=subject)
+        raise ConfigError(
+            [Problem("line 1", f"a mapping; got {type(values).__name__}")],
+            subject=subject,
+        )
     return values or {}, text
 
 
@@ -132,10 +159,15 @@ def plan_entry(entry: JSONValue) -> JSONValue:
     """Return a module of settings as plans write it: `id` is the plan's `instance_id`."""
     if not isinstance(entry, dict):
         return entry
-    return {("instance_id" if name == "id" else name): value for name, value in entry.items()}
+    return {
+        ("instance_id" if name == "id" else name): value
+        for name, value in entry.items()
+    }
 
 
-def read_fields(cls: type[C], fields: Mapping[str, JSONValue], head: str, *, subject: str) -> C:
+def read_fields(
+    cls: type[C], fields: Mapping[str, JSONValue], head: str, *, subject: str
+) -> C:
     """Turn the fields at the head of a file into their class.
 
     Args:
@@ -148,7 +180,11 @@ def read_fields(cls: type[C], fields: Mapping[str, JSONValue], head: str, *, sub
         ConfigError: a key is unknown, or a value does not fit; every problem has its line.
     """
     try:
-        return read_config(cls, {key: value for key, value in fields.items() if value is not None}, subject=subject)
+        return read_config(
+            cls,
+            {key: value for key, value in fields.items() if value is not None},
+            subject=subject,
+        )
     except ConfigError as error:
         raise ConfigError(with_lines(error.problems, head), subject=subject) from error
 
@@ -157,7 +193,9 @@ def with_lines(problems: Sequence[Problem], text: str) -> list[Problem]:
     """Return problems of a text in YAML with the lines of their places, where they have any."""
     lines = find_lines(text, map(_key_of, problems))
     return [
-        problem if line is None else Problem(f"line {line}, {problem.path}", problem.message)
+        problem
+        if line is None
+        else Problem(f"line {line}, {problem.path}", problem.message)
         for problem, line in zip(problems, lines, strict=True)
     ]
 
@@ -179,10 +217,18 @@ def read_key(text: str) -> Key:
     end = 0
     while end < len(text) and (part := _PART.match(text, end)):
         name, index, quoted = part.groups()
-        parts.append(int(index) if index is not None else name if name is not None else _UNQUOTE(quoted))
+        parts.append(
+            int(index)
+            if index is not None
+            else name
+            if name is not None
+            else _UNQUOTE(quoted)
+        )
         end = part.end()
     if not parts or end != len(text):
-        raise ValueError(f"a key is written as 'ui.show_tool_lines' or 'config.providers[0].module'; got {text!r}")
+        raise ValueError(
+            f"a key is written as 'ui.show_tool_lines' or 'config.providers[0].module'; got {text!r}"
+        )
     return tuple(parts)
 
 
@@ -199,7 +245,10 @@ def value_at(values: JSONValue, key: Sequence[str | int]) -> JSONValue:
 
 
 def _check(layer: Layer, subject: str) -> None:
-    problems = [Problem(path, "a secret in plain text; " + _REMEDY) for path in _plain_secrets(layer.values)]
+    problems = [
+        Problem(path, "a secret in plain text; " + _REMEDY)
+        for path in _plain_secrets(layer.values)
+    ]
     try:
         read_config(SettingsSchema, _without_nulls(layer.values), subject=subject)
     except ConfigError as error:
@@ -208,13 +257,17 @@ def _check(layer: Layer, subject: str) -> None:
         raise ConfigError(with_lines(problems, layer.text), subject=subject)
 
 
-def _plain_secrets(value: JSONValue, path: str = "", *, secret: bool = False) -> list[str]:
+def _plain_secrets(
+    value: JSONValue, path: str = "", *, secret: bool = False
+) -> list[str]:
     """Return the paths of texts under keys named as secrets that are no references."""
     if isinstance(value, dict):
         return [
             found
             for name, item in value.items()
-            for found in _plain_secrets(item, f"{path}.{name}" if path else name, secret=is_secret_name(name))
+            for found in _plain_secrets(
+                item, f"{path}.{name}" if path else name, secret=is_secret_name(name)
+            )
         ]
     if isinstance(value, list):
         return [
@@ -222,7 +275,9 @@ def _plain_secrets(value: JSONValue, path: str = "", *, secret: bool = False) ->
             for number, item in enumerate(value)
             for found in _plain_secrets(item, f"{path}[{number}]", secret=secret)
         ]
-    return [path] if secret and isinstance(value, str) and value and _REFERENCE not in value else []
+    if secret and isinstance(value, str) and value and _REFERENCE not in value:
+        return [path]
+    return []
 
 
 def _without_nulls(values: JSONObject) -> JSONObject:

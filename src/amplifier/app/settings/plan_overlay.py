@@ -28,7 +28,9 @@ def apply_settings(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObj
         overlay["session"] = {"limits": limits}
     merged = merge_plans(plan, overlay)
     changed = _overridden(merged, settings.read())
-    return {name: value for name, value in changed.items() if value != [] or name in plan}
+    return {
+        name: value for name, value in changed.items() if value != [] or name in plan
+    }
 
 
 def _listed(values: JSONObject, section: str) -> list[JSONValue]:
@@ -36,13 +38,17 @@ def _listed(values: JSONObject, section: str) -> list[JSONValue]:
     added: list[JSONValue] = []
     for holder in ("config", "modules"):
         entries = _mapping(values.get(holder)).get(section)
-        added += [_entry(entry) for entry in entries] if isinstance(entries, list) else []
+        added += (
+            [_entry(entry) for entry in entries] if isinstance(entries, list) else []
+        )
     return added
 
 
 def _entry(entry: JSONValue) -> JSONValue:
     named = plan_entry(entry)
-    return {key: value for key, value in named.items() if value is not None} if isinstance(named, dict) else named
+    if isinstance(named, dict):
+        return {key: value for key, value in named.items() if value is not None}
+    return named
 
 
 def _overridden(plan: Mapping[str, object], settings: SettingsSchema) -> JSONObject:
@@ -55,12 +61,14 @@ def _overridden(plan: Mapping[str, object], settings: SettingsSchema) -> JSONObj
     session = result.get("session")
     if isinstance(session, dict):
         result["session"] = {
-            name: _module(value, settings) if name in _SINGLES else value for name, value in session.items()
+            name: _module(value, settings) if name in _SINGLES else value
+            for name, value in session.items()
         }
     agents = result.get("agents")
     if isinstance(agents, dict):
         result["agents"] = {
-            name: _overridden(agent, settings) if isinstance(agent, dict) else agent for name, agent in agents.items()
+            name: _overridden(agent, settings) if isinstance(agent, dict) else agent
+            for name, agent in agents.items()
         }
     return result  # type: ignore[return-value]  # plans and settings hold JSON data
 
@@ -85,4 +93,6 @@ def _module(entry: object, settings: SettingsSchema) -> object:
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}

@@ -75,7 +75,9 @@ def _asking(name: str) -> Iterator[None]:
         yield
     except KeyringError as error:
         remedy = f"unlock it, or set {name} in the environment"
-        raise AmplifierError(f"The system's keyring does not answer for {name}: {error}; {remedy}") from error
+        raise AmplifierError(
+            f"The system's keyring does not answer for {name}: {error}; {remedy}"
+        ) from error
 
 
 @attrs.frozen(kw_only=True)
@@ -101,7 +103,10 @@ class SecretStore:
         Raises:
             PrivateFileError: others may have written the file, or it is damaged.
         """
-        return {name: "file" if "value" in entry else "keyring" for name, entry in _entries(self.file.read()).items()}
+        return {
+            name: "file" if "value" in entry else "keyring"
+            for name, entry in _entries(self.file.read()).items()
+        }
 
     def get(self, name: str) -> str | None:
         """Return a secret; `None` where none of that name is kept.
@@ -113,7 +118,9 @@ class SecretStore:
         if entry is None:
             return None
         value = entry.get("value")
-        return value if isinstance(value, str) else self.keyring.get(name)
+        if isinstance(value, str):
+            return value
+        return self.keyring.get(name)
 
     def set(self, name: str, value: str) -> Literal["keyring", "file"]:
         """Keep a secret and return where.
@@ -123,10 +130,16 @@ class SecretStore:
             OSError: the file cannot be written.
         """
         if not _NAME.fullmatch(name):
-            raise ValueError(f"a secret has the name of an environment variable, such as OPENAI_API_KEY; got {name!r}")
+            raise ValueError(
+                f"a secret has the name of an environment variable, such as OPENAI_API_KEY; got {name!r}"
+            )
         if not value:
             raise ValueError(f"the secret {name} is empty")
-        where: Literal["keyring", "file"] = "keyring" if self.keyring.is_there() else "file"
+        where: Literal["keyring", "file"]
+        if self.keyring.is_there():
+            where = "keyring"
+        else:
+            where = "file"
         entry: dict[str, JSONValue] = {"value": value}
         if where == "keyring":
             self.keyring.set(name, value)
@@ -141,7 +154,11 @@ class SecretStore:
             return False
         if "value" not in entry:
             self.keyring.remove(name)
-        self.file.update(lambda content: {key: kept for key, kept in _entries(content).items() if key != name})
+        self.file.update(
+            lambda content: {
+                key: kept for key, kept in _entries(content).items() if key != name
+            }
+        )
         return True
 
     def enter(self, environ: MutableMapping[str, str] = os.environ) -> list[str]:
@@ -151,7 +168,10 @@ class SecretStore:
         """
         put = []
         for name in self.names():
-            value = None if environ.get(name) else self.get(name)
+            if environ.get(name):
+                value = None
+            else:
+                value = self.get(name)
             if value is not None:
                 environ[name] = value
                 put.append(name)
@@ -159,5 +179,8 @@ class SecretStore:
 
 
 def _entries(content: JSONValue) -> dict[str, Mapping[str, JSONValue]]:
-    entries = content if isinstance(content, dict) else {}
+    if isinstance(content, dict):
+        entries = content
+    else:
+        entries = {}
     return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}

@@ -12,7 +12,16 @@ import attrs
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
-from amplifier.app.settings.layers import FILES, SCOPES, Key, Layer, Scope, plan_entry, read_layer, value_at
+from amplifier.app.settings.layers import (
+    FILES,
+    SCOPES,
+    Key,
+    Layer,
+    Scope,
+    plan_entry,
+    read_layer,
+    value_at,
+)
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.kernel.plans.overlays import merge_modules, merge_values
 from amplifier_kit.files.documents import read_text
@@ -82,12 +91,20 @@ class Settings:
     def explain(self, key: Sequence[str | int]) -> tuple[Origin, ...]:
         """Return every place that sets a value, the one that holds first, the default last."""
         origins = [
-            Origin(scope=layer.scope, path=layer.path, line=layer.line(key), value=value_at(layer.values, key))
+            Origin(
+                scope=layer.scope,
+                path=layer.path,
+                line=layer.line(key),
+                value=value_at(layer.values, key),
+            )
             for layer in self.layers
             if _has(layer.values, key)
         ]
         default = _default_of(tuple(key))
-        return (*origins, *([] if default is None else [Origin(scope="default", value=default)]))
+        return (
+            *origins,
+            *([] if default is None else [Origin(scope="default", value=default)]),
+        )
 
 
 def load_settings(
@@ -114,23 +131,33 @@ def load_settings(
     layers = [
         layer
         for scope in SCOPES
-        if (layer := _read_scope(scope, settings_file(scope, places, session), project)) is not None
+        if (layer := _read_scope(scope, settings_file(scope, places, session), project))
+        is not None
     ]
     values: JSONObject = {}
     for layer in reversed(layers):
         values = _merged(values, layer.values)
     decision = project.judge("settings")
-    withheld = None if decision is None or decision.trusted else decision
-    return Settings(values=values, layers=tuple(layers), withheld=withheld, lookup=lookup)
+    if decision is None or decision.trusted:
+        withheld = None
+    else:
+        withheld = decision
+    return Settings(
+        values=values, layers=tuple(layers), withheld=withheld, lookup=lookup
+    )
 
 
-def settings_file(scope: Scope, places: Places, session: Path | None = None) -> Path | None:
+def settings_file(
+    scope: Scope, places: Places, session: Path | None = None
+) -> Path | None:
     """Return the file of a scope; `None` where the scope has none.
 
     Where the person works in their home folder there is no project, since its files would be their own.
     """
     if scope == "session":
-        return None if session is None else session / "settings.yaml"
+        if session is None:
+            return None
+        return session / "settings.yaml"
     folder = places.home if scope == "user" else places.project
     return None if folder is None else folder / FILES[scope]
 
@@ -140,18 +167,32 @@ def _read_scope(scope: Scope, path: Path | None, project: ProjectFiles) -> Layer
         return None
     if scope in ("project", "local"):
         data = project.contents("settings").get(f"{FOLDER}/{path.name}")
-        return None if data is None else read_layer(scope, path, data)
-    return read_layer(scope, path, read_text(path).encode()) if path.exists() else None
+        if data is None:
+            return None
+        return read_layer(scope, path, data)
+    if path.exists():
+        return read_layer(scope, path, read_text(path).encode())
+    return None
 
 
 def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
     """Lay one scope over another: mappings key by key, lists of modules by module, `null` takes away."""
     merged = merge_values(below, above)
-    result: JSONObject = merged if isinstance(merged, dict) else {}
+    result: JSONObject
+    if isinstance(merged, dict):
+        result = merged
+    else:
+        result = {}
     for section, name in _MODULE_LISTS:
-        lower, upper = value_at(below, (section, name)), value_at(above, (section, name))
+        lower, upper = (
+            value_at(below, (section, name)),
+            value_at(above, (section, name)),
+        )
         if isinstance(lower, list) and isinstance(upper, list):
-            result[section] = {**_mapping(result.get(section)), name: _merged_modules(lower, upper)}
+            result[section] = {
+                **_mapping(result.get(section)),
+                name: _merged_modules(lower, upper),
+            }
     return result
 
 
@@ -161,12 +202,20 @@ def _merged_modules(lower: list[JSONValue], upper: list[JSONValue]) -> list[JSON
 
 
 def _unkeyed(entry: object) -> JSONValue:
-    fields = entry if isinstance(entry, dict) else {}
-    return {("id" if name == "instance_id" else name): value for name, value in fields.items()}
+    if isinstance(entry, dict):
+        fields = entry
+    else:
+        fields = {}
+    return {
+        ("id" if name == "instance_id" else name): value
+        for name, value in fields.items()
+    }
 
 
 def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _has(values: JSONValue, key: Sequence[str | int]) -> bool:

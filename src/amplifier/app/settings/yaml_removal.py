@@ -27,7 +27,10 @@ def cut_entry(text: str, key: Sequence[str | int]) -> str | None:
     before = lines[first.line][: first.column].strip()
     if before != ("-" if isinstance(entry.holder, yaml.SequenceNode) else ""):
         return None
-    left = [] if len(entry.holder.value) > 1 else _nothing(entry.holder)
+    if len(entry.holder.value) > 1:
+        left = []
+    else:
+        left = _nothing(entry.holder)
     return "".join([*lines[: first.line], *left, *lines[_last_line(entry.value) + 1 :]])
 
 
@@ -48,7 +51,9 @@ def _entry(root: yaml.Node | None, key: Sequence[str | int]) -> _Entry | None:
         child = _child(node, part)
         if child is None:
             return None
-        is_alone = isinstance(child.holder, yaml.MappingNode) and len(child.holder.value) == 1
+        is_alone = (
+            isinstance(child.holder, yaml.MappingNode) and len(child.holder.value) == 1
+        )
         if found is None or not is_alone or isinstance(found.holder, yaml.SequenceNode):
             found = child
         node = child.value
@@ -57,8 +62,19 @@ def _entry(root: yaml.Node | None, key: Sequence[str | int]) -> _Entry | None:
 
 def _child(node: yaml.Node | None, part: str | int) -> _Entry | None:
     if isinstance(node, yaml.MappingNode):
-        return next((_Entry(node, name, value) for name, value in node.value if name.value == part), None)
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+        return next(
+            (
+                _Entry(node, name, value)
+                for name, value in node.value
+                if name.value == part
+            ),
+            None,
+        )
+    if (
+        isinstance(node, yaml.SequenceNode)
+        and isinstance(part, int)
+        and part < len(node.value)
+    ):
         return _Entry(node, node.value[part], node.value[part])
     return None
 
@@ -67,7 +83,10 @@ def _nothing(holder: yaml.CollectionNode) -> list[str]:
     """Return the line that stands for an empty list, or for the mapping of a list's entry."""
     if isinstance(holder, yaml.MappingNode) and holder.start_mark.column == 0:
         return []
-    brackets = "[]" if isinstance(holder, yaml.SequenceNode) else "{}"
+    if isinstance(holder, yaml.SequenceNode):
+        brackets = "[]"
+    else:
+        brackets = "{}"
     return [f"{' ' * (holder.start_mark.column + 2)}{brackets}\n"]
 
 
@@ -77,4 +96,6 @@ def _last_line(node: yaml.Node) -> int:
         last = node.value[-1]
         return _last_line(last[1] if isinstance(last, tuple) else last)
     end = node.end_mark
-    return end.line if end.column else max(node.start_mark.line, end.line - 1)
+    if end.column:
+        return end.line
+    return max(node.start_mark.line, end.line - 1)

@@ -26,7 +26,9 @@ def anchor_source(source: JSONValue, base: Path) -> JSONValue:
     """Return a source whose path is absolute; a bare name stays, unless a folder of that name is there."""
     if isinstance(source, dict):
         path = source.get("path")
-        return {**source, "path": str(base / os.path.expanduser(path))} if isinstance(path, str) else source
+        if isinstance(path, str):
+            return {**source, "path": str(base / os.path.expanduser(path))}
+        return source
     path = path_of(source)
     if path is None or (is_bare_name(source) and not (base / path).is_dir()):
         return source
@@ -40,12 +42,15 @@ def _section(section: str, value: JSONValue, base: Path) -> JSONValue:
         return value
     if section == "agents":
         return {
-            name: anchor_sources(agent, base) if isinstance(agent, dict) else agent for name, agent in value.items()
+            name: anchor_sources(agent, base) if isinstance(agent, dict) else agent
+            for name, agent in value.items()
         }
     if section != "session":
         return value
     return {
-        key: anchor_source(entry, base) if key.endswith("_source") else _entry(entry, base)
+        key: anchor_source(entry, base)
+        if key.endswith("_source")
+        else _entry(entry, base)
         for key, entry in value.items()
     }
 

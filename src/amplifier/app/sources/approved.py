@@ -35,16 +35,27 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     """
     if not is_below(path, project.places.root):
         return None
-    name = os.path.relpath(os.path.realpath(path), os.path.realpath(project.places.root))
+    name = os.path.relpath(
+        os.path.realpath(path), os.path.realpath(project.places.root)
+    )
     for kind in _KINDS:
         decision = project.judge(kind)
         if decision is None or not _covers(decision, name):
             continue
         if not decision.trusted:
-            raise ConfigError([Problem(str(path), project.explain(kind))], subject="files of the project")
+            raise ConfigError(
+                [Problem(str(path), project.explain(kind))],
+                subject="files of the project",
+            )
         if decision.items.get(name) == "absent":
-            raise ConfigError([Problem(str(path), "is no folder")], subject="files of the project")
-        found = {file: data for file, data in decision.contents.items() if f"{file}/".startswith(f"{name}/")}
+            raise ConfigError(
+                [Problem(str(path), "is no folder")], subject="files of the project"
+            )
+        found = {
+            file: data
+            for file, data in decision.contents.items()
+            if f"{file}/".startswith(f"{name}/")
+        }
         return _copied(found, project.places.home / "cache" / "approved") / name
     return None
 

@@ -56,7 +56,10 @@ def unpack(archive: Path, target: Path) -> None:
     whole = target.with_name(f"{target.name}.whole")
     whole.mkdir(mode=0o755)
     try:
-        entries = _zip_entries(archive) if archive.name.lower().endswith(".zip") else _tar_entries(archive)
+        if archive.name.lower().endswith(".zip"):
+            entries = _zip_entries(archive)
+        else:
+            entries = _tar_entries(archive)
         _write(archive, whole, entries)
     except ConfigError:  # which is a ValueError as well
         raise
@@ -84,7 +87,10 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
         path = target.joinpath(*parts)
         key = "/".join(parts).casefold()
         if key in seen and (content is not None or seen[key]):
-            _refuse(archive, f"it holds {name!a} twice, or two names that differ in case alone")
+            _refuse(
+                archive,
+                f"it holds {name!a} twice, or two names that differ in case alone",
+            )
         seen[key] = content is not None
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -106,9 +112,21 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
 def _parts(archive: Path, name: str) -> list[str]:
     """Return the parts of a name, which lead to nowhere but below the target."""
     parts = name.rstrip("/").removeprefix("./").split("/")
-    is_plain = name.isprintable() and "\\" not in name and ":" not in name and len(name) <= _MAX_NAME
-    if not is_plain or name.startswith("/") or any(part in ("", "..", ".git") for part in parts):
-        _refuse(archive, f"the name {name[:_MAX_NAME]!a} leads elsewhere, or has characters that no file should have")
+    is_plain = (
+        name.isprintable()
+        and "\\" not in name
+        and ":" not in name
+        and len(name) <= _MAX_NAME
+    )
+    if (
+        not is_plain
+        or name.startswith("/")
+        or any(part in ("", "..", ".git") for part in parts)
+    ):
+        _refuse(
+            archive,
+            f"the name {name[:_MAX_NAME]!a} leads elsewhere, or has characters that no file should have",
+        )
     if any(len(part.encode()) > _MAX_PART for part in parts):
         _refuse(archive, f"{name[:200]!a} is longer than a file may be called")
     if len(parts) > MAX_DEPTH:
@@ -124,9 +142,16 @@ def _tar_entries(archive: Path) -> Iterator[_Entry]:
                 if member.isdir():
                     yield member.name, None, False
                 elif member.isreg():
-                    yield member.name, tar.extractfile(member), bool(member.mode & 0o100)
+                    yield (
+                        member.name,
+                        tar.extractfile(member),
+                        bool(member.mode & 0o100),
+                    )
                 else:
-                    _refuse(archive, f"{member.name!a} is a link or a device; only files and folders are unpacked")
+                    _refuse(
+                        archive,
+                        f"{member.name!a} is a link or a device; only files and folders are unpacked",
+                    )
 
 
 def _zip_entries(archive: Path) -> Iterator[_Entry]:
@@ -138,7 +163,10 @@ def _zip_entries(archive: Path) -> Iterator[_Entry]:
             if info.flag_bits & 1:
                 _refuse(archive, f"{info.filename!a} is encrypted")
             if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
-                _refuse(archive, f"{info.filename!a} is a link or a device; only files and folders are unpacked")
+                _refuse(
+                    archive,
+                    f"{info.filename!a} is a link or a device; only files and folders are unpacked",
+                )
             if info.is_dir():
                 yield info.filename, None, False
                 continue

@@ -44,7 +44,11 @@ class SourceCache:
     @classmethod
     def of(cls, places: Places, git: Git | None = None) -> SourceCache:
         """Return the person's own."""
-        return cls(folder=places.home / "cache" / "sources", pins=Pins.of(places), git=git or Git())
+        return cls(
+            folder=places.home / "cache" / "sources",
+            pins=Pins.of(places),
+            git=git or Git(),
+        )
 
     def open(self, location: GitLocation) -> Path:
         """Return the folder of a source at its pinned commit; what was never fetched is fetched and pinned first.
@@ -67,7 +71,9 @@ class SourceCache:
                 f"its files in {path} are not the ones that were pinned ({found} is not {pin.hash});"
                 " remove that folder, and it is fetched again"
             )
-            raise ConfigError([Problem(str(location), problem)], subject="cache of sources")
+            raise ConfigError(
+                [Problem(str(location), problem)], subject="cache of sources"
+            )
         return path
 
     def fetch(self, location: GitLocation) -> tuple[Pin, Path]:
@@ -83,17 +89,25 @@ class SourceCache:
         commit = self.git.latest(location)
         path = self._place(location, commit)
         pinned = self.pins.find(str(location))
-        if pinned is not None and pinned.commit == commit and has_digest(path, pinned.hash):
+        if (
+            pinned is not None
+            and pinned.commit == commit
+            and has_digest(path, pinned.hash)
+        ):
             return pinned, path
         self._fill(location, commit, path, replace=True)
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        return Pin(source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now), path
+        return Pin(
+            source=str(location), commit=commit, hash=hash_tree(path), fetched_at=now
+        ), path
 
     def _place(self, location: GitLocation, commit: str) -> Path:
         key = "\0".join((location.url, commit, location.subdirectory or ""))
         return self.folder / hashlib.sha256(key.encode()).hexdigest()[:24]
 
-    def _fill(self, location: GitLocation, commit: str, path: Path, *, replace: bool = False) -> None:
+    def _fill(
+        self, location: GitLocation, commit: str, path: Path, *, replace: bool = False
+    ) -> None:
         """Fetch into a folder beside, then give it its name: whoever looks sees all of it or nothing."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._clean()
@@ -107,7 +121,8 @@ class SourceCache:
             try:
                 tree.rename(path)
             except OSError:
-                if not path.is_dir():  # another process may have been first; what it made is checked like ours
+                # another process may have been first; what it made is checked like ours
+                if not path.is_dir():
                     raise
         sync_folder(self.folder)
 

@@ -38,31 +38,48 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
     try:
         import httpx2  # comes with an extra, and is needed by nothing else here
     except ImportError as error:
-        raise AmplifierError(f"To fetch archives, {error.name} is needed: pip install 'amplifier[http]'") from error
+        raise AmplifierError(
+            f"To fetch archives, {error.name} is needed: pip install 'amplifier[http]'"
+        ) from error
 
     asked = httpx2.URL(location.url)  # in the form in which requests have theirs
 
     def require_secure(request: httpx2.Request) -> None:
         if request.url.scheme != "https" and request.url != asked:
-            raise FetchError(location, f"it leads on to {request.url.host}, which is not asked by https")
+            raise FetchError(
+                location,
+                f"it leads on to {request.url.host}, which is not asked by https",
+            )
 
     end = time.monotonic() + _TIMEOUT
-    headers = {"Accept-Encoding": "identity"}  # what arrives is the archive, byte for byte
+    # what arrives is the archive, byte for byte
+    headers = {"Accept-Encoding": "identity"}
     hooks = {"request": [require_secure]}
     try:
         with (
-            httpx2.Client(headers=headers, event_hooks=hooks, follow_redirects=True, timeout=_TIMEOUT / 4) as client,
+            httpx2.Client(
+                headers=headers,
+                event_hooks=hooks,
+                follow_redirects=True,
+                timeout=_TIMEOUT / 4,
+            ) as client,
             client.stream("GET", location.url) as response,
         ):
             response.raise_for_status()
             with target.open("xb") as file:
                 for chunk in response.iter_raw():
                     if file.tell() + len(chunk) > MAX_BYTES:
-                        raise FetchError(location, f"it has more than {MAX_BYTES} bytes")
+                        raise FetchError(
+                            location, f"it has more than {MAX_BYTES} bytes"
+                        )
                     if time.monotonic() > end:
-                        raise FetchError(location, f"it took longer than {_TIMEOUT:g} s")
+                        raise FetchError(
+                            location, f"it took longer than {_TIMEOUT:g} s"
+                        )
                     file.write(chunk)
     except httpx2.HTTPStatusError as error:
-        raise FetchError(location, f"its server answered {error.response.status_code}") from error
+        raise FetchError(
+            location, f"its server answered {error.response.status_code}"
+        ) from error
     except httpx2.HTTPError as error:
         raise FetchError(location, str(error) or type(error).__name__) from error

@@ -29,7 +29,11 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["AddedModule", "add_module", "remove_module"]
 
-_SECTIONS: Final[Mapping[str, str]] = {"provider": "providers", "tool": "tools", "hook": "hooks"}
+_SECTIONS: Final[Mapping[str, str]] = {
+    "provider": "providers",
+    "tool": "tools",
+    "hook": "hooks",
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -86,14 +90,20 @@ def add_module(
     """
     kind = kind or ModuleLoader().type_of(module)
     if kind not in (*_SECTIONS, "orchestrator", "context"):
-        raise ConfigError([Problem(module, "its id suggests no type; give --type")], subject="choice of modules")
+        raise ConfigError(
+            [Problem(module, "its id suggests no type; give --type")],
+            subject="choice of modules",
+        )
     if kind not in _SECTIONS and source is None:
         problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
         raise ConfigError([Problem(module, problem)], subject="choice of modules")
     written, path, pin = _obtain(module, source, places, cache, agree, scope)
     lacks = () if path is None or pin is None else _lacking(path)
     place: Key = ("sources", module)
-    literal = None if written is None else literally(written)
+    if written is None:
+        literal = None
+    else:
+        literal = literally(written)
 
     def named(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
         nonlocal place
@@ -123,7 +133,9 @@ def add_module(
     )
 
 
-def remove_module(module: str, places: Places, scope: str | None = None) -> list[tuple[Path, Key]]:
+def remove_module(
+    module: str, places: Places, scope: str | None = None
+) -> list[tuple[Path, Key]]:
     """Take a module and its source out of the settings, and return each file and key that it stood under.
 
     What was fetched stays in the cache, and a package stays installed.
@@ -139,10 +151,17 @@ def remove_module(module: str, places: Places, scope: str | None = None) -> list
     """
     removed: list[tuple[Path, Key]] = []
     for layer in load_settings(places).layers:
-        if scope in (None, layer.scope) and layer.scope != "session" and any(_keys_of(layer.values, module)):
+        if (
+            scope in (None, layer.scope)
+            and layer.scope != "session"
+            and any(_keys_of(layer.values, module))
+        ):
             removed += _taken_out(module, layer.scope, places)
     if not removed:
-        where = "no settings name it" if scope is None else f"the settings of scope {scope!r} do not name it"
+        if scope is None:
+            where = "no settings name it"
+        else:
+            where = f"the settings of scope {scope!r} do not name it"
         raise ConfigError([Problem(module, where)], subject="choice of modules")
     return removed
 
@@ -172,7 +191,9 @@ def _obtain(
             if look_at_package(location) is None:
                 installer = find_installer()
                 if not agree(installer, location):
-                    raise AmplifierError(f"{location} was not installed, and nothing was changed")
+                    raise AmplifierError(
+                        f"{location} was not installed, and nothing was changed"
+                    )
                 installer.install(location, offline=cache.git.is_offline)
             _require_installed(module)
             return str(location), None, look_at_package(location)
@@ -207,13 +228,19 @@ def _written(path: Path, places: Places, scope: str) -> str:
 
 def _entries(values: JSONObject, section: str) -> list[JSONValue]:
     entries = value_at(values, ("modules", section))
-    return entries if isinstance(entries, list) else []
+    if isinstance(entries, list):
+        return entries
+    return []
 
 
 def _index(entries: list[JSONValue], module: str) -> int:
     """Return where a module stands in a list that settings hold, or the place behind its last entry."""
     for index, entry in enumerate(entries):
-        if isinstance(entry, Mapping) and entry.get("module") == module and entry.get("id") is None:
+        if (
+            isinstance(entry, Mapping)
+            and entry.get("module") == module
+            and entry.get("id") is None
+        ):
             return index
     return len(entries)
 
@@ -234,8 +261,13 @@ def _lacking(folder: Path) -> tuple[str, ...]:
         project = read_toml(folder / "pyproject.toml").get("project")
     except ConfigError:
         return ()
-    needed = project.get("dependencies") if isinstance(project, dict) else None
-    return tuple(text for text in needed if isinstance(text, str) and _lacks(text)) if isinstance(needed, list) else ()
+    if isinstance(project, dict):
+        needed = project.get("dependencies")
+    else:
+        needed = None
+    if isinstance(needed, list):
+        return tuple(text for text in needed if isinstance(text, str) and _lacks(text))
+    return ()
 
 
 def _lacks(requirement: str) -> bool:
@@ -243,4 +275,5 @@ def _lacks(requirement: str) -> bool:
     try:
         return not satisfies(version(location.name), location.versions)
     except (PackageNotFoundError, ValueError):
-        return ";" not in requirement  # what holds on some systems alone is left to the installer
+        # what holds on some systems alone is left to the installer
+        return ";" not in requirement

@@ -21,4 +21,6 @@ class FetchError(AmplifierError):
 
 def offline_error(source: object) -> FetchError:
     """Return the error of who would fetch a source while nothing may be fetched."""
-    return FetchError(source, f"working offline; leave --offline away or unset {OFFLINE}")
+    return FetchError(
+        source, f"working offline; leave --offline away or unset {OFFLINE}"
+    )

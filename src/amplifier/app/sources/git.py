@@ -110,19 +110,32 @@ class Git:
             FetchError: the repository cannot be asked, lacks the commit or the folder, or holds what is refused.
             OSError: the files cannot be written.
         """
-        with tempfile.TemporaryDirectory(prefix=".amplifier-git-", dir=target.parent) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix=".amplifier-git-", dir=target.parent
+        ) as folder:
             _wait(partial(self._fetch, location, commit, Path(folder)))
             tree = Path(folder).resolve() / "tree"
-            wanted = tree / location.subdirectory if location.subdirectory else tree
+            if location.subdirectory:
+                wanted = tree / location.subdirectory
+            else:
+                wanted = tree
             # A link would lead elsewhere once it is moved.
             if os.path.realpath(wanted) != str(wanted) or not wanted.is_dir():
-                raise FetchError(location, f"it has no folder {location.subdirectory!r}")
+                raise FetchError(
+                    location, f"it has no folder {location.subdirectory!r}"
+                )
             wanted.rename(target)
 
     async def _latest(self, location: GitLocation, folder: Path) -> str:
         ref = location.ref or "HEAD"
-        names = (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref) if location.ref else (ref,)
-        text = await self._remote(location, folder, "ls-remote", "--", location.url, *names)
+        names = (
+            (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref)
+            if location.ref
+            else (ref,)
+        )
+        text = await self._remote(
+            location, folder, "ls-remote", "--", location.url, *names
+        )
         found: dict[str, str] = {}
         for line in text.splitlines():
             commit, _, name = line.partition("\t")
@@ -137,28 +150,46 @@ class Git:
 
     async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
         store, tree = folder / "objects.git", folder / "tree"
-        await self._run(location, folder, "init", "--quiet", "--bare", "--template=", store.name)
+        await self._run(
+            location, folder, "init", "--quiet", "--bare", "--template=", store.name
+        )
         (store / "info").mkdir(exist_ok=True)
         (store / "info" / "attributes").write_text(_ATTRIBUTES, "utf-8")
         tree.mkdir()
         own = (f"--git-dir={store}", f"--work-tree={tree}")
         fetch = (*own, "fetch", "--quiet", *_FETCH)
         try:
-            await self._remote(location, folder, *fetch, "--depth=1", "--", location.url, commit)
+            await self._remote(
+                location, folder, *fetch, "--depth=1", "--", location.url, commit
+            )
         except FetchError:
             # Some servers give no commit by its name; among all branches and tags it may be.
-            await self._remote(location, folder, *fetch, "--", location.url, *_EVERYTHING)
+            await self._remote(
+                location, folder, *fetch, "--", location.url, *_EVERYTHING
+            )
         lost = f"it has no commit {commit} any more"
         listing = ("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}")
-        _require_sound(location, await self._run(location, folder, *own, *listing, problem=lost))
-        await self._run(location, folder, *own, "checkout", "--quiet", "--force", "--detach", commit)
+        _require_sound(
+            location, await self._run(location, folder, *own, *listing, problem=lost)
+        )
+        await self._run(
+            location, folder, *own, "checkout", "--quiet", "--force", "--detach", commit
+        )
 
-    async def _remote(self, location: GitLocation, folder: Path, *arguments: str) -> str:
+    async def _remote(
+        self, location: GitLocation, folder: Path, *arguments: str
+    ) -> str:
         if self.is_offline:
             raise offline_error(location)
         return await self._run(location, folder, *arguments)
 
-    async def _run(self, location: GitLocation, folder: Path, *arguments: str, problem: str | None = None) -> str:
+    async def _run(
+        self,
+        location: GitLocation,
+        folder: Path,
+        *arguments: str,
+        problem: str | None = None,
+    ) -> str:
         from amplifier_kit.processes import (  # only who fetches
             Command,
             allowed_environment,
@@ -168,8 +199,15 @@ class Git:
 
         # What the person's own 'insteadOf' rewrites may change between these two, and no further.
         protocols = ("file",) if location.scheme == "file" else ("https", "ssh")
-        settings = {**_SETTINGS, **{f"protocol.{name}.allow": "always" for name in protocols}}
-        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        settings = {
+            **_SETTINGS,
+            **{f"protocol.{name}.allow": "always" for name in protocols},
+        }
+        options = [
+            part
+            for name, value in settings.items()
+            for part in ("-c", f"{name}={value}")
+        ]
         git = find_program("git", environ=self.environ)
         if git is None:
             raise FetchError(location, "git is not installed; install it")
@@ -183,25 +221,45 @@ class Git:
         output, complaint = _Bounded(_MAX_OUTPUT), _Bounded(2000)
         try:
             ending = await run_command(
-                Command(argv=(git, *options, *arguments), directory=str(folder), environment=environment),
+                Command(
+                    argv=(git, *options, *arguments),
+                    directory=str(folder),
+                    environment=environment,
+                ),
                 stdout=output.take,
                 stderr=complaint.take,
                 timeout=self.timeout,
             )
         except OSError as error:
-            raise FetchError(location, f"git cannot be run: {error.strerror}") from error
+            raise FetchError(
+                location, f"git cannot be run: {error.strerror}"
+            ) from error
         if ending.timed_out:
             raise FetchError(location, f"git took longer than {self.timeout:g} s")
         if ending.code:
-            told = complaint.text().strip() or ending.error or f"git ended with {ending.code}"
+            told = (
+                complaint.text().strip()
+                or ending.error
+                or f"git ended with {ending.code}"
+            )
             # The person's own configuration of git may have put a token into the address.
-            raise FetchError(location, problem or hide_credentials(" ".join(told.split())))
+            raise FetchError(
+                location, problem or hide_credentials(" ".join(told.split()))
+            )
         if output.is_full:
-            raise FetchError(location, f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches")
+            raise FetchError(
+                location,
+                f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches",
+            )
         return output.text()
 
 
-_FETCH: Final = ("--no-tags", "--no-recurse-submodules", "--no-write-fetch-head", "--no-auto-gc")
+_FETCH: Final = (
+    "--no-tags",
+    "--no-recurse-submodules",
+    "--no-write-fetch-head",
+    "--no-auto-gc",
+)
 _EVERYTHING: Final = ("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*")
 
 
@@ -229,17 +287,27 @@ def _require_sound(location: GitLocation, listing: str) -> None:
     for entry in filter(None, listing.split("\0")):
         head, _, name = entry.partition("\t")
         mode, _, _, length = head.split()
-        inside = not location.subdirectory or f"{name}/".startswith(f"{location.subdirectory}/")
+        inside = not location.subdirectory or f"{name}/".startswith(
+            f"{location.subdirectory}/"
+        )
         if mode == "160000" and inside:
-            raise FetchError(location, f"{name!a} is a submodule, and submodules are not fetched")
+            raise FetchError(
+                location, f"{name!a} is a submodule, and submodules are not fetched"
+            )
         if name.count("/") > MAX_DEPTH:
-            raise FetchError(location, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep")
+            raise FetchError(
+                location, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
+            )
         if name.casefold() in seen:
-            raise FetchError(location, f"it holds two names that differ in case alone: {name!a}")
+            raise FetchError(
+                location, f"it holds two names that differ in case alone: {name!a}"
+            )
         seen.add(name.casefold())
         size += int(length) if length.isdigit() else 0
     if len(seen) > MAX_FILES or size > MAX_BYTES:
-        raise FetchError(location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes")
+        raise FetchError(
+            location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
+        )
 
 
 def _wait(step: Callable[[], Awaitable[T]]) -> T:

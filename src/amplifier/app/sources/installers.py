@@ -20,7 +20,17 @@ __all__ = ["Installer", "find_installer"]
 
 _TIMEOUT: Final = 600.0
 _SHOWN: Final = 2000
-_VARIABLES: Final = ("PIP_*", "UV_*", "NETRC", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "CC", "CXX", "*FLAGS", "SSH_*")
+_VARIABLES: Final = (
+    "PIP_*",
+    "UV_*",
+    "NETRC",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "CC",
+    "CXX",
+    "*FLAGS",
+    "SSH_*",
+)
 """The person's own settings of index, proxy and compiler."""
 
 
@@ -55,13 +65,25 @@ class Installer:
         anyio.run(partial(self._install, location))
 
     async def _install(self, location: PackageLocation) -> None:
-        from amplifier_kit.processes import Capture, Command, python_environment, run_command  # only who installs
+        # only who installs
+        from amplifier_kit.processes import (
+            Capture,
+            Command,
+            python_environment,
+            run_command,
+        )
 
         told = Capture(_SHOWN)
         # In an empty folder, so that no file of the name of a package is taken for one.
         with tempfile.TemporaryDirectory(prefix="amplifier-install-") as folder:
-            command = Command(argv=self.command(location), directory=folder, environment=python_environment(_VARIABLES))
-            ending = await run_command(command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT)
+            command = Command(
+                argv=self.command(location),
+                directory=folder,
+                environment=python_environment(_VARIABLES),
+            )
+            ending = await run_command(
+                command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT
+            )
         if ending.timed_out:
             raise FetchError(location, f"{self.name} took longer than {_TIMEOUT:g} s")
         if ending.code:
@@ -79,8 +101,13 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
 
     uv = find_program("uv", environ=environ)
     if uv is not None:
-        return Installer(name="uv", argv=(uv, "pip", "install", "--python", sys.executable, "--"))
+        return Installer(
+            name="uv", argv=(uv, "pip", "install", "--python", sys.executable, "--")
+        )
     if find_spec("pip") is not None:
         options = ("install", "--disable-pip-version-check", "--no-input", "--")
         return Installer(name="pip", argv=python_argv("pip", *options, packages=True))
-    raise FetchError("The package", f"neither uv nor pip is there for {sys.executable}; install one of them")
+    raise FetchError(
+        "The package",
+        f"neither uv nor pip is there for {sys.executable}; install one of them",
+    )

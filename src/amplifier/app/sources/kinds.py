@@ -7,11 +7,21 @@ from pathlib import Path
 import attrs
 
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.locations import GitLocation, Location, PackageLocation, PathLocation
+from amplifier.app.sources.locations import (
+    GitLocation,
+    Location,
+    PackageLocation,
+    PathLocation,
+)
 from amplifier.app.sources.packages import find_distribution, look_at_package
 from amplifier.app.sources.pins import Pins
 from amplifier_sdk.contracts import ModuleSource
-from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import (
+    AmplifierError,
+    ConfigError,
+    ModuleLoadError,
+    ModuleNotFoundError,
+)
 
 __all__ = ["FolderSource", "GitSource", "PackageSource", "explain", "source_at"]
 
@@ -22,14 +32,18 @@ def source_at(module_id: str, location: Location, cache: SourceCache) -> ModuleS
         case GitLocation():
             return GitSource(module_id=module_id, location=location, cache=cache)
         case PackageLocation():
-            return PackageSource(module_id=module_id, location=location, pins=cache.pins)
+            return PackageSource(
+                module_id=module_id, location=location, pins=cache.pins
+            )
         case PathLocation():
             return FolderSource(module_id=module_id, path=location.path)
 
 
 def explain(error: Exception) -> str:
     """Say in one line what is wrong with a source."""
-    return error.in_one_line if isinstance(error, ConfigError) else str(error)
+    if isinstance(error, ConfigError):
+        return error.in_one_line
+    return str(error)
 
 
 @attrs.frozen(kw_only=True)
@@ -46,7 +60,9 @@ class FolderSource:
             ModuleNotFoundError: there is no such folder.
         """
         if not self.path.is_dir():
-            raise ModuleNotFoundError(self.module_id, f"its source {str(self.path)!r} is no folder")
+            raise ModuleNotFoundError(
+                self.module_id, f"its source {str(self.path)!r} is no folder"
+            )
         return self.path
 
 
@@ -90,10 +106,15 @@ class PackageSource:
         Raises:
             ModuleNotFoundError: it is not installed, or not as it was pinned.
         """
-        distribution, found = find_distribution(self.location), look_at_package(self.location)
+        distribution, found = (
+            find_distribution(self.location),
+            look_at_package(self.location),
+        )
         if distribution is None or found is None:
             reason = f"the package {str(self.location)!r} is not installed; run: amplifier module add {self.module_id}"
-            raise ModuleNotFoundError(self.module_id, f"{reason} --source '{self.location}'")
+            raise ModuleNotFoundError(
+                self.module_id, f"{reason} --source '{self.location}'"
+            )
         pin = self.pins.find(str(self.location))
         if pin is not None and pin.state != found.state:
             reason = (

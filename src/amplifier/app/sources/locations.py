@@ -28,7 +28,9 @@ ARCHIVES: Final = (".tar.gz", ".tgz", ".zip")
 """How the names of archives end."""
 
 _NAME: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
-_PACKAGE: Final = re.compile(rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])? *([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?")
+_PACKAGE: Final = re.compile(
+    rf"({_NAME})(?:\[[A-Za-z0-9._, -]*\])? *([<>=!~][A-Za-z0-9.,<>=!~*+ -]*)?"
+)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
@@ -72,8 +74,14 @@ class GitLocation:
     subdirectory: str | None = None
 
     def __str__(self) -> str:
-        ref = f"@{self.ref}" if self.ref else ""
-        subdirectory = f"#subdirectory={self.subdirectory}" if self.subdirectory else ""
+        if self.ref:
+            ref = f"@{self.ref}"
+        else:
+            ref = ""
+        if self.subdirectory:
+            subdirectory = f"#subdirectory={self.subdirectory}"
+        else:
+            subdirectory = ""
         return f"git+{self.url}{ref}{subdirectory}"
 
     @property
@@ -84,7 +92,9 @@ class GitLocation:
     @property
     def commit(self) -> str | None:
         """The ref, where it is a whole commit."""
-        return self.ref if self.ref and _COMMIT.fullmatch(self.ref) else None
+        if self.ref and _COMMIT.fullmatch(self.ref):
+            return self.ref
+        return None
 
 
 @attrs.frozen(kw_only=True)
@@ -109,7 +119,9 @@ class PackageLocation:
     @property
     def _parts(self) -> tuple[str, str]:
         found = _PACKAGE.fullmatch(self.requirement)
-        return (found[1], found[2] or "") if found else (self.requirement, "")
+        if found:
+            return (found[1], found[2] or "")
+        return (self.requirement, "")
 
 
 Location: TypeAlias = PathLocation | GitLocation | PackageLocation
@@ -126,10 +138,13 @@ def path_of(source: object) -> Path | None:
             url = urlsplit(source)
         except ValueError:  # brackets that hold no address
             return None
-        return Path(unquote(url.path)) if url.netloc in ("", "localhost") else None
+        if url.netloc in ("", "localhost"):
+            return Path(unquote(url.path))
+        return None
     if "://" in source or "::" in source or source.startswith(("git@", "git+", "-")):
         return None
-    return Path(os.path.expanduser(source))  # where there is no such person, a name stays as it is
+    # where there is no such person, a name stays as it is
+    return Path(os.path.expanduser(source))
 
 
 def is_bare_name(source: object) -> bool:

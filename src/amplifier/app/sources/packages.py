@@ -19,7 +19,9 @@ def look_at_package(location: PackageLocation) -> Pin | None:
     if found is None:
         return None
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return Pin(source=str(location), version=found.version, hash=_digest(found), fetched_at=now)
+    return Pin(
+        source=str(location), version=found.version, hash=_digest(found), fetched_at=now
+    )
 
 
 def find_distribution(location: PackageLocation) -> Distribution | None:
@@ -28,7 +30,9 @@ def find_distribution(location: PackageLocation) -> Distribution | None:
         found = distribution(location.name)
     except PackageNotFoundError:
         return None
-    return found if satisfies(found.version, location.versions) else None
+    if satisfies(found.version, location.versions):
+        return found
+    return None
 
 
 def _digest(found: Distribution) -> str:

@@ -30,7 +30,9 @@ from amplifier_sdk.errors import ConfigError, Problem
 __all__ = ["read_archive", "read_location"]
 
 _SCHEMES: Final = ("https", "ssh", "file")
-_HOST: Final = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]")
+_HOST: Final = re.compile(
+    r"[A-Za-z0-9_](?:[A-Za-z0-9._-]*[A-Za-z0-9_])?|\[[0-9A-Fa-f:.]+\]"
+)
 _USER: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
 _PATH: Final = re.compile(r"/[A-Za-z0-9._~+=,/ -]*")
 _OWN_PATH: Final = re.compile(r"/[\w.~+=,/ -]*")
@@ -64,7 +66,11 @@ def read_location(source: object, base: Path) -> Location:
             _refuse(source, "it has characters that no source has, or is empty")
         if source.startswith("git+"):
             return _read_git(source)
-        if is_bare_name(source) and not (base / source).exists() and not source.lower().endswith(ARCHIVES):
+        if (
+            is_bare_name(source)
+            and not (base / source).exists()
+            and not source.lower().endswith(ARCHIVES)
+        ):
             return PackageLocation(requirement=source)
     path = path_of(source)
     if path is None:
@@ -116,7 +122,10 @@ def _read_mapping(source: Mapping[object, object], base: Path) -> Location:
 def _checked_values(source: Mapping[object, object]) -> tuple[str, dict[str, str]]:
     """Return the type of a source that is a mapping, and its other values."""
     kind = source.get("type")
-    known = _KEYS.get(kind) if isinstance(kind, str) else None
+    if isinstance(kind, str):
+        known = _KEYS.get(kind)
+    else:
+        known = None
     if known is None or not isinstance(kind, str):
         _refuse(kind, f"its 'type' is none of {', '.join(_KEYS)}")
     values: dict[str, str] = {}
@@ -153,17 +162,31 @@ def _read_git(source: str) -> GitLocation:
     except ValueError:
         _refuse(source, "it is no URL")
     if url.scheme not in _SCHEMES or not text.startswith(f"{url.scheme}://"):
-        _refuse(source, f"git is asked by {', '.join(f'git+{scheme}' for scheme in _SCHEMES)} alone")
+        _refuse(
+            source,
+            f"git is asked by {', '.join(f'git+{scheme}' for scheme in _SCHEMES)} alone",
+        )
     if "?" in text:
         _refuse(source, "a URL of a repository has no '?'")
     host = _checked_host(source, url, port)
     # A user stands before the host: only what follows the last '@' of the path is a ref.
-    path, at, ref = url.path.rpartition("@") if "@" in url.path else (url.path, "", "")
+    if "@" in url.path:
+        path, at, ref = url.path.rpartition("@")
+    else:
+        path, at, ref = (url.path, "", "")
     plain = _PATH
     if url.scheme == "file":
         path, plain = unquote(path), _OWN_PATH
-    if not plain.fullmatch(path) or ".." in path.split("/") or path.startswith(("//", "/-")) or path == "/":
-        _refuse(source, "the path of its repository has characters or parts that are not allowed")
+    if (
+        not plain.fullmatch(path)
+        or ".." in path.split("/")
+        or path.startswith(("//", "/-"))
+        or path == "/"
+    ):
+        _refuse(
+            source,
+            "the path of its repository has characters or parts that are not allowed",
+        )
     return GitLocation(
         url=f"{url.scheme}://{host}{path}",
         ref=_checked_ref(ref) if at else None,
@@ -173,14 +196,26 @@ def _read_git(source: str) -> GitLocation:
 
 def _checked_host(source: str, url: SplitResult, port: int | None) -> str:
     user, at, _ = url.netloc.rpartition("@")
-    if url.password is not None or (at and url.scheme != "ssh") or (at and not _USER.fullmatch(user)):
-        _refuse(source, "it holds credentials; let git's own credential helper or an SSH key have them")
+    if (
+        url.password is not None
+        or (at and url.scheme != "ssh")
+        or (at and not _USER.fullmatch(user))
+    ):
+        _refuse(
+            source,
+            "it holds credentials; let git's own credential helper or an SSH key have them",
+        )
     if url.scheme == "file":
         if url.netloc:
-            _refuse(source, "a repository on this machine is written as git+file:///path")
+            _refuse(
+                source, "a repository on this machine is written as git+file:///path"
+            )
         return ""
     host = url.netloc.rpartition("@")[2]
-    name = host.rpartition(":")[0] if port is not None else host
+    if port is not None:
+        name = host.rpartition(":")[0]
+    else:
+        name = host
     if not _HOST.fullmatch(name):
         _refuse(source, "its host is no name of a host")
     return f"{user}{at}{host}"
@@ -201,8 +236,14 @@ def _read_fragment(source: str, fragment: str) -> str:
 
 
 def _checked_folder(folder: str) -> str:
-    parts = folder.strip("/").split("/") if not folder.startswith("/") else [""]
-    if any(not _PART.fullmatch(part) or part in (".", "..") or part.lower() == ".git" for part in parts):
+    if not folder.startswith("/"):
+        parts = folder.strip("/").split("/")
+    else:
+        parts = [""]
+    if any(
+        not _PART.fullmatch(part) or part in (".", "..") or part.lower() == ".git"
+        for part in parts
+    ):
         _refuse(folder, "the subdirectory is no plain path below the repository")
     return "/".join(parts)
 
@@ -213,7 +254,10 @@ def _refuse(source: object, problem: str) -> NoReturn:
 
 def _shown(source: object) -> str:
     """Show a source without what may be secret in it: the part before the host, and what follows a '?'."""
-    text = source if isinstance(source, str) else repr(source)
+    if isinstance(source, str):
+        text = source
+    else:
+        text = repr(source)
     authority = text.partition("//")[2].partition("/")[0] or text
     if "@" in authority or ":" in authority:
         text = re.sub(r"(//|^).*@", r"\1***@", text, flags=re.DOTALL)

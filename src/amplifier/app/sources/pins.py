@@ -43,7 +43,11 @@ class Pin:
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
-        return {name: value for name, value in attrs.asdict(self).items() if value is not None}
+        return {
+            name: value
+            for name, value in attrs.asdict(self).items()
+            if value is not None
+        }
 
 
 @attrs.frozen
@@ -90,20 +94,33 @@ class Pins:
 
         def change(content: JSONValue) -> JSONValue:
             kept = {**self._read(content), **{pin.source: pin for pin in pins}}
-            return {"version": _VERSION, "sources": {source: pin.to_dict() for source, pin in kept.items()}}
+            return {
+                "version": _VERSION,
+                "sources": {source: pin.to_dict() for source, pin in kept.items()},
+            }
 
         self.file.update(change)
 
     def _read(self, content: JSONValue) -> dict[str, Pin]:
         if content is None:
             return {}
-        sources = content.get("sources") if isinstance(content, Mapping) else None
-        if not isinstance(content, Mapping) or not isinstance(sources, Mapping) or content.get("version") != _VERSION:
+        if isinstance(content, Mapping):
+            sources = content.get("sources")
+        else:
+            sources = None
+        if (
+            not isinstance(content, Mapping)
+            or not isinstance(sources, Mapping)
+            or content.get("version") != _VERSION
+        ):
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._read_pin(name, entry) for name, entry in sources.items()}
 
     def _read_pin(self, name: str, entry: JSONValue) -> Pin:
-        given = entry if isinstance(entry, Mapping) else {}
+        if isinstance(entry, Mapping):
+            given = entry
+        else:
+            given = {}
         fields = {key: value for key, value in given.items() if isinstance(value, str)}
         known = {field.name for field in attrs.fields(Pin)}
         if fields.get("source") != name or "hash" not in fields or set(given) - known:
@@ -112,4 +129,7 @@ class Pins:
 
     def _refuse(self, problem: str) -> NoReturn:
         remedy = "remove the file, and every source is fetched and pinned anew"
-        raise ConfigError([Problem("", f"{problem}; {remedy}")], subject=f"lock file {str(self.path)!r}")
+        raise ConfigError(
+            [Problem("", f"{problem}; {remedy}")],
+            subject=f"lock file {str(self.path)!r}",
+        )

@@ -24,8 +24,11 @@ def satisfies(version: str, versions: str) -> bool:
     if versions.strip() in ("", "*"):
         return True
     try:
-        from packaging.specifiers import SpecifierSet  # an extra, and only where somebody asks for versions
+        # an extra, and only where somebody asks for versions
+        from packaging.specifiers import SpecifierSet
         from packaging.version import Version
     except ImportError as error:
-        raise AmplifierError("To compare versions, packaging is needed: pip install 'amplifier[cli]'") from error
+        raise AmplifierError(
+            "To compare versions, packaging is needed: pip install 'amplifier[cli]'"
+        ) from error
     return SpecifierSet(versions).contains(Version(version), prereleases=True)

@@ -14,7 +14,16 @@ from amplifier.app.directories import is_below
 from amplifier_kit.files.open_flags import READ
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_FILES", "clean_tree", "copy_tree", "has_digest", "hash_tree", "sync_folder"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_DEPTH",
+    "MAX_FILES",
+    "clean_tree",
+    "copy_tree",
+    "has_digest",
+    "hash_tree",
+    "sync_folder",
+]
 
 MAX_FILES: Final = 10_000
 MAX_BYTES: Final = 64_000_000
@@ -84,9 +93,15 @@ def clean_tree(folder: Path) -> None:
         ConfigError: the folder is too deep.
         OSError: it cannot be read or written.
     """
-    compiled = [path for _, path, _ in _walk(folder, folder, "", left_out=()) if path.name == _COMPILED]
+    compiled = [
+        path
+        for _, path, _ in _walk(folder, folder, "", left_out=())
+        if path.name == _COMPILED
+    ]
     for path in compiled:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
+            missing_ok=True
+        )
 
 
 def sync_folder(path: Path) -> None:
@@ -121,7 +136,10 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
     if stat.S_ISLNK(status.st_mode):
         target = os.readlink(path)
         if os.path.isabs(target) or not is_below(path, root):
-            _refuse(path, "it is a link that leads out of its folder; put the file itself there")
+            _refuse(
+                path,
+                "it is a link that leads out of its folder; put the file itself there",
+            )
         return b"link", os.fsencode(target)
     if not stat.S_ISREG(status.st_mode):
         _refuse(path, "it is no plain file, folder or link")
@@ -134,4 +152,6 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
 
 
 def _refuse(path: Path, problem: str) -> NoReturn:
-    raise ConfigError([Problem(ascii(str(path)), problem)], subject="contents of a source")
+    raise ConfigError(
+        [Problem(ascii(str(path)), problem)], subject="contents of a source"
+    )

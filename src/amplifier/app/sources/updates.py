@@ -84,7 +84,9 @@ class Refresh:
         after = look_at_package(location)
         if after is None:
             problem = "it is not installed; install it, or remove it with 'amplifier module remove'"
-            raise ConfigError([Problem(str(location), problem)], subject="lock file of modules")
+            raise ConfigError(
+                [Problem(str(location), problem)], subject="lock file of modules"
+            )
         self._note(after)
 
     def pin(self, agree: Consent = lambda _: True) -> list[SourceChange]:
@@ -103,4 +105,6 @@ class Refresh:
         return self.changes
 
     def _note(self, after: Pin) -> None:
-        self._changes[after.source] = SourceChange(before=self.cache.pins.find(after.source), after=after)
+        self._changes[after.source] = SourceChange(
+            before=self.cache.pins.find(after.source), after=after
+        )

@@ -54,7 +54,9 @@ class StoredChildren:
             ConfigError: its record is too large, damaged, or a newer version's.
             OSError: the system refuses.
         """
-        async with self.store.open(self._new(record), durability=self.durability) as kept:
+        async with self.store.open(
+            self._new(record), durability=self.durability
+        ) as kept:
             kept.clean_with(self.clean())
             if not record.turn_count:
                 await kept.transcript.store("", record.messages, kept.clean)
@@ -84,7 +86,9 @@ class StoredChildren:
             provider_preferences=new.provider_preferences,
             request=new.request,
         ).with_spending(new.spending)
-        return await kept.store_turn(kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about)
+        return await kept.store_turn(
+            kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about
+        )
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was kept under an id, or `None`; a turn that was interrupted is closed and counted.
@@ -95,8 +99,14 @@ class StoredChildren:
             OSError: the system refuses.
         """
         stored = await to_thread.run_sync(read_record, self.store.folder(session_id))
-        if stored is None or stored.parent_id is None or stored.plan is None or stored.session_id != session_id:
-            return None  # one without a plan was imported: what it would be made of is somebody else's word
+        if (
+            stored is None
+            or stored.parent_id is None
+            or stored.plan is None
+            or stored.session_id != session_id
+        ):
+            # one without a plan was imported: what it would be made of is somebody else's word
+            return None
         async with self.store.open(stored, durability=self.durability) as kept:
             await kept.settle()
             return ChildRecord(
@@ -106,8 +116,12 @@ class StoredChildren:
                 plan=stored.plan,
                 messages=kept.messages,
                 turn_count=kept.record.turn_count,
-                provider_preferences=cast("tuple[ProviderPreference, ...]", stored.provider_preferences),
-                request=cast("Mapping[str, JSONValue]", _complete(stored.request, session_id)),
+                provider_preferences=cast(
+                    "tuple[ProviderPreference, ...]", stored.provider_preferences
+                ),
+                request=cast(
+                    "Mapping[str, JSONValue]", _complete(stored.request, session_id)
+                ),
                 spending=kept.record.spending,
             )
 
@@ -119,7 +133,10 @@ class StoredChildren:
             agent_name=record.agent_name,
             working_dir=self.working_dir,
             plan=conceal(record.plan),
-            provider_preferences=tuple({**cast("Mapping[str, str]", each)} for each in record.provider_preferences),
+            provider_preferences=tuple(
+                {**cast("Mapping[str, str]", each)}
+                for each in record.provider_preferences
+            ),
             request=cast("Mapping[str, JSONValue]", withhold(record.request)),
             spending=record.spending,
         )

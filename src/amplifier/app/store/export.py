@@ -26,7 +26,14 @@ VERSION: Final = 1
 """The form of an exported session."""
 
 Form: TypeAlias = Literal["json", "markdown", "html"]
-_LEFT_OUT: Final = ("plan", "provider_preferences", "request", "has_composition", "is_renewed", "version")
+_LEFT_OUT: Final = (
+    "plan",
+    "provider_preferences",
+    "request",
+    "has_composition",
+    "is_renewed",
+    "version",
+)
 _STYLE: Final = (
     "body{font:16px/1.5 system-ui,sans-serif;max-width:50rem;margin:2rem auto;padding:0 1rem;color:#222}"
     "section{border-left:4px solid #bbb;padding:.2rem 1rem;margin:1rem 0}section.user{border-color:#2b6cb0}"
@@ -56,21 +63,37 @@ def export(
     """
     if clean is not None:
         cleaned = clean({"content": [record.name or "", record.prompt]})["content"]
-        name, prompt = cleaned if isinstance(cleaned, list) else ("", "")
+        if isinstance(cleaned, list):
+            name, prompt = cleaned
+        else:
+            name, prompt = ("", "")
         record = attrs.evolve(record, name=str(name) or None, prompt=str(prompt))
-        lines = tuple(attrs.evolve(line, message=clean(line.message)) for line in history.lines)
+        lines = tuple(
+            attrs.evolve(line, message=clean(line.message)) for line in history.lines
+        )
         history = attrs.evolve(history, lines=lines)
     if form == "json":
         return json.dumps(portable(record, history), indent=1) + "\n"
     messages = conversation(history.messages)
-    return _markdown(record, messages) if form == "markdown" else _html(record, messages)
+    if form == "markdown":
+        return _markdown(record, messages)
+    return _html(record, messages)
 
 
 def portable(record: SessionRecord, history: StoredHistory) -> JSONObject:
     """Return a session as JSON data that can be imported; what a child was made of is left out."""
-    about: JSONObject = {key: value for key, value in record.to_dict().items() if key not in _LEFT_OUT}
-    messages: list[JSONValue] = [{"turn": line.turn, "message": line.message} for line in history.lines]
-    return {"format": FORMAT, "version": VERSION, "session": about, "messages": messages}
+    about: JSONObject = {
+        key: value for key, value in record.to_dict().items() if key not in _LEFT_OUT
+    }
+    messages: list[JSONValue] = [
+        {"turn": line.turn, "message": line.message} for line in history.lines
+    ]
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "session": about,
+        "messages": messages,
+    }
 
 
 def _facts(record: SessionRecord) -> Iterator[tuple[str, str]]:
@@ -89,16 +112,25 @@ def _facts(record: SessionRecord) -> Iterator[tuple[str, str]]:
 
 
 def _markdown(record: SessionRecord, messages: Sequence[MessageDict]) -> str:
-    parts = [f"# {_title(record)}", "\n".join(f"- {label}: {_escape(value)}" for label, value in _facts(record))]
+    parts = [
+        f"# {_title(record)}",
+        "\n".join(f"- {label}: {_escape(value)}" for label, value in _facts(record)),
+    ]
     for message in messages:
         who, text = _who(message), words_of(message).strip("\n")
-        parts += [f"## {_escape(who)}", fenced(text) if message.get("role") == "tool" else text or "(nothing)"]
+        parts += [
+            f"## {_escape(who)}",
+            fenced(text) if message.get("role") == "tool" else text or "(nothing)",
+        ]
     return _storable("\n\n".join(parts) + "\n")
 
 
 def _html(record: SessionRecord, messages: Sequence[MessageDict]) -> str:
     title = html.escape(_title(record))
-    facts = "".join(f"<dt>{html.escape(label)}</dt><dd>{html.escape(value)}</dd>" for label, value in _facts(record))
+    facts = "".join(
+        f"<dt>{html.escape(label)}</dt><dd>{html.escape(value)}</dd>"
+        for label, value in _facts(record)
+    )
     said = "\n".join(
         f'<section class="{html.escape(str(message.get("role")))}"><h2>{html.escape(_who(message))}</h2>'
         f"<pre>{html.escape(words_of(message))}</pre></section>"
@@ -125,7 +157,9 @@ def _title(record: SessionRecord) -> str:
 def _who(message: MessageDict) -> str:
     role, name = str(message.get("role")), message.get("name")
     if role == "tool":
-        return f"Tool {name}" if name else "Tool"
+        if name:
+            return f"Tool {name}"
+        return "Tool"
     return {"user": "Person", "assistant": "Agent"}.get(role, role)
 
 

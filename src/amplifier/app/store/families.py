@@ -39,10 +39,19 @@ def grow(sessions: Iterable[StoredSession]) -> list[Branch]:
     seen: set[str] = set()
     roots = [session for session in every if session.record.parent_id not in known]
     trees = [_branch(session, children, seen) for session in roots]
-    return [*trees, *(_branch(one, children, seen) for one in every if one.record.session_id not in seen)]
+    return [
+        *trees,
+        *(
+            _branch(one, children, seen)
+            for one in every
+            if one.record.session_id not in seen
+        ),
+    ]
 
 
-def family_of(session_id: str, sessions: Iterable[StoredSession]) -> list[StoredSession]:
+def family_of(
+    session_id: str, sessions: Iterable[StoredSession]
+) -> list[StoredSession]:
     """Return a session and all that came of it, children before their parents."""
     every = list(sessions)
     children = _by_parent(every)
@@ -58,7 +67,9 @@ def family_of(session_id: str, sessions: Iterable[StoredSession]) -> list[Stored
     return found[::-1]
 
 
-def _by_parent(sessions: Iterable[StoredSession]) -> Mapping[str, Sequence[StoredSession]]:
+def _by_parent(
+    sessions: Iterable[StoredSession],
+) -> Mapping[str, Sequence[StoredSession]]:
     children: defaultdict[str, list[StoredSession]] = defaultdict(list)
     for session in sorted(sessions, key=lambda session: session.record.created):
         if session.record.parent_id is not None:
@@ -66,14 +77,20 @@ def _by_parent(sessions: Iterable[StoredSession]) -> Mapping[str, Sequence[Store
     return children
 
 
-def _branch(root: StoredSession, children: Mapping[str, Sequence[StoredSession]], seen: set[str]) -> Branch:
+def _branch(
+    root: StoredSession, children: Mapping[str, Sequence[StoredSession]], seen: set[str]
+) -> Branch:
     """Build a tree from its leaves: it may be deeper than Python calls."""
     order: list[tuple[StoredSession, list[StoredSession]]] = []
     waiting = [root]
     seen.add(root.record.session_id)
     while waiting:
         session = waiting.pop()
-        own = [child for child in children.get(session.record.session_id, ()) if child.record.session_id not in seen]
+        own = [
+            child
+            for child in children.get(session.record.session_id, ())
+            if child.record.session_id not in seen
+        ]
         seen.update(child.record.session_id for child in own)
         order.append((session, own))
         waiting += own

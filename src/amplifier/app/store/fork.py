@@ -62,15 +62,23 @@ async def fork_session(
         name=name,
         tags=old.tags,
         prompt=old.prompt,
-        forked_from={"session_id": old.session_id, "turns": len(turns_of(lines)), "messages": len(lines)},
+        forked_from={
+            "session_id": old.session_id,
+            "turns": len(turns_of(lines)),
+            "messages": len(lines),
+        },
     )
     async with store.open(record) as kept:
         mended = repair([line.message for line in lines]).messages
         told = with_turns(mended, lines)
         await kept.transcript.put(told)
-        await kept.write(attrs.evolve(record, turn_count=len(turns_of(told)), updated=record.created))
+        await kept.write(
+            attrs.evolve(record, turn_count=len(turns_of(told)), updated=record.created)
+        )
         if recorded is not None:
-            await kept.record_composition(recorded, provider=old.provider, model=old.model)
+            await kept.record_composition(
+                recorded, provider=old.provider, model=old.model
+            )
         await to_thread.run_sync(_copy_settings, session.folder, kept.folder)
         return StoredSession(folder=kept.folder, record=kept.record)
 
@@ -78,7 +86,10 @@ async def fork_session(
 def with_turns(messages: Sequence[MessageDict], lines: Sequence[Line]) -> list[Line]:
     """Say to which turns the messages of a repaired history belong: those that were put in, to that before them."""
     turns = {id(line.message): line.turn for line in lines}
-    turn = lines[0].turn if lines else ""
+    if lines:
+        turn = lines[0].turn
+    else:
+        turn = ""
     result: list[Line] = []
     for at, message in enumerate(messages):
         turn = turns.get(id(message), turn)
@@ -86,9 +97,14 @@ def with_turns(messages: Sequence[MessageDict], lines: Sequence[Line]) -> list[L
     return result
 
 
-def _beginning(history: StoredHistory, at_turn: int | None, at_message: int | None) -> Sequence[Line]:
+def _beginning(
+    history: StoredHistory, at_turn: int | None, at_message: int | None
+) -> Sequence[Line]:
     if at_turn is not None and at_message is not None:
-        raise ConfigError([Problem("", "a turn or a message; both were given")], subject="point of a fork")
+        raise ConfigError(
+            [Problem("", "a turn or a message; both were given")],
+            subject="point of a fork",
+        )
     if at_message is not None:
         _require("messages", at_message, len(history.lines))
         return history.lines[:at_message]
@@ -101,7 +117,10 @@ def _beginning(history: StoredHistory, at_turn: int | None, at_message: int | No
 
 def _require(what: str, wanted: int, there: int) -> None:
     if not 0 <= wanted <= there:
-        raise ConfigError([Problem(str(wanted), f"the session has {there} {what}")], subject="point of a fork")
+        raise ConfigError(
+            [Problem(str(wanted), f"the session has {there} {what}")],
+            subject="point of a fork",
+        )
 
 
 def _copy_settings(source: Path, target: Path) -> None:

@@ -29,11 +29,23 @@ __all__ = ["MAX_BYTES", "import_session", "read_export"]
 MAX_BYTES: Final = 64_000_000
 """How large a file may be."""
 
-_TAKEN: Final = ("session_id", "created", "updated", "name", "tags", "prompt", "usage", "cost_usd", "spending")
+_TAKEN: Final = (
+    "session_id",
+    "created",
+    "updated",
+    "name",
+    "tags",
+    "prompt",
+    "usage",
+    "cost_usd",
+    "spending",
+)
 """What is believed of an imported record: nothing that decides what a session is made of."""
 
 
-async def import_session(store: SessionStore, path: Path, *, working_dir: str = "") -> StoredSession:
+async def import_session(
+    store: SessionStore, path: Path, *, working_dir: str = ""
+) -> StoredSession:
     """Store the session that a file holds, under its own id, or a new one where that is taken.
 
     The file may be anybody's: secrets are taken out of all of it, its history is repaired, and neither a profile nor a
@@ -49,10 +61,15 @@ async def import_session(store: SessionStore, path: Path, *, working_dir: str = 
         OSError: the system refuses.
     """
     record, lines = await to_thread.run_sync(_read_clean, path)
-    if await to_thread.run_sync(read_record, store.folder(record.session_id)) is not None:
+    if (
+        await to_thread.run_sync(read_record, store.folder(record.session_id))
+        is not None
+    ):
         record = attrs.evolve(record, session_id=str(uuid4()))
     told = with_turns(repair([line.message for line in lines]).messages, lines)
-    record = attrs.evolve(record, working_dir=working_dir, turn_count=len(turns_of(told)))
+    record = attrs.evolve(
+        record, working_dir=working_dir, turn_count=len(turns_of(told))
+    )
     async with store.open(record) as kept:
         await kept.transcript.put(told)
         return StoredSession(folder=kept.folder, record=kept.record)
@@ -64,10 +81,24 @@ def _read_clean(path: Path) -> tuple[SessionRecord, list[Line]]:
     redactor = SinkRedactor(StrictRedactor())
     turns: dict[str, str] = {}
     for line in lines:
-        turns.setdefault(line.turn, line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}")
-    lines = [attrs.evolve(line, turn=turns[line.turn], message=clean_message(line.message, redactor)) for line in lines]
-    session_id = record.session_id if _is_clean(record.session_id, redactor) else str(uuid4())
-    name = None if record.name is None else redactor.redact_text(record.name)
+        turns.setdefault(
+            line.turn,
+            line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}",
+        )
+    lines = [
+        attrs.evolve(
+            line, turn=turns[line.turn], message=clean_message(line.message, redactor)
+        )
+        for line in lines
+    ]
+    if _is_clean(record.session_id, redactor):
+        session_id = record.session_id
+    else:
+        session_id = str(uuid4())
+    if record.name is None:
+        name = None
+    else:
+        name = redactor.redact_text(record.name)
     cleaned = attrs.evolve(
         record,
         session_id=session_id,
@@ -94,8 +125,12 @@ def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
     subject = f"file {str(path)!r}"
     data = _read(path, subject)
     match data:
-        case {"format": export.FORMAT, "version": int() as version} if version > export.VERSION:
-            told = f"up to {export.VERSION} is understood; got {version}. Update amplifier"
+        case {"format": export.FORMAT, "version": int() as version} if (
+            version > export.VERSION
+        ):
+            told = (
+                f"up to {export.VERSION} is understood; got {version}. Update amplifier"
+            )
             raise _problem(subject, "version", told)
         case {
             "format": export.FORMAT,
@@ -105,13 +140,21 @@ def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
         }:
             pass
         case _:
-            raise _problem(subject, "", f"no exported session: an object with the format {export.FORMAT!r} is")
-    known: JSONValue = {"version": VERSION, **{key: about[key] for key in _TAKEN if key in about}}
+            raise _problem(
+                subject,
+                "",
+                f"no exported session: an object with the format {export.FORMAT!r} is",
+            )
+    known: JSONValue = {
+        "version": VERSION,
+        **{key: about[key] for key in _TAKEN if key in about},
+    }
     record = SessionRecord.from_dict(known, subject=subject)
     return record, [
         line
         for at, item in enumerate(messages)
-        if (line := _line(at, item, subject)).message.get("role") not in ("system", "developer")
+        if (line := _line(at, item, subject)).message.get("role")
+        not in ("system", "developer")
     ]
 
 
@@ -124,7 +167,9 @@ def _line(at: int, item: JSONValue, subject: str) -> Line:
                 raise _problem(subject, f"messages[{at}]", str(error)) from error
             return Line(at=at, turn=turn, message=message)
         case _:
-            raise _problem(subject, f"messages[{at}]", "an object with the keys turn and message")
+            raise _problem(
+                subject, f"messages[{at}]", "an object with the keys turn and message"
+            )
 
 
 def _read(path: Path, subject: str) -> JSONValue:

@@ -9,7 +9,13 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.files.appendlog import AppendLog, Damage, Durability, Expected, Record
+from amplifier_kit.files.appendlog import (
+    AppendLog,
+    Damage,
+    Durability,
+    Expected,
+    Record,
+)
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
 from amplifier_sdk.journal import (
@@ -71,7 +77,9 @@ class InterruptedTurn:
         """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
         more = f"{_IN_DOUBT} {note}".strip()
         told = tuple(
-            {**message, "content": more} if message.get("content") == _IN_DOUBT else message
+            {**message, "content": more}
+            if message.get("content") == _IN_DOUBT
+            else message
             for message in self.messages
         )
         return attrs.evolve(self, messages=told)
@@ -98,7 +106,9 @@ class FileJournal:
             LogFormatError: it is something else, or a newer version's.
             OSError: the system refuses.
         """
-        log = await AppendLog.open(path, holds=EXPECTED.holds, version=EXPECTED.version, durability=durability)
+        log = await AppendLog.open(
+            path, holds=EXPECTED.holds, version=EXPECTED.version, durability=durability
+        )
         return cls(log, read_turns(log.take()))
 
     @property
@@ -155,7 +165,9 @@ def read_turns(records: Iterable[Record]) -> tuple[InterruptedTurn, ...]:
         turn_id = str(data.get("turn_id"))
         if record.kind == "turn_started":
             turns.append(_Turn(turn_id, str(data.get("prompt"))))
-        elif (not turns or turns[-1].turn_id != turn_id) and _makes_calls(data.get("message")):
+        elif (not turns or turns[-1].turn_id != turn_id) and _makes_calls(
+            data.get("message")
+        ):
             turns.append(_Turn(turn_id, _LOST))
         if turns and turns[-1].turn_id == turn_id:
             turns[-1].add(record.kind, data)
@@ -171,7 +183,10 @@ def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
         messages=tuple(message for turn in turns for message in turn.messages),
         in_doubt=tuple(name for turn in turns for name in turn.in_doubt),
         not_started=tuple(name for turn in turns for name in turn.not_started),
-        spending=next((turn.spending for turn in reversed(turns) if turn.spending is not None), None),
+        spending=next(
+            (turn.spending for turn in reversed(turns) if turn.spending is not None),
+            None,
+        ),
     )
 
 
@@ -183,11 +198,15 @@ def _cleaned(record: JournalRecord, clean: _Clean) -> JournalRecord:
     """Return a record without secrets in what was said; what says which turn and call it is stays."""
     match record:
         case TurnStarted(prompt=prompt):
-            return attrs.evolve(record, prompt=_text(clean({"role": "user", "content": prompt})))
+            return attrs.evolve(
+                record, prompt=_text(clean({"role": "user", "content": prompt}))
+            )
         case MessageWritten(message=message):
             return attrs.evolve(record, message=clean(message))
         case CallFinished(call_id=call, output=output):
-            return attrs.evolve(record, output=_text(clean(tool_message(call, "", output))))
+            return attrs.evolve(
+                record, output=_text(clean(tool_message(call, "", output)))
+            )
         case CallStarted() | TurnEnded():
             return record
 
@@ -243,7 +262,9 @@ class _Turn:
     def _add(self, message: MessageDict) -> None:
         """Add a message: what was put in before the first answer was so for the prompt, and stands before it."""
         role = message.get("role")
-        if role == "developer" and not any(each.get("role") == "assistant" for each in self.messages):
+        if role == "developer" and not any(
+            each.get("role") == "assistant" for each in self.messages
+        ):
             self.messages.insert(self.before, message)
             self.before += 1
         elif role != "system":  # made anew each time
@@ -262,5 +283,8 @@ class _Turn:
         if call.id in self.results:
             return tool_message(call.id, call.name, self.results.pop(call.id))
         (self.in_doubt if was_started else self.not_started).append(call.name)
-        text = _IN_DOUBT if was_started else _NOT_STARTED
+        if was_started:
+            text = _IN_DOUBT
+        else:
+            text = _NOT_STARTED
         return tool_message(call.id, call.name, text, metadata={"synthesized": True})

@@ -13,7 +13,9 @@ from amplifier_sdk.errors import ConfigError, Problem
 __all__ = ["find_recorded", "subject_of"]
 
 
-def find_recorded(store: SessionStore, record: SessionRecord) -> RecordedComposition | None:
+def find_recorded(
+    store: SessionStore, record: SessionRecord
+) -> RecordedComposition | None:
     """Return what a session was made of; `None` where that was never recorded.
 
     A child was made by its parent: its plan is in its record, the rest is recorded with its nearest ancestor.
@@ -24,11 +26,19 @@ def find_recorded(store: SessionStore, record: SessionRecord) -> RecordedComposi
     folder = store.folder(record.session_id)
     if record.parent_id is not None and record.plan is not None:
         root = _root_of(store, record)
-        known = None if root is None else find_recorded(store, root)
+        if root is None:
+            known = None
+        else:
+            known = find_recorded(store, root)
         if known is None:
             known = RecordedComposition(plan={})
         return attrs.evolve(
-            known, plan=record.plan, is_literal=True, agent_name=record.agent_name or "", provider=None, model=None
+            known,
+            plan=record.plan,
+            is_literal=True,
+            agent_name=record.agent_name or "",
+            provider=None,
+            model=None,
         )
     recorded = read_recorded(folder)
     if recorded is None and record.has_composition:
@@ -51,4 +61,6 @@ def _root_of(store: SessionStore, record: SessionRecord) -> SessionRecord | None
         if parent is None:
             return None
         record = parent
-    return record if record.parent_id is None else None
+    if record.parent_id is None:
+        return record
+    return None

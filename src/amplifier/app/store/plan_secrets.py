@@ -45,9 +45,15 @@ def _concealed(value: object, withheld: object, redactor: SinkRedactor) -> objec
     if isinstance(withheld, Mapping) and isinstance(value, Mapping):
         if any(redactor.redact_text(str(key)) != str(key) for key in value):
             return WITHHELD
-        return {key: _concealed(value[key], item, redactor) for key, item in withheld.items()}
+        return {
+            key: _concealed(value[key], item, redactor)
+            for key, item in withheld.items()
+        }
     if isinstance(withheld, list) and isinstance(value, (list, tuple)):
-        return [_concealed(item, other, redactor) for item, other in zip(value, withheld, strict=True)]
+        return [
+            _concealed(item, other, redactor)
+            for item, other in zip(value, withheld, strict=True)
+        ]
     if isinstance(withheld, str) and redactor.redact_text(withheld) != withheld:
         return WITHHELD
     if withheld is None or isinstance(withheld, (bool, int, float, str)):
@@ -55,35 +61,56 @@ def _concealed(value: object, withheld: object, redactor: SinkRedactor) -> objec
     return str(withheld)  # an object of a program's own plan, which no file can hold
 
 
-def _revealed(stored: JSONValue, live: Sequence[object], path: str, problems: list[Problem]) -> object:
+def _revealed(
+    stored: JSONValue, live: Sequence[object], path: str, problems: list[Problem]
+) -> object:
     if stored == WITHHELD:
-        found = next((value for value in live if value is not None and value != WITHHELD), None)
+        found = next(
+            (value for value in live if value is not None and value != WITHHELD), None
+        )
         if found is None:
             problems.append(
-                Problem(path, "this secret is not stored, and neither settings nor environment have it now")
+                Problem(
+                    path,
+                    "this secret is not stored, and neither settings nor environment have it now",
+                )
             )
         return found
     if isinstance(stored, Mapping):
         known = [value for value in live if isinstance(value, Mapping)]
         return {
-            key: _revealed(value, [each.get(key) for each in known], f"{path}.{key}" if path else key, problems)
+            key: _revealed(
+                value,
+                [each.get(key) for each in known],
+                f"{path}.{key}" if path else key,
+                problems,
+            )
             for key, value in stored.items()
         }
     if isinstance(stored, list):
         lists = [value for value in live if isinstance(value, (list, tuple))]
         return [
-            _revealed(entry, [_same_entry(entry, at, stored, each) for each in lists], f"{path}[{at}]", problems)
+            _revealed(
+                entry,
+                [_same_entry(entry, at, stored, each) for each in lists],
+                f"{path}[{at}]",
+                problems,
+            )
             for at, entry in enumerate(stored)
         ]
     return stored
 
 
-def _same_entry(entry: JSONValue, at: int, stored: Sequence[JSONValue], live: Sequence[object]) -> object:
+def _same_entry(
+    entry: JSONValue, at: int, stored: Sequence[JSONValue], live: Sequence[object]
+) -> object:
     """Return what stands in another list for an entry: the same module, else what has the same place in a like list."""
     key = _key(entry)
     if key is not None:
         return next((other for other in live if _key(other) == key), None)
-    return live[at] if len(live) == len(stored) else None
+    if len(live) == len(stored):
+        return live[at]
+    return None
 
 
 def _key(entry: object) -> tuple[object, object] | None:

@@ -13,12 +13,25 @@ from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
 from amplifier.app.store.journal import InterruptedTurn, join_turns, read_turns
 from amplifier.app.store.transcript import EXPECTED, Line, read_lines
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
-from amplifier_kit.files.appendlog import Damage, Expected, LogContent, LogFormatError, read_log
+from amplifier_kit.files.appendlog import (
+    Damage,
+    Expected,
+    LogContent,
+    LogFormatError,
+    read_log,
+)
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["StoredHistory", "conversation", "interrupted_turn", "read_history", "turns_of", "words_of"]
+__all__ = [
+    "StoredHistory",
+    "conversation",
+    "interrupted_turn",
+    "read_history",
+    "turns_of",
+    "words_of",
+]
 
 _SAID: Final = ("user", "assistant", "tool")
 
@@ -71,12 +84,24 @@ def read_history(folder: Path) -> StoredHistory:
     turns = untold(read_turns(journal.records), last_turn)
     told = {turn.turn_id for turn in turns}
     kept = [line for line in lines if line.is_closed or line.turn not in told]
-    first = kept[-1].at + 1 if kept else 0
+    if kept:
+        first = kept[-1].at + 1
+    else:
+        first = 0
     running = [(turn.turn_id, message) for turn in turns for message in turn.messages]
     return StoredHistory(
-        lines=(*kept, *(Line(at=first + at, turn=turn, message=said) for at, (turn, said) in enumerate(running))),
+        lines=(
+            *kept,
+            *(
+                Line(at=first + at, turn=turn, message=said)
+                for at, (turn, said) in enumerate(running)
+            ),
+        ),
         interrupted=join_turns(turns),
-        damage=(*((JOURNAL, piece) for piece in journal.damage), *((TRANSCRIPT, piece) for piece in transcript.damage)),
+        damage=(
+            *((JOURNAL, piece) for piece in journal.damage),
+            *((TRANSCRIPT, piece) for piece in transcript.damage),
+        ),
     )
 
 
@@ -89,7 +114,9 @@ def interrupted_turn(folder: Path) -> InterruptedTurn | None:
         ConfigError: a file of it is none that is understood.
         OSError: the system refuses.
     """
-    return read_history(folder).interrupted if read_turns(_read(folder, JOURNAL, JOURNAL_LOG).records) else None
+    if read_turns(_read(folder, JOURNAL, JOURNAL_LOG).records):
+        return read_history(folder).interrupted
+    return None
 
 
 def conversation(messages: Iterable[MessageDict]) -> list[MessageDict]:
@@ -102,7 +129,10 @@ def words_of(message: MessageDict) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    blocks = content if isinstance(content, (list, tuple)) else ()
+    if isinstance(content, (list, tuple)):
+        blocks = content
+    else:
+        blocks = ()
     return "\n".join(filter(None, map(_words, blocks)))
 
 
@@ -110,7 +140,9 @@ def _read(folder: Path, name: str, expected: Expected) -> LogContent:
     try:
         return read_log(folder / name, expected)
     except LogFormatError as error:
-        raise ConfigError([Problem("", str(error))], subject=f"session {str(folder)!r}") from error
+        raise ConfigError(
+            [Problem("", str(error))], subject=f"session {str(folder)!r}"
+        ) from error
 
 
 def _words(block: JSONValue) -> str:
@@ -124,7 +156,9 @@ def _words(block: JSONValue) -> str:
         case {"type": "tool_call", "name": str() as name}:
             return f"{name} {_written(block.get('input'))}"
         case {"type": "tool_result", "output": output}:
-            return output if isinstance(output, str) else _written(output)
+            if isinstance(output, str):
+                return output
+            return _written(output)
         case {"type": "image"}:
             return "[image]"
         case _:

@@ -72,7 +72,10 @@ class PlanFile:
         Raises:
             OSError: it cannot be read.
         """
-        return cls(path=str(path.absolute()), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+        return cls(
+            path=str(path.absolute()),
+            sha256=hashlib.sha256(path.read_bytes()).hexdigest(),
+        )
 
     def is_unchanged(self) -> bool:
         """Tell whether the file is there and as it was."""
@@ -115,7 +118,11 @@ class RecordedComposition:
             ConfigError: it is too large to be read again.
         """
         data = to_json(self)
-        fields: JSONObject = dict(data) if isinstance(data, dict) else {}
+        fields: JSONObject
+        if isinstance(data, dict):
+            fields = dict(data)
+        else:
+            fields = {}
         written = (json.dumps({"version": VERSION, **fields}, indent=1) + "\n").encode()
         if len(written) > MAX_BYTES:
             told = f"it has {len(written):,} bytes; {MAX_BYTES:,} can be read"
@@ -130,12 +137,18 @@ class RecordedComposition:
             ConfigError: it is something else, or a newer version's.
         """
         if not isinstance(data, dict):
-            raise ConfigError([Problem("", f"a mapping; got {type(data).__name__}")], subject=subject)
+            raise ConfigError(
+                [Problem("", f"a mapping; got {type(data).__name__}")], subject=subject
+            )
         version = data.get("version")
         if version != VERSION or isinstance(version, bool):
             told = f"{VERSION} is understood; got {version!r:.40}. A newer version of amplifier may have written it"
             raise ConfigError([Problem("version", told)], subject=subject)
-        return read_config(cls, {key: value for key, value in data.items() if key != "version"}, subject=subject)
+        return read_config(
+            cls,
+            {key: value for key, value in data.items() if key != "version"},
+            subject=subject,
+        )
 
 
 def read_recorded(folder: Path) -> RecordedComposition | None:
@@ -147,7 +160,8 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
     file = folder / COMPOSITION
     subject = f"composition {str(file)!r}"
     try:
-        with open(os.open(file, READ), "rb") as stream:  # no link: it may lead to what others change
+        # no link: it may lead to what others change
+        with open(os.open(file, READ), "rb") as stream:
             if os.fstat(stream.fileno()).st_nlink > 1:
                 told = "it is a hard link: the same file has another name, under which others may change it"
                 raise ConfigError([Problem("", told)], subject=subject)
@@ -155,13 +169,20 @@ def read_recorded(folder: Path) -> RecordedComposition | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise ConfigError([Problem("", f"it cannot be read: {error.strerror or error}")], subject=subject) from error
+        raise ConfigError(
+            [Problem("", f"it cannot be read: {error.strerror or error}")],
+            subject=subject,
+        ) from error
     if len(content) > MAX_BYTES:
-        raise ConfigError([Problem("", f"it is larger than {MAX_BYTES:,} bytes")], subject=subject)
+        raise ConfigError(
+            [Problem("", f"it is larger than {MAX_BYTES:,} bytes")], subject=subject
+        )
     try:
         data: JSONValue = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError([Problem("", f"it is no JSON: {error}")], subject=subject) from error
+        raise ConfigError(
+            [Problem("", f"it is no JSON: {error}")], subject=subject
+        ) from error
     return RecordedComposition.from_dict(data, subject=subject)
 
 

@@ -25,16 +25,23 @@ VERSION: Final = 1
 _PROMPT: Final = 120
 TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
 """The kinds of tokens in `usage`."""
-_LATEST: Final = 253_402_300_799  # the last second of the year 9999: no calendar has a later one
+# the last second of the year 9999: no calendar has a later one
+_LATEST: Final = 253_402_300_799
 
 
-def _money(_: object, attribute: attrs.Attribute[str | None], value: str | None) -> None:
+def _money(
+    _: object, attribute: attrs.Attribute[str | None], value: str | None
+) -> None:
     try:
-        is_amount = value is None or (Decimal(value).is_finite() and not Decimal(value).is_signed())
+        is_amount = value is None or (
+            Decimal(value).is_finite() and not Decimal(value).is_signed()
+        )
     except InvalidOperation:
         is_amount = False
     if not is_amount:
-        raise ValueError(f"{attribute.name} is an amount as decimal text; got {value!r:.40}")
+        raise ValueError(
+            f"{attribute.name} is an amount as decimal text; got {value!r:.40}"
+        )
 
 
 class NewerRecordError(ConfigError):
@@ -105,16 +112,30 @@ class SessionRecord:
     @property
     def is_unused(self) -> bool:
         """Whether nothing was said in it, nobody has named it, and no other session is behind it."""
-        return not (self.prompt or self.turn_count or self.name or self.tags or self.parent_id or self.forked_from)
+        return not (
+            self.prompt
+            or self.turn_count
+            or self.name
+            or self.tags
+            or self.parent_id
+            or self.forked_from
+        )
 
     @property
     def spending_of_usage(self) -> Mapping[str, JSONValue]:
         """What it has spent as records of earlier versions say it: the tokens and the cost."""
-        return {**{name: self.usage[name] for name in TOKENS if name in self.usage}, "cost_usd": self.cost_usd}
+        return {
+            **{name: self.usage[name] for name in TOKENS if name in self.usage},
+            "cost_usd": self.cost_usd,
+        }
 
     def with_spending(self, spending: Mapping[str, JSONValue]) -> Self:
         """Return the record with what the session has spent by now in all; see `Spending.to_dict`."""
-        usage = {name: value for name in TOKENS if isinstance(value := spending.get(name), int)}
+        usage = {
+            name: value
+            for name in TOKENS
+            if isinstance(value := spending.get(name), int)
+        }
         cost = spending.get("cost_usd")
         cost_usd = cost if isinstance(cost, str) else self.cost_usd
         return attrs.evolve(self, spending=spending, usage=usage, cost_usd=cost_usd)
@@ -122,7 +143,10 @@ class SessionRecord:
     def to_dict(self) -> JSONObject:
         """Write it as JSON data, with the version of its form."""
         data = to_json(attrs.evolve(self, further={}))
-        known = {key: value for key, value in data.items() if key != "further"} if isinstance(data, dict) else {}
+        if isinstance(data, dict):
+            known = {key: value for key, value in data.items() if key != "further"}
+        else:
+            known = {}
         return {**self.further, "version": VERSION, **known}
 
     def to_bytes(self) -> bytes:
@@ -137,7 +161,10 @@ class SessionRecord:
             sizes = {key: len(json.dumps(value)) for key, value in data.items()}
             largest = max(sizes, key=sizes.__getitem__)
             told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
-            raise ConfigError([Problem(largest, told)], subject=f"record of session {self.session_id!r}")
+            raise ConfigError(
+                [Problem(largest, told)],
+                subject=f"record of session {self.session_id!r}",
+            )
         return written
 
     @classmethod
@@ -149,17 +176,34 @@ class SessionRecord:
             ConfigError: it is no record.
         """
         if not isinstance(data, dict):
-            raise ConfigError([Problem("", f"a record; got {type(data).__name__}")], subject=subject)
+            raise ConfigError(
+                [Problem("", f"a record; got {type(data).__name__}")], subject=subject
+            )
         version = data.get("version")
         if isinstance(version, int) and version > VERSION:
-            problem = Problem("version", f"up to {VERSION} is understood; got {version}. Update amplifier")
+            problem = Problem(
+                "version",
+                f"up to {VERSION} is understood; got {version}. Update amplifier",
+            )
             raise NewerRecordError([problem], subject=subject)
         if version != VERSION:
-            raise ConfigError([Problem("version", f"{VERSION}; got {version!r:.40}")], subject=subject)
+            raise ConfigError(
+                [Problem("version", f"{VERSION}; got {version!r:.40}")], subject=subject
+            )
         names = {field.name for field in attrs.fields(cls)} - {"further"}
-        record = read_config(cls, {key: value for key, value in data.items() if key in names}, subject=subject)
-        further = {key: value for key, value in data.items() if key not in names and key != "version"}
-        return attrs.evolve(record, further=further) if further else record
+        record = read_config(
+            cls,
+            {key: value for key, value in data.items() if key in names},
+            subject=subject,
+        )
+        further = {
+            key: value
+            for key, value in data.items()
+            if key not in names and key != "version"
+        }
+        if further:
+            return attrs.evolve(record, further=further)
+        return record
 
 
 def beginning_of(prompt: str) -> str:

@@ -48,7 +48,12 @@ class Diagnosis:
     @property
     def is_sound(self) -> bool:
         """Whether nothing is wrong."""
-        return self.record is None and not self.damage and not self.findings and self.interrupted is None
+        return (
+            self.record is None
+            and not self.damage
+            and not self.findings
+            and self.interrupted is None
+        )
 
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
@@ -58,10 +63,16 @@ class Diagnosis:
             "sound": self.is_sound,
             "open": self.is_open,
             "record": self.record,
-            "damage": [{"file": file, "problem": problem} for file, problem in self.damage],
+            "damage": [
+                {"file": file, "problem": problem} for file, problem in self.damage
+            ],
             "interrupted": None
             if turn is None
-            else {"prompt": turn.prompt, "in_doubt": [*turn.in_doubt], "not_started": [*turn.not_started]},
+            else {
+                "prompt": turn.prompt,
+                "in_doubt": [*turn.in_doubt],
+                "not_started": [*turn.not_started],
+            },
             "findings": [finding.to_dict() for finding in self.findings],
         }
 
@@ -73,16 +84,26 @@ def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
         OSError: the system refuses.
     """
     folder = store.folder(session_id)
-    found = Diagnosis(session_id=session_id, record=_record_problem(folder), is_open=holder_of(folder) is not None)
+    found = Diagnosis(
+        session_id=session_id,
+        record=_record_problem(folder),
+        is_open=holder_of(folder) is not None,
+    )
     try:
         history = read_history(folder)
     except ConfigError as error:
         problem = error.in_one_line
         return attrs.evolve(found, damage=((folder.name, problem),))
-    damage = [(file, piece) for file, piece in history.damage if not (found.is_open and piece.is_tail)]
+    damage = [
+        (file, piece)
+        for file, piece in history.damage
+        if not (found.is_open and piece.is_tail)
+    ]
     return attrs.evolve(
         found,
-        damage=tuple((file, f"line {piece.line}: {piece.reason}") for file, piece in damage),
+        damage=tuple(
+            (file, f"line {piece.line}: {piece.reason}") for file, piece in damage
+        ),
         interrupted=None if found.is_open else history.interrupted,
         findings=find_problems(history.messages),
     )
@@ -98,7 +119,13 @@ def diagnose_all(store: SessionStore) -> list[Diagnosis]:
     """
     listing = store.listing()
     found = [diagnose(store, session.record.session_id) for session in listing.sessions]
-    return [*found, *(Diagnosis(session_id=folder.name, record=problem) for folder, problem in listing.damaged)]
+    return [
+        *found,
+        *(
+            Diagnosis(session_id=folder.name, record=problem)
+            for folder, problem in listing.damaged
+        ),
+    ]
 
 
 async def repair(store: SessionStore, session_id: str) -> Diagnosis:
@@ -129,7 +156,9 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
 
 def _record_problem(folder: Path) -> str | None:
     try:
-        return None if read_record(folder) is not None else "it is missing"
+        if read_record(folder) is not None:
+            return None
+        return "it is missing"
     except ConfigError as error:
         return error.in_one_line
 
@@ -159,13 +188,17 @@ def _renew(folder: Path, session_id: str) -> None:
         pass
     history = read_history(folder)
     file = folder / METADATA
-    first = next((line.message for line in history.lines if line.message.get("role") == "user"), {})
+    first = next(
+        (line.message for line in history.lines if line.message.get("role") == "user"),
+        {},
+    )
     record = SessionRecord(
         session_id=session_id,
         created=max(0.0, folder.stat().st_mtime),
         prompt=beginning_of(words_of(first)),
         turn_count=len(history.turns),
-        has_composition=True,  # where it is lost as well, nothing else may stand in for it unasked
+        # where it is lost as well, nothing else may stand in for it unasked
+        has_composition=True,
         is_renewed=True,
     )
     if file.exists():

@@ -49,7 +49,11 @@ class Search:
 
 
 def search_sessions(
-    sessions: Iterable[StoredSession], text: str, *, limit: int = 20, max_bytes: int = MAX_BYTES
+    sessions: Iterable[StoredSession],
+    text: str,
+    *,
+    limit: int = 20,
+    max_bytes: int = MAX_BYTES,
 ) -> Search:
     """Find the sessions in which a text stands: in their ids, names, tags, prompts, or in what was said.
 
@@ -86,7 +90,10 @@ def search_sessions(
 
 def _in_record(session: StoredSession, wanted: str) -> Hit | None:
     record = session.record
-    places: list[tuple[Place, str]] = [("name", record.name or ""), ("prompt", record.prompt)]
+    places: list[tuple[Place, str]] = [
+        ("name", record.name or ""),
+        ("prompt", record.prompt),
+    ]
     places += [("tag", tag) for tag in record.tags]
     if record.session_id.casefold().startswith(wanted):
         return Hit(session=session, place="id", excerpt=record.session_id)
@@ -100,7 +107,12 @@ def _in_messages(session: StoredSession, wanted: str) -> Hit | None:
     for number, message in enumerate(read_history(session.folder).messages, 1):
         text = words_of(message)
         if wanted in text.casefold():
-            return Hit(session=session, place="message", excerpt=_excerpt(text, wanted), message=number)
+            return Hit(
+                session=session,
+                place="message",
+                excerpt=_excerpt(text, wanted),
+                message=number,
+            )
     return None
 
 

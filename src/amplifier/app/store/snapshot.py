@@ -20,7 +20,9 @@ def describe(composition: Composition) -> str:
     """Write down a session's profile and mount plan as Markdown, without secrets."""
     parts = ["# What this session is made of"]
     if composition.profile is not None:
-        parts.append("Profile: " + " -> ".join(file.name for file in composition.profile.chain))
+        parts.append(
+            "Profile: " + " -> ".join(file.name for file in composition.profile.chain)
+        )
     plan = SinkRedactor(StrictRedactor()).redact(_data(withhold(composition.plan)))
     parts.append(f"```json\n{json.dumps(plan, indent=1)}\n```")
     return "\n\n".join(parts) + "\n"

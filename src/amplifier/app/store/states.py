@@ -35,7 +35,9 @@ def state_of(folder: Path) -> State:
     try:
         if holder_of(folder) is not None:
             return "open"
-        return "idle" if interrupted_turn(folder) is None else "interrupted"
+        if interrupted_turn(folder) is None:
+            return "idle"
+        return "interrupted"
     except (ConfigError, OSError):
         return "damaged"
 
@@ -53,7 +55,8 @@ def holder_of(folder: Path) -> str | None:
             WriterLock.take(file.with_suffix(""), patience=0).release()
         except LockedError as error:
             return str(error.owner or "another process")
-        except ModuleNotFoundError:  # what locks comes with an extra; without it nobody can know
+        except ModuleNotFoundError:
+            # what locks comes with an extra; without it nobody can know
             return None
     return None
 
@@ -66,12 +69,28 @@ def cut_off_below(store: SessionStore, session_id: str) -> tuple[CutOff, ...]:
     """
     family = reversed(family_of(session_id, store.all(children=True)))
     made = [session for session in family if session.record.session_id != session_id]
-    turns = ((each, interrupted_turn(each.folder)) for each in made if state_of(each.folder) == "interrupted")
-    return tuple(CutOff(session=session, turn=turn) for session, turn in turns if turn is not None)
+    turns = (
+        (each, interrupted_turn(each.folder))
+        for each in made
+        if state_of(each.folder) == "interrupted"
+    )
+    return tuple(
+        CutOff(session=session, turn=turn)
+        for session, turn in turns
+        if turn is not None
+    )
 
 
 def resumable(cut_off: Iterable[CutOff], parent_id: str) -> str:
     """Tell a model which of its sessions were cut off: it may have got the id of none of them; empty for none."""
-    records = [each.session.record for each in cut_off if each.session.record.parent_id == parent_id]
-    names = ", ".join(f"{record.session_id} (agent {record.agent_name})" for record in records)
-    return f"These sessions ran for you then, and can be resumed: {names}." if names else ""
+    records = [
+        each.session.record
+        for each in cut_off
+        if each.session.record.parent_id == parent_id
+    ]
+    names = ", ".join(
+        f"{record.session_id} (agent {record.agent_name})" for record in records
+    )
+    if names:
+        return f"These sessions ran for you then, and can be resumed: {names}."
+    return ""

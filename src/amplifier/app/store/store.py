@@ -7,7 +7,13 @@ import shutil
 import stat
 import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -20,9 +26,23 @@ from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.stored import Listing, StoredSession, has_history, pick, read_record, read_sessions
+from amplifier.app.store.stored import (
+    Listing,
+    StoredSession,
+    has_history,
+    pick,
+    read_record,
+    read_sessions,
+)
 from amplifier.app.store.transcript import Transcript
-from amplifier.app.store.writer import JOURNAL, MADE_OF, METADATA, TRANSCRIPT, KeptSession, write_record
+from amplifier.app.store.writer import (
+    JOURNAL,
+    MADE_OF,
+    METADATA,
+    TRANSCRIPT,
+    KeptSession,
+    write_record,
+)
 from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
@@ -33,7 +53,9 @@ __all__ = ["Cleanup", "SessionStore"]
 _DELETED: Final = "deleted"
 _OWN: Final = frozenset({METADATA, MADE_OF, COMPOSITION})
 """What a session's folder holds before anything was said."""
-_NOT_OURS: Final = frozenset({errno.EACCES, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EROFS})
+_NOT_OURS: Final = frozenset(
+    {errno.EACCES, errno.EEXIST, errno.ENOTDIR, errno.EPERM, errno.EROFS}
+)
 """How the system says that a folder cannot be made here, now and later."""
 _LEFT_BEHIND: Final = 60.0
 """Seconds after which a temporary file is nobody's any more."""
@@ -66,7 +88,9 @@ class SessionStore:
     def every(cls, places: Places) -> list[SessionStore]:
         """Return the stores of all projects of the person."""
         projects = places.home / "projects"
-        return [cls(folder) for folder in sorted(projects.iterdir())] if projects.is_dir() else []
+        if projects.is_dir():
+            return [cls(folder) for folder in sorted(projects.iterdir())]
+        return []
 
     @property
     def sessions(self) -> Path:
@@ -78,7 +102,9 @@ class SessionStore:
         return self.sessions / folder_name(session_id)
 
     @asynccontextmanager
-    async def open(self, record: SessionRecord, *, durability: Durability = "written") -> AsyncIterator[KeptSession]:
+    async def open(
+        self, record: SessionRecord, *, durability: Durability = "written"
+    ) -> AsyncIterator[KeptSession]:
         """Open a session for writing; one that is not there is made, with who it is before anything else.
 
         A process that holds a session and ends lets go of it, however it ends: the system holds the lock.
@@ -110,7 +136,11 @@ class SessionStore:
         except (FileNotFoundError, NotADirectoryError):
             return Listing()
         except OSError as error:
-            return Listing(damaged=((self.sessions, f"it cannot be read: {error.strerror or error}"),))
+            return Listing(
+                damaged=(
+                    (self.sessions, f"it cannot be read: {error.strerror or error}"),
+                )
+            )
 
     def all(self, *, children: bool = False) -> list[StoredSession]:
         """Return the sessions, the latest first; one whose record cannot be read is left out.
@@ -118,7 +148,11 @@ class SessionStore:
         Args:
             children: those that another session made as well.
         """
-        return [session for session in self.listing().sessions if children or session.record.parent_id is None]
+        return [
+            session
+            for session in self.listing().sessions
+            if children or session.record.parent_id is None
+        ]
 
     def damaged(self) -> list[tuple[Path, str]]:
         """Return the folders whose records cannot be read, with what is wrong."""
@@ -167,7 +201,11 @@ class SessionStore:
         """
         folder = self.folder(session_id)
         record = read_record(folder)
-        if record is None or not record.is_unused or not {file.name for file in folder.iterdir()} <= _OWN:
+        if (
+            record is None
+            or not record.is_unused
+            or not {file.name for file in folder.iterdir()} <= _OWN
+        ):
             return
         family = family_of(session_id, self.listing().sessions)
         if len(family) == 1:
@@ -192,10 +230,16 @@ class SessionStore:
             before: seconds since the epoch.
         """
         try:
-            folders = sorted(folder for folder in self.sessions.iterdir() if folder.is_dir())
+            folders = sorted(
+                folder for folder in self.sessions.iterdir() if folder.is_dir()
+            )
         except OSError:
             return []
-        return [folder for folder in folders if _is_left_behind(folder) and _latest_change(folder) < before]
+        return [
+            folder
+            for folder in folders
+            if _is_left_behind(folder) and _latest_change(folder) < before
+        ]
 
     def cleanup(self, before: float) -> Cleanup:
         """Delete the sessions of `older`, with all that came of them; those that are open stay, or were meanwhile.
@@ -233,7 +277,10 @@ class SessionStore:
         return [
             tree
             for tree in grow(self.listing().sessions)
-            if not any(session.record.latest >= before or session.record.name for session in tree.sessions())
+            if not any(
+                session.record.latest >= before or session.record.name
+                for session in tree.sessions()
+            )
         ]
 
     def _remove(self, doomed: Iterable[StoredSession]) -> None:
@@ -271,7 +318,11 @@ def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
     from amplifier_kit.files.locks import WriterLock
 
     with ExitStack() as locks:
-        for file in (session.folder / name for session in sessions for name in (JOURNAL, TRANSCRIPT)):
+        for file in (
+            session.folder / name
+            for session in sessions
+            for name in (JOURNAL, TRANSCRIPT)
+        ):
             locks.callback(WriterLock.take(file).release)
         yield
 
@@ -299,8 +350,13 @@ def _prepare(folder: Path, record: SessionRecord) -> None:
     except OSError as error:
         if error.errno not in _NOT_OURS:
             raise
-        remedy = "set AMPLIFIER_HOME to a folder of your own, or keep nothing with --no-keep"
-        raise ConfigError([Problem(str(folder), f"{error.strerror}; {remedy}")], subject="store of sessions") from error
+        remedy = (
+            "set AMPLIFIER_HOME to a folder of your own, or keep nothing with --no-keep"
+        )
+        raise ConfigError(
+            [Problem(str(folder), f"{error.strerror}; {remedy}")],
+            subject="store of sessions",
+        ) from error
     if stat.S_IMODE(folder.stat().st_mode) & 0o077:
         folder.chmod(0o700)
 
@@ -309,7 +365,9 @@ def _read_own(folder: Path, record: SessionRecord) -> SessionRecord | None:
     """Return the record of a session as it is stored; `None` where it is not."""
     stored = read_record(folder)
     if stored is not None and stored.session_id != record.session_id:
-        raise AmplifierError(f"The folder {str(folder)!r} is that of session {stored.session_id!r}")
+        raise AmplifierError(
+            f"The folder {str(folder)!r} is that of session {stored.session_id!r}"
+        )
     return stored
 
 

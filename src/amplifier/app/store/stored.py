@@ -13,7 +13,14 @@ from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.documents import read_document
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Listing", "StoredSession", "has_history", "pick", "read_record", "read_sessions"]
+__all__ = [
+    "Listing",
+    "StoredSession",
+    "has_history",
+    "pick",
+    "read_record",
+    "read_sessions",
+]
 
 
 @attrs.frozen(kw_only=True)
@@ -62,13 +69,20 @@ def pick(sessions: Iterable[StoredSession], name: str) -> StoredSession:
     every = sorted(sessions, key=lambda session: session.record.latest, reverse=True)
     exact = [session for session in every if session.record.session_id == name]
     named = [session for session in every if session.record.name == name]
-    begun = [session for session in every if name and session.record.session_id.startswith(name)]
+    begun = [
+        session
+        for session in every
+        if name and session.record.session_id.startswith(name)
+    ]
     for found in (exact, named, begun):
         if len(found) == 1:
             return found[0]
         if found:
             ids = ", ".join(session.record.session_id for session in found[:10])
-            raise ConfigError([Problem(name, f"ambiguous; the sessions are {ids}")], subject="choice of a session")
+            raise ConfigError(
+                [Problem(name, f"ambiguous; the sessions are {ids}")],
+                subject="choice of a session",
+            )
     problem = Problem(name, "no such session; 'amplifier session list' shows them")
     raise ConfigError([problem], subject="choice of a session")
 
@@ -87,7 +101,9 @@ def read_record(folder: Path) -> SessionRecord | None:
             raise
         if not has_history(folder):
             return None
-        remedy = f"the file is missing; 'amplifier session repair {folder.name}' renews it"
+        remedy = (
+            f"the file is missing; 'amplifier session repair {folder.name}' renews it"
+        )
         raise ConfigError([Problem(METADATA, remedy)], subject=subject) from error
     return SessionRecord.from_dict(written, subject=subject)
 

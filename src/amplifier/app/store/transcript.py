@@ -15,7 +15,13 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.files.appendlog import AppendLog, Damage, Durability, Expected, Record
+from amplifier_kit.files.appendlog import (
+    AppendLog,
+    Damage,
+    Durability,
+    Expected,
+    Record,
+)
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["EXPECTED", "Clean", "Line", "Transcript", "read_lines"]
@@ -62,7 +68,11 @@ class Transcript:
             OSError: the system refuses.
         """
         log = await AppendLog.open(
-            path, holds=EXPECTED.holds, version=EXPECTED.version, check=EXPECTED.check, durability=durability
+            path,
+            holds=EXPECTED.holds,
+            version=EXPECTED.version,
+            check=EXPECTED.check,
+            durability=durability,
         )
         return cls(log, *read_lines(log.take()))
 
@@ -79,9 +89,13 @@ class Transcript:
     def forget(self, turns: Iterable[str]) -> None:
         """Leave out what stands there of turns that were not stored to their end; the file has it still."""
         left_out = frozenset(turns)
-        self.lines = [line for line in self.lines if line.is_closed or line.turn not in left_out]
+        self.lines = [
+            line for line in self.lines if line.is_closed or line.turn not in left_out
+        ]
 
-    async def store(self, turn_id: str, messages: Sequence[MessageDict], clean: Clean | None = None) -> None:
+    async def store(
+        self, turn_id: str, messages: Sequence[MessageDict], clean: Clean | None = None
+    ) -> None:
         """Store how a turn left the history; only what is new is written, unless it is another history.
 
         Args:
@@ -94,8 +108,16 @@ class Transcript:
         """
         known = _common(self.messages, messages)
         is_longer = known == len(self.lines)
-        kept = self.lines if is_longer else [attrs.evolve(line, at=at) for at, line in enumerate(self.lines[:known])]
-        first = kept[-1].at + 1 if kept else 0
+        if is_longer:
+            kept = self.lines
+        else:
+            kept = [
+                attrs.evolve(line, at=at) for at, line in enumerate(self.lines[:known])
+            ]
+        if kept:
+            first = kept[-1].at + 1
+        else:
+            first = 0
         new = [
             Line(at=first + offset, turn=turn_id, message=message, is_closed=True)
             for offset, message in enumerate(messages[known:])
@@ -116,8 +138,13 @@ class Transcript:
         Raises:
             OSError: it was not stored; the old ones stay.
         """
-        numbered = [attrs.evolve(line, at=at, is_closed=True) for at, line in enumerate(lines)]
-        last_turn = numbered[-1].turn if numbered else ""
+        numbered = [
+            attrs.evolve(line, at=at, is_closed=True) for at, line in enumerate(lines)
+        ]
+        if numbered:
+            last_turn = numbered[-1].turn
+        else:
+            last_turn = ""
         await self._log.replace(await _records(last_turn, numbered, clean))
         self.lines, self.last_turn = numbered, last_turn
 
@@ -132,7 +159,11 @@ def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
     last: str | None = None
     for record in records:
         match record.data:
-            case {"at": int() as at, "turn": str() as turn, "message": dict() as message}:
+            case {
+                "at": int() as at,
+                "turn": str() as turn,
+                "message": dict() as message,
+            }:
                 while lines and lines[-1].at >= at:
                     lines.pop()
                 lines.append(Line(at=at, turn=turn, message=message))
@@ -155,17 +186,28 @@ def _common(known: Sequence[MessageDict], messages: Sequence[MessageDict]) -> in
     if list(messages[: len(known)]) == known:
         return len(known)
     pairs = zip(known, messages, strict=False)
-    return next((at for at, (one, other) in enumerate(pairs) if one != other), min(len(known), len(messages)))
+    return next(
+        (at for at, (one, other) in enumerate(pairs) if one != other),
+        min(len(known), len(messages)),
+    )
 
 
-async def _records(turn_id: str, lines: Sequence[Line], clean: Clean | None) -> list[Record]:
+async def _records(
+    turn_id: str, lines: Sequence[Line], clean: Clean | None
+) -> list[Record]:
     now = round(time.time(), 3)
     written = [line.message for line in lines]
     if clean is not None and lines:
-        written = await to_thread.run_sync(lambda: [clean(line.message) for line in lines])
+        written = await to_thread.run_sync(
+            lambda: [clean(line.message) for line in lines]
+        )
     return [
         *(
-            Record(kind=_MESSAGE, data={"at": line.at, "turn": line.turn, "message": message}, at=now)
+            Record(
+                kind=_MESSAGE,
+                data={"at": line.at, "turn": line.turn, "message": message},
+                at=now,
+            )
             for line, message in zip(lines, written, strict=True)
         ),
         Record(kind=_TURN, data={"turn_id": turn_id}, at=now),
@@ -174,7 +216,10 @@ async def _records(turn_id: str, lines: Sequence[Line], clean: Clean | None) -> 
 
 def _problem(record: Record) -> str | None:
     match record.kind, record.data:
-        case ("message", {"at": int(), "turn": str(), "message": dict()}) | ("turn", {"turn_id": str()}):
+        case ("message", {"at": int(), "turn": str(), "message": dict()}) | (
+            "turn",
+            {"turn_id": str()},
+        ):
             return None
         case _:
             return "it is neither a message nor the end of a turn"

@@ -20,7 +20,15 @@ from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["JOURNAL", "MADE_OF", "METADATA", "TRANSCRIPT", "KeptSession", "untold", "write_record"]
+__all__ = [
+    "JOURNAL",
+    "MADE_OF",
+    "METADATA",
+    "TRANSCRIPT",
+    "KeptSession",
+    "untold",
+    "write_record",
+]
 
 METADATA: Final = "metadata.json"
 TRANSCRIPT: Final = "transcript.jsonl"
@@ -54,7 +62,10 @@ class KeptSession:
     def messages(self) -> list[MessageDict]:
         """The history to go on with, without system messages: what was stored, and the turn that was interrupted."""
         interrupted = self.interrupted
-        return [*self.transcript.messages, *(interrupted.messages if interrupted is not None else ())]
+        return [
+            *self.transcript.messages,
+            *(interrupted.messages if interrupted is not None else ()),
+        ]
 
     @property
     def spending(self) -> Mapping[str, JSONValue]:
@@ -94,7 +105,9 @@ class KeptSession:
         Raises:
             OSError: it was not stored.
         """
-        await to_thread.run_sync(_note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace"))
+        await to_thread.run_sync(
+            _note_made_of, self.folder / MADE_OF, text.encode("utf-8", "replace")
+        )
 
     async def record_composition(
         self, recorded: RecordedComposition, *, provider: str | None, model: str | None
@@ -144,7 +157,9 @@ class KeptSession:
         said = [message for message in messages if message.get("role") != "system"]
         await self.store_turn(self.journal.turn_id or "", said, record)
 
-    async def store_turn(self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord) -> None:
+    async def store_turn(
+        self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord
+    ) -> None:
         """Store how a turn left the history, every message of it, then forget what the journal tells.
 
         Args:
@@ -177,7 +192,9 @@ class KeptSession:
         if turn.spending is not None:
             record = record.with_spending(turn.spending)
         await self.store_turn(turn.turn_id, self.messages, record)
-        return None if turn.has_ended and not turn.in_doubt else turn
+        if turn.has_ended and not turn.in_doubt:
+            return None
+        return turn
 
     async def write(self, record: SessionRecord) -> None:
         """Store another record of the same session.
@@ -190,9 +207,13 @@ class KeptSession:
         self.record = record
 
 
-def untold(turns: Sequence[InterruptedTurn], last_turn: str | None) -> tuple[InterruptedTurn, ...]:
+def untold(
+    turns: Sequence[InterruptedTurn], last_turn: str | None
+) -> tuple[InterruptedTurn, ...]:
     """Return the turns of a journal that a transcript whose last turn is known does not have."""
-    known = next((number for number, turn in enumerate(turns, 1) if turn.turn_id == last_turn), 0)
+    known = next(
+        (number for number, turn in enumerate(turns, 1) if turn.turn_id == last_turn), 0
+    )
     return tuple(turns[known:])
 
 

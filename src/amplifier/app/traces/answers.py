@@ -22,14 +22,22 @@ def answer_sections(data: Mapping[str, JSONValue], texts: Texts) -> Iterator[_Pa
             yield "assistant", "Answer", texts.of(response)
         return
     content = response.get("content")
-    blocks = content if isinstance(content, list) else [] if content is None else [content]
+    if isinstance(content, list):
+        blocks = content
+    else:
+        blocks = [] if content is None else [content]
     for block in blocks:
         yield _part(block, texts)
     calls = response.get("tool_calls")
-    if isinstance(calls, list) and not any(_kind(block) == "tool_call" for block in blocks):
+    if isinstance(calls, list) and not any(
+        _kind(block) == "tool_call" for block in blocks
+    ):
         for call in calls:
             yield "call", "Calls", texts.of(call)
-    for key, title in (("finish_reason", "Ended because of"), ("degradation", "Degradations")):
+    for key, title in (
+        ("finish_reason", "Ended because of"),
+        ("degradation", "Degradations"),
+    ):
         if response.get(key):
             yield None, title, texts.of(response[key])
 
@@ -43,10 +51,16 @@ def _part(block: JSONValue, texts: Texts) -> _Part:
         case "thinking":
             return "thinking", "Thinking", texts.of(block.get("thinking"))
         case "tool_call":
-            return "call", "Calls", texts.of({"name": block.get("name"), "arguments": block.get("input")})
+            return (
+                "call",
+                "Calls",
+                texts.of({"name": block.get("name"), "arguments": block.get("input")}),
+            )
         case kind:
             return "assistant", kind or "Answer", texts.of(dict(block))
 
 
 def _kind(block: JSONValue) -> str:
-    return text_of(block.get("type")) if isinstance(block, Mapping) else ""
+    if isinstance(block, Mapping):
+        return text_of(block.get("type"))
+    return ""

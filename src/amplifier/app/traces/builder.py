@@ -13,7 +13,13 @@ from typing import Final
 import attrs
 
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
-from amplifier.app.logs.summaries import decision_words, message_of, result_text, summary_of, text_of
+from amplifier.app.logs.summaries import (
+    decision_words,
+    message_of,
+    result_text,
+    summary_of,
+    text_of,
+)
 from amplifier.app.traces.answers import answer_sections
 from amplifier.app.traces.model import Call, Compaction, Said, Status, Totals, Trace
 from amplifier.app.traces.steps import Step, rows_of
@@ -45,7 +51,9 @@ _INSIDE_OTHERS: Final = frozenset(
 _COMPACTIONS: Final = frozenset({"context:compaction", "context:post_compact"})
 
 
-def build_trace(records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None) -> Trace:
+def build_trace(
+    records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None
+) -> Trace:
     """Put a session's records together as a trace.
 
     Args:
@@ -86,7 +94,12 @@ class _Builder:
         if turn is not None:
             turn.reach(now)
         match record.event:
-            case "execution:start" | "prompt:submit" | "prompt:complete" | "execution:end" if turn is not None:
+            case (
+                "execution:start"
+                | "prompt:submit"
+                | "prompt:complete"
+                | "execution:end"
+            ) if turn is not None:
                 self._tell_turn(turn, record)
             case "provider:request" | "provider:response" | "provider:error":
                 self._tell_call(record)
@@ -112,8 +125,13 @@ class _Builder:
             sessions=len(self.sessions),
             records=self.count,
             rows=rows,
-            said=tuple(Said(role=role, row=numbers[id(step)], section=at) for role, step, at in self.said),
-            calls=tuple(attrs.evolve(call, at=max(0.0, call.at - origin)) for call in self.calls),
+            said=tuple(
+                Said(role=role, row=numbers[id(step)], section=at)
+                for role, step, at in self.said
+            ),
+            calls=tuple(
+                attrs.evolve(call, at=max(0.0, call.at - origin)) for call in self.calls
+            ),
             compactions=tuple(self.compactions),
             totals=Totals.of(rows, self.calls),
         )
@@ -136,7 +154,14 @@ class _Builder:
     def _tell_call(self, record: LogRecord) -> None:
         data = record.data
         step = self.tree.span(record, "model")
-        step.name = words(" ".join(filter(None, (text_of(data.get("provider")), text_of(data.get("model"))))), 80)
+        step.name = words(
+            " ".join(
+                filter(
+                    None, (text_of(data.get("provider")), text_of(data.get("model")))
+                )
+            ),
+            80,
+        )
         if record.event == "provider:request":
             messages = data.get("messages")
             if messages is not None:
@@ -159,7 +184,10 @@ class _Builder:
             return
         used = {key: value for key, value in usage.items() if value is not None}
         step.note("Usage", self.texts.of(used))
-        read, written = amount(usage.get("input_tokens")), amount(usage.get("output_tokens"))
+        read, written = (
+            amount(usage.get("input_tokens")),
+            amount(usage.get("output_tokens")),
+        )
         cost = cost_of(usage)
         step.spend(read, written, cost)
         cached = min(read, amount(usage.get("cache_read_tokens")))
@@ -190,15 +218,26 @@ class _Builder:
             return
         result = data.get("result")
         failed = isinstance(result, Mapping) and result.get("success") is False
-        step.status = "failed" if failed else "ok"
+        if failed:
+            step.status = "failed"
+        else:
+            step.status = "ok"
         text = result_text(result)
         self._say("tool", step, "Failure" if failed else "Result", text)
 
     def _fail(self, step: Step, error: JSONValue) -> None:
-        kind = error.get("type") if isinstance(error, Mapping) else None
-        step.status = "denied" if kind == "denied" else "cancelled" if kind == "cancelled" else "failed"
+        if isinstance(error, Mapping):
+            kind = error.get("type")
+        else:
+            kind = None
+        if kind == "denied":
+            step.status = "denied"
+        else:
+            step.status = "cancelled" if kind == "cancelled" else "failed"
         text = message_of(error)
-        step.hint = words(text.removeprefix(f"{kind}: ") if step.status == "denied" else text)
+        step.hint = words(
+            text.removeprefix(f"{kind}: ") if step.status == "denied" else text
+        )
         at = step.note("Error", self.texts.of(text))
         if step.kind == "tool":
             self.said.append(("tool", step, at))
@@ -209,7 +248,10 @@ class _Builder:
         step = self.tree.make("decision", record)
         step.start -= seconds_of(data)
         step.finish(self.tree.now)
-        step.status = "denied" if data.get("action") == "deny" else "ok"
+        if data.get("action") == "deny":
+            step.status = "denied"
+        else:
+            step.status = "ok"
         step.name = words(data.get("module") or data.get("handler"), 80)
         decision, why = decision_words(data)
         step.hint = words(f"{decision}: {why}" if why else decision)
@@ -220,7 +262,12 @@ class _Builder:
         self.tree.place(step, about or self.tree.around(record))
         injection = data.get("injection")
         if isinstance(injection, Mapping):
-            self._say(words(injection.get("role"), 20) or "system", step, "Injected", injection.get("content"))
+            self._say(
+                words(injection.get("role"), 20) or "system",
+                step,
+                "Injected",
+                injection.get("content"),
+            )
 
     def _tell_note(self, record: LogRecord) -> None:
         step = self.tree.make("note", record)
@@ -242,8 +289,18 @@ class _Builder:
             self.said.append((role, step, at))
 
 
-_DECIDED: Final = {"reason": "Reason", "changed": "Changed", "question": "Question", "message": "Message to the person"}
-_STATUSES: Mapping[str, Status] = {"success": "ok", "completed": "ok", "cancelled": "cancelled", "denied": "denied"}
+_DECIDED: Final = {
+    "reason": "Reason",
+    "changed": "Changed",
+    "question": "Question",
+    "message": "Message to the person",
+}
+_STATUSES: Mapping[str, Status] = {
+    "success": "ok",
+    "completed": "ok",
+    "cancelled": "cancelled",
+    "denied": "denied",
+}
 _LEVELS: Mapping[str, Status] = {"warning": "warning", "error": "failed"}
 
 

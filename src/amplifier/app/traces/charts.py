@@ -51,18 +51,30 @@ def cost_chart(trace: Trace) -> str:
     has_cost = any(call.cost is not None for call in trace.calls)
     sums, total = [], Decimal(0)
     for call in trace.calls:
-        total += (call.cost or Decimal(0)) if has_cost else call.input_tokens + call.output_tokens
+        total += (
+            (call.cost or Decimal(0))
+            if has_cost
+            else call.input_tokens + call.output_tokens
+        )
         sums.append(total)
     largest = float(sums[-1]) or 1.0
-    chosen = sorted({round(number * (len(sums) - 1) / _BARS) for number in range(_BARS + 1)})
+    chosen = sorted(
+        {round(number * (len(sums) - 1) / _BARS) for number in range(_BARS + 1)}
+    )
     step = (_WIDTH - _LEFT) / len(sums)
     points = [f"{_LEFT} {_BOTTOM}"]
     for number in chosen:
         y = _height(float(sums[number]), largest)
-        points += [f"{_LEFT + number * step:.1f} {y:.1f}", f"{_LEFT + (number + 1) * step:.1f} {y:.1f}"]
+        points += [
+            f"{_LEFT + number * step:.1f} {y:.1f}",
+            f"{_LEFT + (number + 1) * step:.1f} {y:.1f}",
+        ]
     line = "L".join(points)
     parts = [
-        *_axis(largest, (lambda value: dollars(Decimal(str(value)))) if has_cost else short_number),
+        *_axis(
+            largest,
+            (lambda value: dollars(Decimal(str(value)))) if has_cost else short_number,
+        ),
         *_times(_grouped(trace.calls)),
         f'<path class="area" d="M{line}L{_WIDTH} {_BOTTOM}z"/>',
         f'<path class="line" d="M{line}"/>',
@@ -84,8 +96,14 @@ class _Group:
 
     @property
     def title(self) -> str:
-        which = f"call {self.first}" if self.first == self.last else f"calls {self.first} to {self.last}, the largest"
-        cached = f" ({self.cached:,} cached)" if self.cached else ""
+        if self.first == self.last:
+            which = f"call {self.first}"
+        else:
+            which = f"calls {self.first} to {self.last}, the largest"
+        if self.cached:
+            cached = f" ({self.cached:,} cached)"
+        else:
+            cached = ""
         return f"{which}: {self.model}, {self.read:,}{cached} read, {self.written:,} written"
 
 
@@ -119,7 +137,11 @@ def _bar(bar: _Group, x: float, step: float, largest: float) -> Iterator[str]:
     left = x + (step - width) / 2
     yield f'<g class="bar"><title>{escape(bar.title)}</title>'
     below = 0
-    for name, value in (("cached", bar.cached), ("read", bar.read - bar.cached), ("written", bar.written)):
+    for name, value in (
+        ("cached", bar.cached),
+        ("read", bar.read - bar.cached),
+        ("written", bar.written),
+    ):
         if value > 0:
             top, foot = _height(below + value, largest), _height(below, largest)
             yield f'<rect class="{name}" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{foot - top:.1f}"/>'
@@ -137,7 +159,11 @@ def _axis(largest: float, write: Callable[[float], str]) -> Iterator[str]:
 def _times(groups: Sequence[_Group]) -> Iterator[str]:
     """Write since the beginning when the first, the middle and the last call was answered."""
     step = (_WIDTH - _LEFT) / len(groups)
-    for number, anchor in {0: "start", len(groups) // 2: "middle", len(groups) - 1: "end"}.items():
+    for number, anchor in {
+        0: "start",
+        len(groups) // 2: "middle",
+        len(groups) - 1: "end",
+    }.items():
         x = _LEFT + (number + {"start": 0, "middle": 0.5, "end": 1}[anchor]) * step
         yield (
             f'<text class="tick" x="{x:.1f}" y="{_HEIGHT - 6}" text-anchor="{anchor}">'
@@ -146,4 +172,8 @@ def _times(groups: Sequence[_Group]) -> Iterator[str]:
 
 
 def _svg(title: str, parts: Sequence[str]) -> str:
-    return f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">' + "".join(parts) + "</svg>"
+    return (
+        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">'
+        + "".join(parts)
+        + "</svg>"
+    )

@@ -8,12 +8,24 @@ from typing import Literal, Self, TypeAlias
 
 import attrs
 
-__all__ = ["Call", "Compaction", "Kind", "Row", "Said", "Section", "Status", "Totals", "Trace"]
+__all__ = [
+    "Call",
+    "Compaction",
+    "Kind",
+    "Row",
+    "Said",
+    "Section",
+    "Status",
+    "Totals",
+    "Trace",
+]
 
 Kind: TypeAlias = Literal["turn", "iteration", "model", "tool", "decision", "note"]
 """What a row is; a note is any other event."""
 
-Status: TypeAlias = Literal["ok", "failed", "denied", "cancelled", "unfinished", "warning"]
+Status: TypeAlias = Literal[
+    "ok", "failed", "denied", "cancelled", "unfinished", "warning"
+]
 """How it ended; a note is `ok`, `warning` or `failed` by its level."""
 
 
@@ -110,7 +122,10 @@ class Totals:
             calls=sum(row.kind == "model" for row in rows),
             tools=sum(row.kind == "tool" for row in rows),
             decisions=sum(row.kind == "decision" for row in rows),
-            problems=sum(row.status in ("failed", "denied", "warning", "unfinished") for row in rows),
+            problems=sum(
+                row.status in ("failed", "denied", "warning", "unfinished")
+                for row in rows
+            ),
             input_tokens=sum(call.input_tokens for call in calls),
             output_tokens=sum(call.output_tokens for call in calls),
             cost=sum(costs, Decimal(0)) if costs else None,

@@ -50,7 +50,9 @@ def page_data(trace: Trace) -> JSONObject:
 
 
 def _row(row: Row) -> JSONValue:
-    sections: list[JSONValue] = [[section.title, section.text] for section in row.sections]
+    sections: list[JSONValue] = [
+        [section.title, section.text] for section in row.sections
+    ]
     return [
         row.kind,
         row.depth,
@@ -86,7 +88,10 @@ def _plain(text: str) -> str:
 
 
 def _subtitle(trace: Trace) -> str:
-    parts = [f"began {trace.began[:19].replace('T', ' ')} UTC"] if trace.began else []
+    if trace.began:
+        parts = [f"began {trace.began[:19].replace('T', ' ')} UTC"]
+    else:
+        parts = []
     parts.append(f"{trace.records:,} records")
     if trace.sessions > 1:
         parts.append(f"{trace.sessions} sessions")
@@ -97,7 +102,10 @@ def _subtitle(trace: Trace) -> str:
 
 def _figures(trace: Trace) -> list[str]:
     totals = trace.totals
-    cost = "unknown" if totals.cost is None else dollars(totals.cost)
+    if totals.cost is None:
+        cost = "unknown"
+    else:
+        cost = dollars(totals.cost)
     shown = [
         ("Turns", f"{totals.turns:,}", ""),
         ("Model calls", f"{totals.calls:,}", ""),
@@ -118,7 +126,10 @@ def _figures(trace: Trace) -> list[str]:
 def _charts(trace: Trace) -> str:
     if not trace.calls:
         return ""
-    second = "Cost so far" if trace.totals.cost is not None else "Tokens so far"
+    if trace.totals.cost is not None:
+        second = "Cost so far"
+    else:
+        second = "Tokens so far"
     legend = (
         '<span class="key cached">cached</span><span class="key read">read</span>'
         '<span class="key written">written</span>'

@@ -56,7 +56,9 @@ class Step:
         self.end = max(moment, self.start, self.start + seconds)
         self.reach(self.end)
 
-    def spend(self, input_tokens: int, output_tokens: int, cost: Decimal | None) -> None:
+    def spend(
+        self, input_tokens: int, output_tokens: int, cost: Decimal | None
+    ) -> None:
         """Add what a model used, to this step and those that it is in."""
         step: Step | None = self
         while step is not None:

@@ -34,21 +34,37 @@ class Texts:
 
     def of(self, value: JSONValue) -> str:
         """Write a value: a text as it is, anything else as indented JSON."""
-        return self.cut(value if isinstance(value, str) else "" if value is None else _indented(value))
+        return self.cut(
+            value
+            if isinstance(value, str)
+            else ""
+            if value is None
+            else _indented(value)
+        )
 
     def cut(self, text: str) -> str:
         """Bring a text into the page: control characters and marks of direction become escapes."""
-        limit = self.longest if self.used < self.total else min(_SHORT, self.longest)
+        if self.used < self.total:
+            limit = self.longest
+        else:
+            limit = min(_SHORT, self.longest)
         kept = visible(text[:limit])
         self.used += len(kept)
-        return kept if len(text) <= limit else f"{kept}\n… {len(text):,} characters in all"
+        if len(text) <= limit:
+            return kept
+        return f"{kept}\n… {len(text):,} characters in all"
 
 
 def words(value: JSONValue, longest: int = _LABEL) -> str:
     """Write a value as a label: one visible line."""
-    text = value if isinstance(value, str) else "" if value is None else _compact(value)
+    if isinstance(value, str):
+        text = value
+    else:
+        text = "" if value is None else _compact(value)
     line = " ".join(visible(text[: longest * 4]).split())
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+    if len(line) <= longest:
+        return line
+    return f"{line[: longest - 1]}…"
 
 
 def arguments_words(arguments: JSONValue) -> str:
@@ -57,7 +73,11 @@ def arguments_words(arguments: JSONValue) -> str:
         return words(arguments)
     if len(arguments) == 1:
         return words(next(iter(arguments.values())))
-    return words(", ".join(f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]))
+    return words(
+        ", ".join(
+            f"{name}: {words(value, 60)}" for name, value in list(arguments.items())[:8]
+        )
+    )
 
 
 def _indented(value: JSONValue) -> str:

@@ -16,7 +16,14 @@ from amplifier_sdk.logs import LogRecord
 __all__ = ["StepTree"]
 
 _OF_A_TURN: Final = frozenset(
-    {"execution:end", "execution:start", "prompt:complete", "prompt:submit", "session:resume", "session:start"}
+    {
+        "execution:end",
+        "execution:start",
+        "prompt:complete",
+        "prompt:submit",
+        "session:resume",
+        "session:start",
+    }
 )
 """Events whose span is the turn itself."""
 
@@ -46,8 +53,14 @@ class StepTree:
         if key not in self._turns:
             self._counts[record.session_id] += 1
             turn = self._turns[key] = self.make("turn", record)
-            above = self._spans.get(record.parent_span_id or "") if record.parent_id is not None else None
-            who = "Turn" if record.parent_id is None else f"{words(record.session_id.rpartition('_')[2], 40)}, turn"
+            if record.parent_id is not None:
+                above = self._spans.get(record.parent_span_id or "")
+            else:
+                above = None
+            if record.parent_id is None:
+                who = "Turn"
+            else:
+                who = f"{words(record.session_id.rpartition('_')[2], 40)}, turn"
             turn.name = f"{who} {self._counts[record.session_id]}"
             self.place(turn, above)
         return self._turns[key]
@@ -82,10 +95,16 @@ class StepTree:
     def decided_about(self, record: LogRecord) -> Step | None:
         """Return the step that a hook's decision is about, made when it is heard of here first; `None` for a turn."""
         known = self.known(record)
-        if known is not None or record.span_id is None or record.span_id in self._turn_spans:
+        if (
+            known is not None
+            or record.span_id is None
+            or record.span_id in self._turn_spans
+        ):
             return known
         kind = _DECIDED_ABOUT.get(str(record.data.get("hook_event")).partition(":")[0])
-        return None if kind is None else self.span(record, kind)
+        if kind is None:
+            return None
+        return self.span(record, kind)
 
     def make(self, kind: Kind, record: LogRecord) -> Step:
         """Make a step that begins now and stands nowhere yet."""

@@ -13,7 +13,9 @@ from amplifier.cli._chat._keys import End, Interrupt, Key, Line
 __all__ = ["make_bindings"]
 
 
-def make_bindings(hand_on: Callable[[Key], None], is_working: Callable[[], bool]) -> KeyBindings:
+def make_bindings(
+    hand_on: Callable[[Key], None], is_working: Callable[[], bool]
+) -> KeyBindings:
     """Make them: Enter hands the text on, Ctrl-J and Alt-Enter begin a line, Ctrl-C and Ctrl-D as in a shell.
 
     Args:
@@ -26,7 +28,10 @@ def make_bindings(hand_on: Callable[[Key], None], is_working: Callable[[], bool]
     @bindings.add("enter", filter=is_typing)
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
-        if buffer.complete_state is not None and buffer.complete_state.current_completion is not None:
+        if (
+            buffer.complete_state is not None
+            and buffer.complete_state.current_completion is not None
+        ):
             buffer.complete_state = None
             return
         text = buffer.text

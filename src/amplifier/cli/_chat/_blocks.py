@@ -45,7 +45,10 @@ class MarkdownBlocks:
     def end(self) -> list[str]:
         """Return what is left; the next piece begins another text."""
         begun = "".join(self._begun)
-        blocks = self._line(begun) if begun else []
+        if begun:
+            blocks = self._line(begun)
+        else:
+            blocks = []
         self._begun = []
         self._fence = ""
         return [*blocks, *self._close()]
@@ -55,7 +58,9 @@ class MarkdownBlocks:
         if self._fence:
             return self._fenced(line)
         found = _FENCE.match(line)
-        if found is not None and not (found["fence"][0] == "`" and "`" in found["info"]):
+        if found is not None and not (
+            found["fence"][0] == "`" and "`" in found["info"]
+        ):
             return self._open_fence(line, found["fence"])
         if not line.strip():
             return self._blank()
@@ -63,13 +68,18 @@ class MarkdownBlocks:
             blocks = self._close()
             self._lines.append(line)
             return [*blocks, *self._close()]
-        blocks = self._close() if self._is_over(line) else []
+        if self._is_over(line):
+            blocks = self._close()
+        else:
+            blocks = []
         self._lines.append(line)
         return blocks
 
     def _fenced(self, line: str) -> list[str]:
         self._lines.append(line)
-        if line.strip().startswith(self._fence) and not line.strip().strip(self._fence[0]):
+        if line.strip().startswith(self._fence) and not line.strip().strip(
+            self._fence[0]
+        ):
             self._fence = ""
             if _FENCE.match(self._lines[0]):
                 return self._close()
@@ -78,7 +88,10 @@ class MarkdownBlocks:
     def _open_fence(self, line: str, fence: str) -> list[str]:
         """Begin code: in a list it belongs to the item above it, else it is a block of its own."""
         is_inside = self._is_list and line[:1] in " \t"
-        blocks = [] if is_inside else self._close()
+        if is_inside:
+            blocks = []
+        else:
+            blocks = self._close()
         self._lines.append(line)
         self._fence = fence
         return blocks
@@ -103,7 +116,9 @@ class MarkdownBlocks:
         while self._lines and not self._lines[-1].strip():
             self._lines.pop()
         block, self._lines = "\n".join(self._lines), []
-        return [block] if block else []
+        if block:
+            return [block]
+        return []
 
 
 def _last_of(parts: Sequence[str], between: str) -> str:

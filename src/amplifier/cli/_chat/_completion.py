@@ -35,7 +35,9 @@ class ChatCompleter(Completer):
     roots: Mapping[str, Path] = attrs.field(factory=dict)
     choices: Mapping[str, Callable[[], Sequence[str]]] = attrs.field(factory=dict)
 
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
+    def get_completions(
+        self, document: Document, complete_event: CompleteEvent
+    ) -> Iterable[Completion]:
         """Yield what may follow; plain paths only when Tab was pressed."""
         before = document.text_before_cursor
         word = before[max(before.rfind(" "), before.rfind("\n")) + 1 :]
@@ -44,16 +46,27 @@ class ChatCompleter(Completer):
         elif word.startswith("@"):
             yield from self._mentions(word[1:])
         elif before.startswith("/") and (
-            choices := self.choices.get(before[1:].split()[0] if before[1:].strip() else "")
+            choices := self.choices.get(
+                before[1:].split()[0] if before[1:].strip() else ""
+            )
         ):
-            yield from (Completion(name, -len(word)) for name in choices() if name.startswith(word))
+            yield from (
+                Completion(name, -len(word))
+                for name in choices()
+                if name.startswith(word)
+            )
         elif complete_event.completion_requested and word:
             yield from self._paths(word, self.folder)
 
     def _commands(self, begun: str) -> Iterator[Completion]:
         for name, command in self.registry.listed.items():
             if name.startswith(begun.casefold()):
-                yield Completion(name, -len(begun), display=f"/{name}", display_meta=one_line(command.description, 60))
+                yield Completion(
+                    name,
+                    -len(begun),
+                    display=f"/{name}",
+                    display_meta=one_line(command.description, 60),
+                )
 
     def _mentions(self, begun: str) -> Iterator[Completion]:
         prefix, colon, rest = begun.partition(":")
@@ -68,16 +81,22 @@ class ChatCompleter(Completer):
     def _paths(self, begun: str, folder: Path) -> Iterator[Completion]:
         """Yield the names in a folder that go on what was begun; hidden ones when a dot was typed."""
         parent, _, start = begun.rpartition("/")
-        place = os.path.join(folder, os.path.expanduser(f"{parent}/" if parent or begun.startswith("/") else ""))
+        place = os.path.join(
+            folder,
+            os.path.expanduser(f"{parent}/" if parent or begun.startswith("/") else ""),
+        )
         try:
             with os.scandir(place) as entries:
                 found = sorted(
                     (entry.name, entry.is_dir())
                     for entry in entries
-                    if entry.name.startswith(start) and (start or not entry.name.startswith("."))
+                    if entry.name.startswith(start)
+                    and (start or not entry.name.startswith("."))
                 )
         except OSError:
             return
         for name, is_folder in found[:_MOST]:
-            if visible(name) == name and not any(character.isspace() for character in name):
+            if visible(name) == name and not any(
+                character.isspace() for character in name
+            ):
                 yield Completion(f"{name}/" if is_folder else name, -len(start))

@@ -23,7 +23,12 @@ from amplifier.cli._chat._screen import Screen
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.terminal import one_line
-from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt, SessionCommand
+from amplifier_sdk.commands import (
+    CommandAnswer,
+    CommandError,
+    CommandPrompt,
+    SessionCommand,
+)
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 
@@ -59,12 +64,26 @@ class Conversation:
 
     def own_commands(self) -> list[SessionCommand]:
         """Return the commands that are about this chat alone and wait for the end of a turn."""
-        return [SessionCommand(name="exit", make=self._exit, description="End the chat", aliases=("quit",))]
+        return [
+            SessionCommand(
+                name="exit",
+                make=self._exit,
+                description="End the chat",
+                aliases=("quit",),
+            )
+        ]
 
     def own_commands_at_once(self) -> list[SessionCommand]:
         """Return those that run at once."""
         description = "Show or hide what the model thinks"
-        return [SessionCommand(name="think", make=self._think, argument_hint="[on|off]", description=description)]
+        return [
+            SessionCommand(
+                name="think",
+                make=self._think,
+                argument_hint="[on|off]",
+                description=description,
+            )
+        ]
 
     def finish(self) -> None:
         """Show what is begun of an answer."""
@@ -108,7 +127,9 @@ class Conversation:
                 self._renew()
                 await self.waiting.wait()
 
-    async def _hear(self, keys: MemoryObjectReceiveStream[Key], ask: MemoryObjectSendStream[Typed]) -> None:
+    async def _hear(
+        self, keys: MemoryObjectReceiveStream[Key], ask: MemoryObjectSendStream[Typed]
+    ) -> None:
         """Hear the keyboard, also while something runs: nothing here waits, so that Ctrl-C is always heard."""
         async for key in keys:
             match key:
@@ -153,7 +174,10 @@ class Conversation:
         if not prompt.text.strip():
             return
         self.screen.echo(prompt.shown)
-        typed = None if prompt.command is not None else read_line(prompt.text)
+        if prompt.command is not None:
+            typed = None
+        else:
+            typed = read_line(prompt.text)
         made = prompt if typed is None else await self._command(typed)
         if made is not None:
             await self._turn(made)
@@ -180,7 +204,8 @@ class Conversation:
             return None
         except OutputClosedError:
             raise
-        except Exception as error:  # a command may be foreign code: what it raises ends the command alone
+        except Exception as error:
+            # a command may be foreign code: what it raises ends the command alone
             self.screen.fail(error)
             return None
         finally:
@@ -193,7 +218,11 @@ class Conversation:
         if isinstance(made, CommandPrompt):
             line = f"/{typed.name} {typed.arguments}".rstrip()
             return Prompt(
-                text=made.text, command=line, typed=typed.arguments, written=made.written, metadata=made.metadata
+                text=made.text,
+                command=line,
+                typed=typed.arguments,
+                written=made.written,
+                metadata=made.metadata,
             )
         if made.text:
             self.screen.answer(made.text)
@@ -202,12 +231,22 @@ class Conversation:
     async def _turn(self, prompt: Prompt) -> None:
         """Run a turn; what ends it early is reported, and the chat continues."""
         screen = self.screen
-        refresh = self._renew if screen.board.has_live else None
-        painter = Painter(screen.board.write, refresh, screen.rendering, screen.redactor, self.display)
+        if screen.board.has_live:
+            refresh = self._renew
+        else:
+            refresh = None
+        painter = Painter(
+            screen.board.write, refresh, screen.rendering, screen.redactor, self.display
+        )
         self._painter = painter
         try:
             with self.interrupts.turn(self.talk.opened.session):
-                made = self.talk.stream(prompt.text, prompt.metadata, typed=prompt.typed, written=prompt.written)
+                made = self.talk.stream(
+                    prompt.text,
+                    prompt.metadata,
+                    typed=prompt.typed,
+                    written=prompt.written,
+                )
                 async with made as events:
                     async for event in events:
                         if isinstance(event, SteeringInjected):
@@ -241,15 +280,25 @@ class Conversation:
     async def _think(self, arguments: str) -> CommandAnswer:
         if arguments not in ("", "on", "off"):
             raise CommandError(f"/think takes on or off; got {arguments!r:.40}")
-        on = not self.display.show_thinking_stream if not arguments else arguments == "on"
+        if not arguments:
+            on = not self.display.show_thinking_stream
+        else:
+            on = arguments == "on"
         self._show(attrs.evolve(self.display, show_thinking_stream=on))
-        return CommandAnswer(text=f"What the model thinks is {'shown' if on else 'hidden'}.")
+        return CommandAnswer(
+            text=f"What the model thinks is {'shown' if on else 'hidden'}."
+        )
 
     async def _reload(self) -> None:
         """Read again what is shown, since a setting may have changed."""
         opened = self.talk.opened
-        folder = None if opened.kept is None else opened.kept.folder
-        settings = await to_thread.run_sync(partial(load_settings, opened.composition.places, session=folder))
+        if opened.kept is None:
+            folder = None
+        else:
+            folder = opened.kept.folder
+        settings = await to_thread.run_sync(
+            partial(load_settings, opened.composition.places, session=folder)
+        )
         self._show(display_of(opened.composition.profile, settings))
 
     def _show(self, display: DisplaySettings) -> None:

@@ -80,4 +80,6 @@ def _text(line: str) -> str:
         value: object = json.loads(line)
     except ValueError:
         return ""
-    return value if isinstance(value, str) else ""
+    if isinstance(value, str):
+        return value
+    return ""

@@ -38,7 +38,9 @@ __all__ = ["Keyboard"]
 
 _MENU_ROWS = 4
 _REDRAW_SECONDS = 0.04
-_STYLE = Style.from_dict({"bottom-toolbar": "noreverse", "dim": "fg:ansibrightblack", "mode": "bold"})
+_STYLE = Style.from_dict(
+    {"bottom-toolbar": "noreverse", "dim": "fg:ansibrightblack", "mode": "bold"}
+)
 
 
 @attrs.define(eq=False)
@@ -156,8 +158,11 @@ class Keyboard:
             if reading is not None:
                 if not self._is_printing:
                     self._is_printing = True
-                    with suppress(RuntimeError):  # the loop is closed: whoever waits for its end writes
-                        reading.loop.call_soon_threadsafe(self._print, context=reading.context)
+                    # the loop is closed: whoever waits for its end writes
+                    with suppress(RuntimeError):
+                        reading.loop.call_soon_threadsafe(
+                            self._print, context=reading.context
+                        )
                 return
         if not self._away:
             self._write_waiting()

@@ -83,7 +83,8 @@ class Rendering:
             return text + "\n"
         try:
             return self._laid_out(text, dim=dim)
-        except Exception:  # a text that rich fails on is shown as it is, and the turn goes on
+        except Exception:
+            # a text that rich fails on is shown as it is, and the turn goes on
             return text + "\n"
 
     def line(self, text: str, style: str) -> str:
@@ -92,7 +93,12 @@ class Rendering:
             return text + "\n"
         import click
 
-        styled = click.style(text, dim=style == "dim", bold=style == "bold", fg="red" if style == "red" else None)
+        styled = click.style(
+            text,
+            dim=style == "dim",
+            bold=style == "bold",
+            fg="red" if style == "red" else None,
+        )
         return styled + "\n"
 
     def _laid_out(self, text: str, *, dim: bool) -> str:
@@ -101,8 +107,14 @@ class Rendering:
         console = self._make_console()
         console.width = min(columns(), _WIDEST) - 1
         with console.capture() as captured:
-            console.print(Markdown(text, code_theme=_THEME, hyperlinks=False), style="dim" if dim else None)
-        return "\n".join(line.rstrip() for line in captured.get().split("\n")).strip("\n") + "\n"
+            console.print(
+                Markdown(text, code_theme=_THEME, hyperlinks=False),
+                style="dim" if dim else None,
+            )
+        return (
+            "\n".join(line.rstrip() for line in captured.get().split("\n")).strip("\n")
+            + "\n"
+        )
 
     def _make_console(self) -> Console:
         if self._console is None:

@@ -14,7 +14,14 @@ from amplifier.cli._chat._blocks import MarkdownBlocks
 from amplifier.cli._chat._markdown import Rendering, columns
 from amplifier.cli._outcomes import ending_notes
 from amplifier_kit.redaction import SinkFilter, SinkRedactor
-from amplifier_kit.terminal import arguments_text, cut, one_line, progress_text, visible, whole_lines
+from amplifier_kit.terminal import (
+    arguments_text,
+    cut,
+    one_line,
+    progress_text,
+    visible,
+    whole_lines,
+)
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.results import ToolResult
@@ -49,7 +56,11 @@ class _Running:
     @classmethod
     def of(cls, call: ToolCall, redactor: SinkRedactor) -> Self:
         """Begin a call."""
-        return cls(call, redactor.redact_text(arguments_text(call.arguments, redactor.redact)), SinkFilter(redactor))
+        return cls(
+            call,
+            redactor.redact_text(arguments_text(call.arguments, redactor.redact)),
+            SinkFilter(redactor),
+        )
 
 
 @attrs.define(eq=False)
@@ -164,8 +175,12 @@ class Painter:
         running = self._tools.get(call_id)
         if running is None or not self.display.show_tool_lines:
             return
-        is_shown = running.shown < _OUTPUT_LINES  # what is counted alone need not be cleaned
-        cleaned = running.output.feed(text) if is_shown else running.output.end() + text
+        # what is counted alone need not be cleaned
+        is_shown = running.shown < _OUTPUT_LINES
+        if is_shown:
+            cleaned = running.output.feed(text)
+        else:
+            cleaned = running.output.end() + text
         lines, running.begun = whole_lines(running.begun + cleaned)
         self._show_output(running, lines)
 
@@ -192,7 +207,11 @@ class Painter:
             self._note(f"{cut(line, width)}  {took}")
             return
         why = one_line(self.redactor.redact_text(result.get_serialized_output()), 500)
-        self._note(f"tool {one_line(call.name)} failed after {took}: {why}", "red", is_whole=True)
+        self._note(
+            f"tool {one_line(call.name)} failed after {took}: {why}",
+            "red",
+            is_whole=True,
+        )
 
     def _finish(self, event: TurnFinished) -> None:
         self.flush()
@@ -203,12 +222,17 @@ class Painter:
             self._note(note, is_whole=True)
         self.usage = event.usage or self.usage
         if self.display.show_usage:
-            tools = f", {event.tool_calls} tool calls" if event.tool_calls > 1 else ""
+            if event.tool_calls > 1:
+                tools = f", {event.tool_calls} tool calls"
+            else:
+                tools = ""
             self._note(f"{usage_text(self.usage)}{tools}, {self.seconds:.1f} s")
 
     def _note(self, text: str, style: str = "dim", *, is_whole: bool = False) -> None:
         shown = one_line(text, 1000)
-        self.write(self.rendering.line(shown if is_whole else cut(shown, columns() - 1), style))
+        self.write(
+            self.rendering.line(shown if is_whole else cut(shown, columns() - 1), style)
+        )
 
     def _renew(self) -> None:
         if self.refresh is not None:
@@ -216,7 +240,10 @@ class Painter:
 
 
 def _call_line(running: _Running) -> str:
-    news = f": {running.news}" if running.news else ""
+    if running.news:
+        news = f": {running.news}"
+    else:
+        news = ""
     return one_line(f"tool {running.call.name}{news or f' {running.arguments}'}", 300)
 
 
@@ -227,7 +254,10 @@ def _seconds(began: float) -> str:
 def _last_rows(text: str, width: int) -> list[str]:
     """Return the last rows of a text that is laid out as it is written."""
     rows: list[str] = []
-    width = max(1, width if text.isascii() else width // 2)  # a wide character takes two columns
+    # a wide character takes two columns
+    width = max(1, width if text.isascii() else width // 2)
     for line in text.expandtabs(4).split("\n"):
         rows += [line[at : at + width] for at in range(0, len(line), width)] or [""]
-    return rows[-_TAIL_ROWS:] if text.strip() else []
+    if text.strip():
+        return rows[-_TAIL_ROWS:]
+    return []

@@ -28,7 +28,9 @@ class ChatApproval:
     terminal: TerminalApproval = attrs.field(factory=TerminalApproval)
     _one: anyio.Lock = attrs.field(factory=anyio.Lock)
 
-    async def request_approval(self, prompt: str, options: Sequence[str], timeout: float, default: str, /) -> str:
+    async def request_approval(
+        self, prompt: str, options: Sequence[str], timeout: float, default: str, /
+    ) -> str:
         """Return the option that the person chose; the end of their input denies.
 
         Raises:
@@ -37,4 +39,6 @@ class ChatApproval:
         await anyio.lowlevel.checkpoint()  # what came of the turn is read first
         self.finish()
         async with self._one, self.board().away():
-            return await self.terminal.request_approval(prompt, options, timeout, default)
+            return await self.terminal.request_approval(
+                prompt, options, timeout, default
+            )

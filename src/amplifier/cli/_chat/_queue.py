@@ -41,7 +41,9 @@ class Prompt:
     @property
     def shown(self) -> str:
         """What was typed."""
-        return self.text if self.command is None else self.command
+        if self.command is None:
+            return self.text
+        return self.command
 
 
 @attrs.define(eq=False)
@@ -105,7 +107,9 @@ class Waiting:
     def take_back(self) -> None:
         """Let the texts that came too late for the turn be the next prompts."""
         unread = set(self.opened.session.withdraw_steering())
-        self._prompts.extendleft(Prompt(text=text) for text in reversed(self._texts) if text in unread)
+        self._prompts.extendleft(
+            Prompt(text=text) for text in reversed(self._texts) if text in unread
+        )
         self._texts.clear()
 
     def rows(self, width: int) -> Iterator[str]:

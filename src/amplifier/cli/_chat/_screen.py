@@ -44,7 +44,11 @@ class Screen:
         """Show what was typed, where the prompt took it away."""
         if self.board.has_live:
             first, *rest = visible(text.strip("\n")).split("\n")
-            self.board.write(self.rendering.line("\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold"))
+            self.board.write(
+                self.rendering.line(
+                    "\n".join([f"> {first}", *(f"  {line}" for line in rest)]), "bold"
+                )
+            )
 
     def answer(self, text: str) -> None:
         """Show what a command answers."""
@@ -56,7 +60,9 @@ class Screen:
 
     def complain(self, text: str) -> None:
         """Show an error."""
-        self.board.write(self.rendering.line(visible(self.redactor.redact_text(text)), "red"))
+        self.board.write(
+            self.rendering.line(visible(self.redactor.redact_text(text)), "red")
+        )
 
     def fail(self, error: Exception) -> None:
         """Show what was raised."""
@@ -64,7 +70,9 @@ class Screen:
             self.complain("".join(traceback.format_exception(error)).rstrip())
         self.complain(f"Error: {describe(error)}")
 
-    def renew(self, painter: Painter | None, waiting: Waiting, *, is_working: bool) -> None:
+    def renew(
+        self, painter: Painter | None, waiting: Waiting, *, is_working: bool
+    ) -> None:
         """Show what is incomplete, what waits, and how things stand.
 
         Args:
@@ -73,9 +81,15 @@ class Screen:
             is_working: whether a turn or a command runs.
         """
         width = columns() - 1
-        rows = [] if painter is None else [painter.live(width)]
+        if painter is None:
+            rows = []
+        else:
+            rows = [painter.live(width)]
         rows += waiting.rows(width)
-        doing = "working" if is_working else ""
+        if is_working:
+            doing = "working"
+        else:
+            doing = ""
         if painter is not None:
             doing = f"working {painter.seconds:.0f} s, Ctrl-C stops"
         self.board.show("\n".join(filter(None, rows)), cut(self._status(doing), width))
@@ -84,6 +98,9 @@ class Screen:
         talk = self.talk
         asked = "/".join(filter(None, (talk.provider, talk.model)))
         usage = talk.opened.spent_since.usage
-        spent = "" if usage is None else usage_text(usage)
+        if usage is None:
+            spent = ""
+        else:
+            spent = usage_text(usage)
         parts = (doing, "plan mode" if talk.mode.is_on else "", asked, spent)
         return " | ".join(filter(None, parts)) or "/help lists the commands"

@@ -28,7 +28,12 @@ from amplifier.cli._chat._stream import LineStream
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output
-from amplifier.cli._session_selection import Chosen, Wanted, choose_session, tell_opening
+from amplifier.cli._session_selection import (
+    Chosen,
+    Wanted,
+    choose_session,
+    tell_opening,
+)
 from amplifier.cli._terminal import MessageLines, notice
 from amplifier.cli._turns import TURNS
 from amplifier_kit.redaction import redactor_of
@@ -41,7 +46,14 @@ _RECALLED: Final = 40
 """How many lines of the last turn are shown when a session is resumed."""
 
 
-def converse(options: PlanOptions, wanted: Wanted, consent: Consent = ASKS, *, backend: str, debug: bool) -> None:
+def converse(
+    options: PlanOptions,
+    wanted: Wanted,
+    consent: Consent = ASKS,
+    *,
+    backend: str,
+    debug: bool,
+) -> None:
     """Hold a chat until its end; a turn that fails does not end it."""
     chat = _Chat(options.first_tool, debug, consent)
     configure_logs(debug=debug)
@@ -63,7 +75,9 @@ class _Chat:
         self._rendering = Rendering.of(sys.stdout)
         self._board: Keyboard | PlainKeyboard
         if has_screen():
-            self._board = Keyboard(output, is_working=self._is_working, has_colour=has_colour(sys.stdout))
+            self._board = Keyboard(
+                output, is_working=self._is_working, has_colour=has_colour(sys.stdout)
+            )
         else:
             self._board = PlainKeyboard(output, is_working=self._is_working)
 
@@ -75,7 +89,9 @@ class _Chat:
             store=chosen.store,
             first_tool=self._first_tool,
             display=MessageLines(),
-            approval=self._consent.approval(ChatApproval(lambda: self._board, self._finish)),
+            approval=self._consent.approval(
+                ChatApproval(lambda: self._board, self._finish)
+            ),
             accepted=self._consent.accepted,
             shown=TURNS | {"thinking"},
         )
@@ -83,16 +99,22 @@ class _Chat:
             tell_opening(opened)
             talk = Talk.of(opened)
             screen = Screen(self._board, self._rendering, talk, self._debug)
-            conversation = Conversation(talk, screen, interrupts, opened.composition.display)
+            conversation = Conversation(
+                talk, screen, interrupts, opened.composition.display
+            )
             conversation.registry, problems = await make_registry(
-                talk, conversation.own_commands(), at_once=conversation.own_commands_at_once()
+                talk,
+                conversation.own_commands(),
+                at_once=conversation.own_commands_at_once(),
             )
             for problem in problems:
                 notice(f"warning: going on without a command. {one_line(problem, 300)}")
             self._equip(conversation, is_kept=opened.kept is not None)
             self._conversation = conversation
             await self._recall(talk)
-            notice("/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat.")
+            notice(
+                "/help lists the commands, Ctrl-C stops an answer, Ctrl-D ends the chat."
+            )
             await conversation.run()
 
     @contextmanager
@@ -127,7 +149,10 @@ class _Chat:
         talk = conversation.talk
         places = talk.opened.composition.places
         roots = {"user:": places.home, "project:": places.root / FOLDER}
-        roots |= {f"{name}:": found.path for name, found in talk.opened.composition.collections.all().items()}
+        roots |= {
+            f"{name}:": found.path
+            for name, found in talk.opened.composition.collections.all().items()
+        }
         choices = {
             "mode": lambda: ("plan", "work"),
             "think": lambda: ("on", "off"),
@@ -135,7 +160,10 @@ class _Chat:
             "help": lambda: conversation.registry.names,
         }
         history = HistoryFile(places.state) if is_kept else InMemoryHistory()
-        self._board.equip(history, ChatCompleter(conversation.registry, places.working_dir, roots, choices))
+        self._board.equip(
+            history,
+            ChatCompleter(conversation.registry, places.working_dir, roots, choices),
+        )
 
     async def _recall(self, talk: Talk) -> None:
         """Show the last turn of a resumed session."""
@@ -146,7 +174,10 @@ class _Chat:
         text = "\n\n".join(await to_thread.run_sync(lambda: list(told(said, audience))))
         blocks = MarkdownBlocks()
         text = redactor_of(talk.opened.session.coordinator).redact_text(text)
-        shown = [self._rendering.block(block) for block in [*blocks.feed(text), *blocks.end()]]
+        shown = [
+            self._rendering.block(block)
+            for block in [*blocks.feed(text), *blocks.end()]
+        ]
         lines = "\n".join(shown).split("\n")
         if len(lines) > _RECALLED:
             lines = ["...", *lines[-_RECALLED:]]

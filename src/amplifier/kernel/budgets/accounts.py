@@ -51,7 +51,12 @@ class Account:
     @classmethod
     def of_turn(cls, limits: Limits, spent: Spending, parent: Account | None) -> Self:
         """Open the account of a turn that has spent something already."""
-        account = cls(tokens=limits.tokens, cost_usd=limits.cost_usd, tool_calls=limits.tool_calls, parent=parent)
+        account = cls(
+            tokens=limits.tokens,
+            cost_usd=limits.cost_usd,
+            tool_calls=limits.tool_calls,
+            parent=parent,
+        )
         account._begin_with(spent)
         return account
 
@@ -71,18 +76,30 @@ class Account:
     def reached(self) -> Reached | None:
         """The first limit of this account or of a parent of which nothing is left."""
         for account in self._chain():
-            if account.tokens is not None and account.spent_tokens + account.held_tokens >= account.tokens:
+            if (
+                account.tokens is not None
+                and account.spent_tokens + account.held_tokens >= account.tokens
+            ):
                 return f"{account.prefix}tokens", account.tokens
-            if account.cost_usd is not None and account.spent_usd + account.held_usd >= account.cost_usd:
+            if (
+                account.cost_usd is not None
+                and account.spent_usd + account.held_usd >= account.cost_usd
+            ):
                 return f"{account.prefix}cost_usd", account.cost_usd
-            if account.tool_calls is not None and account.spent_calls >= account.tool_calls:
+            if (
+                account.tool_calls is not None
+                and account.spent_calls >= account.tool_calls
+            ):
                 return f"{account.prefix}tool_calls", account.tool_calls
         return None
 
     def take_call(self) -> Reached | None:
         """Take one tool call from this account and all parents, or return the limit that does not allow it."""
         for account in self._chain():
-            if account.tool_calls is not None and account.spent_calls >= account.tool_calls:
+            if (
+                account.tool_calls is not None
+                and account.spent_calls >= account.tool_calls
+            ):
                 return f"{account.prefix}tool_calls", account.tool_calls
         for account in self._chain():
             account.spent_calls += 1
@@ -90,7 +107,10 @@ class Account:
 
     def hold(self) -> Usage:
         """Reserve as much as the last model call took; give it back with `release` or `settle`."""
-        held = next((account.last for account in self._chain() if account.last is not None), _NOTHING)
+        held = next(
+            (account.last for account in self._chain() if account.last is not None),
+            _NOTHING,
+        )
         self._add_held(held, 1)
         return held
 
@@ -114,7 +134,9 @@ class Account:
     def warn(self, usage: Usage | None, provider: str) -> None:
         """Report once that a provider does not say what a limit is about, so that it cannot hold."""
         has_no_tokens = self.tokens is not None and usage is None
-        has_no_cost = self.cost_usd is not None and (usage is None or usage.cost_usd is None)
+        has_no_cost = self.cost_usd is not None and (
+            usage is None or usage.cost_usd is None
+        )
         if (has_no_tokens or has_no_cost) and not self._warned:
             self._warned = True
             limit = self.prefix + ("tokens" if has_no_tokens else "cost_usd")

@@ -61,7 +61,8 @@ def is_held(span: Span) -> bool:
 def _hold(span: Span) -> None:
     assert span.scope is not None
     left = span.scope.deadline - anyio.current_time()
-    if left == inf and span.limit is not None:  # the step has not waited yet, and all of its time is left
+    # the step has not waited yet, and all of its time is left
+    if left == inf and span.limit is not None:
         left = span.limit
     holders, left = _HOLDS.get(span, (0, left))
     span.scope.deadline = inf

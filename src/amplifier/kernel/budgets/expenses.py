@@ -37,7 +37,10 @@ class Spending:
         """Count a provider call and what it reported."""
         self.provider_calls += 1
         if usage is not None:
-            self.usage = usage if self.usage is None else self.usage + usage
+            if self.usage is None:
+                self.usage = usage
+            else:
+                self.usage = self.usage + usage
 
     def add(self, other: Spending) -> None:
         """Add another account to this one."""
@@ -46,15 +49,25 @@ class Spending:
         self.tool_failures += other.tool_failures
         self.children += other.children
         if other.usage is not None:
-            self.usage = other.usage if self.usage is None else self.usage + other.usage
+            if self.usage is None:
+                self.usage = other.usage
+            else:
+                self.usage = self.usage + other.usage
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the account as plain JSON data; a cost is a decimal string."""
         usage = self.usage or _NO_USAGE
         data: dict[str, JSONValue] = {name: getattr(self, name) for name in _COUNTS}
         data |= {name: getattr(usage, name) for name in _TOKENS}
-        data["cost_usd"] = None if usage.cost_usd is None else str(usage.cost_usd)
-        return data | {name: tokens for name in _PARTS if (tokens := getattr(usage, name)) is not None}
+        if usage.cost_usd is None:
+            data["cost_usd"] = None
+        else:
+            data["cost_usd"] = str(usage.cost_usd)
+        return data | {
+            name: tokens
+            for name in _PARTS
+            if (tokens := getattr(usage, name)) is not None
+        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, JSONValue]) -> Self:
@@ -69,13 +82,25 @@ class Spending:
             if data.get(name) is not None and not _is_count(data[name])
         ]
         cost = data.get("cost_usd")
-        dollars = None if cost is None else _amount(cost)
+        if cost is None:
+            dollars = None
+        else:
+            dollars = _amount(cost)
         if cost is not None and dollars is None:
-            problems.append(Problem("cost_usd", f"an amount of US dollars as decimal text; got {cost!r:.40}"))
+            problems.append(
+                Problem(
+                    "cost_usd",
+                    f"an amount of US dollars as decimal text; got {cost!r:.40}",
+                )
+            )
         if problems:
             raise ConfigError(problems, subject="what a session has spent")
         known = {name: data.get(name) for name in _PARTS}
-        used = Usage(**{name: data.get(name) or 0 for name in _TOKENS}, **known, cost_usd=dollars)  # type: ignore[arg-type]  # checked above
+        used = Usage(
+            **{name: data.get(name) or 0 for name in _TOKENS},  # type: ignore[arg-type]  # checked above
+            **known,  # type: ignore[arg-type]  # checked above
+            cost_usd=dollars,
+        )
         counts = {name: data.get(name) or 0 for name in _COUNTS}
         return cls(**counts, usage=None if used == _NO_USAGE else used)  # type: ignore[arg-type]  # likewise
 
@@ -95,4 +120,6 @@ def _amount(value: JSONValue) -> Decimal | None:
         dollars = Decimal(str(value))
     except InvalidOperation:
         return None
-    return dollars if dollars.is_finite() and dollars >= 0 else None
+    if dollars.is_finite() and dollars >= 0:
+        return dollars
+    return None

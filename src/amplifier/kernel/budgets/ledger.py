@@ -42,7 +42,11 @@ class Ledger:
         if not changes:
             return self.limits
         known = tuple(LimitChanges.__annotations__)
-        problems = [Problem(name, _unknown(name, known)) for name in changes if name not in known]
+        problems = [
+            Problem(name, _unknown(name, known))
+            for name in changes
+            if name not in known
+        ]
         if not problems:
             try:
                 return attrs.evolve(self.limits, **changes)
@@ -58,7 +62,11 @@ class Ledger:
         """
         limits = self.limits_of(changes)
         budget = TurnBudget(limits, self.spending)
-        if limits.tokens is not None or limits.cost_usd is not None or self._has_account:
+        if (
+            limits.tokens is not None
+            or limits.cost_usd is not None
+            or self._has_account
+        ):
             budget.account = self._open_account(budget)
             if reached := budget.account.reached:
                 raise BudgetExceededError(*reached)
@@ -116,7 +124,10 @@ class Ledger:
         """Return the session's account, which draws on the parent's; made when it is first needed."""
         if self._account is None:
             self._account = Account.of_session(self.limits, self.spending)
-        self._account.parent = None if self.parent is None else self.parent.account_for_children()
+        if self.parent is None:
+            self._account.parent = None
+        else:
+            self._account.parent = self.parent.account_for_children()
         return self._account
 
 

@@ -32,7 +32,10 @@ def scope_class(scope: anyio.CancelScope) -> type[anyio.CancelScope]:
 
 @coroutine
 def limited(
-    step: Awaitable[T], scope: anyio.CancelScope, seconds: float, span: Span | None = None
+    step: Awaitable[T],
+    scope: anyio.CancelScope,
+    seconds: float,
+    span: Span | None = None,
 ) -> Generator[object, object, T]:
     """Await a step in its scope, which gets its deadline when the step waits for the first time.
 

@@ -61,10 +61,16 @@ class Announcements:
         Of several that fit, the one whose very object the loop passes, else the latest: a loop that announced a
         call twice is held to the last answer.
         """
-        fitting = [entry for entry in self._announced if entry.fits(call.name, call.arguments)]
+        fitting = [
+            entry for entry in self._announced if entry.fits(call.name, call.arguments)
+        ]
         if not fitting:
             return None
-        same = [entry for entry in fitting if call.arguments is entry.given or call.arguments is entry.shown]
+        same = [
+            entry
+            for entry in fitting
+            if call.arguments is entry.given or call.arguments is entry.shown
+        ]
         taken = (same or fitting)[-1]
         self._announced.remove(taken)
         return taken
@@ -73,7 +79,9 @@ class Announcements:
         """Note that a call's end was reported, and what is left of the decisions for a loop that reports it too."""
         self._decisions[call_id] = decisions
 
-    def end(self, call: ToolCall, inputs: tuple[JSONObject, ...], result: ToolResult) -> None:
+    def end(
+        self, call: ToolCall, inputs: tuple[JSONObject, ...], result: ToolResult
+    ) -> None:
         """Note how a call ended; the end of one that was cancelled before it ran was reported to nobody."""
         self._results.append((call.name, inputs[0], result))
         decisions = self._decisions.pop(call.id, None)
@@ -92,7 +100,9 @@ class Announcements:
         self._ended.remove(ended)
         return ended.decisions
 
-    def take_result(self, name: str, arguments: Mapping[str, JSONValue]) -> ToolResult | None:
+    def take_result(
+        self, name: str, arguments: Mapping[str, JSONValue]
+    ) -> ToolResult | None:
         """Return the result of a call that ended, known by its tool and its input; each is returned once."""
         for entry in self._results:
             if entry[0] == name and entry[1] == arguments:
@@ -104,13 +114,17 @@ class Announcements:
         results = [data[key] for key in ("result", "tool_result") if key in data]
         call_id = data.get("tool_call_id")
         for ended in self._ended:
-            if ended.call.id == call_id or any(result is ended.result for result in results):
+            if ended.call.id == call_id or any(
+                result is ended.result for result in results
+            ):
                 return ended
         return None
 
     def _alike(self, data: Mapping[str, object]) -> _EndedCall | None:
         given = data.get("tool_input")
         for ended in self._ended:
-            if ended.call.name == data.get("tool_name") and (given is None or given in ended.inputs):
+            if ended.call.name == data.get("tool_name") and (
+                given is None or given in ended.inputs
+            ):
                 return ended
         return None

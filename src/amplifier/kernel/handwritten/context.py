@@ -33,7 +33,9 @@ class LoopContext:
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> Sequence[MessageDict]:
         """Return the context's view."""
-        return await self._context.get_messages_for_request(token_budget=token_budget, provider=provider)
+        return await self._context.get_messages_for_request(
+            token_budget=token_budget, provider=provider
+        )
 
     async def get_messages(self) -> Sequence[MessageDict]:
         """Return the whole history."""

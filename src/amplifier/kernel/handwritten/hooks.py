@@ -36,20 +36,32 @@ class LoopHooks(HookRegistry):
     __slots__ = ("_announcements", "_registry", "_runner", "_tools")
 
     def __init__(
-        self, registry: HookRegistry, runner: ToolRunner, announcements: Announcements, tools: Mapping[str, Tool]
+        self,
+        registry: HookRegistry,
+        runner: ToolRunner,
+        announcements: Announcements,
+        tools: Mapping[str, Tool],
     ) -> None:
         self._registry = registry
         self._runner = runner
         self._announcements = announcements
         self._tools = tools
-        self.__dict__ = registry.__dict__  # a handler that is registered on either is registered on both
+        # a handler that is registered on either is registered on both
+        self.__dict__ = registry.__dict__
 
-    def emit(self, event: str, data: Mapping[str, object] | None, /) -> Coroutine[object, object, Emission]:
+    def emit(
+        self, event: str, data: Mapping[str, object] | None, /
+    ) -> Coroutine[object, object, Emission]:
         """Emit an event; one of a tool call that this loop runs itself is reported once and carried out."""
         if data and event == TOOL_PRE and self.has_handlers(event):
-            tool, given = self._tools.get(str(data.get("tool_name"))), data.get("tool_input")
+            tool, given = (
+                self._tools.get(str(data.get("tool_name"))),
+                data.get("tool_input"),
+            )
             if tool is not None and isinstance(given, Mapping):
-                return self._announce(data, tool, cast("Mapping[str, JSONValue]", given))
+                return self._announce(
+                    data, tool, cast("Mapping[str, JSONValue]", given)
+                )
         elif data and event in (TOOL_POST, TOOL_ERROR):
             return self._end(event, data)
         return self._registry.emit(event, data)
@@ -61,26 +73,47 @@ class LoopHooks(HookRegistry):
             return SettledEmission(dict(data), decisions)
         return await self._registry.emit(event, data)
 
-    async def _announce(self, data: Mapping[str, object], tool: Tool, given: Mapping[str, JSONValue]) -> Emission:
+    async def _announce(
+        self, data: Mapping[str, object], tool: Tool, given: Mapping[str, JSONValue]
+    ) -> Emission:
         """Let handlers decide on a call, carry that out and note it."""
         asked, shown = copied(given), copied(given)
         call_id = data.get("tool_call_id")
         call = ToolCall(
-            id=call_id if isinstance(call_id, str) and call_id else f"call_{getrandbits(64):016x}",
+            id=call_id
+            if isinstance(call_id, str) and call_id
+            else f"call_{getrandbits(64):016x}",
             name=str(data["tool_name"]),
             arguments=asked,
             problem=self._runner.services.schemas.problem(tool, asked),
         )
-        own = {"tool_call_id": call.id, "tool_input": shown, "tool_obj": tool_info(tool)}
-        emission = await self._registry.emit(TOOL_PRE, {"parallel_group_id": None, **data, **own})
-        changes = [decision for decision in emission.decisions if decision.result.action == "modify"]
-        arguments, refusal, decided = await self._runner.settle(call, tool, shown, asked, emission)
+        own = {
+            "tool_call_id": call.id,
+            "tool_input": shown,
+            "tool_obj": tool_info(tool),
+        }
+        emission = await self._registry.emit(
+            TOOL_PRE, {"parallel_group_id": None, **data, **own}
+        )
+        changes = [
+            decision
+            for decision in emission.decisions
+            if decision.result.action == "modify"
+        ]
+        arguments, refusal, decided = await self._runner.settle(
+            call, tool, shown, asked, emission
+        )
         left: Sequence[Decision] = [*changes, *decided.decisions]
         if refusal is not None:
             arguments, left = asked, _denial(decided, refusal)
-        passed = given if arguments is asked else copied(arguments)
+        if arguments is asked:
+            passed = given
+        else:
+            passed = copied(arguments)
         decided_call = attrs.evolve(call, arguments=arguments, problem=None)
-        self._announcements.announce(AnnouncedCall(decided_call, asked, given, passed, refusal))
+        self._announcements.announce(
+            AnnouncedCall(decided_call, asked, given, passed, refusal)
+        )
         return SettledEmission({**emission.data, "tool_input": passed}, left)
 
 
@@ -88,4 +121,9 @@ def _denial(decided: Emission, refusal: ToolResult) -> Sequence[Decision]:
     """Return the decision that a refused call was denied by."""
     if decided.denied:
         return decided.decisions
-    return [Decision("arguments", HookResult.deny(refusal.get_serialized_output().removeprefix("Error: ")))]
+    return [
+        Decision(
+            "arguments",
+            HookResult.deny(refusal.get_serialized_output().removeprefix("Error: ")),
+        )
+    ]

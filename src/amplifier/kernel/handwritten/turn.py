@@ -45,7 +45,10 @@ class AnnouncedToolRunner(ToolRunner):
 
     async def run_received(self, call: ToolCall, tool: Tool) -> ToolResult:
         """Run a call that the loop made by the tool that it received, as it was decided when it was announced."""
-        announced = None if call.problem else self.announcements.take(call)
+        if call.problem:
+            announced = None
+        else:
+            announced = self.announcements.take(call)
         settled, asked = None, call.arguments
         if announced is not None:
             call, asked = announced.call, announced.asked
@@ -54,21 +57,39 @@ class AnnouncedToolRunner(ToolRunner):
         self.announcements.end(call, (asked, call.arguments), result)
         return result
 
-    async def carry_out(self, emission: Emission, event: str, call: ToolCall) -> Emission:
+    async def carry_out(
+        self, emission: Emission, event: str, call: ToolCall
+    ) -> Emission:
         """Carry out what handlers decided of a call that is over, and note what is left for a loop that reports it."""
         decided = await super().carry_out(emission, event, call)
         self.announcements.note_end(call.id, decided.decisions)
         return decided
 
-    def result_of(self, call: OpenCall, messages: Sequence[MessageDict]) -> ToolResult | None:
+    def result_of(
+        self, call: OpenCall, messages: Sequence[MessageDict]
+    ) -> ToolResult | None:
         """Return the result of a call of the history, which the loop may have run under another id."""
-        return super().result_of(call, messages) or self._result_by_input(call, messages)
+        return super().result_of(call, messages) or self._result_by_input(
+            call, messages
+        )
 
-    def _result_by_input(self, call: OpenCall, messages: Sequence[MessageDict]) -> ToolResult | None:
-        last = next(message for message in reversed(messages) if message.get("role") == "assistant")
-        blocks = (block for block in Message.from_dict(last).content if isinstance(block, ToolCallBlock))
+    def _result_by_input(
+        self, call: OpenCall, messages: Sequence[MessageDict]
+    ) -> ToolResult | None:
+        last = next(
+            message
+            for message in reversed(messages)
+            if message.get("role") == "assistant"
+        )
+        blocks = (
+            block
+            for block in Message.from_dict(last).content
+            if isinstance(block, ToolCallBlock)
+        )
         made = next((block for block in blocks if block.id == call.id), None)
-        return None if made is None else self.announcements.take_result(made.name, made.input)
+        if made is None:
+            return None
+        return self.announcements.take_result(made.name, made.input)
 
 
 class HandwrittenTurn(RunningTurn):
@@ -98,7 +119,9 @@ class HandwrittenTurn(RunningTurn):
         super().__init__(services, budget, metadata, stream)
         runner = AnnouncedToolRunner(services, budget, self.log, self.decisions, stream)
         self.tool_calls: ToolRunner = runner
-        self.loop_hooks: HookRegistry | None = LoopHooks(hooks, runner, runner.announcements, tools)
+        self.loop_hooks: HookRegistry | None = LoopHooks(
+            hooks, runner, runner.announcements, tools
+        )
 
     def context_for_loop(self, context: ContextManager) -> ContextManager:
         """Return the context as such a loop receives it."""

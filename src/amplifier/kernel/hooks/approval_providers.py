@@ -19,8 +19,13 @@ class ApprovalProviders:
     @classmethod
     def of(cls, earlier: ApprovalProvider, later: ApprovalProvider) -> ApprovalProvider:
         """Return one provider for both; one that is there already keeps its place."""
-        known = earlier.providers if isinstance(earlier, cls) else (earlier,)
-        return earlier if any(later is provider for provider in known) else cls((*known, later))
+        if isinstance(earlier, cls):
+            known = earlier.providers
+        else:
+            known = (earlier,)
+        if any(later is provider for provider in known):
+            return earlier
+        return cls((*known, later))
 
     async def request_approval(self, request: ApprovalRequest, /) -> ApprovalResponse:
         """Return the answer of the first that can ask; a refusal, a failure and silence are final.

@@ -66,14 +66,18 @@ class Approvals:
         Of several questions about one operation the first one is asked that the person has not allowed
         already. When nobody answers, the operation runs only if every one of them says so.
         """
-        open_questions = [question for question in questions if question.key not in self._always]
+        open_questions = [
+            question for question in questions if question.key not in self._always
+        ]
         if not open_questions:
             return await self._grant(questions[0], _REMEMBERED)
         question = open_questions[0]
         if any(other.default == "deny" for other in open_questions):
             question = attrs.evolve(question, default="deny")
         if self.system is None and self.provider is None:
-            return await self._refuse(question, "No approval system is available, so the operation is denied")
+            return await self._refuse(
+                question, "No approval system is available, so the operation is denied"
+            )
         if not question.can_be_allowed:
             offered = ", ".join(map(repr, question.options))
             problem = f"{question.handler} asks without an option that allows: {offered}; name one as allowing"
@@ -92,7 +96,10 @@ class Approvals:
         """Wait for the answer: until the question's own deadline, or until the turn is asked to stop."""
         answer = _by_default(question)
         try:
-            with anyio.move_on_after(question.timeout) as scope, self.cancellation.ending(scope):
+            with (
+                anyio.move_on_after(question.timeout) as scope,
+                self.cancellation.ending(scope),
+            ):
                 answer = await self._answer(question)
         except ApprovalTimeoutError:
             answer = _by_default(question)
@@ -100,25 +107,38 @@ class Approvals:
             answer = _Answer(f"Nobody can be asked: {error}")
         except (Exception, SystemExit) as error:  # foreign code
             report("approval.failed", error, prompt=question.asked)
-            answer = _Answer(f"The approval system failed: {type(error).__name__}: {error}")
-        return _Answer(_CANCELLED) if self.cancellation.is_cancelled else answer
+            answer = _Answer(
+                f"The approval system failed: {type(error).__name__}: {error}"
+            )
+        if self.cancellation.is_cancelled:
+            return _Answer(_CANCELLED)
+        return answer
 
     async def _answer(self, question: Question) -> _Answer:
         if self.cancellation.is_cancelled:  # asked for while another question was open
             return _Answer(_CANCELLED)
-        if question.key in self._always:  # said so to the same question of a call beside this one
+        # said so to the same question of a call beside this one
+        if question.key in self._always:
             return _Answer(_REMEMBERED, allowed=True)
         if self.system is not None:
             reply = await self.system.request_approval(
-                question.prompt, list(question.options), question.timeout, question.default
+                question.prompt,
+                list(question.options),
+                question.timeout,
+                question.default,
             )
             return _read_option(question, reply)
         assert self.provider is not None
-        return _read_response(question, await self.provider.request_approval(question.to_request()))
+        return _read_response(
+            question, await self.provider.request_approval(question.to_request())
+        )
 
     async def _announce(self, question: Question) -> None:
         payload = ApprovalRequired(
-            prompt=question.prompt, action=question.asked, options=question.options, risk_level=question.risk
+            prompt=question.prompt,
+            action=question.asked,
+            options=question.options,
+            risk_level=question.risk,
         )
         _name_tool(payload, question)
         await self.hooks.emit(APPROVAL_REQUIRED, payload)
@@ -130,7 +150,10 @@ class Approvals:
         emission = await self.hooks.emit(APPROVAL_GRANTED, payload)
         if not emission.denied:
             return None
-        return await self._refuse(question, f"{emission.decided_by} took the permission back: {emission.reason}")
+        return await self._refuse(
+            question,
+            f"{emission.decided_by} took the permission back: {emission.reason}",
+        )
 
     async def _refuse(self, question: Question, reason: str) -> HookResult:
         payload = ApprovalDenied(prompt=question.prompt, reason=reason)
@@ -139,7 +162,9 @@ class Approvals:
         return HookResult.deny(reason)
 
 
-def _name_tool(payload: ApprovalRequired | ApprovalGranted | ApprovalDenied, question: Question) -> None:
+def _name_tool(
+    payload: ApprovalRequired | ApprovalGranted | ApprovalDenied, question: Question
+) -> None:
     if question.tool_name is not None:
         payload["tool_name"] = question.tool_name
 
@@ -160,4 +185,6 @@ def _read_option(question: Question, reply: object) -> _Answer:
 def _read_response(question: Question, response: ApprovalResponse) -> _Answer:
     if response.approved is not True:
         return _Answer(f"User denied: {response.reason or question.asked:.200}")
-    return _Answer(response.reason or "Allow", allowed=True, always=response.remember is True)
+    return _Answer(
+        response.reason or "Allow", allowed=True, always=response.remember is True
+    )

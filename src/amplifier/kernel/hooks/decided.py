@@ -12,7 +12,10 @@ __all__ = ["decided_payloads"]
 
 
 def decided_payloads(
-    event: str, before: Mapping[str, object], emission: Emission, module_of: Callable[[object], str | None]
+    event: str,
+    before: Mapping[str, object],
+    emission: Emission,
+    module_of: Callable[[object], str | None],
 ) -> Iterator[HookDecided]:
     """Yield the payloads of an event's decisions, in their order.
 
@@ -37,13 +40,18 @@ def decided_payloads(
 def _payload(event: str, decision: Decision) -> HookDecided:
     result = decision.result
     payload = HookDecided(
-        hook_event=str(event), handler=decision.handler, action=result.action, duration=decision.duration
+        hook_event=str(event),
+        handler=decision.handler,
+        action=result.action,
+        duration=decision.duration,
     )
     if result.reason:
         payload["reason"] = result.reason
     if result.action == "inject_context" and result.context_injection:
         payload["injection"] = InjectedText(
-            role=result.context_injection_role, content=result.context_injection, ephemeral=result.ephemeral
+            role=result.context_injection_role,
+            content=result.context_injection,
+            ephemeral=result.ephemeral,
         )
     if result.action == "ask_user" and result.approval_prompt:
         payload["question"] = result.approval_prompt

@@ -21,7 +21,14 @@ from amplifier_sdk.history import open_calls
 from amplifier_sdk.journal import Journal, MessageWritten
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
-from amplifier_sdk.results import ContextInjection, Decision, Emission, HookResult, InjectionRole, UserMessage
+from amplifier_sdk.results import (
+    ContextInjection,
+    Decision,
+    Emission,
+    HookResult,
+    InjectionRole,
+    UserMessage,
+)
 
 if TYPE_CHECKING:
     from amplifier.kernel.hooks.approvals import Approvals
@@ -70,12 +77,16 @@ class DecisionProcessor:
     def approvals(self) -> Approvals:
         """The session's questions to the person; made when they are first needed."""
         if self._approvals is None:
-            from amplifier.kernel.hooks.approvals import Approvals  # few sessions ask anybody
+            # few sessions ask anybody
+            from amplifier.kernel.hooks.approvals import Approvals
 
             self._approvals = Approvals(self.hooks, self.cancellation)
             if self._parent is not None:
                 self._approvals.turn = self._parent.approvals.turn
-        self._approvals.system, self._approvals.provider = self.approval, self.asked_provider
+        self._approvals.system, self._approvals.provider = (
+            self.approval,
+            self.asked_provider,
+        )
         return self._approvals
 
     @property
@@ -92,11 +103,15 @@ class DecisionProcessor:
         """
         if not decision.result.approves or decision.plugin is None:
             return decision.result.approves
-        return self._parent is None or self._parent.has_module(self.hooks.module_of(decision.plugin))
+        return self._parent is None or self._parent.has_module(
+            self.hooks.module_of(decision.plugin)
+        )
 
     def has_module(self, module: str | None) -> bool:
         """Whether a module has handlers in this session and in all its parents."""
-        return module in self.hooks.modules and (self._parent is None or self._parent.has_module(module))
+        return module in self.hooks.modules and (
+            self._parent is None or self._parent.has_module(module)
+        )
 
     def ask_with(self, parent: DecisionProcessor) -> None:
         """Ask the same person as a parent session does, one question at a time among all of them."""
@@ -127,31 +142,48 @@ class DecisionProcessor:
             await self._show(message)
         if emission.denied:
             return emission
-        asking = [decision for decision in emission.decisions if decision.result.action == "ask_user"]
+        asking = [
+            decision
+            for decision in emission.decisions
+            if decision.result.action == "ask_user"
+        ]
         if asking:
             refusal = await self._ask(asking, event, emission.data)
             if refusal is not None:
                 return Emission(emission.data, (Decision("approval", refusal),))
         return await self._inject(emission, event, injected or InjectionCount())
 
-    async def _ask(self, asking: Sequence[Decision], event: str, data: dict[str, object]) -> HookResult | None:
+    async def _ask(
+        self, asking: Sequence[Decision], event: str, data: dict[str, object]
+    ) -> HookResult | None:
         from amplifier.kernel.hooks.questions import Question  # likewise
 
         try:
-            questions = [Question.of(decision, event, data, self.asker) for decision in asking]
+            questions = [
+                Question.of(decision, event, data, self.asker) for decision in asking
+            ]
         except (AttributeError, TypeError) as error:  # foreign values
-            return HookResult.deny(f"The question of {asking[0].handler!r} cannot be asked: {error}")
+            return HookResult.deny(
+                f"The question of {asking[0].handler!r} cannot be asked: {error}"
+            )
         return await self.approvals.ask(questions)
 
     async def _show(self, message: UserMessage) -> None:
         """Show a message, or log it where nothing shows it; a display that fails or hangs stops nothing."""
         if self.display is None:
-            report("hook.message", source=message.source, level=message.level, message=message.text)
+            report(
+                "hook.message",
+                source=message.source,
+                level=message.level,
+                message=message.text,
+            )
             return
         limit = self.settings.limits.hook_timeout
         try:
             with anyio.move_on_after(limit) as scope:
-                shown = self.display.show_message(message.text, message.level, f"hook:{message.source}")
+                shown = self.display.show_message(
+                    message.text, message.level, f"hook:{message.source}"
+                )
                 if isawaitable(shown):
                     await shown
         except (Exception, SystemExit) as error:  # foreign code
@@ -160,9 +192,15 @@ class DecisionProcessor:
         if scope.cancelled_caught:
             report("display.timed_out", source=message.source, seconds=limit)
 
-    async def _inject(self, emission: Emission, event: str, injected: InjectionCount) -> Emission:
+    async def _inject(
+        self, emission: Emission, event: str, injected: InjectionCount
+    ) -> Emission:
         """Store the lasting injections; return what is left, the ephemeral ones."""
-        decisions = [self._bounded(d, event) for d in emission.decisions if d.result.action == "inject_context"]
+        decisions = [
+            self._bounded(d, event)
+            for d in emission.decisions
+            if d.result.action == "inject_context"
+        ]
         injections = Emission(emission.data, decisions).injections
         for injection in injections:
             _check(injection, event)
@@ -172,7 +210,10 @@ class DecisionProcessor:
             if not injection.ephemeral and has_context:
                 self.waiting.append(_message(injection, event))
         await self.store_waiting()
-        return Emission(emission.data, [decision for decision in decisions if decision.result.ephemeral])
+        return Emission(
+            emission.data,
+            [decision for decision in decisions if decision.result.ephemeral],
+        )
 
     async def store_waiting(self) -> None:
         """Store the lasting injections, unless a call waits for its result: nothing may stand between the two."""
@@ -187,7 +228,9 @@ class DecisionProcessor:
     async def store(self, context: ContextManager, message: MessageDict) -> None:
         """Add what neither the prompt nor the model said to the history, after the journal has it."""
         if self.journal is not None:
-            await self.journal.append(MessageWritten(turn_id=current_turn_id(), message=message))
+            await self.journal.append(
+                MessageWritten(turn_id=current_turn_id(), message=message)
+            )
         await context.add_message(message)
 
     def _bounded(self, decision: Decision, event: str) -> Decision:
@@ -203,13 +246,22 @@ class DecisionProcessor:
                 characters=characters,
                 limit=limit,
             )
-            note = f"\n[truncated: {characters} characters, at most {limit} are injected]"
-            text = text[: limit - len(note)] + note if len(note) < limit else text[:limit]
+            note = (
+                f"\n[truncated: {characters} characters, at most {limit} are injected]"
+            )
+            if len(note) < limit:
+                text = text[: limit - len(note)] + note
+            else:
+                text = text[:limit]
         if text == given:
             return decision
-        return attrs.evolve(decision, result=attrs.evolve(decision.result, context_injection=text))
+        return attrs.evolve(
+            decision, result=attrs.evolve(decision.result, context_injection=text)
+        )
 
-    def _charge(self, injection: ContextInjection, event: str, injected: InjectionCount) -> None:
+    def _charge(
+        self, injection: ContextInjection, event: str, injected: InjectionCount
+    ) -> None:
         budget = self.settings.injection_budget_per_turn
         injected.tokens += len(injection.content) // CHARACTERS_PER_TOKEN
         if budget is not None and injected.tokens > budget:

@@ -22,7 +22,13 @@ import attrs
 
 from amplifier.kernel.clock import timestamp
 from amplifier.kernel.hooks.readonly import read_only_entries
-from amplifier.kernel.hooks.registrations import Handler, LateError, Registration, changes_of, read_answer
+from amplifier.kernel.hooks.registrations import (
+    Handler,
+    LateError,
+    Registration,
+    changes_of,
+    read_answer,
+)
 from amplifier.kernel.hooks.request_ids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_module, current_span
@@ -59,7 +65,8 @@ _Asked: TypeAlias = tuple[_Listener, Decision | None]
 """A blocking handler, and what it decided."""
 
 _NOBODY: Final[_Audience] = ()
-_NOTHING_RESERVED: Final[frozenset[str]] = frozenset()  # an empty set takes as much as one of four
+# an empty set takes as much as one of four
+_NOTHING_RESERVED: Final[frozenset[str]] = frozenset()
 
 
 class HookDispatcher:
@@ -74,10 +81,13 @@ class HookDispatcher:
     ORCHESTRATOR_COMPLETE: ClassVar = ORCHESTRATOR_COMPLETE
     USER_NOTIFICATION: ClassVar = USER_NOTIFICATION
 
-    def __init__(self, *, hook_timeout: float = 30.0, hook_warning: float = 10.0) -> None:
+    def __init__(
+        self, *, hook_timeout: float = 30.0, hook_warning: float = 10.0
+    ) -> None:
         self.hook_timeout = hook_timeout
         self.hook_warning = hook_warning
-        self._registrations: list[Registration] = []  # all that hear, those of the parents among them
+        # all that hear, those of the parents among them
+        self._registrations: list[Registration] = []
         self._own: list[Registration] = []
         self._parent: HookDispatcher | None = None
         self.heirs: list[HookDispatcher] = []
@@ -85,7 +95,8 @@ class HookDispatcher:
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
-        self.registered: int = 0  # how many there have been, those that were taken back among them
+        # how many there have been, those that were taken back among them
+        self.registered: int = 0
         self.module_of: Callable[[object], str | None] = _unknown_module
         self.is_module: Callable[[object], bool] = _is_known
 
@@ -148,7 +159,8 @@ class HookDispatcher:
             name=self._name(handler) if name is None else name,
             decides=decides,
             timeout=timeout,
-            is_async=iscoroutinefunction(handler) or iscoroutinefunction(type(handler).__call__),
+            is_async=iscoroutinefunction(handler)
+            or iscoroutinefunction(type(handler).__call__),
             warn_after=self.hook_warning,
             plugin=plugin,
             inherited=inherited and not self.is_module(plugin),
@@ -166,7 +178,11 @@ class HookDispatcher:
 
     def forget_module(self, plugin: object, since: int = 0) -> None:
         """Take back every registration that a module made while it was mounted, but for the first `since` of all."""
-        self._own = [entry for entry in self._own if entry.plugin is not plugin or entry.order <= since]
+        self._own = [
+            entry
+            for entry in self._own
+            if entry.plugin is not plugin or entry.order <= since
+        ]
         self.refresh()
 
     def inherit(self, parent: HookDispatcher) -> Unregister:
@@ -179,7 +195,11 @@ class HookDispatcher:
     @property
     def modules(self) -> frozenset[str]:
         """The modules that have registered handlers here; those of sessions above are not among them."""
-        names = (self.module_of(entry.plugin) for entry in self._own if entry.plugin is not None)
+        names = (
+            self.module_of(entry.plugin)
+            for entry in self._own
+            if entry.plugin is not None
+        )
         return frozenset(name for name in names if name is not None)
 
     def handlers_of(self, plugin: object) -> tuple[Registration, ...]:
@@ -212,18 +232,31 @@ class HookDispatcher:
         return found
 
     @overload
-    def emit(self, event: Event[P], data: P, /) -> Coroutine[object, object, Emission]: ...
+    def emit(
+        self, event: Event[P], data: P, /
+    ) -> Coroutine[object, object, Emission]: ...
     @overload
-    def emit(self, event: str, data: Mapping[str, object] | None, /) -> Coroutine[object, object, Emission]: ...
-    def emit(self, event: str, data: Mapping[str, object] | None, /) -> Coroutine[object, object, Emission]:
+    def emit(
+        self, event: str, data: Mapping[str, object] | None, /
+    ) -> Coroutine[object, object, Emission]: ...
+    def emit(
+        self, event: str, data: Mapping[str, object] | None, /
+    ) -> Coroutine[object, object, Emission]:
         """Call the event's handlers in turn and return everything they decided.
 
         The returned data are the final ones, with every handler's changes.
         """
-        audience = self._table.get(event) if self._registrations else _NOBODY
-        return self._dispatch(event, self._audience(event) if audience is None else audience, data)
+        if self._registrations:
+            audience = self._table.get(event)
+        else:
+            audience = _NOBODY
+        return self._dispatch(
+            event, self._audience(event) if audience is None else audience, data
+        )
 
-    async def _dispatch(self, event: str, audience: _Audience, data: Mapping[str, object] | None) -> Emission:
+    async def _dispatch(
+        self, event: str, audience: _Audience, data: Mapping[str, object] | None
+    ) -> Emission:
         """Call handlers in turn; a blocking one that decided on data which changed later is asked again."""
         final: dict[str, object] = data if type(data) is dict else dict(data or {})
         if not audience:
@@ -290,31 +323,47 @@ class HookDispatcher:
                 found.append(answer.data)
         return found
 
-    async def _ask(self, listener: _Listener, event: str, shown: dict[str, object]) -> Decision | None:
+    async def _ask(
+        self, listener: _Listener, event: str, shown: dict[str, object]
+    ) -> Decision | None:
         """Call one handler behind the wall to foreign code; a blocking one that fails denies."""
         registration, is_blocking, timeout = listener
         started = perf_counter()
         try:
             answer = await registration.call(event, shown, timeout)
-            result = None if answer is None else read_answer(answer, event, shown)
+            if answer is None:
+                result = None
+            else:
+                result = read_answer(answer, event, shown)
         except (Exception, SystemExit) as error:  # foreign code
             self._report(registration, event, error)
             if not is_blocking or "deny" not in actions_of(event).actions:
                 return None
-            problem = str(error) if isinstance(error, LateError) else f"{type(error).__name__}: {error}"
+            if isinstance(error, LateError):
+                problem = str(error)
+            else:
+                problem = f"{type(error).__name__}: {error}"
             result = HookResult.deny(f"handler {registration.name!r} failed: {problem}")
         if result is None:
             return None
-        return Decision(registration.name, result, perf_counter() - started, registration.plugin)
+        return Decision(
+            registration.name, result, perf_counter() - started, registration.plugin
+        )
 
     async def _ask_again(
-        self, event: str, stale: list[_Asked], data: dict[str, object], decisions: list[Decision]
+        self,
+        event: str,
+        stale: list[_Asked],
+        data: dict[str, object],
+        decisions: list[Decision],
     ) -> None:
         """Show the changed data to the blocking handlers that saw the old; their new answers replace the old ones."""
         fields = self._fields()
         seen = read_only_entries(data)
         for listener, before in stale:
-            decision = await self._ask(listener, event, {**fields, **seen, "timestamp": timestamp()})
+            decision = await self._ask(
+                listener, event, {**fields, **seen, "timestamp": timestamp()}
+            )
             if before is not None and before.result.action != "modify":
                 decisions.remove(before)
             if decision is None:
@@ -328,16 +377,23 @@ class HookDispatcher:
             if decision.result.action == "deny":
                 return
 
-    async def _report_decisions(self, event: str, data: Mapping[str, object], emission: Emission) -> None:
+    async def _report_decisions(
+        self, event: str, data: Mapping[str, object], emission: Emission
+    ) -> None:
         """Emit what was decided on an event, for those who keep a log of it."""
         if event == HOOK_DECIDED or not self.has_handlers(HOOK_DECIDED):
             return
-        from amplifier.kernel.hooks.decided import decided_payloads  # few sessions keep a log
+        # few sessions keep a log
+        from amplifier.kernel.hooks.decided import decided_payloads
 
-        for payload in decided_payloads(event, {**self._fields(), **data}, emission, self.module_of):
+        for payload in decided_payloads(
+            event, {**self._fields(), **data}, emission, self.module_of
+        ):
             await self.emit(HOOK_DECIDED, payload)
 
-    def _report(self, registration: Registration, event: str, error: BaseException) -> None:
+    def _report(
+        self, registration: Registration, event: str, error: BaseException
+    ) -> None:
         if not registration.reported:
             registration.reported = True
             report("hook.failed", error, handler=registration.name, hook_event=event)
@@ -345,13 +401,18 @@ class HookDispatcher:
     def _fields(self) -> dict[str, object]:
         """Return what every event carries now: the session's fields and the ids of the running step."""
         span = current_span.get()
-        return self._defaults if span is None else span.fields(self._defaults)
+        if span is None:
+            return self._defaults
+        return span.fields(self._defaults)
 
     def _audience(self, event: str) -> _Audience:
         """Return who hears an event; worked out once for each event, and found by the event object itself."""
         found = self._table.get(event)
         if found is None:
-            found = self._table[event] = () if event in self._reserved else self._hearing(event)
+            if event in self._reserved:
+                found = self._table[event] = ()
+            else:
+                found = self._table[event] = self._hearing(event)
         return found
 
     def _hearing(self, event: str) -> _Audience:
@@ -359,7 +420,12 @@ class HookDispatcher:
         heard = [entry for entry in self._registrations if entry.hears(event)]
         heard.sort(key=lambda entry: (entry.priority, entry.pattern != event))
         return tuple(
-            (entry, is_blocking := entry.decides_on(event), self._limit(entry, is_blocking)) for entry in heard
+            (
+                entry,
+                is_blocking := entry.decides_on(event),
+                self._limit(entry, is_blocking),
+            )
+            for entry in heard
         )
 
     def _limit(self, registration: Registration, is_blocking: bool) -> float | None:
@@ -380,7 +446,9 @@ class HookDispatcher:
         """Put the handlers in order, an ancestor's first, and drop what was worked out from them, children's too."""
         self._own.sort(key=lambda entry: (entry.priority, entry.order))
         inherited = () if self._parent is None else self._parent.inheritable
-        self._registrations = sorted([*inherited, *self._own], key=lambda entry: entry.priority)
+        self._registrations = sorted(
+            [*inherited, *self._own], key=lambda entry: entry.priority
+        )
         self._table.clear()
         self._any.clear()
         for heir in self.heirs:
@@ -407,9 +475,13 @@ def _unknown_module(_: object) -> None:
     """Know no module: that of a registry without a coordinator."""
 
 
-def _changed(data: dict[str, object], fields: dict[str, object], result: HookResult) -> dict[str, object]:
+def _changed(
+    data: dict[str, object], fields: dict[str, object], result: HookResult
+) -> dict[str, object]:
     """Return the data with what a handler changed of them, or the data themselves when it changed nothing."""
     if result.action != "modify":
         return data
     changes = changes_of(result, {**fields, **data})
-    return {**data, **changes} if changes else data
+    if changes:
+        return {**data, **changes}
+    return data

@@ -56,7 +56,9 @@ class Question:
     details: Mapping[str, object] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, decision: Decision, event: str, data: Mapping[str, object], asker: str = "") -> Question:
+    def of(
+        cls, decision: Decision, event: str, data: Mapping[str, object], asker: str = ""
+    ) -> Question:
         """Make a question of what a handler asked and the event's final data; `asker` is the agent that wants it."""
         result = decision.result
         asked = asked_text(result.approval_prompt or "Allow this operation?")
@@ -67,12 +69,18 @@ class Question:
         else:
             tool_name, details = None, dict(data)
             subject = _event_line(event, details)
-        covered = [result.approval_scope] if result.approval_scope else [asked, tool_name, details]
+        covered = (
+            [result.approval_scope]
+            if result.approval_scope
+            else [asked, tool_name, details]
+        )
         return cls(
             handler=decision.handler,
             event=str(event),
             asked=asked,
-            prompt="\n".join(filter(None, (_asker_line(asker), subject, asked, _scope_line(result)))),
+            prompt="\n".join(
+                filter(None, (_asker_line(asker), subject, asked, _scope_line(result)))
+            ),
             options=result.approval_options or DEFAULT_OPTIONS,
             allowing=ALLOWING.union(map(_normal, result.approval_allowing)),
             timeout=result.approval_timeout,
@@ -98,7 +106,12 @@ class Question:
 
     def to_request(self) -> ApprovalRequest:
         """Write the question as an approval provider takes it."""
-        details = {**self.details, "prompt": self.prompt, "event": self.event, "hook": self.handler}
+        details = {
+            **self.details,
+            "prompt": self.prompt,
+            "event": self.event,
+            "hook": self.handler,
+        }
         return ApprovalRequest(
             tool_name=self.tool_name or self.event,
             action=self.asked,
@@ -118,7 +131,9 @@ def _offers_always(options: Sequence[str]) -> bool:
 
 def _asker_line(agent: str) -> str:
     """Name the agent that a person did not talk to."""
-    return f"The agent {shortened(escaped(agent, kept=''), MAX_NAME)!r} asks:" if agent else ""
+    if agent:
+        return f"The agent {shortened(escaped(agent, kept=''), MAX_NAME)!r} asks:"
+    return ""
 
 
 def _scope_line(result: HookResult) -> str:
@@ -126,7 +141,10 @@ def _scope_line(result: HookResult) -> str:
     if not _offers_always(result.approval_options or DEFAULT_OPTIONS):
         return ""
     scope = result.approval_scope
-    covered = escaped(scope, kept="") if scope else "exactly this, in this session"
+    if scope:
+        covered = escaped(scope, kept="")
+    else:
+        covered = "exactly this, in this session"
     return f"Allow always covers: {covered}"
 
 
@@ -136,7 +154,9 @@ def _call_line(name: str, arguments: object) -> str:
 
 def _event_line(event: str, details: Mapping[str, object]) -> str:
     """Write an event's data where they are plain; what is not is left to the handler's own words."""
-    return _subject(event, details) if details and _json(details) is not None else ""
+    if details and _json(details) is not None:
+        return _subject(event, details)
+    return ""
 
 
 def _subject(name: str, value: object) -> str:

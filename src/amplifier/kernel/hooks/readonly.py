@@ -11,13 +11,29 @@ from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, Va
 from copy import deepcopy
 from decimal import Decimal
 from operator import is_
-from typing import Final, NoReturn, SupportsIndex, TypeAlias, TypeVar, cast, final, overload
+from typing import (
+    Final,
+    NoReturn,
+    SupportsIndex,
+    TypeAlias,
+    TypeVar,
+    cast,
+    final,
+    overload,
+)
 
 import attrs
 
 from amplifier_sdk.values import Value
 
-__all__ = ["ReadOnlyDict", "ReadOnlyList", "ReadOnlySequence", "read_only", "read_only_entries", "writable"]
+__all__ = [
+    "ReadOnlyDict",
+    "ReadOnlyList",
+    "ReadOnlySequence",
+    "read_only",
+    "read_only_entries",
+    "writable",
+]
 
 T = TypeVar("T")
 
@@ -32,7 +48,9 @@ _FIELDS: Final[dict[type, tuple[str, ...]]] = {}
 
 def _refuse(*_: object, **__: object) -> NoReturn:
     """Raise a `TypeError`: a view cannot be changed."""
-    raise TypeError("What a handler receives cannot be changed in place; a change is made with HookResult.modify")
+    raise TypeError(
+        "What a handler receives cannot be changed in place; a change is made with HookResult.modify"
+    )
 
 
 @final
@@ -124,9 +142,29 @@ class ReadOnlyList(list[object]):
 
 
 _CHANGES: Final[Mapping[type, tuple[str, ...]]] = {
-    ReadOnlyDict: ("__setitem__", "__delitem__", "__ior__", "clear", "pop", "popitem", "setdefault", "update"),
+    ReadOnlyDict: (
+        "__setitem__",
+        "__delitem__",
+        "__ior__",
+        "clear",
+        "pop",
+        "popitem",
+        "setdefault",
+        "update",
+    ),
     ReadOnlyList: (
-        *("__setitem__", "__delitem__", "__iadd__", "__imul__", "append", "clear", "extend", "insert", "pop", "remove"),
+        *(
+            "__setitem__",
+            "__delitem__",
+            "__iadd__",
+            "__imul__",
+            "append",
+            "clear",
+            "extend",
+            "insert",
+            "pop",
+            "remove",
+        ),
         *("reverse", "sort"),
     ),
 }
@@ -156,10 +194,14 @@ class ReadOnlySequence(Sequence[object]):  # noqa: PLW1641  # what it shows may 
     def __getitem__(self, index: _Slice) -> Sequence[object]: ...
     def __getitem__(self, index: int | _Slice) -> object:
         found = self._seen[index]
-        return list(map(read_only, cast("Sequence[object]", found))) if isinstance(index, slice) else read_only(found)
+        if isinstance(index, slice):
+            return list(map(read_only, cast("Sequence[object]", found)))
+        return read_only(found)
 
     def __eq__(self, other: object) -> bool:
-        return self._seen == (other._seen if isinstance(other, ReadOnlySequence) else other)
+        return self._seen == (
+            other._seen if isinstance(other, ReadOnlySequence) else other
+        )
 
     def __repr__(self) -> str:
         return repr(self._seen)
@@ -171,7 +213,10 @@ def read_only_entries(data: dict[str, object]) -> dict[str, object]:
     made: dict[int, object] = {}  # one object under two names stays one
     for key, value in data.items():
         kind = type(value)
-        view = _VIEWS[kind] if kind in _VIEWS else _view_of(kind)
+        if kind in _VIEWS:
+            view = _VIEWS[kind]
+        else:
+            view = _view_of(kind)
         if view is not None:
             seen = made.get(id(value))
             if seen is None:
@@ -186,8 +231,13 @@ def read_only(value: T) -> T:
     A copy is made of a container's own entries alone, never of what is in them.
     """
     kind = type(value)
-    view = _VIEWS[kind] if kind in _VIEWS else _view_of(kind)
-    return value if view is None else cast("T", view(value))
+    if kind in _VIEWS:
+        view = _VIEWS[kind]
+    else:
+        view = _view_of(kind)
+    if view is None:
+        return value
+    return cast("T", view(value))
 
 
 def _view_of(kind: type) -> _View | None:
@@ -195,7 +245,9 @@ def _view_of(kind: type) -> _View | None:
     view: _View | None = None
     if issubclass(kind, Value):
         view = _value
-    elif issubclass(kind, Sequence) and not issubclass(kind, (list, str, bytes, tuple, ReadOnlySequence)):
+    elif issubclass(kind, Sequence) and not issubclass(
+        kind, (list, str, bytes, tuple, ReadOnlySequence)
+    ):
         view = cast("_View", ReadOnlySequence)
     _VIEWS[kind] = view
     return view
@@ -204,7 +256,9 @@ def _view_of(kind: type) -> _View | None:
 def _tuple(value: object) -> object:
     items = cast("tuple[object, ...]", value)
     seen = tuple(map(read_only, items))
-    return items if all(map(is_, seen, items)) else seen
+    if all(map(is_, seen, items)):
+        return items
+    return seen
 
 
 def _value(value: object) -> object:
@@ -225,7 +279,10 @@ def _changed(value: Value, change: Callable[[object], object]) -> Value:
     kind = type(value)
     names = _FIELDS.get(kind)
     if names is None:
-        names = _FIELDS[kind] = tuple(field.name for field in attrs.fields(cast("type[attrs.AttrsInstance]", kind)))
+        names = _FIELDS[kind] = tuple(
+            field.name
+            for field in attrs.fields(cast("type[attrs.AttrsInstance]", kind))
+        )
     fields: dict[str, object] = {}
     is_same = True
     for name in names:
@@ -251,4 +308,6 @@ def writable(value: object) -> object:
         return [*map(writable, value)]
     if type(value) is tuple:
         return tuple(map(writable, value))
-    return _changed(value, writable) if isinstance(value, Value) else value
+    if isinstance(value, Value):
+        return _changed(value, writable)
+    return value

@@ -18,9 +18,18 @@ from amplifier_sdk.actions import checked_result
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.results import HookResult
 
-__all__ = ["DECIDING_EVENTS", "Handler", "LateError", "Registration", "changes_of", "read_answer"]
+__all__ = [
+    "DECIDING_EVENTS",
+    "Handler",
+    "LateError",
+    "Registration",
+    "changes_of",
+    "read_answer",
+]
 
-Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+Handler: TypeAlias = Callable[
+    [str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None
+]
 """What hears an event: it gets the event's name and a copy of its data of its own."""
 
 DECIDING_EVENTS: Final = frozenset({str(TOOL_PRE), str(PROMPT_SUBMIT)})
@@ -56,9 +65,13 @@ class Registration:
 
     def decides_on(self, event: str) -> bool:
         """Whether the handler decides on an event, so that its failure is a denial."""
-        return event in DECIDING_EVENTS if self.decides is None else self.decides
+        if self.decides is None:
+            return event in DECIDING_EVENTS
+        return self.decides
 
-    async def call(self, event: str, data: dict[str, object], timeout: float | None = None) -> object:
+    async def call(
+        self, event: str, data: dict[str, object], timeout: float | None = None
+    ) -> object:
         """Call the handler in the watchdog's sight and return its answer, which nobody has read yet.
 
         Args:
@@ -82,7 +95,9 @@ class Registration:
             current_module.reset(token)
             del WAITING[id(data)]
 
-    async def _answer_within(self, timeout: float, event: str, data: dict[str, object]) -> object:
+    async def _answer_within(
+        self, timeout: float, event: str, data: dict[str, object]
+    ) -> object:
         answer: object = None
         with anyio.move_on_after(timeout) as scope:
             answer = self.handler(event, data)
@@ -97,7 +112,9 @@ class LateError(Exception):
     """A handler passed its deadline."""
 
 
-def read_answer(answer: object, event: str, shown: Mapping[str, object]) -> HookResult | None:
+def read_answer(
+    answer: object, event: str, shown: Mapping[str, object]
+) -> HookResult | None:
     """Read a handler's answer; `None` when it changes nothing, as `None` and an empty mapping do.
 
     One that approves does more: it answers for the call.
@@ -114,10 +131,14 @@ def read_answer(answer: object, event: str, shown: Mapping[str, object]) -> Hook
         return None
     if isinstance(answer, HookResult):
         if answer.action == "continue":
-            return answer if answer.user_message or answer.approves else None
+            if answer.user_message or answer.approves:
+                return answer
+            return None
         return _freed(checked_result(event, answer, shown), shown)
     if isinstance(answer, Mapping):
-        return read_answer(HookResult(**answer), event, shown) if answer else None
+        if answer:
+            return read_answer(HookResult(**answer), event, shown)
+        return None
     raise TypeError(f"a handler returns a HookResult or None; got {answer!r:.200}")
 
 
@@ -129,7 +150,10 @@ def _freed(result: HookResult, shown: Mapping[str, object]) -> HookResult:
     data: dict[str, object] = {}
     for key, value in result.data.items():
         if id(value) not in made:
-            made[id(value)] = value if shown.get(key) is value else writable(value)
+            if shown.get(key) is value:
+                made[id(value)] = value
+            else:
+                made[id(value)] = writable(value)
         data[key] = made[id(value)]
     return attrs.evolve(result, data=data)
 
@@ -144,5 +168,6 @@ def changes_of(result: HookResult, shown: Mapping[str, object]) -> dict[str, obj
     return {
         key: value
         for key, value in result.data.items()
-        if key != "timestamp" and (key not in shown or (shown[key] is not value and shown[key] != value))
+        if key != "timestamp"
+        and (key not in shown or (shown[key] is not value and shown[key] != value))
     }

@@ -11,16 +11,26 @@ from contextvars import ContextVar
 from random import getrandbits
 from typing import Final
 
-from amplifier_sdk.events import LLM_REQUEST, LLM_RESPONSE, PROVIDER_ERROR, PROVIDER_RETRY, PROVIDER_THROTTLE
+from amplifier_sdk.events import (
+    LLM_REQUEST,
+    LLM_RESPONSE,
+    PROVIDER_ERROR,
+    PROVIDER_RETRY,
+    PROVIDER_THROTTLE,
+)
 
 __all__ = ["REQUEST_EVENTS", "request_fields"]
 
 _CLOSING: Final = frozenset({str(LLM_RESPONSE), str(PROVIDER_ERROR)})
-REQUEST_EVENTS: Final = frozenset({*_CLOSING, str(LLM_REQUEST), str(PROVIDER_RETRY), str(PROVIDER_THROTTLE)})
+REQUEST_EVENTS: Final = frozenset(
+    {*_CLOSING, str(LLM_REQUEST), str(PROVIDER_RETRY), str(PROVIDER_THROTTLE)}
+)
 """The events that carry the id of a request."""
 
 _NONE: Final[dict[str, object]] = {}
-_current: Final[ContextVar[str | None]] = ContextVar("amplifier_request_id", default=None)
+_current: Final[ContextVar[str | None]] = ContextVar(
+    "amplifier_request_id", default=None
+)
 
 
 def request_fields(event: str, data: Mapping[str, object]) -> dict[str, object]:
@@ -31,4 +41,6 @@ def request_fields(event: str, data: Mapping[str, object]) -> dict[str, object]:
     request_id = _current.get()
     if event in _CLOSING:
         _current.set(None)
-    return _NONE if request_id is None or given is not None else {"request_id": request_id}
+    if request_id is None or given is not None:
+        return _NONE
+    return {"request_id": request_id}

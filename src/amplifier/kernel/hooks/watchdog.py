@@ -44,14 +44,19 @@ class Watchdog:
         with self._lock:
             if not self.is_awake:
                 self.is_awake = True
-                threading.Thread(target=self._watch, name="amplifier-watchdog", daemon=True).start()
+                threading.Thread(
+                    target=self._watch, name="amplifier-watchdog", daemon=True
+                ).start()
 
     def _watch(self) -> None:
         idle = 0
         try:
             while idle < IDLE_LOOKS or self._is_needed():
                 sleep(INTERVAL)
-                idle = 0 if self._look() else idle + 1
+                if self._look():
+                    idle = 0
+                else:
+                    idle = idle + 1
         finally:
             self.is_awake = False
 

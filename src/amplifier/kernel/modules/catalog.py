@@ -32,8 +32,15 @@ class Catalog:
         path: where installed modules are searched; default `sys.path`.
     """
 
-    def __init__(self, search_paths: Sequence[str | os.PathLike[str]] | None, path: Sequence[str] | None) -> None:
-        self._folders = None if search_paths is None else tuple(os.path.abspath(folder) for folder in search_paths)
+    def __init__(
+        self,
+        search_paths: Sequence[str | os.PathLike[str]] | None,
+        path: Sequence[str] | None,
+    ) -> None:
+        if search_paths is None:
+            self._folders = None
+        else:
+            self._folders = tuple(os.path.abspath(folder) for folder in search_paths)
         self._path = path
         self._beside: tuple[FoundModule, ...] | None = None
         self._unreadable: dict[str, ModuleLoadError] = {}
@@ -55,21 +62,43 @@ class Catalog:
         """Say where is searched."""
         folders = len(sys.path if self._path is None else self._path)
         projects = self._search_paths()
-        beside = f" and the folders '{FOLDER_PREFIX}*' in {os.pathsep.join(projects)}" if projects else ""
+        if projects:
+            beside = (
+                f" and the folders '{FOLDER_PREFIX}*' in {os.pathsep.join(projects)}"
+            )
+        else:
+            beside = ""
         return f"the entry points of group {GROUP!r} in {folders} folders{beside}"
 
     def _matches(self, module_id: str) -> list[FoundModule]:
         for refresh in (False, True):  # it may be there since the last look
-            installed = [found for found in installed_modules(self._path, refresh=refresh) if found.id == module_id]
-            beside = [found for found in self._in_projects(refresh=refresh) if found.id == module_id]
+            installed = [
+                found
+                for found in installed_modules(self._path, refresh=refresh)
+                if found.id == module_id
+            ]
+            beside = [
+                found
+                for found in self._in_projects(refresh=refresh)
+                if found.id == module_id
+            ]
             if module_id in self._unreadable:
                 raise self._unreadable[module_id]
             if installed or beside:
                 break
         else:
-            return list(_importable(module_id)) if self._path is None else []
+            if self._path is None:
+                return list(_importable(module_id))
+            return []
         # A project that is installed from its folder is one module, found twice.
-        return [*installed, *(found for found in beside if not any(_is_same(found, other) for other in installed))]
+        return [
+            *installed,
+            *(
+                found
+                for found in beside
+                if not any(_is_same(found, other) for other in installed)
+            ),
+        ]
 
     def _in_projects(self, *, refresh: bool) -> tuple[FoundModule, ...]:
         """Return what the search paths offer, as far as it can be read."""
@@ -79,7 +108,11 @@ class Catalog:
                 if not os.path.isdir(path):
                     report("module.search_path_missing", path=path)
             self._unreadable.clear()
-            self._beside = tuple(found for folder in project_folders(paths) for found in self._offered(folder))
+            self._beside = tuple(
+                found
+                for folder in project_folders(paths)
+                for found in self._offered(folder)
+            )
         return self._beside
 
     def _offered(self, folder: str) -> tuple[FoundModule, ...]:
@@ -110,7 +143,16 @@ def _is_same(found: FoundModule, installed: FoundModule) -> bool:
     """Whether an installed module is the project that a search path holds."""
     from importlib.util import find_spec  # only where there are search paths
 
-    spec = find_spec(installed.package.partition(".")[0]) if installed.package else None
-    places = [] if spec is None else [*(spec.submodule_search_locations or ()), spec.origin]
+    if installed.package:
+        spec = find_spec(installed.package.partition(".")[0])
+    else:
+        spec = None
+    if spec is None:
+        places = []
+    else:
+        places = [*(spec.submodule_search_locations or ()), spec.origin]
     root = os.path.realpath(found.root or found.path)
-    return any(place is not None and os.path.dirname(os.path.realpath(place)) == root for place in places)
+    return any(
+        place is not None and os.path.dirname(os.path.realpath(place)) == root
+        for place in places
+    )

@@ -44,7 +44,9 @@ async def import_package(found: FoundModule, timeout: float) -> ModuleType:
         return package
     with anyio.move_on_after(timeout) as scope:
         try:
-            package = await run_blocking(partial(_import, found), name=f"import {found.package}")
+            package = await run_blocking(
+                partial(_import, found), name=f"import {found.package}"
+            )
         except ModuleError:
             raise
         except (Exception, SystemExit) as error:  # foreign code
@@ -87,7 +89,10 @@ def _check_place(found: FoundModule) -> None:
     """Refuse a module whose package would come from another folder than the module itself."""
     top = found.package.partition(".")[0]
     # An installed package may lie elsewhere than its metadata, unless there is one of its name beside it.
-    root = os.path.dirname(found.path) if found.root is None else found.root
+    if found.root is None:
+        root = os.path.dirname(found.path)
+    else:
+        root = found.root
     if not holds_package(root, top):
         return
     places = _places(top)
@@ -108,11 +113,15 @@ def _is_in(place: str, root: str) -> bool:
 
 def _places(top: str) -> Sequence[str]:
     """Return where a top-level package is, or would be, imported from; none when it cannot be."""
-    from importlib.util import find_spec  # only a package that is not imported yet is looked for
+    # only a package that is not imported yet is looked for
+    from importlib.util import find_spec
 
     module = sys.modules.get(top)
     if module is not None:
-        paths, origin = getattr(module, "__path__", None), getattr(module, "__file__", None)
+        paths, origin = (
+            getattr(module, "__path__", None),
+            getattr(module, "__file__", None),
+        )
     else:
         spec = find_spec(top)
         if spec is None:
@@ -140,11 +149,16 @@ class _Pins:
             self.roots.pop(top, None)
 
     def find_spec(
-        self, fullname: str, _path: Sequence[str] | None, target: ModuleType | None = None
+        self,
+        fullname: str,
+        _path: Sequence[str] | None,
+        target: ModuleType | None = None,
     ) -> ModuleSpec | None:
         """Find a pinned package; everything else is left to the finders after this one."""
         root = self.roots.get(fullname)
-        return None if root is None else PathFinder.find_spec(fullname, [root], target)
+        if root is None:
+            return None
+        return PathFinder.find_spec(fullname, [root], target)
 
 
 _LOCK: Final = Lock()

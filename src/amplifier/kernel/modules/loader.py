@@ -113,14 +113,23 @@ class ModuleLoader:
 
         What the module declares wins when it is loaded. An id that suggests nothing is `unknown`.
         """
-        prefixes = [(kind.name, kind.prefixes or (f"{kind.name}-",)) for kind in self.kinds]
+        prefixes = [
+            (kind.name, kind.prefixes or (f"{kind.name}-",)) for kind in self.kinds
+        ]
         for name, beginnings in (*prefixes, ("resolver", ("resolver-",))):
             if module_id.startswith(beginnings):
                 return name
-        return next((name for word, name in _WORDS.items() if word in module_id), "unknown")
+        return next(
+            (name for word, name in _WORDS.items() if word in module_id), "unknown"
+        )
 
     async def find(
-        self, spec: ModuleSpec, *, resolver: object = None, limits: Limits = Limits(), paths: ImportPaths
+        self,
+        spec: ModuleSpec,
+        *,
+        resolver: object = None,
+        limits: Limits = Limits(),
+        paths: ImportPaths,
     ) -> ImportedModule:
         """Find a module and import it.
 
@@ -137,15 +146,29 @@ class ModuleLoader:
         """
         if spec.module in self._modules:
             target = self._modules[spec.module]
-            home = getattr(target, "__module__", None) or getattr(target, "__name__", None)
-            return ImportedModule(id=spec.module, target=target, package=sys.modules.get(str(home)))
-        found = self._find_directly(spec) if resolver is None else await self._resolve(spec, resolver, limits)
+            home = getattr(target, "__module__", None) or getattr(
+                target, "__name__", None
+            )
+            return ImportedModule(
+                id=spec.module, target=target, package=sys.modules.get(str(home))
+            )
+        if resolver is None:
+            found = self._find_directly(spec)
+        else:
+            found = await self._resolve(spec, resolver, limits)
         if found.root is not None and _is_below(found.root, found.path):
             paths.add(found.root)
         package = await import_package(found, limits.import_timeout)
-        target = _named(found, package) if ":" in found.target else main_of(package, found.id)
+        if ":" in found.target:
+            target = _named(found, package)
+        else:
+            target = main_of(package, found.id)
         return ImportedModule(
-            id=found.id, target=target, package=package, distribution=found.distribution, location=found.path
+            id=found.id,
+            target=target,
+            package=package,
+            distribution=found.distribution,
+            location=found.path,
         )
 
     async def load(
@@ -179,12 +202,27 @@ class ModuleLoader:
             ModuleLoadError: it cannot be imported.
             ModuleValidationError: what its entry point names cannot be mounted.
         """
-        hint = next((given for given in (source_hint, profile_source, profile_hint) if given is not None), None)
-        spec = ModuleSpec(module=module_id, path="the call of load()", source=hint, config=dict(config or {}))
+        hint = next(
+            (
+                given
+                for given in (source_hint, profile_source, profile_hint)
+                if given is not None
+            ),
+            None,
+        )
+        spec = ModuleSpec(
+            module=module_id,
+            path="the call of load()",
+            source=hint,
+            config=dict(config or {}),
+        )
         resolver = _resolver_of(coordinator or self.coordinator)
-        imported = await self.find(spec, resolver=resolver, limits=self._limits, paths=self._paths)
+        imported = await self.find(
+            spec, resolver=resolver, limits=self._limits, paths=self._paths
+        )
         kind = self._kind_of(imported)
-        load_plugin(imported, spec, kind, Plugins(self.kinds))  # what cannot be mounted is refused here already
+        # what cannot be mounted is refused here already
+        load_plugin(imported, spec, kind, Plugins(self.kinds))
 
         async def mount(coordinator: Coordinator) -> object:
             if isinstance(coordinator, _Mounting):
@@ -193,8 +231,12 @@ class ModuleLoader:
                 return None
             plugins = Plugins(self.kinds)
             plugin = load_plugin(imported, spec, kind, plugins).plugin
-            results = await kind.spec.call(plugins.manager, plugin, coordinator, dict(spec.config))
-            return results[0] if len(results) == 1 else results
+            results = await kind.spec.call(
+                plugins.manager, plugin, coordinator, dict(spec.config)
+            )
+            if len(results) == 1:
+                return results[0]
+            return results
 
         return mount
 
@@ -204,19 +246,26 @@ class ModuleLoader:
 
     # -- finding
 
-    async def _resolve(self, spec: ModuleSpec, resolver: object, limits: Limits) -> FoundModule:
+    async def _resolve(
+        self, spec: ModuleSpec, resolver: object, limits: Limits
+    ) -> FoundModule:
         """Ask the resolver; one that does not know the module leaves it to what is installed."""
-        from amplifier.kernel.modules.resolvers import find_source, open_source  # only sessions with a resolver need it
+        # only sessions with a resolver need it
+        from amplifier.kernel.modules.resolvers import find_source, open_source
 
         try:
-            source = await find_source(resolver, spec.module, spec.source, limits.source_timeout)
+            source = await find_source(
+                resolver, spec.module, spec.source, limits.source_timeout
+            )
         except ModuleNotFoundError as error:
             try:
                 return self._find_directly(spec)
             except ModuleNotFoundError as direct:
                 reason = f"{direct.reason}. {type(resolver).__qualname__} says: {error.reason}"
                 raise error.amended(reason=reason) from error
-        return module_in(await open_source(source, spec.module, limits.source_timeout), spec.module)
+        return module_in(
+            await open_source(source, spec.module, limits.source_timeout), spec.module
+        )
 
     def _find_directly(self, spec: ModuleSpec) -> FoundModule:
         """Find the one module of an id that is installed or lies in a search path."""
@@ -224,13 +273,21 @@ class ModuleLoader:
         if found is None:
             raise ModuleNotFoundError(spec.module, self._not_found(spec))
         if spec.source is not None:
-            report("module.source_not_used", module=spec.module, source=spec.source, used=found.path)
+            report(
+                "module.source_not_used",
+                module=spec.module,
+                source=spec.source,
+                used=found.path,
+            )
         return found
 
     def _not_found(self, spec: ModuleSpec) -> str:
         """Say what was searched, and what might have been meant."""
         known = sorted({info.id for info in self.discover()})
-        unused = "" if spec.source is None else f" Its source {spec.source!r} was not used: {_NO_RESOLVER}."
+        if spec.source is None:
+            unused = ""
+        else:
+            unused = f" Its source {spec.source!r} was not used: {_NO_RESOLVER}."
         return (
             f"not found{did_you_mean(spec.module, known) or '.'}{unused}"
             f" Searched the application's own modules ({len(self._modules)}) and {self._catalog.places()};"
@@ -250,7 +307,9 @@ class ModuleLoader:
         location: str | None = None,
     ) -> ModuleInfo:
         kind = self.type_of(name)
-        points = {known.name: known.mount_point for known in self.kinds} | {"resolver": RESOLVER}
+        points = {known.name: known.mount_point for known in self.kinds} | {
+            "resolver": RESOLVER
+        }
         return ModuleInfo(
             id=name,
             type=kind,
@@ -269,7 +328,9 @@ class ModuleLoader:
         if declared is not None and declared not in kinds:
             hint = did_you_mean(declared, list(kinds)) or f"; known: {', '.join(kinds)}"
             raise ModuleLoadError(
-                imported.id, f"it declares the unknown type {declared!r}{hint}", distribution=imported.distribution
+                imported.id,
+                f"it declares the unknown type {declared!r}{hint}",
+                distribution=imported.distribution,
             )
         return kinds.get(name) or kinds["tool"]
 
@@ -296,7 +357,9 @@ class _Mounting(Protocol):
 
     plugins: Plugins
 
-    async def mount_module(self, spec: ModuleSpec, kind: ModuleKind, plugin: object) -> object: ...
+    async def mount_module(
+        self, spec: ModuleSpec, kind: ModuleKind, plugin: object
+    ) -> object: ...
 
 
 def _resolver_of(coordinator: Coordinator | None) -> object:
@@ -313,9 +376,12 @@ def _named(found: FoundModule, package: object) -> object:
     """Return what an entry point names inside its package."""
     target = package
     try:
-        for attribute in filter(None, found.target.partition(":")[2].strip().split(".")):
+        for attribute in filter(
+            None, found.target.partition(":")[2].strip().split(".")
+        ):
             target = cast("object", getattr(target, attribute))
-    except Exception as error:  # foreign code: a package may load its names when they are asked for
+    except Exception as error:
+        # foreign code: a package may load its names when they are asked for
         raise import_error(found, error) from error
     return target
 

@@ -10,7 +10,11 @@ import attrs
 
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.checks import check_instance
-from amplifier_sdk.errors import ModuleConflictError, ModuleValidationError, did_you_mean
+from amplifier_sdk.errors import (
+    ModuleConflictError,
+    ModuleValidationError,
+    did_you_mean,
+)
 from amplifier_sdk.hookspecs import ModuleKind
 
 __all__ = ["RESOLVER", "MountPoints", "Mounted", "place_name"]
@@ -60,7 +64,11 @@ class MountPoints:
     _modules: dict[tuple[str, str], str] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self.table = {kind.mount_point: None if kind.single else {} for kind in self.kinds if kind.name != "hook"}
+        self.table = {
+            kind.mount_point: None if kind.single else {}
+            for kind in self.kinds
+            if kind.name != "hook"
+        }
         self.table[RESOLVER] = None
 
     def resolve(self, mount_point: str, name: str | None) -> tuple[str, str | None]:
@@ -70,10 +78,17 @@ class MountPoints:
         """
         if mount_point == "session" and name in self.table:
             return name, None
-        return mount_point, name if isinstance(self.table.get(mount_point), dict) else None
+        return mount_point, name if isinstance(
+            self.table.get(mount_point), dict
+        ) else None
 
     def add(
-        self, mount_point: str, instance: object, name: str | None, module_id: str, own_name: str | None = None
+        self,
+        mount_point: str,
+        instance: object,
+        name: str | None,
+        module_id: str,
+        own_name: str | None = None,
     ) -> Mounted:
         """Mount an instance.
 
@@ -89,11 +104,14 @@ class MountPoints:
             return Mounted(mount_point, None, instance, module_id, own_name)
         key = name or getattr(instance, "name", None)
         if not isinstance(key, str) or not key:
-            raise ValueError(f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name")
+            raise ValueError(
+                f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name"
+            )
         if key in slot and slot[key] is not instance:
             owner = self._modules.get((mount_point, key), type(slot[key]).__qualname__)
             raise ModuleConflictError(
-                module_id, f"the name {key!r} at {mount_point!r} is taken by {owner!r}; give one an 'instance_id'"
+                module_id,
+                f"the name {key!r} at {mount_point!r} is taken by {owner!r}; give one an 'instance_id'",
             )
         slot[key] = instance
         self._modules[mount_point, key] = module_id
@@ -126,7 +144,9 @@ class MountPoints:
 
     def _slot(self, mount_point: str) -> object:
         if mount_point == "hooks":
-            raise ValueError("Handlers are not mounted: register them on 'coordinator.hooks'")
+            raise ValueError(
+                "Handlers are not mounted: register them on 'coordinator.hooks'"
+            )
         if mount_point not in self.table:
             known = list(self.table)
             hint = did_you_mean(mount_point, known) or f"; known: {', '.join(known)}"
@@ -134,10 +154,17 @@ class MountPoints:
         return self.table[mount_point]
 
     def _check(self, mount_point: str, instance: object, module_id: str) -> None:
-        if mount_point == RESOLVER and not any(callable(getattr(instance, name, None)) for name in _RESOLVES):
+        if mount_point == RESOLVER and not any(
+            callable(getattr(instance, name, None)) for name in _RESOLVES
+        ):
             reason = f"{type(instance).__qualname__} is no module source resolver: it has no method 'resolve'"
             raise ModuleValidationError(module_id, reason)
         for kind in self.kinds:
-            if kind.mount_point == mount_point and (findings := check_instance(kind.name, instance, kind.protocol)):
+            if kind.mount_point == mount_point and (
+                findings := check_instance(kind.name, instance, kind.protocol)
+            ):
                 lacks = "; ".join(map(str, findings))
-                raise ModuleValidationError(module_id, f"{type(instance).__qualname__} is no {kind.name}: {lacks}")
+                raise ModuleValidationError(
+                    module_id,
+                    f"{type(instance).__qualname__} is no {kind.name}: {lacks}",
+                )

@@ -38,14 +38,22 @@ class _Manager(pluggy.PluginManager):
         self._on_unregister(gone)
         return gone
 
-    def parse_hookimpl_opts(self, plugin: object, name: str) -> pluggy.HookimplOpts | None:
+    def parse_hookimpl_opts(
+        self, plugin: object, name: str
+    ) -> pluggy.HookimplOpts | None:
         # A mounted instance takes part by its name alone, and no implementation has a name of Python's own:
         # pluggy looks each name up in all classes of a plugin, which is most of what registering one costs.
         skipped = name.startswith("__") or isinstance(plugin, Mounted)
-        return None if skipped else super().parse_hookimpl_opts(plugin, name)
+        if skipped:
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
 
-    def parse_hookspec_opts(self, module_or_class: ModuleType | type, name: str) -> pluggy.HookspecOpts | None:
-        return None if name.startswith("__") else super().parse_hookspec_opts(module_or_class, name)
+    def parse_hookspec_opts(
+        self, module_or_class: ModuleType | type, name: str
+    ) -> pluggy.HookspecOpts | None:
+        if name.startswith("__"):
+            return None
+        return super().parse_hookspec_opts(module_or_class, name)
 
 
 @attrs.define(eq=False, repr=False)
@@ -105,15 +113,22 @@ class Plugins:
         self.manager.unregister(name=plugin_name)
         return True
 
-    def contributors(self, coordinator: Coordinator, channel: str) -> Iterator[Contributor]:
+    def contributors(
+        self, coordinator: Coordinator, channel: str
+    ) -> Iterator[Contributor]:
         """Return the plugins that implement `amplifier_contributions`, in the order of their registration.
 
         pluggy's `tryfirst` and `trylast` go before and behind the others.
         """
         given = {"coordinator": coordinator, "channel": channel}
         found = self._implementations(amplifier_contributions.name)
-        for implementation in sorted(found, key=lambda entry: entry.trylast - entry.tryfirst):
-            yield Contributor(implementation.plugin_name, partial(_contribution, implementation, given))
+        for implementation in sorted(
+            found, key=lambda entry: entry.trylast - entry.tryfirst
+        ):
+            yield Contributor(
+                implementation.plugin_name,
+                partial(_contribution, implementation, given),
+            )
 
     def _know_contributions(self) -> None:
         """Add the spec once a plugin implements it: few do, and a session that needs none is cheaper without."""
@@ -137,7 +152,9 @@ class Plugins:
         checks = {kind.spec.name: kind.spec.check for kind in self.kinds}
         return {**checks, amplifier_contributions.name: amplifier_contributions.check}
 
-    def _refusal(self, plugin_name: str, plugin: object, error: pluggy.PluginValidationError) -> HookspecError:
+    def _refusal(
+        self, plugin_name: str, plugin: object, error: pluggy.PluginValidationError
+    ) -> HookspecError:
         """Say why pluggy refused a plugin: which hook there is not, or what of an implementation does not fit."""
         checks = self._checks()
         for name in dir(plugin):
@@ -146,7 +163,10 @@ class Plugins:
                 continue
             hook = options["specname"] or name
             if hook not in checks:
-                hint = did_you_mean(hook, list(checks)) or f"; the hooks are {', '.join(checks)}"
+                hint = (
+                    did_you_mean(hook, list(checks))
+                    or f"; the hooks are {', '.join(checks)}"
+                )
                 return HookspecError(f"{plugin_name}: there is no hook {hook!r}{hint}")
             try:
                 checks[hook](getattr(plugin, name), plugin_name)
@@ -172,7 +192,9 @@ class Plugins:
         self.on_withdraw(module)
 
 
-def _contribution(implementation: pluggy.HookImpl, given: Mapping[str, object]) -> object:
+def _contribution(
+    implementation: pluggy.HookImpl, given: Mapping[str, object]
+) -> object:
     """Call an implementation; one that an application registered by itself is checked only here.
 
     Raises:

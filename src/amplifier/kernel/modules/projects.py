@@ -34,4 +34,6 @@ def project_table(path: str) -> dict[str, object]:
         raise ValueError(error.strerror or str(error)) from error
     except RecursionError as error:
         raise ValueError("it nests too deep") from error
-    return table if isinstance(table, dict) else {}
+    if isinstance(table, dict):
+        return table
+    return {}

@@ -23,7 +23,9 @@ HINTS: Final = ("source_hint", "profile_hint", "profile_source")
 """The names under which a resolver may ask for the plan's `source`."""
 
 
-async def find_source(resolver: object, module_id: str, hint: object, timeout: float) -> object:
+async def find_source(
+    resolver: object, module_id: str, hint: object, timeout: float
+) -> object:
     """Ask a resolver for the source of a module: its `async_resolve` if it has one, else its `resolve`.
 
     Args:
@@ -36,14 +38,19 @@ async def find_source(resolver: object, module_id: str, hint: object, timeout: f
         ModuleNotFoundError: the resolver does not know the module.
         ModuleLoadError: it failed, or took too long.
     """
-    name = "async_resolve" if hasattr(resolver, "async_resolve") else "resolve"
+    if hasattr(resolver, "async_resolve"):
+        name = "async_resolve"
+    else:
+        name = "resolve"
     resolve = getattr(resolver, name, None)
     who = f"{type(resolver).__qualname__}.{name}"
     if not callable(resolve):
         reason = f"{type(resolver).__qualname__} is mounted as module source resolver and has no method 'resolve'"
         raise ModuleValidationError(module_id, reason)
     positional, named = _hinted(resolve, hint)
-    return await _call(module_id, who, partial(resolve, module_id, *positional, **named), timeout)
+    return await _call(
+        module_id, who, partial(resolve, module_id, *positional, **named), timeout
+    )
 
 
 async def open_source(source: object, module_id: str, timeout: float) -> str:
@@ -57,7 +64,8 @@ async def open_source(source: object, module_id: str, timeout: float) -> str:
     resolve = getattr(source, "resolve", None)
     if not callable(resolve):
         raise ModuleLoadError(
-            module_id, f"the module source resolver answered with {source!r:.200}, which has no method 'resolve'"
+            module_id,
+            f"the module source resolver answered with {source!r:.200}, which has no method 'resolve'",
         )
     path = await _call(module_id, who, resolve, timeout)
     return _folder(module_id, who, path)
@@ -65,14 +73,21 @@ async def open_source(source: object, module_id: str, timeout: float) -> str:
 
 def _folder(module_id: str, who: str, path: object) -> str:
     if not isinstance(path, (str, os.PathLike)):
-        raise ModuleLoadError(module_id, f"{who} answered with {path!r:.200}; it must be the path of a folder")
+        raise ModuleLoadError(
+            module_id,
+            f"{who} answered with {path!r:.200}; it must be the path of a folder",
+        )
     folder = os.path.abspath(os.fsdecode(path))
     if not os.path.isdir(folder):
-        raise ModuleLoadError(module_id, f"{who} answered with {folder}, which is no folder")
+        raise ModuleLoadError(
+            module_id, f"{who} answered with {folder}, which is no folder"
+        )
     return folder
 
 
-async def _call(module_id: str, who: str, function: Callable[[], object], timeout: float) -> object:
+async def _call(
+    module_id: str, who: str, function: Callable[[], object], timeout: float
+) -> object:
     """Call what may block, may be async, or may fail."""
     answer: object = None
     with anyio.move_on_after(timeout) as scope:
@@ -86,24 +101,37 @@ async def _call(module_id: str, who: str, function: Callable[[], object], timeou
         except ModuleError:
             raise
         except (Exception, SystemExit) as error:  # foreign code
-            raise ModuleLoadError(module_id, f"{who} failed: {type(error).__name__}: {error}") from error
+            raise ModuleLoadError(
+                module_id, f"{who} failed: {type(error).__name__}: {error}"
+            ) from error
     if scope.cancelled_caught:
         raise ModuleLoadError(module_id, f"{who} took longer than {timeout:g} s")
     return answer
 
 
-def _hinted(resolve: object, hint: object) -> tuple[tuple[object, ...], Mapping[str, object]]:
+def _hinted(
+    resolve: object, hint: object
+) -> tuple[tuple[object, ...], Mapping[str, object]]:
     """Return the arguments that carry the hint: by the names that are taken, else as the second one."""
     assert callable(resolve)
     try:
         parameters = list(inspect.signature(resolve).parameters.values())
     except (TypeError, ValueError):
-        return (hint,), {}  # a built-in or a proxy says nothing; the protocol has two arguments
-    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+        # a built-in or a proxy says nothing; the protocol has two arguments
+        return (hint,), {}
+    names = [
+        p.name
+        for p in parameters
+        if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+    ]
     takes_any = any(p.kind is p.VAR_KEYWORD for p in parameters)
     named = {name: hint for name in HINTS if takes_any or name in names}
     if named:
         return (), named
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    takes_second = len(positional) > 1 or any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    positional = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    takes_second = len(positional) > 1 or any(
+        p.kind is p.VAR_POSITIONAL for p in parameters
+    )
     return ((hint,) if takes_second else ()), {}

@@ -65,7 +65,8 @@ class ImportedModule(Value):
     @property
     def agent_config(self) -> Mapping[str, Restriction]:
         """What the module lets agents make stricter of its configuration; see `amplifier_sdk.restrictions`."""
-        root = str(getattr(self.package, "__name__", "")).partition(".")[0]  # an application may hand in a part of it
+        # an application may hand in a part of it
+        root = str(getattr(self.package, "__name__", "")).partition(".")[0]
         for holder in (self.target, self.package, sys.modules.get(root)):
             declared: object = getattr(holder, "agent_config", None)
             if isinstance(declared, Mapping):
@@ -100,20 +101,33 @@ def main_of(package: ModuleType, module_id: str) -> object:
     Raises:
         ModuleLoadError: there is none, or several.
     """
-    if hasattr(package, "mount") or any(hasattr(value, _MARK) for value in vars(package).values()):
+    if hasattr(package, "mount") or any(
+        hasattr(value, _MARK) for value in vars(package).values()
+    ):
         return package
-    public = getattr(package, "__all__", None) or [name for name in vars(package) if not name.startswith("_")]
-    made = {name: value for name in public if definition_of(value := getattr(package, name, None)) is not None}
+    public = getattr(package, "__all__", None) or [
+        name for name in vars(package) if not name.startswith("_")
+    ]
+    made = {
+        name: value
+        for name in public
+        if definition_of(value := getattr(package, name, None)) is not None
+    }
     if len(set(map(id, made.values()))) == 1:
         return next(iter(made.values()))
-    has = f"several decorated names ({', '.join(sorted(made))})" if made else "neither 'mount' nor a decorated name"
+    if made:
+        has = f"several decorated names ({', '.join(sorted(made))})"
+    else:
+        has = "neither 'mount' nor a decorated name"
     raise ModuleLoadError(
         module_id,
         f"package {package.__name__!r} has {has}; name its module in the entry points of its pyproject.toml",
     )
 
 
-def load_plugin(imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, plugins: Plugins) -> LoadedModule:
+def load_plugin(
+    imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, plugins: Plugins
+) -> LoadedModule:
     """Register a module with a session's plugins; nothing of the module runs.
 
     Raises:
@@ -121,7 +135,10 @@ def load_plugin(imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, pl
         ModuleConflictError: its name is registered already.
     """
     _check_type(imported, spec, kind)
-    name = spec.module if spec.instance_id is None else f"{spec.module}@{spec.instance_id}"
+    if spec.instance_id is None:
+        name = spec.module
+    else:
+        name = f"{spec.module}@{spec.instance_id}"
     try:
         plugin = _plugin(imported, kind, plugins)
         if not plugins.manager.is_registered(plugin):
@@ -140,7 +157,9 @@ def load_plugin(imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, pl
 
 
 def _invalid(imported: ImportedModule, reason: str) -> ModuleValidationError:
-    return ModuleValidationError(imported.id, reason, distribution=imported.distribution)
+    return ModuleValidationError(
+        imported.id, reason, distribution=imported.distribution
+    )
 
 
 def _check_type(imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind) -> None:
@@ -182,7 +201,9 @@ class _MountPlugin:
 def _mount_plugin(spec: HookSpec[[Coordinator, Config], object]) -> type[_MountPlugin]:
     """Return the class of the plugins that implement one hook: a function for each plugin takes a session 1 KB."""
 
-    async def implementation(self: _MountPlugin, coordinator: Coordinator, config: Config) -> object:
+    async def implementation(
+        self: _MountPlugin, coordinator: Coordinator, config: Config
+    ) -> object:
         return await self._mount(coordinator, config)
 
     # Pluggy looks for implementations in all that a plugin names.
@@ -191,17 +212,28 @@ def _mount_plugin(spec: HookSpec[[Coordinator, Config], object]) -> type[_MountP
 
 
 def _has_implementation(plugins: Plugins, target: object) -> bool:
-    return any(plugins.manager.parse_hookimpl_opts(target, name) is not None for name in dir(target))
+    return any(
+        plugins.manager.parse_hookimpl_opts(target, name) is not None
+        for name in dir(target)
+    )
 
 
 def _check_implements(
-    imported: ImportedModule, spec: ModuleSpec, kind: ModuleKind, plugins: Plugins, plugin: object
+    imported: ImportedModule,
+    spec: ModuleSpec,
+    kind: ModuleKind,
+    plugins: Plugins,
+    plugin: object,
 ) -> None:
     """Refuse a plugin that implements hooks, but not the one of the section it stands in."""
     callers = plugins.manager.get_hookcallers(plugin)
-    if callers is not None and kind.spec.name not in [caller.name for caller in callers]:
+    if callers is not None and kind.spec.name not in [
+        caller.name for caller in callers
+    ]:
         has = ", ".join(caller.name for caller in callers)
-        raise _invalid(imported, f"{spec.path} needs {kind.spec.name}, but it implements {has}")
+        raise _invalid(
+            imported, f"{spec.path} needs {kind.spec.name}, but it implements {has}"
+        )
 
 
 def _checked_mount(imported: ImportedModule, mount: object) -> MountFunction:
@@ -211,5 +243,7 @@ def _checked_mount(imported: ImportedModule, mount: object) -> MountFunction:
     try:
         inspect.signature(mount).bind(None, {})
     except TypeError as error:
-        raise _invalid(imported, f"'mount' is called with (coordinator, config), but {error}") from error
+        raise _invalid(
+            imported, f"'mount' is called with (coordinator, config), but {error}"
+        ) from error
     return cast("MountFunction", mount)

@@ -16,7 +16,11 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError, ModuleNotFoundError
+from amplifier_sdk.errors import (
+    ModuleConflictError,
+    ModuleLoadError,
+    ModuleNotFoundError,
+)
 from amplifier_sdk.values import Value
 
 __all__ = [
@@ -68,13 +72,17 @@ class FoundModule(Value):
     def version(self) -> str | None:
         """The version in the name of a metadata folder, such as `my_dist-1.5.dist-info`."""
         stem, ending = os.path.splitext(os.path.basename(self.path))
-        return stem.partition("-")[2].partition("-")[0] or None if ending in _METADATA else None
+        if ending in _METADATA:
+            return stem.partition("-")[2].partition("-")[0] or None
+        return None
 
 
 _METADATA: Final = (".dist-info", ".egg-info")
 
 
-def installed_modules(path: Sequence[str] | None = None, *, refresh: bool = False) -> tuple[FoundModule, ...]:
+def installed_modules(
+    path: Sequence[str] | None = None, *, refresh: bool = False
+) -> tuple[FoundModule, ...]:
     """Return every installed module, in the order of the search path.
 
     Args:
@@ -88,7 +96,12 @@ def installed_modules(path: Sequence[str] | None = None, *, refresh: bool = Fals
 
 def project_folders(paths: Sequence[str]) -> list[str]:
     """Return the `amplifier-module-*` folders below some folders, in their order."""
-    folders = [os.path.join(path, name) for path in paths for name in _names(path) if name.startswith(FOLDER_PREFIX)]
+    folders = [
+        os.path.join(path, name)
+        for path in paths
+        for name in _names(path)
+        if name.startswith(FOLDER_PREFIX)
+    ]
     return [folder for folder in folders if os.path.isdir(folder)]
 
 
@@ -101,14 +114,18 @@ def offered_by(folder: str) -> tuple[FoundModule, ...]:
     Raises:
         ModuleLoadError: its `pyproject.toml` cannot be read.
     """
-    named = tuple(attrs.evolve(found, root=folder) for found in _in_folder(folder)) or tuple(_in_project(folder))
+    named = tuple(
+        attrs.evolve(found, root=folder) for found in _in_folder(folder)
+    ) or tuple(_in_project(folder))
     name = os.path.basename(os.path.abspath(folder))
     if named or not name.startswith(FOLDER_PREFIX):
         return named
     module_id = name.removeprefix(FOLDER_PREFIX)
     package = _conventional(module_id)
     root = _root_of(folder, package)
-    return () if root is None else (FoundModule(module_id, package, name, folder, root),)
+    if root is None:
+        return ()
+    return (FoundModule(module_id, package, name, folder, root),)
 
 
 def module_in(folder: str, module_id: str) -> FoundModule:
@@ -136,9 +153,14 @@ def module_in(folder: str, module_id: str) -> FoundModule:
     packages = _packages(folder)
     wanted = _conventional(module_id)
     if wanted in packages or len(packages) == 1:
-        package = wanted if wanted in packages else next(iter(packages))
+        if wanted in packages:
+            package = wanted
+        else:
+            package = next(iter(packages))
         return FoundModule(module_id, package, name, folder, packages[package])
-    raise ModuleNotFoundError(module_id, f"{folder} does not hold it; {_contents(offered, packages, wanted)}")
+    raise ModuleNotFoundError(
+        module_id, f"{folder} does not hold it; {_contents(offered, packages, wanted)}"
+    )
 
 
 def the_only(module_id: str, matches: Sequence[FoundModule]) -> FoundModule | None:
@@ -148,16 +170,26 @@ def the_only(module_id: str, matches: Sequence[FoundModule]) -> FoundModule | No
         ModuleConflictError: two distributions or projects offer it.
     """
     if len(matches) > 1:
-        claims = " and ".join(f"{found.distribution} ({found.path})" for found in matches)
-        raise ModuleConflictError(module_id, f"claimed by {claims}; uninstall or remove one of them")
-    return matches[0] if matches else None
+        claims = " and ".join(
+            f"{found.distribution} ({found.path})" for found in matches
+        )
+        raise ModuleConflictError(
+            module_id, f"claimed by {claims}; uninstall or remove one of them"
+        )
+    if matches:
+        return matches[0]
+    return None
 
 
-def _contents(offered: Sequence[FoundModule], packages: dict[str, str], wanted: str) -> str:
+def _contents(
+    offered: Sequence[FoundModule], packages: dict[str, str], wanted: str
+) -> str:
     if offered:
         return f"it offers {', '.join(found.id for found in offered)}"
     if packages:
-        return f"it holds several modules ({', '.join(packages)}) and none is {wanted!r}"
+        return (
+            f"it holds several modules ({', '.join(packages)}) and none is {wanted!r}"
+        )
     return f"it has neither '__init__.py', nor a pyproject.toml that names the module, nor a package {wanted!r}"
 
 
@@ -171,7 +203,11 @@ def _packages(folder: str) -> dict[str, str]:
     for root in (folder, os.path.join(folder, "src")):
         for name in _names(root):
             stem = name.removesuffix(".py")
-            if stem.startswith(PACKAGE_PREFIX) and stem.isidentifier() and holds_package(root, stem):
+            if (
+                stem.startswith(PACKAGE_PREFIX)
+                and stem.isidentifier()
+                and holds_package(root, stem)
+            ):
                 packages.setdefault(stem, root)
     return packages
 
@@ -179,12 +215,16 @@ def _packages(folder: str) -> dict[str, str]:
 def _root_of(folder: str, package: str) -> str | None:
     """Return the folder of a project from which its package is imported."""
     roots = (folder, os.path.join(folder, "src"))
-    return next((root for root in roots if holds_package(root, package.partition(".")[0])), None)
+    return next(
+        (root for root in roots if holds_package(root, package.partition(".")[0])), None
+    )
 
 
 def holds_package(root: str, name: str) -> bool:
     """Whether a top-level package or module of that name lies in a folder."""
-    return os.path.isdir(os.path.join(root, name)) or os.path.isfile(os.path.join(root, f"{name}.py"))
+    return os.path.isdir(os.path.join(root, name)) or os.path.isfile(
+        os.path.join(root, f"{name}.py")
+    )
 
 
 def _names(folder: str) -> list[str]:
@@ -207,13 +247,17 @@ def _in_folder(folder: str) -> Iterator[FoundModule]:
     for name in _names(folder):
         if name.endswith(_METADATA):
             where = os.path.join(folder, name)
-            yield from _in_metadata(where, name.rsplit(".", 1)[0].split("-")[0].replace("_", "-"))
+            yield from _in_metadata(
+                where, name.rsplit(".", 1)[0].split("-")[0].replace("_", "-")
+            )
 
 
 def _in_metadata(where: str, distribution: str) -> Iterator[FoundModule]:
     try:
         # What is no UTF-8 spoils the line it stands in and no other.
-        with open(os.path.join(where, "entry_points.txt"), encoding="utf-8", errors="replace") as file:
+        with open(
+            os.path.join(where, "entry_points.txt"), encoding="utf-8", errors="replace"
+        ) as file:
             text = file.read()
     except OSError:
         return  # most distributions have none
@@ -225,7 +269,9 @@ def _in_metadata(where: str, distribution: str) -> Iterator[FoundModule]:
             inside = line == f"[{GROUP}]"
         elif inside and "=" in line and not line.startswith(("#", ";")):
             name, target = line.split("=", 1)
-            yield FoundModule(name.strip(), target.split("[")[0].strip(), distribution, where)
+            yield FoundModule(
+                name.strip(), target.split("[")[0].strip(), distribution, where
+            )
 
 
 def _in_project(folder: str) -> Iterator[FoundModule]:
@@ -233,13 +279,16 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
     path = os.path.join(folder, "pyproject.toml")
     if not os.path.isfile(path):
         return
-    from amplifier.kernel.modules.projects import project_table  # only projects that are not installed need it
+    # only projects that are not installed need it
+    from amplifier.kernel.modules.projects import project_table
 
     name = os.path.basename(os.path.abspath(folder))
     try:
         project = project_table(path)
     except ValueError as error:
-        raise ModuleLoadError(name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error}") from error
+        raise ModuleLoadError(
+            name.removeprefix(FOLDER_PREFIX), f"{path} cannot be read: {error}"
+        ) from error
     points = _table(project.get("entry-points"), GROUP)
     distribution = project.get("name", name)
     for module_id, target in points.items():
@@ -250,5 +299,10 @@ def _in_project(folder: str) -> Iterator[FoundModule]:
 
 def _table(value: object, key: str) -> dict[str, object]:
     """Return a table inside another; what is no table is an empty one."""
-    inner = value.get(key) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
+    if isinstance(value, dict):
+        inner = value.get(key)
+    else:
+        inner = None
+    if isinstance(inner, dict):
+        return inner
+    return {}

@@ -13,7 +13,14 @@ from typing import Final, TypeAlias
 
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 
-__all__ = ["gathered", "keep_modules", "merge_modules", "merge_plans", "merge_values", "replace_modules"]
+__all__ = [
+    "gathered",
+    "keep_modules",
+    "merge_modules",
+    "merge_plans",
+    "merge_values",
+    "replace_modules",
+]
 
 _Plan: TypeAlias = dict[str, object]
 AGENT_KEYS: Final = ("description", "system")
@@ -21,7 +28,9 @@ AGENT_KEYS: Final = ("description", "system")
 
 
 def merge_plans(
-    base: Mapping[str, object], overlay: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS
+    base: Mapping[str, object],
+    overlay: Mapping[str, object],
+    kinds: Sequence[ModuleKind] = KINDS,
 ) -> _Plan:
     """Return `base` with `overlay` laid over it.
 
@@ -49,14 +58,21 @@ def merge_plans(
     return plan
 
 
-def keep_modules(plan: Mapping[str, object], section: str, keeps: Callable[[str], bool]) -> _Plan:
+def keep_modules(
+    plan: Mapping[str, object], section: str, keeps: Callable[[str], bool]
+) -> _Plan:
     """Return a merged plan whose section has only the modules whose ids are kept."""
     modules = plan.get(section)
-    kept = [entry for entry in modules if keeps(_key(entry)[0])] if isinstance(modules, list) else []
+    if isinstance(modules, list):
+        kept = [entry for entry in modules if keeps(_key(entry)[0])]
+    else:
+        kept = []
     return {**plan, section: kept}
 
 
-def replace_modules(plan: Mapping[str, object], section: str, entries: Sequence[object]) -> _Plan:
+def replace_modules(
+    plan: Mapping[str, object], section: str, entries: Sequence[object]
+) -> _Plan:
     """Return a merged plan in whose section entries stand in the places of those of their ids; others stay."""
     modules, others = plan.get(section), {_key(entry): entry for entry in entries}
     if not isinstance(modules, list):
@@ -69,7 +85,10 @@ def merge_modules(below: Sequence[object], above: Sequence[object]) -> list[obje
     modules = {_key(entry): entry for entry in below}
     for entry in above:
         known = modules.get(_key(entry), {})
-        modules[_key(entry)] = _merged_module(_mapping(known), entry) if isinstance(entry, dict) else entry
+        if isinstance(entry, dict):
+            modules[_key(entry)] = _merged_module(_mapping(known), entry)
+        else:
+            modules[_key(entry)] = entry
     return list(modules.values())
 
 
@@ -90,12 +109,17 @@ def merge_values(below: object, above: object) -> object:
 
 def gathered(plan: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS) -> _Plan:
     """Copy a plan, whole or partial, with every module as a mapping and the single ones whole under `session`."""
-    whole = {key: _copied(value) for key, value in plan.items() if key not in AGENT_KEYS}
+    whole = {
+        key: _copied(value) for key, value in plan.items() if key not in AGENT_KEYS
+    }
     for kind in kinds:
         if kind.single:
             _gather_single(whole, kind.section)
         elif isinstance(modules := whole.get(kind.section), (list, tuple)):
-            whole[kind.section] = [{"module": entry} if isinstance(entry, str) else entry for entry in modules]
+            whole[kind.section] = [
+                {"module": entry} if isinstance(entry, str) else entry
+                for entry in modules
+            ]
     return whole
 
 
@@ -105,12 +129,19 @@ def _gather_single(plan: _Plan, name: str) -> None:
     if not isinstance(session, dict):
         return
     entry = session.get(name)
-    module: _Plan = {"module": entry} if isinstance(entry, str) else _mapping(entry)
+    module: _Plan
+    if isinstance(entry, str):
+        module = {"module": entry}
+    else:
+        module = _mapping(entry)
     if f"{name}_source" in session:
         module = {"source": session.pop(f"{name}_source"), **module}
     if isinstance(section := plan.get(name), dict):
         del plan[name]
-        if config := {**_mapping(section.get("config")), **_mapping(module.get("config"))}:
+        if config := {
+            **_mapping(section.get("config")),
+            **_mapping(module.get("config")),
+        }:
             module = {**module, "config": config}
     if module:
         plan["session"] = {**session, name: module}
@@ -132,21 +163,31 @@ def _merged_module(below: _Plan, above: _Plan) -> _Plan:
     """Merge what is laid over a module; another module takes its place whole, and a source is one value."""
     if "module" in above and above["module"] != below.get("module"):
         below = {}
-    module = {**below, **above, "config": merge_values(below.get("config"), above.get("config"))}
+    module = {
+        **below,
+        **above,
+        "config": merge_values(below.get("config"), above.get("config")),
+    }
     return {key: value for key, value in module.items() if value is not None}
 
 
 def _key(entry: object) -> tuple[str, object]:
     """Return what names a module in its list; what is no module at all is a key of its own."""
     module = _mapping(entry).get("module")
-    return (module, _mapping(entry).get("instance_id")) if isinstance(module, str) else ("", id(entry))
+    if isinstance(module, str):
+        return (module, _mapping(entry).get("instance_id"))
+    return ("", id(entry))
 
 
 def _mapping(value: object) -> _Plan:
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
 def _copied(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _copied(item) for key, item in value.items()}
-    return [_copied(item) for item in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_copied(item) for item in value]
+    return value

@@ -12,7 +12,13 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.plans.keys import ENTRY_KEYS, PLAN_KEYS, SESSION_KEYS, SINGLE_KEYS, Keys
+from amplifier.kernel.plans.keys import (
+    ENTRY_KEYS,
+    PLAN_KEYS,
+    SESSION_KEYS,
+    SINGLE_KEYS,
+    Keys,
+)
 from amplifier_sdk.bounds import amount
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
@@ -21,7 +27,13 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.values import Value
 
-__all__ = ["ModuleSpec", "MountPlan", "MountPlanValidator", "PlanProblems", "SessionSettings"]
+__all__ = [
+    "ModuleSpec",
+    "MountPlan",
+    "MountPlanValidator",
+    "PlanProblems",
+    "SessionSettings",
+]
 
 _INJECTION_SIZE: Final[int | None] = 10_240
 
@@ -39,7 +51,8 @@ class ModuleSpec(Value):
     config: Mapping[str, JSONValue] = attrs.field(factory=dict)
     instance_id: str | None = None
     config_path: str = attrs.field(
-        default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True), converter=intern
+        default=attrs.Factory(lambda self: f"{self.path}.config", takes_self=True),
+        converter=intern,
     )
 
 
@@ -53,8 +66,12 @@ class SessionSettings(Value):
     """
 
     limits: Limits = Limits()
-    injection_size_limit: int | None = attrs.field(default=_INJECTION_SIZE, validator=attrs.validators.optional(amount))
-    injection_budget_per_turn: int | None = attrs.field(default=None, validator=attrs.validators.optional(amount))
+    injection_size_limit: int | None = attrs.field(
+        default=_INJECTION_SIZE, validator=attrs.validators.optional(amount)
+    )
+    injection_budget_per_turn: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(amount)
+    )
     metadata: Mapping[str, JSONValue] | None = None
     raw: bool = False
     ask_before_changes: bool = False
@@ -69,7 +86,9 @@ class MountPlan(Value):
     agents: Mapping[str, object]
 
     @classmethod
-    def read(cls, plan: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS) -> MountPlan:
+    def read(
+        cls, plan: Mapping[str, object], kinds: Sequence[ModuleKind] = KINDS
+    ) -> MountPlan:
         """Read a plan.
 
         Args:
@@ -150,14 +169,26 @@ class _PlanReader:
     def read(self, plan: Mapping[str, object]) -> MountPlan:
         sections = [kind.section for kind in (*self._singles, *self._lists)]
         self._refuse_unknown("", plan, [*PLAN_KEYS, *sections])
-        session = self._mapping("session", _MISSING if plan.get("session") is None else plan["session"])
-        modules = {kind.name: self._single(kind, session, plan) for kind in self._singles}
-        modules |= {kind.name: tuple(self._list(kind, plan.get(kind.section))) for kind in self._lists}
+        session = self._mapping(
+            "session", _MISSING if plan.get("session") is None else plan["session"]
+        )
+        modules = {
+            kind.name: self._single(kind, session, plan) for kind in self._singles
+        }
+        modules |= {
+            kind.name: tuple(self._list(kind, plan.get(kind.section)))
+            for kind in self._lists
+        }
         agents = self._mapping("agents", plan.get("agents"))
-        return MountPlan(session=self._settings(session), modules=modules, agents=agents)
+        return MountPlan(
+            session=self._settings(session), modules=modules, agents=agents
+        )
 
     def _single(
-        self, kind: ModuleKind, session: Mapping[str, object], plan: Mapping[str, object]
+        self,
+        kind: ModuleKind,
+        session: Mapping[str, object],
+        plan: Mapping[str, object],
     ) -> tuple[ModuleSpec, ...]:
         """Read a module of the session section: an id with its parts beside it, or a mapping."""
         path = f"session.{kind.section}"
@@ -168,14 +199,28 @@ class _PlanReader:
         source = session.get(f"{kind.section}_source")
         if isinstance(entry, str) and entry:
             where = f"{kind.section}.config"
-            return (ModuleSpec(module=entry, path=path, source=source, config=config, config_path=where),)
+            return (
+                ModuleSpec(
+                    module=entry,
+                    path=path,
+                    source=source,
+                    config=config,
+                    config_path=where,
+                ),
+            )
         if entry is not None:
             spec = self._spec(path, entry, SINGLE_KEYS)
             if spec is None:
                 return ()
-            own = spec.source if spec.source is not None else source
+            if spec.source is not None:
+                own = spec.source
+            else:
+                own = source
             return (attrs.evolve(spec, source=own, config={**config, **spec.config}),)
-        example = f", for example {_EXAMPLES[kind.name]!r}" if kind.name in _EXAMPLES else ""
+        if kind.name in _EXAMPLES:
+            example = f", for example {_EXAMPLES[kind.name]!r}"
+        else:
+            example = ""
         self._problem(path, f"missing; name the session's {kind.name} module{example}")
         return ()
 
@@ -183,7 +228,9 @@ class _PlanReader:
         if entries is None:
             return
         if not isinstance(entries, Sequence) or isinstance(entries, str):
-            self._problem(kind.section, f"a list of modules; got {type(entries).__name__}")
+            self._problem(
+                kind.section, f"a list of modules; got {type(entries).__name__}"
+            )
             return
         seen: set[tuple[str, str | None]] = set()
         for index, entry in enumerate(entries):
@@ -193,7 +240,10 @@ class _PlanReader:
                 continue
             key = (spec.module, spec.instance_id)
             if key in seen:
-                self._problem(path, f"module {spec.module!r} is listed twice; give each entry an 'instance_id'")
+                self._problem(
+                    path,
+                    f"module {spec.module!r} is listed twice; give each entry an 'instance_id'",
+                )
             seen.add(key)
             yield spec
 
@@ -201,15 +251,24 @@ class _PlanReader:
         if isinstance(entry, str):
             entry = {"module": entry}
         if not isinstance(entry, Mapping):
-            self._problem(path, f"a module id or a mapping with 'module'; got {type(entry).__name__}")
+            self._problem(
+                path,
+                f"a module id or a mapping with 'module'; got {type(entry).__name__}",
+            )
             return None
         self._refuse_unknown(path, entry, tuple(keys))
         module, instance_id = entry.get("module"), entry.get("instance_id")
         if not isinstance(module, str) or not module:
-            self._problem(f"{path}.module", f"a module id is a non-empty string; got {module!r}")
+            self._problem(
+                f"{path}.module", f"a module id is a non-empty string; got {module!r}"
+            )
             return None
-        if instance_id is not None and (not isinstance(instance_id, str) or not instance_id):
-            self._problem(f"{path}.instance_id", f"a non-empty string; got {instance_id!r}")
+        if instance_id is not None and (
+            not isinstance(instance_id, str) or not instance_id
+        ):
+            self._problem(
+                f"{path}.instance_id", f"a non-empty string; got {instance_id!r}"
+            )
             instance_id = None
         return ModuleSpec(
             module=module,
@@ -220,7 +279,11 @@ class _PlanReader:
         )
 
     def _settings(self, session: Mapping[str, object]) -> SessionSettings:
-        singles = [key for kind in self._singles for key in (kind.section, f"{kind.section}_source")]
+        singles = [
+            key
+            for kind in self._singles
+            for key in (kind.section, f"{kind.section}_source")
+        ]
         self._refuse_unknown("session", session, (*SESSION_KEYS, *singles))
         # Null is what a file has under a key whose lines are all comments; for a count it means no limit.
         given = {
@@ -231,7 +294,10 @@ class _PlanReader:
         try:
             return read_config(SessionSettings, given, subject="mount plan")  # type: ignore[arg-type]  # JSON data
         except ConfigError as error:
-            self.problems += (Problem(f"session.{problem.path}", problem.message) for problem in error.problems)
+            self.problems += (
+                Problem(f"session.{problem.path}", problem.message)
+                for problem in error.problems
+            )
             return SessionSettings()
 
     def _config(self, path: str, value: object) -> Mapping[str, JSONValue]:
@@ -240,7 +306,10 @@ class _PlanReader:
     def _mapping(self, path: str, value: object) -> Mapping[str, object]:
         """Read a mapping; null is an empty one, as a section of a file is in which every line is a comment."""
         if value is _MISSING:
-            self._problem(path, "missing; a plan needs a 'session' with 'orchestrator' and 'context'")
+            self._problem(
+                path,
+                "missing; a plan needs a 'session' with 'orchestrator' and 'context'",
+            )
             return {}
         if value is None:
             return {}
@@ -249,10 +318,15 @@ class _PlanReader:
         self._problem(path, f"a mapping; got {type(value).__name__}")
         return {}
 
-    def _refuse_unknown(self, path: str, mapping: Mapping[str, object], known: Sequence[str]) -> None:
+    def _refuse_unknown(
+        self, path: str, mapping: Mapping[str, object], known: Sequence[str]
+    ) -> None:
         for key in mapping:
             if key not in known:
-                where = f"{path}.{key}" if path else str(key)
+                if path:
+                    where = f"{path}.{key}"
+                else:
+                    where = str(key)
                 hint = did_you_mean(str(key), known) or f"; known: {', '.join(known)}"
                 self._problem(where, f"unknown key{hint}")
 

@@ -11,7 +11,14 @@ from typing import Final
 
 import attrs
 
-from amplifier.kernel.plans.keys import ENTRY_KEYS, PLAN_KEYS, SESSION_KEYS, SINGLE_KEYS, Keys, Shape
+from amplifier.kernel.plans.keys import (
+    ENTRY_KEYS,
+    PLAN_KEYS,
+    SESSION_KEYS,
+    SINGLE_KEYS,
+    Keys,
+    Shape,
+)
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits
@@ -54,7 +61,9 @@ def plan_schema(kinds: Sequence[ModuleKind] = KINDS) -> JSONObject:
 
 def _section(kind: ModuleKind) -> JSONObject:
     if kind.single:
-        config = _described("mapping", f"the configuration of the session's {kind.name}")
+        config = _described(
+            "mapping", f"the configuration of the session's {kind.name}"
+        )
         return {
             "description": f"what the session's {kind.name} is given",
             "type": ["object", "null"],
@@ -71,8 +80,13 @@ def _section(kind: ModuleKind) -> JSONObject:
 def _session(singles: Sequence[ModuleKind]) -> JSONObject:
     modules: JSONObject = {}
     for kind in singles:
-        modules[kind.section] = {"description": f"the session's {kind.name} module", "$ref": "#/$defs/single"}
-        modules[f"{kind.section}_source"] = {"description": f"where the {kind.name} module comes from"}
+        modules[kind.section] = {
+            "description": f"the session's {kind.name} module",
+            "$ref": "#/$defs/single",
+        }
+        modules[f"{kind.section}_source"] = {
+            "description": f"where the {kind.name} module comes from"
+        }
     return {
         "type": "object",
         "required": [kind.section for kind in singles],
@@ -95,7 +109,11 @@ def _properties(keys: Keys, required: Sequence[str] = ()) -> JSONObject:
     properties: JSONObject = {}
     for name, (shape, says) in keys.items():
         is_optional_name = shape == "name" and name not in required
-        nullable: JSONObject = {"type": ["string", "null"]} if is_optional_name else {}
+        nullable: JSONObject
+        if is_optional_name:
+            nullable = {"type": ["string", "null"]}
+        else:
+            nullable = {}
         properties[name] = {**_described(shape, says), **nullable}
     return properties
 
@@ -105,14 +123,23 @@ def _described(shape: Shape, says: str) -> JSONObject:
 
 
 def _limits() -> JSONObject:
-    properties: JSONObject = {field.name: _limit(field.name, field.default) for field in attrs.fields(Limits)}
-    return {"type": ["object", "null"], "properties": properties, "additionalProperties": False}
+    properties: JSONObject = {
+        field.name: _limit(field.name, field.default) for field in attrs.fields(Limits)
+    }
+    return {
+        "type": ["object", "null"],
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
 def _limit(name: str, default: JSONValue) -> JSONObject:
     """Describe one limit by what it accepts."""
     if not _accepts(name, 0.5):
-        least = 0 if _accepts(name, 0) else 1
+        if _accepts(name, 0):
+            least = 0
+        else:
+            least = 1
         number: JSONObject = {"type": "integer", "minimum": least}
     else:
         number = {"type": "number", "exclusiveMinimum": 0}
@@ -121,7 +148,11 @@ def _limit(name: str, default: JSONValue) -> JSONObject:
         choices.append({"type": "string", "pattern": r"^(?=.*[1-9])[0-9]+(\.[0-9]+)?$"})
     if _accepts(name, None):
         choices.append({"type": "null"})
-    shape: JSONObject = number if len(choices) == 1 else {"anyOf": choices}
+    shape: JSONObject
+    if len(choices) == 1:
+        shape = number
+    else:
+        shape = {"anyOf": choices}
     return {**shape, "default": default}
 
 

@@ -12,7 +12,12 @@ from typing import Final, Self, Unpack, cast
 
 import attrs
 
-from amplifier.kernel.plans.overlays import gathered, keep_modules, merge_plans, replace_modules
+from amplifier.kernel.plans.overlays import (
+    gathered,
+    keep_modules,
+    merge_plans,
+    replace_modules,
+)
 from amplifier.kernel.sessions.guards import Guards
 from amplifier_sdk.delegation import (
     ChildObserver,
@@ -32,7 +37,12 @@ __all__ = ["SELF", "SpawnRequest", "child_plan", "instruction_of", "preferences_
 SELF = "self"
 """The agent that is the parent itself."""
 
-RECORDED: Final = ("tool_inheritance", "hook_inheritance", "orchestrator_config", "session_metadata")
+RECORDED: Final = (
+    "tool_inheritance",
+    "hook_inheritance",
+    "orchestrator_config",
+    "session_metadata",
+)
 """What is recorded of a request, besides the agent."""
 
 
@@ -60,7 +70,9 @@ class SpawnRequest:
     def record(self) -> dict[str, JSONValue]:
         """What is recorded of it, to make the child's plan again, as JSON data; see `ChildRecord.request`."""
         asked = {name: getattr(self, name) for name in RECORDED}
-        return {name: _plain(value) for name, value in asked.items() if value is not None}
+        return {
+            name: _plain(value) for name, value in asked.items() if value is not None
+        }
 
     @classmethod
     def again(cls, record: ChildRecord, **options: Unpack[ResumeOptions]) -> Self:
@@ -70,10 +82,19 @@ class SpawnRequest:
             ConfigError: what is recorded is none that was asked.
         """
         unknown = [name for name in record.request if name not in RECORDED]
-        unread = [name for name, value in record.request.items() if not isinstance(value, Mapping)]
+        unread = [
+            name
+            for name, value in record.request.items()
+            if not isinstance(value, Mapping)
+        ]
         if unknown or unread:
-            raise ConfigError([Problem((unknown or unread)[0], "not what a child is asked")], subject="child's record")
-        given = {name: value for name, value in options.items() if name != "sub_session_id"}
+            raise ConfigError(
+                [Problem((unknown or unread)[0], "not what a child is asked")],
+                subject="child's record",
+            )
+        given = {
+            name: value for name, value in options.items() if name != "sub_session_id"
+        }
         return cls(agent_name=record.agent_name, recorded=record.request, **given)  # type: ignore[arg-type]  # by name
 
     def rules(self, name: str) -> Iterator[object]:
@@ -88,19 +109,30 @@ class SpawnRequest:
         Raises:
             ConfigError: there is no such agent, or it is no mapping.
         """
-        known = agents if self.agent_configs is None else self.agent_configs
+        if self.agent_configs is None:
+            known = agents
+        else:
+            known = self.agent_configs
         if self.agent_name not in known:
             if self.agent_name == SELF:
                 return {}
-            hint = did_you_mean(self.agent_name, list(known)) or f"; known: {', '.join(known) or 'none'}"
+            hint = (
+                did_you_mean(self.agent_name, list(known))
+                or f"; known: {', '.join(known) or 'none'}"
+            )
             raise _problem(self.agent_name, f"no such agent{hint}")
         overlay = known[self.agent_name]
         if not isinstance(overlay, Mapping):
-            raise _problem(self.agent_name, f"an agent is a partial mount plan; got {type(overlay).__name__}")
+            raise _problem(
+                self.agent_name,
+                f"an agent is a partial mount plan; got {type(overlay).__name__}",
+            )
         return overlay
 
 
-def child_plan(guards: Guards, agent: Mapping[str, object], request: SpawnRequest) -> dict[str, object]:
+def child_plan(
+    guards: Guards, agent: Mapping[str, object], request: SpawnRequest
+) -> dict[str, object]:
     """Return the child's plan, which is no looser than its parent's; nothing given is changed.
 
     Args:
@@ -119,36 +151,68 @@ def child_plan(guards: Guards, agent: Mapping[str, object], request: SpawnReques
     for section in guards.sections:
         plan = replace_modules(plan, section, _list(agent.get(section)))
     agents, choice = plan.get("agents"), agent.get("agents")
-    if isinstance(agents, dict) and choice is not None and not isinstance(choice, Mapping):
-        plan["agents"] = {name: agents[name] for name in _chosen(choice, agents, request.agent_name)}
+    if (
+        isinstance(agents, dict)
+        and choice is not None
+        and not isinstance(choice, Mapping)
+    ):
+        plan["agents"] = {
+            name: agents[name] for name in _chosen(choice, agents, request.agent_name)
+        }
         agent = {key: value for key, value in agent.items() if key != "agents"}
-    plan = merge_plans(plan, {key: value for key, value in agent.items() if key != "hooks" or value is not None}, kinds)
+    plan = merge_plans(
+        plan,
+        {
+            key: value
+            for key, value in agent.items()
+            if key != "hooks" or value is not None
+        },
+        kinds,
+    )
     for extras in (request.recorded, request.record):
         plan = merge_plans(plan, _extras(extras), kinds)
     return guards.limit(plan)
 
 
 def _inherited(
-    plan: dict[str, object], agent: Mapping[str, object], request: SpawnRequest, guards: Guards
+    plan: dict[str, object],
+    agent: Mapping[str, object],
+    request: SpawnRequest,
+    guards: Guards,
 ) -> dict[str, object]:
     """Return what of its parent's tools and hooks a child begins with; it has every guard, whatever the rules say."""
     for rule in request.rules("tool_inheritance"):
-        plan = keep_modules(plan, "tools", _inherits(rule, "inherit_tools", "exclude_tools"))
-    rules = [_inherits(rule, "inherit_hooks", "exclude_hooks") for rule in request.rules("hook_inheritance")]
+        plan = keep_modules(
+            plan, "tools", _inherits(rule, "inherit_tools", "exclude_tools")
+        )
+    rules = [
+        _inherits(rule, "inherit_hooks", "exclude_hooks")
+        for rule in request.rules("hook_inheritance")
+    ]
     if "hooks" in agent and agent["hooks"] is None:
         rules.append(lambda _: False)
-    return keep_modules(plan, "hooks", lambda module: all(keeps(module) for keeps in rules) or guards.is_guard(module))
+    return keep_modules(
+        plan,
+        "hooks",
+        lambda module: all(keeps(module) for keeps in rules) or guards.is_guard(module),
+    )
 
 
 def preferences_of(agent: Mapping[str, object]) -> tuple[ProviderPreference, ...]:
     """Return whom an agent asks by its own `providers`, unless its loop names one: they come before its parent's."""
     loop = agent.get("orchestrator")
-    config = loop.get("config") if isinstance(loop, Mapping) else None
+    if isinstance(loop, Mapping):
+        config = loop.get("config")
+    else:
+        config = None
     if isinstance(config, Mapping) and config.get("default_provider") is not None:
         return ()
     names = []
     for entry in _list(agent.get("providers")):
-        name = entry.get("instance_id") or entry.get("module") if isinstance(entry, Mapping) else entry
+        if isinstance(entry, Mapping):
+            name = entry.get("instance_id") or entry.get("module")
+        else:
+            name = entry
         if isinstance(name, str):
             names.append(name)
     return tuple({"provider": name} for name in names)
@@ -163,14 +227,22 @@ def instruction_of(agent_name: str, agent: Mapping[str, object]) -> str | None:
     system = agent.get("system")
     if system is None:
         return None
-    instruction = system.get("instruction") if isinstance(system, Mapping) else system
+    if isinstance(system, Mapping):
+        instruction = system.get("instruction")
+    else:
+        instruction = system
     if not isinstance(instruction, str):
-        raise _problem(f"{agent_name}.system.instruction", f"a text; got {type(instruction).__name__}")
+        raise _problem(
+            f"{agent_name}.system.instruction",
+            f"a text; got {type(instruction).__name__}",
+        )
     return instruction
 
 
 def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
+    if isinstance(value, list):
+        return value
+    return []
 
 
 def _extras(asked: Mapping[str, JSONValue]) -> dict[str, object]:
@@ -189,22 +261,34 @@ def _plain(value: object) -> JSONValue:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(str, value))
-    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else cast("JSONValue", value)
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return cast("JSONValue", value)
 
 
 def _inherits(rule: object, inherit: str, exclude: str) -> Callable[[str], bool]:
     """Return whether a module is inherited under a rule of ids, which may be globs."""
     if not isinstance(rule, Mapping):
-        problem = Problem("", f"a mapping of {inherit} or {exclude}; got {type(rule).__name__}")
+        problem = Problem(
+            "", f"a mapping of {inherit} or {exclude}; got {type(rule).__name__}"
+        )
         raise ConfigError([problem], subject="inheritance of a child")
     unknown = [key for key in rule if key not in (inherit, exclude)]
     if unknown:
-        hint = did_you_mean(unknown[0], (inherit, exclude)) or f"; known: {inherit}, {exclude}"
-        raise ConfigError([Problem(unknown[0], f"unknown key{hint}")], subject="inheritance of a child")
+        hint = (
+            did_you_mean(unknown[0], (inherit, exclude))
+            or f"; known: {inherit}, {exclude}"
+        )
+        raise ConfigError(
+            [Problem(unknown[0], f"unknown key{hint}")],
+            subject="inheritance of a child",
+        )
     kept, dropped = _patterns(rule, inherit), _patterns(rule, exclude) or ()
 
     def keeps(module: str) -> bool:
-        return (kept is None or _is_one_of(module, kept)) and not _is_one_of(module, dropped)
+        return (kept is None or _is_one_of(module, kept)) and not _is_one_of(
+            module, dropped
+        )
 
     return keeps
 
@@ -215,23 +299,33 @@ def _patterns(rule: Mapping[str, object], key: str) -> tuple[str, ...] | None:
         return None
     if not isinstance(patterns, (list, tuple, set, frozenset)):
         raise ConfigError(
-            [Problem(key, f"a list of module ids; got {type(patterns).__name__}")], subject="inheritance of a child"
+            [Problem(key, f"a list of module ids; got {type(patterns).__name__}")],
+            subject="inheritance of a child",
         )
     return tuple(map(str, patterns))
 
 
 def _is_one_of(module: str, patterns: Sequence[str]) -> bool:
     """Whether a module is meant by one of several ids, which may leave out its type: `bash` is `tool-bash`."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns for name in (module, module.partition("-")[2]))
+    return any(
+        fnmatchcase(name, pattern)
+        for pattern in patterns
+        for name in (module, module.partition("-")[2])
+    )
 
 
 def _chosen(choice: object, agents: Mapping[str, object], agent_name: str) -> list[str]:
     """Return the names of the agents that a child may delegate to itself."""
     if choice in ("all", "none"):
-        return list(agents) if choice == "all" else []
+        if choice == "all":
+            return list(agents)
+        return []
     if isinstance(choice, (list, tuple)):
         return [name for name in agents if name in choice]
-    raise _problem(f"{agent_name}.agents", f"'all', 'none', a list of names or a mapping; got {choice!r:.100}")
+    raise _problem(
+        f"{agent_name}.agents",
+        f"'all', 'none', a list of names or a mapping; got {choice!r:.100}",
+    )
 
 
 def _problem(path: str, message: str) -> ConfigError:

@@ -28,10 +28,14 @@ class ChildRecords:
     async def find(self, session_id: str) -> ChildRecord | None:
         """Return what is kept of a child, or `None`."""
         store = self._store
-        return self._records.get(session_id) if store is None else await store.load(session_id)
+        if store is None:
+            return self._records.get(session_id)
+        return await store.load(session_id)
 
     @asynccontextmanager
-    async def turn(self, child: AmplifierSession, record: ChildRecord) -> AsyncIterator[None]:
+    async def turn(
+        self, child: AmplifierSession, record: ChildRecord
+    ) -> AsyncIterator[None]:
         """Keep what a child remembers of the turn that runs in the block, also when that is cancelled.
 
         Where the store journals, who the child is and what the turn does are stored before it does it.
@@ -48,7 +52,9 @@ class ChildRecords:
             try:
                 yield
             finally:
-                await self._keep(child, attrs.evolve(record, turn_count=record.turn_count + 1))
+                await self._keep(
+                    child, attrs.evolve(record, turn_count=record.turn_count + 1)
+                )
 
     async def _keep(self, child: AmplifierSession, record: ChildRecord) -> None:
         """Keep a child's history; what fails here does not undo the turn."""
@@ -56,7 +62,11 @@ class ChildRecords:
         with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
             try:
                 messages = list(await child.coordinator.context.get_messages())
-                await self._save(attrs.evolve(record, messages=messages, spending=child.spending.to_dict()))
+                await self._save(
+                    attrs.evolve(
+                        record, messages=messages, spending=child.spending.to_dict()
+                    )
+                )
             except Exception as error:  # foreign code
                 report("child.not_kept", error, session_id=child.session_id)
         if scope.cancelled_caught:

@@ -14,7 +14,12 @@ from amplifier.kernel.budgets.deadlines import call_deadlines_held
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
-from amplifier.kernel.sessions.child_plans import SpawnRequest, child_plan, instruction_of, preferences_of
+from amplifier.kernel.sessions.child_plans import (
+    SpawnRequest,
+    child_plan,
+    instruction_of,
+    preferences_of,
+)
 from amplifier.kernel.sessions.child_records import ChildRecords
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.turn.routes import find_route
@@ -53,7 +58,9 @@ class Children:
 
     def __attrs_post_init__(self) -> None:
         self._records = ChildRecords(self.session)
-        self._slots = anyio.Semaphore(self.session.plan.session.limits.parallel_children)
+        self._slots = anyio.Semaphore(
+            self.session.plan.session.limits.parallel_children
+        )
 
     # -- the capabilities
 
@@ -61,8 +68,12 @@ class Children:
         """Run one turn in a new child; see `amplifier_sdk.delegation.SessionSpawn`."""
         session = self.session
         if request.parent_session not in (None, session):
-            asked = getattr(request.parent_session, "session_id", request.parent_session)
-            raise SessionError(f"Session {session.session_id} cannot make a child of {asked!r}; ask that session")
+            asked = getattr(
+                request.parent_session, "session_id", request.parent_session
+            )
+            raise SessionError(
+                f"Session {session.session_id} cannot make a child of {asked!r}; ask that session"
+            )
         agent = request.agent(session.plan.agents)
         instruction = instruction_of(request.agent_name, agent)
         record = ChildRecord(
@@ -74,8 +85,13 @@ class Children:
             provider_preferences=request.provider_preferences or preferences_of(agent),
             request=request.record,
         )
-        if record.session_id not in self._open and await self._records.find(record.session_id) is not None:
-            raise SessionError(f"There is a session {record.session_id!r} already; resume it, or choose another id")
+        if (
+            record.session_id not in self._open
+            and await self._records.find(record.session_id) is not None
+        ):
+            raise SessionError(
+                f"There is a session {record.session_id!r} already; resume it, or choose another id"
+            )
         return await self._run(record, request)
 
     async def resume(self, **options: Unpack[ResumeOptions]) -> ChildResult:
@@ -91,14 +107,24 @@ class Children:
             agent = request.agent(session.plan.agents)
         except ConfigError as error:
             reason = f"session {session_id!r} was made from it and cannot be resumed"
-            problems = [Problem(problem.path, f"{problem.message}; {reason}") for problem in error.problems]
+            problems = [
+                Problem(problem.path, f"{problem.message}; {reason}")
+                for problem in error.problems
+            ]
             raise ConfigError(problems, subject="mount plan") from error
         plan = child_plan(Guards(session), agent, request)
         return await self._run(attrs.evolve(record, plan=plan), request)
 
-    def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
+    def fork(
+        self,
+        overlay: Mapping[str, object] | None = None,
+        *,
+        session_id: str | None = None,
+    ) -> AmplifierSession:
         """Make a child session of the parent's plan with another laid over it; the caller opens it."""
-        plan = merge_plans(self.session.config, overlay or {}, self.session.loader.kinds)
+        plan = merge_plans(
+            self.session.config, overlay or {}, self.session.loader.kinds
+        )
         return self._adopt(self._make(plan, session_id or self._new_id("fork")))
 
     @property
@@ -111,7 +137,10 @@ class Children:
     @asynccontextmanager
     async def slot(self, child: AmplifierSession) -> AsyncIterator[None]:
         """Wait until one more child may run; a child that is cancelled meanwhile waits no longer."""
-        with anyio.CancelScope() as waiting, child.coordinator.cancellation.ending(waiting):
+        with (
+            anyio.CancelScope() as waiting,
+            child.coordinator.cancellation.ending(waiting),
+        ):
             await self._slots.acquire()
         try:
             yield
@@ -135,26 +164,48 @@ class Children:
         """Open a child, run one turn in it, keep what it remembers, and release it."""
         try:
             spent = Spending.from_dict(record.spending)
-            child = self._make(record.plan, record.session_id, is_resumed=record.turn_count > 0, spent=spent)
+            child = self._make(
+                record.plan,
+                record.session_id,
+                is_resumed=record.turn_count > 0,
+                spent=spent,
+            )
             child.family.runs_once = True
             child.coordinator.decisions.asker = record.agent_name
             if request.self_delegation_depth is not None:
-                child.coordinator.register_capability("self_delegation_depth", request.self_delegation_depth)
+                child.coordinator.register_capability(
+                    "self_delegation_depth", request.self_delegation_depth
+                )
             for event, observer in (request.observers or {}).items():
-                child.coordinator.hooks.register(event, observer, LAST, OBSERVER, decides=False, inherited=False)
+                child.coordinator.hooks.register(
+                    event, observer, LAST, OBSERVER, decides=False, inherited=False
+                )
             with call_deadlines_held():
                 async with self._adopt(child):
                     await _remember(child, record)
                     providers = child.coordinator.providers
-                    child.coordinator.services.route = await find_route(record.provider_preferences, providers)
+                    child.coordinator.services.route = await find_route(
+                        record.provider_preferences, providers
+                    )
                     async with self._records.turn(child, record):
-                        return await self._turn(child, request.instruction, request.limits, record.turn_count + 1)
+                        return await self._turn(
+                            child,
+                            request.instruction,
+                            request.limits,
+                            record.turn_count + 1,
+                        )
         except Exception as error:
-            error.add_note(f"in session {record.session_id!r}, agent {record.agent_name!r}")
+            error.add_note(
+                f"in session {record.session_id!r}, agent {record.agent_name!r}"
+            )
             raise
 
     async def _turn(
-        self, child: AmplifierSession, instruction: str, limits: LimitChanges | None, turn_count: int
+        self,
+        child: AmplifierSession,
+        instruction: str,
+        limits: LimitChanges | None,
+        turn_count: int,
     ) -> ChildResult:
         status: Literal["completed", "cancelled"] = "completed"
         try:
@@ -172,16 +223,23 @@ class Children:
             metadata=child.plan.session.metadata or {},
         )
 
-    def _limits(self, child: AmplifierSession, given: LimitChanges | None) -> LimitChanges | None:
+    def _limits(
+        self, child: AmplifierSession, given: LimitChanges | None
+    ) -> LimitChanges | None:
         """Return the limits of a child's turn: none is looser than those of its parent's, running or next."""
         ledger = self.session.ledger
-        changes = ledger.changes if ledger.running is not None else None
+        if ledger.running is not None:
+            changes = ledger.changes
+        else:
+            changes = None
         if not changes and not given:
             return given
         above = ledger.limits_of(changes)
         own = attrs.asdict(child.plan.session.limits, recurse=False) | (given or {})
         limits = {name: getattr(above, name) for name in LimitChanges.__annotations__}
-        inherited = {name: value for name, value in limits.items() if is_looser(own[name], value)}
+        inherited = {
+            name: value for name, value in limits.items() if is_looser(own[name], value)
+        }
         return cast("LimitChanges", {**(given or {}), **inherited})
 
     # -- making
@@ -203,9 +261,13 @@ class Children:
         """
         parent = self.session
         if parent.is_closed:
-            raise SessionClosedError(f"Session {parent.session_id} was cleaned up; it has no more children")
+            raise SessionClosedError(
+                f"Session {parent.session_id} was cleaned up; it has no more children"
+            )
         if session_id in self._open:
-            raise SessionBusyError(f"Session {session_id} is open; wait for it, or choose another id")
+            raise SessionBusyError(
+                f"Session {session_id} is open; wait for it, or choose another id"
+            )
         if parent.family.depth_left <= 0:
             raise BudgetExceededError("delegation_depth", parent.family.depth)
         reached = parent.ledger.reached
@@ -221,7 +283,9 @@ class Children:
             is_resumed,
             spent=spent,
         )
-        child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[RESOLVER]
+        child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[
+            RESOLVER
+        ]
         return child
 
     def _adopt(self, child: AmplifierSession) -> AmplifierSession:
@@ -244,7 +308,9 @@ async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
         await context.add_message(message)
 
 
-def _beginning(instruction: str | None, parent_messages: Sequence[MessageDict]) -> list[MessageDict]:
+def _beginning(
+    instruction: str | None, parent_messages: Sequence[MessageDict]
+) -> list[MessageDict]:
     """Return what a new child's history begins with."""
     if instruction is None:
         return list(parent_messages)

@@ -28,7 +28,15 @@ class Family:
     `runs_once` says that the session was made for one turn, and is at work from then on.
     """
 
-    __slots__ = ("_children", "_leave", "depth", "depth_left", "parent", "runs_once", "session")
+    __slots__ = (
+        "_children",
+        "_leave",
+        "depth",
+        "depth_left",
+        "parent",
+        "runs_once",
+        "session",
+    )
 
     def __init__(self, session: AmplifierSession) -> None:
         self.session: AmplifierSession = session
@@ -43,7 +51,8 @@ class Family:
     def children(self) -> Children:
         """The session's children; made when the session first has one."""
         if self._children is None:
-            from amplifier.kernel.sessions.children import Children  # few sessions have any
+            # few sessions have any
+            from amplifier.kernel.sessions.children import Children
 
             self._children = Children(self.session)
         return self._children
@@ -126,7 +135,9 @@ class Family:
             await self._announce_below()
 
     def _open_children(self) -> tuple[AmplifierSession, ...]:
-        return () if self._children is None else self._children.open
+        if self._children is None:
+            return ()
+        return self._children.open
 
     def _ancestors(self) -> Iterator[AmplifierSession]:
         ancestor = self.parent

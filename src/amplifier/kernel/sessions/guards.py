@@ -46,10 +46,18 @@ class Guards:
 
     def is_guard(self, module: str) -> bool:
         """Whether a hook module of the session guards it, in any of its instances."""
-        instances = [loaded for (name, _), loaded in self.session.modules.items() if name == module]
-        return not instances or not all(self._observes(loaded.plugin) for loaded in instances)
+        instances = [
+            loaded
+            for (name, _), loaded in self.session.modules.items()
+            if name == module
+        ]
+        return not instances or not all(
+            self._observes(loaded.plugin) for loaded in instances
+        )
 
-    def narrow(self, agent: Mapping[str, object], plan: Mapping[str, object], where: str) -> _Plan:
+    def narrow(
+        self, agent: Mapping[str, object], plan: Mapping[str, object], where: str
+    ) -> _Plan:
         """Return an agent's partial plan in which no module that the session has is looser than there.
 
         Args:
@@ -66,7 +74,8 @@ class Guards:
             if isinstance(entries, list) and isinstance(own, list):
                 path = f"{where}.{section}"
                 narrowed[section] = [
-                    self._narrowed(entry, own, f"{path}[{place}]") for place, entry in enumerate(entries)
+                    self._narrowed(entry, own, f"{path}[{place}]")
+                    for place, entry in enumerate(entries)
                 ]
         if self._problems:
             raise ConfigError(self._problems, subject="mount plan")
@@ -75,13 +84,19 @@ class Guards:
     def limit(self, plan: _Plan) -> _Plan:
         """Return a child's plan with limits that are no looser than the session's; what is none is left as it is."""
         session = plan.get("session")
-        limits = session.get("limits", {}) if isinstance(session, Mapping) else None
+        if isinstance(session, Mapping):
+            limits = session.get("limits", {})
+        else:
+            limits = None
         if not isinstance(session, Mapping) or not isinstance(limits, Mapping):
             return plan
         own = self.session.plan.session
         names = [field.name for field in attrs.fields(Limits)]
         stricter = _stricter(names, limits, own.limits, _DEFAULTS.limits)
-        asks = {"ask_before_changes": True} if own.ask_before_changes else {}
+        if own.ask_before_changes:
+            asks = {"ask_before_changes": True}
+        else:
+            asks = {}
         return {
             **plan,
             "session": {
@@ -95,12 +110,18 @@ class Guards:
     @property
     def sections(self) -> Sequence[str]:
         """The lists of modules of the plan that the session alone configures."""
-        return [kind.section for kind in self.session.loader.kinds if not kind.single and kind.section != _OPEN]
+        return [
+            kind.section
+            for kind in self.session.loader.kinds
+            if not kind.single and kind.section != _OPEN
+        ]
 
     def _observes(self, plugin: object) -> bool:
         coordinator = self.session.coordinator
         handlers = coordinator.hooks.handlers_of(plugin)
-        has_only_observers = bool(handlers) and all(handler.decides is False for handler in handlers)
+        has_only_observers = bool(handlers) and all(
+            handler.decides is False for handler in handlers
+        )
         return has_only_observers and not coordinator.capabilities.is_offered_by(plugin)
 
     def _narrowed(self, entry: object, own: Sequence[object], path: str) -> object:
@@ -108,27 +129,41 @@ class Guards:
 
         Another instance of a module that the session has begins with the session's configuration.
         """
-        module, instance = _mapping(entry).get("module"), _mapping(entry).get("instance_id")
+        module, instance = (
+            _mapping(entry).get("module"),
+            _mapping(entry).get("instance_id"),
+        )
         same = [each for each in map(_mapping, own) if each.get("module") == module]
         exact = [each for each in same if each.get("instance_id") == instance]
         if not same:
             return entry
         if not exact and len(same) > 1:
-            self._refuse(f"{path}.instance_id", f"its session has several {module!r}, and none of that id")
+            self._refuse(
+                f"{path}.instance_id",
+                f"its session has several {module!r}, and none of that id",
+            )
             return entry
         base = (exact or same)[0]
-        narrowed = {**base, "config": self._config(base, _mapping(entry).get("config"), path)}
-        return narrowed if instance is None else {**narrowed, "instance_id": instance}
+        narrowed = {
+            **base,
+            "config": self._config(base, _mapping(entry).get("config"), path),
+        }
+        if instance is None:
+            return narrowed
+        return {**narrowed, "instance_id": instance}
 
     def _config(self, base: Mapping[str, object], asked: object, path: str) -> object:
         """Return the session's configuration of a module with what an agent makes stricter."""
         if not isinstance(asked, Mapping):
-            return base.get("config") if asked is None else asked  # which the plan's reader names
+            # which the plan's reader names
+            return base.get("config") if asked is None else asked
         config = dict(_mapping(base.get("config")))
         rules = self._rules(base)
         for key, value in asked.items():
             own = config.get(key)
-            if (value is None and key not in config) or (value is not None and merge_values(own, value) == own):
+            if (value is None and key not in config) or (
+                value is not None and merge_values(own, value) == own
+            ):
                 continue
             try:
                 config[key] = _narrowing(rules, key, str(base["module"]))(own, value)  # type: ignore[arg-type]  # plans are JSON data
@@ -138,8 +173,12 @@ class Guards:
 
     def _rules(self, base: Mapping[str, object]) -> Mapping[str, Restriction]:
         instance = base.get("instance_id")
-        loaded = self.session.modules.get((str(base["module"]), instance if isinstance(instance, str) else None))
-        return {} if loaded is None else loaded.agent_config
+        loaded = self.session.modules.get(
+            (str(base["module"]), instance if isinstance(instance, str) else None)
+        )
+        if loaded is None:
+            return {}
+        return loaded.agent_config
 
     def _refuse(self, path: str, message: str) -> None:
         self._problems.append(Problem(path, message))
@@ -155,7 +194,9 @@ def is_looser(value: object, own: object) -> bool:
         return False
 
 
-def _stricter(names: Sequence[str], asked: Mapping[str, object], own: object, defaults: object) -> _Plan:
+def _stricter(
+    names: Sequence[str], asked: Mapping[str, object], own: object, defaults: object
+) -> _Plan:
     """Return the session's values where those of an agent are looser, as JSON data."""
     values = {name: getattr(own, name) for name in names}
     return {
@@ -167,13 +208,20 @@ def _stricter(names: Sequence[str], asked: Mapping[str, object], own: object, de
 
 def _narrowing(rules: Mapping[str, Restriction], key: str, module: str) -> Restriction:
     if key not in rules:
-        may = f"; it can narrow {', '.join(rules)}" if rules else ""
-        raise ValueError(f"an agent cannot change how its session configures {module!r}{may}")
+        if rules:
+            may = f"; it can narrow {', '.join(rules)}"
+        else:
+            may = ""
+        raise ValueError(
+            f"an agent cannot change how its session configures {module!r}{may}"
+        )
     return rules[key]
 
 
 def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
 _DEFAULTS: Final = SessionSettings()

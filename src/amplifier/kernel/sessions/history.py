@@ -10,7 +10,10 @@ import attrs
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import ContextManager, RepairableContext
-from amplifier_sdk.events import PROVIDER_TOOL_SEQUENCE_REPAIRED, ProviderToolSequenceRepaired
+from amplifier_sdk.events import (
+    PROVIDER_TOOL_SEQUENCE_REPAIRED,
+    ProviderToolSequenceRepaired,
+)
 from amplifier_sdk.history import open_calls
 from amplifier_sdk.messages import MessageDict
 
@@ -46,7 +49,8 @@ class SessionHistory:
         known, self._context = self._context, None
         if (known is context and len(messages) == self._length) or _is_new(messages):
             return
-        from amplifier_sdk.history import repair  # few sessions are resumed, and it is not small
+        # few sessions are resumed, and it is not small
+        from amplifier_sdk.history import repair
 
         mended = repair(messages)
         if mended.findings:
@@ -68,7 +72,12 @@ class SessionHistory:
         await replace_history(context, mended.messages, mended.findings)
         stored = list(await context.get_messages()) == list(mended.messages)
         session_id, findings = self.coordinator.session_id, mended.findings
-        report("history.repaired", session_id=session_id, stored=stored, findings=list(map(str, findings)))
+        report(
+            "history.repaired",
+            session_id=session_id,
+            stored=stored,
+            findings=list(map(str, findings)),
+        )
         payload = ProviderToolSequenceRepaired(
             provider=None,
             repair_count=len(findings),
@@ -76,11 +85,15 @@ class SessionHistory:
             stored=stored,
         )
         event = PROVIDER_TOOL_SEQUENCE_REPAIRED
-        await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
+        await self.coordinator.process_hook_result(
+            await self.coordinator.hooks.emit(event, payload), event
+        )
 
 
 async def replace_history(
-    context: ContextManager, messages: Sequence[MessageDict], findings: Sequence[Finding] = ()
+    context: ContextManager,
+    messages: Sequence[MessageDict],
+    findings: Sequence[Finding] = (),
 ) -> None:
     """Put another history in the place of a context's own, also where that takes none by `set_messages`.
 
@@ -92,7 +105,8 @@ async def replace_history(
     if not isinstance(context, RepairableContext):
         await context.set_messages(messages)
         return
-    from amplifier_sdk.history import Repair  # it is not small, and few histories are replaced
+    # it is not small, and few histories are replaced
+    from amplifier_sdk.history import Repair
 
     await context.repair_messages(Repair(messages=messages, findings=tuple(findings)))
 

@@ -100,11 +100,15 @@ class ModuleMounter:
     def _limits(self) -> Limits:
         return self.plan.session.limits
 
-    async def _mount(self, spec: ModuleSpec, kind: ModuleKind) -> tuple[LoadedModule, bool]:
+    async def _mount(
+        self, spec: ModuleSpec, kind: ModuleKind
+    ) -> tuple[LoadedModule, bool]:
         """Load and mount one module, and return whether it mounted anything; every failure names the module."""
         coordinator = self.coordinator
         resolver = coordinator.mount_points.get(RESOLVER)
-        imported = await self.loader.find(spec, resolver=resolver, limits=self._limits, paths=self._paths)
+        imported = await self.loader.find(
+            spec, resolver=resolver, limits=self._limits, paths=self._paths
+        )
         module = load_plugin(imported, spec, kind, coordinator.plugins)
         self.modules[spec.module, spec.instance_id] = module
         limit = self._limits.mount_timeout
@@ -114,7 +118,10 @@ class ModuleMounter:
                 has_mounted = await coordinator.mount_module(spec, kind, module.plugin)
         except ConfigError as error:
             problems = [
-                Problem(".".join(filter(None, (spec.config_path, problem.path))), problem.message)
+                Problem(
+                    ".".join(filter(None, (spec.config_path, problem.path))),
+                    problem.message,
+                )
                 for problem in error.problems
             ]
             raise ModuleConfigError(
@@ -140,9 +147,16 @@ class ModuleMounter:
                 reason = f"mounted no {kind.name}; the session cannot start without one"
                 raise ModuleLoadError(spec.module, reason, path=spec.path)
 
-    async def _announce_failure(self, spec: ModuleSpec, kind: ModuleKind, failure: ModuleError) -> None:
+    async def _announce_failure(
+        self, spec: ModuleSpec, kind: ModuleKind, failure: ModuleError
+    ) -> None:
         """Announce a module that is not mounted to the handlers, which are all mounted by now."""
-        report("module.load_failed", failure, module=failure.module_id, distribution=failure.distribution)
+        report(
+            "module.load_failed",
+            failure,
+            module=failure.module_id,
+            distribution=failure.distribution,
+        )
         payload = ModuleLoadFailed(
             module_id=failure.module_id,
             module_type=kind.name,
@@ -161,7 +175,11 @@ class ModuleMounter:
     async def _notify_ready(self, ready: Ready, module: LoadedModule) -> None:
         """Call a module's `on_session_ready`; a failure is announced and ends nothing."""
         if not iscoroutinefunction(ready):
-            report("module.on_session_ready_skipped", module=module.id, problem="write it as 'async def'")
+            report(
+                "module.on_session_ready_skipped",
+                module=module.id,
+                problem="write it as 'async def'",
+            )
             return
         limit = self._limits.mount_timeout
         failure: BaseException | None = None
@@ -177,7 +195,9 @@ class ModuleMounter:
             failure = TimeoutError(f"it took longer than {limit:g} s")
         if failure is not None:
             report("module.on_session_ready_failed", failure, module=module.id)
-            payload = ModuleOnSessionReadyFailed(module_id=module.id, error=f"{type(failure).__name__}: {failure}")
+            payload = ModuleOnSessionReadyFailed(
+                module_id=module.id, error=f"{type(failure).__name__}: {failure}"
+            )
             await self.coordinator.hooks.emit(MODULE_ON_SESSION_READY_FAILED, payload)
 
 
@@ -193,6 +213,13 @@ _REASONS: Final[Mapping[type[ModuleError], str]] = {
 
 def _mount_error(module: LoadedModule, error: BaseException) -> ModuleError:
     """Name the module and its distribution in what went wrong while it mounted."""
-    reason = error.reason if isinstance(error, ModuleError) else f"mounting failed: {type(error).__name__}: {error}"
-    cls = type(error) if isinstance(error, (ModuleConflictError, ModuleValidationError)) else ModuleLoadError
+    if isinstance(error, ModuleError):
+        reason = error.reason
+    else:
+        reason = f"mounting failed: {type(error).__name__}: {error}"
+    cls = (
+        type(error)
+        if isinstance(error, (ModuleConflictError, ModuleValidationError))
+        else ModuleLoadError
+    )
     return cls(module.id, reason, distribution=module.distribution)

@@ -26,7 +26,12 @@ from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
 from amplifier.kernel.sessions.mounter import ModuleMounter
 from amplifier.kernel.sessions.turns import Turns
-from amplifier.kernel.turn.stream import EventFunction, EventFunctionSink, EventSink, TurnStream
+from amplifier.kernel.turn.stream import (
+    EventFunction,
+    EventFunctionSink,
+    EventSink,
+    TurnStream,
+)
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import (
     ModuleError,
@@ -104,11 +109,15 @@ class AmplifierSession:
         )
         self.coordinator.owners.task_group = task_group
         self._mounter = ModuleMounter(self.plan, self.loader, self.coordinator)
-        self.modules: Mapping[tuple[str, str | None], LoadedModule] = self._mounter.modules
+        self.modules: Mapping[tuple[str, str | None], LoadedModule] = (
+            self._mounter.modules
+        )
         self.ledger: Ledger = Ledger(self.plan.session.limits)
         if spent is not None:
             self.ledger.spending.add(spent)
-        self._turns = Turns(self.plan, self.coordinator, self.ledger, self._mounter.failures, is_resumed)
+        self._turns = Turns(
+            self.plan, self.coordinator, self.ledger, self._mounter.failures, is_resumed
+        )
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
         self.coordinator.register_capability("session.steer", self.steer)
@@ -140,14 +149,18 @@ class AmplifierSession:
     def last_turn(self) -> TurnFinished | None:
         """The result of the turn that ended last; `None` while one runs and after one that gave no answer."""
         turn = self._turns.last
-        return None if turn is None else turn.finished
+        if turn is None:
+            return None
+        return turn.finished
 
     @property
     def status(self) -> SessionStatus:
         """What the session is doing and what it did, as of now."""
         from amplifier.kernel.sessions.status import status_of  # asked for now and then
 
-        return status_of(self.session_id, self._turns, self.ledger, self._started_at, self._ended_at)
+        return status_of(
+            self.session_id, self._turns, self.ledger, self._started_at, self._ended_at
+        )
 
     @property
     def is_closed(self) -> bool:
@@ -163,7 +176,9 @@ class AmplifierSession:
 
     async def __aenter__(self) -> Self:
         if self._opened is not None:
-            raise SessionError(f"Session {self.session_id} is open already; leave it before it is opened again")
+            raise SessionError(
+                f"Session {self.session_id} is open already; leave it before it is opened again"
+            )
         self._opened = self._open()
         try:
             await self._opened.__aenter__()
@@ -173,10 +188,15 @@ class AmplifierSession:
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
     ) -> bool | None:
         opened, self._opened = self._opened, None
-        return await opened.__aexit__(kind, error, traceback) if opened is not None else None
+        if opened is not None:
+            return await opened.__aexit__(kind, error, traceback)
+        return None
 
     @asynccontextmanager
     async def _open(self) -> AsyncIterator[AmplifierSession]:
@@ -321,8 +341,10 @@ class AmplifierSession:
                 end = self.last_turn
                 assert end is not None
                 await reading.send(end)
-            except (Exception, SystemExit, KeyboardInterrupt) as error:  # whatever ended the turn is the reader's
-                reading.close(error)  # and out of a task the last two would end asyncio's event loop
+            except (Exception, SystemExit, KeyboardInterrupt) as error:
+                # whatever ended the turn is the reader's
+                # and out of a task the last two would end asyncio's event loop
+                reading.close(error)
             finally:
                 reading.close()
 
@@ -338,7 +360,9 @@ class AmplifierSession:
     def _claim(self) -> None:
         """Take the session for one turn; from here on `cancel` is meant for it."""
         if self._busy:
-            raise SessionBusyError(f"Session {self.session_id} runs a turn; wait for it or cancel it")
+            raise SessionBusyError(
+                f"Session {self.session_id} runs a turn; wait for it or cancel it"
+            )
         self._busy = True
         self.family.begin_turn()
 
@@ -381,7 +405,10 @@ class AmplifierSession:
         """
         self._refuse_closed()
         self.coordinator.services.inbox.put(text)
-        return self._busy and getattr(self.coordinator.orchestrator, "takes_steering", False) is True
+        return (
+            self._busy
+            and getattr(self.coordinator.orchestrator, "takes_steering", False) is True
+        )
 
     def withdraw_steering(self) -> tuple[str, ...]:
         """Take back the texts that no turn has read yet, for example to make a prompt of them, and return them."""
@@ -389,7 +416,12 @@ class AmplifierSession:
 
     # -- children
 
-    def fork(self, overlay: Mapping[str, object] | None = None, *, session_id: str | None = None) -> AmplifierSession:
+    def fork(
+        self,
+        overlay: Mapping[str, object] | None = None,
+        *,
+        session_id: str | None = None,
+    ) -> AmplifierSession:
         """Make a child session, which the caller opens: it is this session's plan with another laid over it.
 
         It shares the approval system, the display, the budgets and the cancellation of this session, what the
@@ -410,7 +442,8 @@ class AmplifierSession:
 
     async def spawn(self, **options: Unpack[SpawnOptions]) -> ChildResult:
         """Run one turn in a new child session: the capability `session.spawn`; see `SessionSpawn`."""
-        from amplifier.kernel.sessions.child_plans import SpawnRequest  # few sessions delegate
+        # few sessions delegate
+        from amplifier.kernel.sessions.child_plans import SpawnRequest
 
         return await self.family.children.spawn(SpawnRequest(**options))
 
@@ -432,7 +465,9 @@ class AmplifierSession:
         """Emit `session:end` for a session that was initialized."""
         if self.initialized:
             self.initialized = False
-            payload = SessionEnd(status=self._turns.status, stats=self.spending.to_dict())
+            payload = SessionEnd(
+                status=self._turns.status, stats=self.spending.to_dict()
+            )
             with anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
                 await self.coordinator.hooks.emit(SESSION_END, payload)
 
@@ -444,7 +479,9 @@ class AmplifierSession:
 
     def _refuse_closed(self) -> None:
         if self._closed:
-            raise SessionClosedError(f"Session {self.session_id} was cleaned up; make a new one")
+            raise SessionClosedError(
+                f"Session {self.session_id} was cleaned up; make a new one"
+            )
 
     async def _stop_turn(self) -> None:
         """Cancel a running turn and wait until it has ended."""

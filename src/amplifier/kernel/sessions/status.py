@@ -49,12 +49,19 @@ class SessionStatus:
             if isinstance(value, datetime):
                 values[field.name] = value.isoformat()
             elif value is not None:
-                values[field.name] = str(value) if isinstance(value, Decimal) else value
+                if isinstance(value, Decimal):
+                    values[field.name] = str(value)
+                else:
+                    values[field.name] = value
         return values
 
 
 def status_of(
-    session_id: str, turns: Turns, ledger: Ledger, started_at: float, ended_at: float | None
+    session_id: str,
+    turns: Turns,
+    ledger: Ledger,
+    started_at: float,
+    ended_at: float | None,
 ) -> SessionStatus:
     """Put a session's status together; times are in seconds since the epoch."""
     spent = ledger.spending
@@ -64,7 +71,10 @@ def status_of(
         started_at=_moment(started_at),
         ended_at=None if ended_at is None else _moment(ended_at),
         status="running" if ended_at is None else turns.status,
-        total_messages=turns.count + spent.children + spent.provider_calls + spent.tool_calls,
+        total_messages=turns.count
+        + spent.children
+        + spent.provider_calls
+        + spent.tool_calls,
         tool_invocations=spent.tool_calls,
         tool_successes=spent.tool_calls - spent.tool_failures,
         tool_failures=spent.tool_failures,

@@ -28,7 +28,13 @@ from amplifier_sdk.errors import (
     Problem,
     TurnCancelled,
 )
-from amplifier_sdk.events import CANCEL_COMPLETED, SESSION_RESUME, SESSION_START, CancelCompleted, SessionStart
+from amplifier_sdk.events import (
+    CANCEL_COMPLETED,
+    SESSION_RESUME,
+    SESSION_START,
+    CancelCompleted,
+    SessionStart,
+)
 from amplifier_sdk.history import closing_message, open_calls, result_message
 from amplifier_sdk.journal import Journal, TurnEnded, TurnStarted
 from amplifier_sdk.jsontypes import JSONValue
@@ -67,7 +73,10 @@ class Turns:
     ended_at: float | None = None
     last_error: tuple[str, str] | None = None
     history: SessionHistory = attrs.field(
-        init=False, default=attrs.Factory(lambda self: SessionHistory(self.coordinator), takes_self=True)
+        init=False,
+        default=attrs.Factory(
+            lambda self: SessionHistory(self.coordinator), takes_self=True
+        ),
     )
     _started: bool = False
     _called: tuple[object, bool] = (None, False)
@@ -106,7 +115,9 @@ class Turns:
                 cancellation.attach(scope)
                 try:
                     if coordinator.services.journal is not None:
-                        await coordinator.services.journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
+                        await coordinator.services.journal.append(
+                            TurnStarted(turn_id=current_turn_id(), prompt=prompt)
+                        )
                     if not self._started:
                         await self._announce()
                     await self.history.mend()
@@ -124,9 +135,17 @@ class Turns:
             assert turn.answer is not None
             return turn.answer
         except BaseException as error:
-            failed = isinstance(error, Exception) and not isinstance(error, TurnCancelled)
-            self.status = "failed" if failed else "cancelled"
-            self.last_error = (type(error).__name__, str(error)) if failed else None
+            failed = isinstance(error, Exception) and not isinstance(
+                error, TurnCancelled
+            )
+            if failed:
+                self.status = "failed"
+            else:
+                self.status = "cancelled"
+            if failed:
+                self.last_error = (type(error).__name__, str(error))
+            else:
+                self.last_error = None
             await self._end(turn, self.status, error)
             raise
         finally:
@@ -138,7 +157,10 @@ class Turns:
             turn.release()
 
     def _open(
-        self, changes: LimitChanges | None, metadata: Mapping[str, JSONValue] | None, stream: EventSink | None
+        self,
+        changes: LimitChanges | None,
+        metadata: Mapping[str, JSONValue] | None,
+        stream: EventSink | None,
     ) -> RunningTurn:
         """Make the turn, of the parts that its loop needs; from here on it is the hooks' host."""
         coordinator = self.coordinator
@@ -146,10 +168,13 @@ class Turns:
         if type(coordinator.orchestrator).execute is Loop.execute:
             turn = RunningTurn(coordinator.services, budget, metadata, stream)
         else:
-            from amplifier.kernel.handwritten.turn import HandwrittenTurn  # the SDK's loops need no part of it
+            # the SDK's loops need no part of it
+            from amplifier.kernel.handwritten.turn import HandwrittenTurn
 
             hooks, tools = coordinator.hooks, coordinator.tools
-            turn = HandwrittenTurn(coordinator.services, budget, metadata, stream, hooks=hooks, tools=tools)
+            turn = HandwrittenTurn(
+                coordinator.services, budget, metadata, stream, hooks=hooks, tools=tools
+            )
         coordinator.hooks.host = turn
         return turn
 
@@ -158,7 +183,9 @@ class Turns:
         text = turn.text
         if self.coordinator.cancellation.is_immediate:
             return TurnCancelled(text, immediate=True)
-        return BudgetExceededError("wall_time", f"{turn.limits.wall_time:g} s", partial_text=text)
+        return BudgetExceededError(
+            "wall_time", f"{turn.limits.wall_time:g} s", partial_text=text
+        )
 
     async def _announce(self) -> None:
         """Emit `session:start` or `session:resume` before the first turn."""
@@ -169,15 +196,22 @@ class Turns:
             payload["metadata"] = settings.metadata
         if settings.raw:
             payload["config"] = withhold(self.coordinator.config)
-        event = SESSION_RESUME if self.is_resumed else SESSION_START
-        await self.coordinator.process_hook_result(await self.coordinator.hooks.emit(event, payload), event)
+        if self.is_resumed:
+            event = SESSION_RESUME
+        else:
+            event = SESSION_START
+        await self.coordinator.process_hook_result(
+            await self.coordinator.hooks.emit(event, payload), event
+        )
 
     async def _orchestrate(self, turn: RunningTurn, prompt: str) -> str:
         """Call the loop with what is mounted now."""
         coordinator = self.coordinator
         orchestrator, providers = coordinator.orchestrator, coordinator.providers
         if not providers and getattr(orchestrator, "needs_provider", True):
-            raise ConfigError([Problem("providers", self._no_provider())], subject="session")
+            raise ConfigError(
+                [Problem("providers", self._no_provider())], subject="session"
+            )
         arguments: dict[str, object] = {
             "prompt": prompt,
             "context": turn.context_for_loop(coordinator.context),
@@ -195,7 +229,9 @@ class Turns:
             current_module.reset(owner)
         if not isinstance(answer, str):
             problem = f"its execute returned {type(answer).__name__}; it must return the answer's text"
-            raise ModuleValidationError(self.plan.modules["orchestrator"][0].module, problem)
+            raise ModuleValidationError(
+                self.plan.modules["orchestrator"][0].module, problem
+            )
         return answer
 
     async def _note_limit(self, turn: RunningTurn, answer: str) -> None:
@@ -208,27 +244,39 @@ class Turns:
 
     def _no_provider(self) -> str:
         failed = "; ".join(" ".join(str(failure).split()) for failure in self.failures)
-        return "no provider is mounted" + (f": {failed}" if failed else "; name one in the plan's 'providers'")
+        return "no provider is mounted" + (
+            f": {failed}" if failed else "; name one in the plan's 'providers'"
+        )
 
     def _proxied(self) -> dict[str, Tool]:
         """Return the tools as proxies, made anew only when the tools changed."""
         coordinator, tools = self.coordinator, self.coordinator.tools
         if tools != self._tools:
             self._tools = dict(tools)
-            self._proxies = {name: ToolProxy(tool, coordinator.hooks, name) for name, tool in tools.items()}
+            self._proxies = {
+                name: ToolProxy(tool, coordinator.hooks, name)
+                for name, tool in tools.items()
+            }
         return dict(self._proxies)
 
-    async def _end(self, turn: RunningTurn, status: _Status, error: BaseException | None = None) -> None:
+    async def _end(
+        self, turn: RunningTurn, status: _Status, error: BaseException | None = None
+    ) -> None:
         """Close the history and announce the end; runs to its end even when the caller is cancelled."""
         coordinator, journal = self.coordinator, self.coordinator.services.journal
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self.plan.session.limits.cleanup_timeout):
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(self.plan.session.limits.cleanup_timeout),
+        ):
             if status != "completed":
                 await self._close_history(turn, _reason(status, error))
             if journal is not None:
                 await self._write_end(journal, status)
             if coordinator.cancellation.is_cancelled:
                 await coordinator.announce_cancel()
-                payload = CancelCompleted(was_immediate=coordinator.cancellation.is_immediate)
+                payload = CancelCompleted(
+                    was_immediate=coordinator.cancellation.is_immediate
+                )
                 await coordinator.hooks.emit_reserved(CANCEL_COMPLETED, payload)
 
     async def _write_end(self, journal: Journal, status: _Status) -> None:
@@ -253,11 +301,19 @@ class Turns:
                 if result is not None:
                     message = result_message(call.id, call.name, result)
                 else:
-                    message = closing_message(call, f"the call did not finish: {reason}")
+                    message = closing_message(
+                        call, f"the call did not finish: {reason}"
+                    )
                 await context.add_message(message)
             await self.coordinator.decisions.store_waiting()
             if text := turn.log.unfinished_text:
-                await context.add_message({"role": "assistant", "content": text, "metadata": {"incomplete": True}})
+                await context.add_message(
+                    {
+                        "role": "assistant",
+                        "content": text,
+                        "metadata": {"incomplete": True},
+                    }
+                )
         except Exception as error:  # foreign code; the turn's own error matters more
             report("history.not_closed", error, session_id=self.coordinator.session_id)
 
@@ -265,7 +321,10 @@ class Turns:
         """Whether the loop takes a `coordinator` besides the contract's five; worked out once for each loop."""
         if self._called[0] is not orchestrator:
             parameters = inspect.signature(orchestrator.execute).parameters
-            catches_all = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+            catches_all = any(
+                parameter.kind is parameter.VAR_KEYWORD
+                for parameter in parameters.values()
+            )
             self._called = (orchestrator, catches_all or "coordinator" in parameters)
         return self._called[1]
 

@@ -28,7 +28,9 @@ ARMED_ANEW: Final = 0.01
 """The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""
 
 
-async def read_stream(stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver) -> ChatResponse:
+async def read_stream(
+    stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver
+) -> ChatResponse:
     """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count.
 
     Args:
@@ -62,9 +64,15 @@ async def read_stream(stream: _Items, name: str, total: float, limits: Limits, d
                 armed, scope.deadline = now, min(end, now + idle)
     if scope.cancelled_caught:
         raise late_error(
-            name, f"was silent for {idle:g} s" if scope.deadline < end else f"took longer than {total:g} s"
+            name,
+            f"was silent for {idle:g} s"
+            if scope.deadline < end
+            else f"took longer than {total:g} s",
         )
-    raise StreamError(f"Provider {name!r}: the stream ended before the answer was complete", provider=name)
+    raise StreamError(
+        f"Provider {name!r}: the stream ended before the answer was complete",
+        provider=name,
+    )
 
 
 def late_error(name: str, problem: str) -> LLMTimeoutError:
@@ -80,13 +88,16 @@ def answer_of(provider: Provider, name: str, response: object) -> ChatResponse:
     """
     if not isinstance(response, ChatResponse):
         raise LLMError(
-            f"Provider {name!r} answered with {type(response).__name__}; it must be a ChatResponse", provider=name
+            f"Provider {name!r} answered with {type(response).__name__}; it must be a ChatResponse",
+            provider=name,
         )
     calls = provider.parse_tool_calls(response)
     if calls and response.is_complete:
         return _with_calls(response, calls)
     bare = response.tool_calls is None and not any(map(_is_call, response.content))
-    return response if bare else response.without_tool_calls()
+    if bare:
+        return response
+    return response.without_tool_calls()
 
 
 def _is_call(block: ContentBlock) -> bool:
@@ -103,11 +114,16 @@ def _with_calls(response: ChatResponse, calls: Sequence[ToolCall]) -> ChatRespon
     ids = {call.id for call in calls}
     shown = [block.id for block in response.content if isinstance(block, ToolCallBlock)]
     if len(ids) == len(calls) and all(ids) and ids.issuperset(shown):
-        return response if _same(response.tool_calls, calls) else attrs.evolve(response, tool_calls=tuple(calls))
+        if _same(response.tool_calls, calls):
+            return response
+        return attrs.evolve(response, tool_calls=tuple(calls))
     seen: set[str] = set()
     renamed = []
     for call in calls:
-        fresh = call if call.id and call.id not in seen else attrs.evolve(call, id=f"call_{getrandbits(64):016x}")
+        if call.id and call.id not in seen:
+            fresh = call
+        else:
+            fresh = attrs.evolve(call, id=f"call_{getrandbits(64):016x}")
         seen.add(fresh.id)
         renamed.append(fresh)
     return attrs.evolve(response.without_tool_calls(), tool_calls=tuple(renamed))

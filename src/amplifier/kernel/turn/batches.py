@@ -12,7 +12,9 @@ from amplifier_sdk.effects import read_only_of
 __all__ = ["batches", "lanes"]
 
 
-def batches(calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> Iterator[Sequence[ToolCall]]:
+def batches(
+    calls: Sequence[ToolCall], tools: Mapping[str, Tool]
+) -> Iterator[Sequence[ToolCall]]:
     """Split calls where an exclusive tool stands: it is a batch of its own."""
     batch: list[ToolCall] = []
     for call in calls:

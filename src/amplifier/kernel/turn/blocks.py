@@ -8,7 +8,12 @@ import attrs
 
 from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier_sdk.chat import ChatResponse
-from amplifier_sdk.content import ContentBlock, ReasoningBlock, ThinkingBlock, block_to_dict
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    ThinkingBlock,
+    block_to_dict,
+)
 from amplifier_sdk.events import (
     CONTENT_BLOCK_DELTA,
     CONTENT_BLOCK_END,
@@ -26,7 +31,13 @@ from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta
 
 __all__ = ["BLOCK_EVENTS", "BlockEvents"]
 
-BLOCK_EVENTS: Final = (CONTENT_BLOCK_START, CONTENT_BLOCK_DELTA, CONTENT_BLOCK_END, THINKING_DELTA, THINKING_FINAL)
+BLOCK_EVENTS: Final = (
+    CONTENT_BLOCK_START,
+    CONTENT_BLOCK_DELTA,
+    CONTENT_BLOCK_END,
+    THINKING_DELTA,
+    THINKING_FINAL,
+)
 """The events of blocks: when nobody hears one of them, none is announced."""
 
 
@@ -40,7 +51,9 @@ class BlockEvents:
     async def grow(self, delta: Delta) -> None:
         """Announce a delta, and its block if it is the first."""
         await self._start(delta.index, _kind(delta))
-        await self.hooks.emit(CONTENT_BLOCK_DELTA, ContentBlockDelta(block_index=delta.index, delta=delta))
+        await self.hooks.emit(
+            CONTENT_BLOCK_DELTA, ContentBlockDelta(block_index=delta.index, delta=delta)
+        )
         if isinstance(delta, ThinkingDelta):
             await self.hooks.emit(THINKING_DELTA, ThinkingDeltaText(text=delta.text))
 
@@ -67,7 +80,9 @@ class BlockEvents:
             start["total_blocks"] = total
         await self.hooks.emit(CONTENT_BLOCK_START, start)
 
-    async def _end(self, index: int, block: JSONObject, total: int | None = None) -> None:
+    async def _end(
+        self, index: int, block: JSONObject, total: int | None = None
+    ) -> None:
         self._open.pop(index, None)
         end = ContentBlockEnd(block_index=index, block=block)
         if total is not None:
@@ -77,7 +92,9 @@ class BlockEvents:
     async def _thought(self, block: ContentBlock) -> None:
         match block:
             case ThinkingBlock():
-                await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.thinking))
+                await self.hooks.emit(
+                    THINKING_FINAL, ThinkingFinal(text=block.thinking)
+                )
             case ReasoningBlock() if block.text:  # most of it is encrypted
                 await self.hooks.emit(THINKING_FINAL, ThinkingFinal(text=block.text))
             case _:

@@ -29,7 +29,11 @@ def needs_consent(tool: Tool, settings: SessionSettings) -> bool:
 
 
 async def with_consent(
-    tool: Tool, name: str, arguments: JSONObject, emission: Emission, decisions: DecisionProcessor
+    tool: Tool,
+    name: str,
+    arguments: JSONObject,
+    emission: Emission,
+    decisions: DecisionProcessor,
 ) -> tuple[Emission, str | None]:
     """Add what the session decides of a call to what handlers did.
 
@@ -48,27 +52,49 @@ async def with_consent(
     with anyio.move_on_after(limit) as scope:
         assessment = await assess(tool, arguments)
     if scope.cancelled_caught:
-        assessment = Assessment(decision="ask", reason=f"the tool did not say within {limit:g} s what it does")
-    if assessment is not None and assessment.decision != "deny" and assessment.problem is not None:
-        return _with(emission, name, HookResult.deny(assessment.problem)), assessment.problem
-    return _with(emission, name, _own_decision(tool, name, assessment, emission, decisions)), None
+        assessment = Assessment(
+            decision="ask",
+            reason=f"the tool did not say within {limit:g} s what it does",
+        )
+    if (
+        assessment is not None
+        and assessment.decision != "deny"
+        and assessment.problem is not None
+    ):
+        return _with(
+            emission, name, HookResult.deny(assessment.problem)
+        ), assessment.problem
+    return _with(
+        emission, name, _own_decision(tool, name, assessment, emission, decisions)
+    ), None
 
 
 def _own_decision(
-    tool: Tool, name: str, assessment: Assessment | None, emission: Emission, decisions: DecisionProcessor
+    tool: Tool,
+    name: str,
+    assessment: Assessment | None,
+    emission: Emission,
+    decisions: DecisionProcessor,
 ) -> HookResult | None:
     """Return the tool's denial, or the question that nobody answered or asks; `None` where nothing is wanting."""
     said = assessment or Assessment()
     if said.decision == "deny":
         return HookResult.deny(said.reason)
     is_approved = any(map(decisions.approves, emission.decisions))
-    if is_approved or emission.question is not None or _is_accepted(said, decisions.accepted()):
+    if (
+        is_approved
+        or emission.question is not None
+        or _is_accepted(said, decisions.accepted())
+    ):
         return None
     if said.decision == "ask":
         return _question(said.reason, said.details)
     if said.decision == "allow" or not decisions.settings.ask_before_changes:
         return None
-    effects = effects_of(tool, name=name) if said.effects is None else frozenset(said.effects)
+    if said.effects is None:
+        effects = effects_of(tool, name=name)
+    else:
+        effects = frozenset(said.effects)
     if effects is not None and effects <= ONLY_READS:
         return None
     return _question("the session asks before changes", said.details)
@@ -76,7 +102,9 @@ def _own_decision(
 
 def _is_accepted(assessment: Assessment, accepted: object) -> bool:
     """Whether the call is of a kind that whoever opened the session accepts."""
-    return isinstance(accepted, frozenset) and any(each.key in accepted for each in assessment.coverages)
+    return isinstance(accepted, frozenset) and any(
+        each.key in accepted for each in assessment.coverages
+    )
 
 
 def _question(reason: str, details: str) -> HookResult:

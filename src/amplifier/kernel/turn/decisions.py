@@ -26,7 +26,9 @@ class TurnDecisions:
     pending: list[ContextInjection] = attrs.field(factory=list)
     injected: InjectionCount = attrs.field(factory=InjectionCount)
 
-    async def carry_out(self, result: Emission | HookResult, event: str, hook_name: str = "unknown", /) -> Emission:
+    async def carry_out(
+        self, result: Emission | HookResult, event: str, hook_name: str = "unknown", /
+    ) -> Emission:
         """Carry out what handlers decided; nothing is injected for an operation that was denied.
 
         Args:
@@ -34,9 +36,13 @@ class TurnDecisions:
             event: what they decided on.
             hook_name: who decided, where the result does not say it.
         """
-        if isinstance(result, Emission) and (not result.decisions or isinstance(result, SettledEmission)):
+        if isinstance(result, Emission) and (
+            not result.decisions or isinstance(result, SettledEmission)
+        ):
             return result
-        emission = await self.processor.process(result, event, hook_name, injected=self.injected)
+        emission = await self.processor.process(
+            result, event, hook_name, injected=self.injected
+        )
         if not emission.denied:
             self.pending.extend(emission.injections)
         return emission

@@ -35,9 +35,13 @@ class SteeringInbox:
             ValueError: the text is empty.
         """
         if not text.strip():
-            raise ValueError("The text to steer with is empty; say what the agent shall do")
+            raise ValueError(
+                "The text to steer with is empty; say what the agent shall do"
+            )
         if len(self.texts) >= CAPACITY:
-            raise SessionError(f"{CAPACITY} texts wait for the agent already; wait until it has read them")
+            raise SessionError(
+                f"{CAPACITY} texts wait for the agent already; wait until it has read them"
+            )
         self.texts.append(text)
 
     def withdraw(self) -> tuple[str, ...]:
@@ -65,7 +69,9 @@ class SteeringReader:
             try:
                 submitted = await self._submit(text)
                 if submitted is not None:
-                    await self.decisions.processor.store(context, {"role": "user", "content": submitted})
+                    await self.decisions.processor.store(
+                        context, {"role": "user", "content": submitted}
+                    )
             except BaseException:
                 waiting.insert(0, text)  # a turn that ends here has not read it
                 raise
@@ -79,6 +85,10 @@ class SteeringReader:
         """Show a text to those who decide on prompts; return what they leave of it, or `None` if it is denied."""
         if not self.hooks.has_handlers(PROMPT_SUBMIT):
             return text
-        emission = await self.hooks.emit(PROMPT_SUBMIT, PromptSubmit(prompt=text, metadata={"steering": True}))
+        emission = await self.hooks.emit(
+            PROMPT_SUBMIT, PromptSubmit(prompt=text, metadata={"steering": True})
+        )
         emission = await self.decisions.carry_out(emission, PROMPT_SUBMIT)
-        return None if emission.denied else cast("str", emission.data["prompt"])
+        if emission.denied:
+            return None
+        return cast("str", emission.data["prompt"])

@@ -17,7 +17,9 @@ __all__ = ["with_injections"]
 _Slice: TypeAlias = "slice[int | None, int | None, int | None]"
 
 
-def with_injections(messages: Sequence[Message], injections: Sequence[ContextInjection]) -> Sequence[Message]:
+def with_injections(
+    messages: Sequence[Message], injections: Sequence[ContextInjection]
+) -> Sequence[Message]:
     """Return the messages with texts behind them, or in the last tool result where a text asks for that place."""
     kept = len(messages)
     added: list[Message] = []
@@ -27,13 +29,17 @@ def with_injections(messages: Sequence[Message], injections: Sequence[ContextInj
                 kept -= 1
                 added.append(messages[-1])
             if added and added[-1].role == "tool":
-                added[-1] = attrs.evolve(added[-1], content=_appended(added[-1].content, injection.content))
+                added[-1] = attrs.evolve(
+                    added[-1], content=_appended(added[-1].content, injection.content)
+                )
                 continue
         added.append(Message(role=injection.role, content=injection.content))
     return _Overlay(messages, kept, tuple(added))
 
 
-def _appended(content: str | Sequence[ContentBlock], text: str) -> str | Sequence[ContentBlock]:
+def _appended(
+    content: str | Sequence[ContentBlock], text: str
+) -> str | Sequence[ContentBlock]:
     if isinstance(content, str):
         return f"{content}\n\n{text}"
     return (*content, TextBlock(text=f"\n\n{text}"))
@@ -45,7 +51,9 @@ class _Overlay(Sequence[Message]):
 
     __slots__ = ("_added", "_base", "_shown")
 
-    def __init__(self, base: Sequence[Message], kept: int, added: tuple[Message, ...]) -> None:
+    def __init__(
+        self, base: Sequence[Message], kept: int, added: tuple[Message, ...]
+    ) -> None:
         self._base = base
         self._shown = kept
         self._added = added
@@ -64,10 +72,15 @@ class _Overlay(Sequence[Message]):
     def __getitem__(self, index: int | _Slice) -> Message | list[Message]:
         if isinstance(index, slice):
             return [self._at(at) for at in range(*index.indices(len(self)))]
-        at = index + len(self) if index < 0 else index
+        if index < 0:
+            at = index + len(self)
+        else:
+            at = index
         if not 0 <= at < len(self):
             raise IndexError(f"message {index} of {len(self)}")
         return self._at(at)
 
     def _at(self, at: int) -> Message:
-        return self._base[at] if at < self._shown else self._added[at - self._shown]
+        if at < self._shown:
+            return self._base[at]
+        return self._added[at - self._shown]

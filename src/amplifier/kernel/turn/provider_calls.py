@@ -79,9 +79,14 @@ class ProviderCaller:
             budget.begin_last_answer(reached, self.log.text)
             request, max_reached = partial(_without_tools, request), True
         self.log.begin_answer(iteration)
-        blocks = BlockEvents(hooks) if hooks.has_any_handlers(BLOCK_EVENTS) else None
+        if hooks.has_any_handlers(BLOCK_EVENTS):
+            blocks = BlockEvents(hooks)
+        else:
+            blocks = None
         held: Usage | None = None
-        token = current_span.set(Span(services.session_id, current_span.get(), iteration))
+        token = current_span.set(
+            Span(services.session_id, current_span.get(), iteration)
+        )
         try:
             try:
                 if services.decisions.waiting:
@@ -100,7 +105,9 @@ class ProviderCaller:
                     emission = await hooks.emit(PROVIDER_REQUEST, payload)
                     if emission.decisions:
                         changed = await self._request_decided(emission, view, name)
-                messages = typed(await _view(context, provider) if changed is None else changed)
+                messages = typed(
+                    await _view(context, provider) if changed is None else changed
+                )
                 if self.decisions.pending or max_reached:
                     messages = self._with_pending(messages, max_reached)
                 asked = request(messages=messages)
@@ -111,7 +118,9 @@ class ProviderCaller:
                 open_stream = getattr(provider, "stream", None)
                 if open_stream is not None:
                     deliver = partial(self._deliver, blocks)
-                    answer = await read_stream(open_stream(asked), name, total, budget.limits, deliver)
+                    answer = await read_stream(
+                        open_stream(asked), name, total, budget.limits, deliver
+                    )
                 else:
                     answer = None
                     with budget.scope_class() as scope:
@@ -135,13 +144,17 @@ class ProviderCaller:
                 await self._announce(name, model, response, perf_counter() - started)
             if self.stream is not None and response.usage is not None:
                 spent = budget.spending.usage or response.usage
-                await self.stream.send(UsageReported(provider=name, usage=response.usage, total=spent))
+                await self.stream.send(
+                    UsageReported(provider=name, usage=response.usage, total=spent)
+                )
             if reached is not None:
                 response = response.without_tool_calls()
                 budget.end_last_answer()
             if services.journal is not None:
                 message, spending = response.to_message(), budget.spent_so_far
-                record = MessageWritten(turn_id=current_turn_id(), message=message, spending=spending)
+                record = MessageWritten(
+                    turn_id=current_turn_id(), message=message, spending=spending
+                )
                 await services.journal.append(record)
             return response
         finally:
@@ -157,18 +170,27 @@ class ProviderCaller:
         """
         decided = await self.decisions.carry_out(emission, PROVIDER_REQUEST)
         if decided.denied:
-            raise LLMError(f"The request was denied by {decided.decided_by}: {decided.reason}", provider=name)
+            raise LLMError(
+                f"The request was denied by {decided.decided_by}: {decided.reason}",
+                provider=name,
+            )
         left = emission.data["messages"]
-        return None if left is messages else cast("Sequence[MessageDict]", left)
+        if left is messages:
+            return None
+        return cast("Sequence[MessageDict]", left)
 
-    def _with_pending(self, messages: Sequence[Message], max_reached: bool) -> Sequence[Message]:
+    def _with_pending(
+        self, messages: Sequence[Message], max_reached: bool
+    ) -> Sequence[Message]:
         """Add what waits for this one request behind the history, which stays as it is."""
         waiting = self.decisions.take_pending()
         if max_reached:
             waiting.append(ContextInjection(content=LAST_ANSWER))
         return with_injections(messages, waiting)
 
-    def _deliver(self, blocks: BlockEvents | None, delta: Delta) -> Awaitable[object] | None:
+    def _deliver(
+        self, blocks: BlockEvents | None, delta: Delta
+    ) -> Awaitable[object] | None:
         """Hand a delta to the reader of the turn and to the handlers; an empty one is a sign of life alone.
 
         Nothing is to be awaited where nobody hears it, or only a reader who has room for it.
@@ -191,7 +213,9 @@ class ProviderCaller:
             await self.stream.send(delta)
         await blocks.grow(delta)
 
-    async def _announce(self, name: str, model: str | None, response: ChatResponse, duration: float) -> None:
+    async def _announce(
+        self, name: str, model: str | None, response: ChatResponse, duration: float
+    ) -> None:
         """Emit `provider:response`."""
         payload: ProviderResponse = {
             "provider": name,
@@ -207,31 +231,58 @@ class ProviderCaller:
         if emission.decisions:
             await self.decisions.carry_out(emission, PROVIDER_RESPONSE)
 
-    async def _failed(self, name: str, model: str | None, error: BaseException, blocks: BlockEvents | None) -> None:
+    async def _failed(
+        self,
+        name: str,
+        model: str | None,
+        error: BaseException,
+        blocks: BlockEvents | None,
+    ) -> None:
         """End what was announced, also when the call was cancelled."""
         hooks = self.services.hooks
         if blocks is None and not hooks.has_handlers(PROVIDER_ERROR):
             return
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self.budget.limits.cleanup_timeout):
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(self.budget.limits.cleanup_timeout),
+        ):
             if blocks is not None:
                 await blocks.abandon()
             await hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
 
 
-def _without_tools(request: RequestBuilder, *, messages: Sequence[Message]) -> ChatRequest:
+def _without_tools(
+    request: RequestBuilder, *, messages: Sequence[Message]
+) -> ChatRequest:
     return attrs.evolve(request(messages=messages), tools=None, tool_choice=None)
 
 
-def _view(context: ContextManager, provider: Provider) -> Awaitable[Sequence[MessageDict]]:
+def _view(
+    context: ContextManager, provider: Provider
+) -> Awaitable[Sequence[MessageDict]]:
     """Ask the context for what the model shall read; one of the older contract gives its whole history."""
     read = getattr(context, "get_messages_for_request", None)
     return context.get_messages() if read is None else read(provider=provider)
 
 
-def _provider_error(name: str, model: str | None, error: BaseException) -> ProviderErrorPayload:
+def _provider_error(
+    name: str, model: str | None, error: BaseException
+) -> ProviderErrorPayload:
     """Say what failed; a cancellation, of which each backend has its own, is called `cancelled`."""
     is_cancelled = not isinstance(error, Exception)
-    kind, text = ("cancelled", "The request was cancelled") if is_cancelled else (type(error).__name__, str(error))
+    if is_cancelled:
+        kind, text = ("cancelled", "The request was cancelled")
+    else:
+        kind, text = (type(error).__name__, str(error))
     details: dict[str, JSONValue] = {"type": kind, "message": text, "msg": text}
-    retryable, status = (error.retryable, error.status_code) if isinstance(error, LLMError) else (False, None)
-    return ProviderErrorPayload(provider=name, model=model, error=details, retryable=retryable, status_code=status)
+    if isinstance(error, LLMError):
+        retryable, status = (error.retryable, error.status_code)
+    else:
+        retryable, status = (False, None)
+    return ProviderErrorPayload(
+        provider=name,
+        model=model,
+        error=details,
+        retryable=retryable,
+        status_code=status,
+    )

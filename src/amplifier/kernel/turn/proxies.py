@@ -49,9 +49,15 @@ class ToolProxy:
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool as a call of its own."""
         fits = isinstance(input, Mapping)
-        problem = None if fits else f"The arguments of {self.name!r} are an object; got {type(input).__name__}"
+        if fits:
+            problem = None
+        else:
+            problem = f"The arguments of {self.name!r} are an object; got {type(input).__name__}"
         call = ToolCall(
-            id=f"call_{getrandbits(64):016x}", name=self.name, arguments=input if fits else {}, problem=problem
+            id=f"call_{getrandbits(64):016x}",
+            name=self.name,
+            arguments=input if fits else {},
+            problem=problem,
         )
         return await self._hooks.host.tool_calls.run_received(call, self.tool)
 
@@ -61,4 +67,6 @@ class ToolProxy:
 
 def unwrapped(tool: Tool) -> Tool:
     """Return the tool itself, whether or not it is a proxy."""
-    return tool.tool if isinstance(tool, ToolProxy) else tool
+    if isinstance(tool, ToolProxy):
+        return tool.tool
+    return tool

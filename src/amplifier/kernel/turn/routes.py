@@ -26,27 +26,42 @@ class Route:
     model: str | None
     provider: Provider
 
-    def of(self, model: str | None, request: RequestBuilder) -> tuple[str | None, RequestBuilder]:
+    def of(
+        self, model: str | None, request: RequestBuilder
+    ) -> tuple[str | None, RequestBuilder]:
         """Return the model and the request that go to it instead; a model that the loop named stays."""
         model = model or self.model
         return model, partial(_with_model, request, model)
 
 
-def _with_model(request: RequestBuilder, model: str | None, *, messages: Sequence[Message]) -> ChatRequest:
+def _with_model(
+    request: RequestBuilder, model: str | None, *, messages: Sequence[Message]
+) -> ChatRequest:
     asked = request(messages=messages)
-    return asked if asked.model is not None else attrs.evolve(asked, model=model)
+    if asked.model is not None:
+        return asked
+    return attrs.evolve(asked, model=model)
 
 
-async def find_route(preferences: Sequence[ProviderPreference], providers: Mapping[str, Provider]) -> Route | None:
+async def find_route(
+    preferences: Sequence[ProviderPreference], providers: Mapping[str, Provider]
+) -> Route | None:
     """Return the first preference that can be met, or `None`; that none could be met is reported."""
     for preference in preferences:
         for name in matching_providers(preference.get("provider", "*"), providers):
             wanted = preference.get("model")
-            model = wanted if wanted is None else await _model(wanted, providers[name])
+            if wanted is None:
+                model = wanted
+            else:
+                model = await _model(wanted, providers[name])
             if model is not None or wanted is None:
                 return Route(name, model, providers[name])
     if preferences:
-        report("delegation.no_preference_met", preferences=list(preferences), mounted=list(providers))
+        report(
+            "delegation.no_preference_met",
+            preferences=list(preferences),
+            mounted=list(providers),
+        )
     return None
 
 

@@ -40,7 +40,9 @@ class SessionServices:
     limits: Limits = Limits()
     cancellation: CancellationToken = attrs.field(factory=CancellationToken)
     decisions: DecisionProcessor = attrs.field(
-        default=attrs.Factory(lambda self: DecisionProcessor(self.hooks), takes_self=True)
+        default=attrs.Factory(
+            lambda self: DecisionProcessor(self.hooks), takes_self=True
+        )
     )
     inbox: SteeringInbox = attrs.field(factory=SteeringInbox)
     schemas: ArgumentSchemas = attrs.field(factory=ArgumentSchemas)

@@ -80,7 +80,9 @@ class TurnStream:
 
     def offer(self, event: StreamEvent) -> Awaitable[None] | None:
         """Take an event if there is room or it can join the last; else return what waits for room."""
-        return None if self.take(event) else self.send(event)
+        if self.take(event):
+            return None
+        return self.send(event)
 
     def take(self, event: StreamEvent) -> bool:
         """Take an event if there is room or it can join the last; return whether it was. A closed stream takes all."""

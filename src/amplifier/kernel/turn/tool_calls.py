@@ -24,10 +24,22 @@ from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.errors import ToolError
-from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE, ToolErrorPayload, ToolPost, ToolPre
+from amplifier_sdk.events import (
+    TOOL_ERROR,
+    TOOL_POST,
+    TOOL_PRE,
+    ToolErrorPayload,
+    ToolPost,
+    ToolPre,
+)
 from amplifier_sdk.journal import CallFinished, CallStarted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.loops.notices import CALL_CANCELLED, RESULT_UNCHECKED, call_limit_reached, unknown_tool
+from amplifier_sdk.loops.notices import (
+    CALL_CANCELLED,
+    RESULT_UNCHECKED,
+    call_limit_reached,
+    unknown_tool,
+)
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import ToolFinished, ToolStarted
 from amplifier_sdk.toolinfo import ToolInfo
@@ -72,12 +84,16 @@ class ToolRunner:
     log: TurnLog
     decisions: TurnDecisions
     stream: EventSink | None = None
-    _infos: dict[int, tuple[Tool, ToolInfo | None]] = attrs.field(factory=dict, init=False)
+    _infos: dict[int, tuple[Tool, ToolInfo | None]] = attrs.field(
+        factory=dict, init=False
+    )
 
     hears_ends: ClassVar[bool] = False
     """Whether `carry_out` is to be called for the end of each call, also where nobody decided anything."""
 
-    async def run_all(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+    async def run_all(
+        self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
+    ) -> list[ToolResult]:
         """Run the calls of one answer; see `TurnHost.run_tools`."""
         if len(calls) == 1:
             return [await self.run(calls[0], tools)]
@@ -89,7 +105,9 @@ class ToolRunner:
                 results += await self._run_batch(batch, tools)
         return results
 
-    async def _run_batch(self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]) -> list[ToolResult]:
+    async def _run_batch(
+        self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
+    ) -> list[ToolResult]:
         """Run calls beside each other: each worker takes the next lane until none is left."""
         results: dict[int, ToolResult] = {}
         side_by_side = lanes(calls, tools)
@@ -102,7 +120,8 @@ class ToolRunner:
                 for lane in waiting:
                     for index in lane:
                         results[index] = await self.run(calls[index], tools, group_id)
-            except KeyboardInterrupt as interrupt:  # out of a task it would end asyncio's event loop
+            except KeyboardInterrupt as interrupt:
+                # out of a task it would end asyncio's event loop
                 interrupts.append(interrupt)
                 workers.cancel_scope.cancel()
 
@@ -133,8 +152,11 @@ class ToolRunner:
             settled: what was decided of it already; `None` lets handlers decide.
         """
         log, budget = self.log, self.budget
-        log.results.pop(call.id, None)  # a vendor may give the calls of every answer the same ids
-        token = current_span.set(Span(self.services.session_id, current_span.get(), log.iteration))
+        # a vendor may give the calls of every answer the same ids
+        log.results.pop(call.id, None)
+        token = current_span.set(
+            Span(self.services.session_id, current_span.get(), log.iteration)
+        )
         try:
             reached = budget.take_call()
             if reached is None:
@@ -151,7 +173,11 @@ class ToolRunner:
         return result
 
     async def _run(  # noqa: C901  # the one tool call, step by step
-        self, call: ToolCall, tools: Mapping[str, Tool], group: str | None, settled: SettledCall | None
+        self,
+        call: ToolCall,
+        tools: Mapping[str, Tool],
+        group: str | None,
+        settled: SettledCall | None,
     ) -> tuple[ToolCall, ToolResult]:
         """Check the call, let handlers decide, and run the tool; return the call as it ran, and its result.
 
@@ -166,11 +192,19 @@ class ToolRunner:
         tool = unwrapped(tool)
         problem = call.problem or services.schemas.problem(tool, call.arguments)
         if problem is not None:
-            return call, await self._refuse(call, group, ToolResult.failure(problem, type="invalid_arguments"))
+            return call, await self._refuse(
+                call, group, ToolResult.failure(problem, type="invalid_arguments")
+            )
         arguments = copied(call.arguments)
-        refusal = None if settled is None else settled.refusal
+        if settled is None:
+            refusal = None
+        else:
+            refusal = settled.refusal
         try:
-            if settled is None and (hooks.has_handlers(TOOL_PRE) or needs_consent(tool, services.decisions.settings)):
+            if settled is None and (
+                hooks.has_handlers(TOOL_PRE)
+                or needs_consent(tool, services.decisions.settings)
+            ):
                 decided, refusal = await self._decide(call, tool, arguments, group)
                 if refusal is None and decided is not arguments:
                     call, arguments = attrs.evolve(call, arguments=decided), decided
@@ -179,7 +213,8 @@ class ToolRunner:
             else:
                 outcome = _Outcome(refusal, failed=True)
         except BaseException as error:
-            if settled is None:  # a loop that announces its calls reports their ends too
+            # a loop that announces its calls reports their ends too
+            if settled is None:
                 await self._broke_off(call, group, arguments, error)
             raise
         if outcome.failed:
@@ -200,9 +235,13 @@ class ToolRunner:
             "tool_obj": self._info_of(tool),
         }
         emission = await self.services.hooks.emit(TOOL_PRE, payload)
-        if not emission.decisions and not needs_consent(tool, self.services.decisions.settings):
+        if not emission.decisions and not needs_consent(
+            tool, self.services.decisions.settings
+        ):
             return arguments, None
-        decided, refusal, _ = await self.settle(call, tool, arguments, arguments, emission)
+        decided, refusal, _ = await self.settle(
+            call, tool, arguments, arguments, emission
+        )
         return decided, refusal
 
     def _info_of(self, tool: Tool) -> ToolInfo | None:
@@ -213,7 +252,12 @@ class ToolRunner:
         return known[1]
 
     async def settle(
-        self, call: ToolCall, tool: Tool, shown: JSONObject, arguments: JSONObject, emission: Emission
+        self,
+        call: ToolCall,
+        tool: Tool,
+        shown: JSONObject,
+        arguments: JSONObject,
+        emission: Emission,
     ) -> tuple[JSONObject, ToolResult | None, Emission]:
         """Carry out what handlers decided on a call.
 
@@ -228,20 +272,32 @@ class ToolRunner:
             The arguments to run with, the refusal if it must not run, and what is left of the decisions.
         """
         if emission.data["tool_input"] is not shown:
-            arguments, problem = self._changed_arguments(tool, emission.data["tool_input"])
+            arguments, problem = self._changed_arguments(
+                tool, emission.data["tool_input"]
+            )
         else:
             problem = call.problem
         kind = "denied"
         processor = self.services.decisions
-        if problem is None and not emission.denied and needs_consent(tool, processor.settings):
-            emission, problem = await with_consent(tool, call.name, copied(arguments), emission, processor)
+        if (
+            problem is None
+            and not emission.denied
+            and needs_consent(tool, processor.settings)
+        ):
+            emission, problem = await with_consent(
+                tool, call.name, copied(arguments), emission, processor
+            )
             kind = "precondition"
         decided = emission
         if emission.decisions:
             # What a person is asked about is a copy that no handler holds: what they read is what runs.
             emission.data["tool_input"] = arguments
-            if problem is not None:  # messages are shown, but nobody is asked about what cannot run
-                emission.decisions = (*emission.decisions, Decision(call.name, HookResult.deny(problem)))
+            # messages are shown, but nobody is asked about what cannot run
+            if problem is not None:
+                emission.decisions = (
+                    *emission.decisions,
+                    Decision(call.name, HookResult.deny(problem)),
+                )
             decided = await self.decisions.carry_out(emission, TOOL_PRE, call.name)
             if decided.denied and decided.reason != problem:
                 reason = f"Denied by {decided.decided_by}: {decided.reason}"
@@ -250,18 +306,31 @@ class ToolRunner:
             return {}, ToolResult.failure(problem, type=kind), decided
         return arguments, None, decided
 
-    def _changed_arguments(self, tool: Tool, changed: object) -> tuple[JSONObject, str | None]:
+    def _changed_arguments(
+        self, tool: Tool, changed: object
+    ) -> tuple[JSONObject, str | None]:
         """Copy the arguments that a handler gave instead; return what keeps the tool from running with them."""
         arguments = copied(cast("Mapping[str, JSONValue]", changed))
         problem = self.services.schemas.problem(tool, arguments)
-        return arguments, None if problem is None else f"Denied: a handler's change does not fit. {problem}"
+        return (
+            arguments,
+            None
+            if problem is None
+            else f"Denied: a handler's change does not fit. {problem}",
+        )
 
-    async def _execute(self, call: ToolCall, tool: Tool, arguments: JSONObject) -> _Outcome:
+    async def _execute(
+        self, call: ToolCall, tool: Tool, arguments: JSONObject
+    ) -> _Outcome:
         """Run a tool that passed its checks, with its marks in the journal."""
         services, log = self.services, self.log
         journal, running = services.journal, services.cancellation
         if journal is not None:
-            await journal.append(CallStarted(turn_id=current_turn_id(), call_id=call.id, tool_name=call.name))
+            await journal.append(
+                CallStarted(
+                    turn_id=current_turn_id(), call_id=call.id, tool_name=call.name
+                )
+            )
         if self.stream is not None:
             await self.stream.send(ToolStarted(call=call))
         running.register_tool_start(call.id, call.name)
@@ -269,14 +338,19 @@ class ToolRunner:
         started = perf_counter()
         try:
             if getattr(tool, "takes_context", False) is True:
-                result, failed = await self._call_with_context(call, tool, arguments, limit)
+                result, failed = await self._call_with_context(
+                    call, tool, arguments, limit
+                )
             else:
                 result, failed = await self._call(call.name, tool, arguments, limit)
         finally:
             running.register_tool_complete(call.id)
         duration = perf_counter() - started
         is_checked = services.hooks.has_handlers(TOOL_POST) and not failed
-        log.results[call.id] = RESULT_UNCHECKED if is_checked else result
+        if is_checked:
+            log.results[call.id] = RESULT_UNCHECKED
+        else:
+            log.results[call.id] = result
         if journal is not None:
             await self._write_end(journal, call, result)
         return _Outcome(result, failed, duration)
@@ -288,10 +362,14 @@ class ToolRunner:
         from amplifier.kernel.turn.tool_reports import open_reports  # few tools report
 
         reporting_tool = cast("ToolWithContext", tool)
-        async with open_reports(reporting_tool, call, self.services.hooks, self.stream) as reporting:
+        async with open_reports(
+            reporting_tool, call, self.services.hooks, self.stream
+        ) as reporting:
             return await self._call(call.name, reporting, arguments, limit)
 
-    async def _call(self, name: str, tool: Tool, arguments: JSONObject, limit: float) -> tuple[ToolResult, bool]:
+    async def _call(
+        self, name: str, tool: Tool, arguments: JSONObject, limit: float
+    ) -> tuple[ToolResult, bool]:
         """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
         answer: object = None
         with self.budget.scope_class() as scope:
@@ -301,20 +379,27 @@ class ToolRunner:
             try:
                 answer = await limited(tool.execute(arguments), scope, limit, span)
             except (Exception, SystemExit) as raised:  # foreign code
-                error = only_error(raised)  # a tool with a task group fails with a group
+                # a tool with a task group fails with a group
+                error = only_error(raised)
                 if not isinstance(error, ToolError):
                     report("tool.failed", raised, tool=name)
-                    return ToolResult.failure(str(error) or type(error).__name__, type=type(error).__name__), True
+                    return ToolResult.failure(
+                        str(error) or type(error).__name__, type=type(error).__name__
+                    ), True
                 answer = ToolResult.failure(error.message, **error.details)
         if scope.cancelled_caught:
-            return ToolResult.failure(f"Tool {name!r} did not finish within {limit:g} s", type="timeout"), True
+            return ToolResult.failure(
+                f"Tool {name!r} did not finish within {limit:g} s", type="timeout"
+            ), True
         if isinstance(answer, ToolResult):
             return answer, False
         problem = f"Tool {name!r} returned {type(answer).__name__}; it must return a ToolResult"
         report("tool.returned_nonsense", tool=name, returned=type(answer).__name__)
         return ToolResult.failure(problem, type="invalid_result"), True
 
-    async def _write_end(self, journal: Journal, call: ToolCall, result: ToolResult) -> None:
+    async def _write_end(
+        self, journal: Journal, call: ToolCall, result: ToolResult
+    ) -> None:
         record = CallFinished(
             turn_id=current_turn_id(),
             call_id=call.id,
@@ -325,7 +410,11 @@ class ToolRunner:
         await journal.append(record)
 
     async def _returned(
-        self, call: ToolCall, arguments: JSONObject, group: str | None, outcome: _Outcome
+        self,
+        call: ToolCall,
+        arguments: JSONObject,
+        group: str | None,
+        outcome: _Outcome,
     ) -> ToolResult:
         """Emit `tool:post`; handlers may change the result or withhold it."""
         result = outcome.result
@@ -343,21 +432,39 @@ class ToolRunner:
             return result
         decided = await self.carry_out(emission, TOOL_POST, call)
         if decided.denied:
-            return ToolResult.failure(f"Withheld by {decided.decided_by}: {decided.reason}", type="denied")
+            return ToolResult.failure(
+                f"Withheld by {decided.decided_by}: {decided.reason}", type="denied"
+            )
         return _changed_result(emission, result)
 
-    async def _broke_off(self, call: ToolCall, group: str | None, arguments: JSONObject, error: BaseException) -> None:
+    async def _broke_off(
+        self,
+        call: ToolCall,
+        group: str | None,
+        arguments: JSONObject,
+        error: BaseException,
+    ) -> None:
         """Announce the end of a call that was cancelled, or whose journal failed."""
         if not self.services.hooks.has_handlers(TOOL_ERROR):
             return
         is_cancelled = not isinstance(error, Exception)
-        kind, reason = ("cancelled", "it was cancelled") if is_cancelled else (type(error).__name__, str(error))
+        if is_cancelled:
+            kind, reason = ("cancelled", "it was cancelled")
+        else:
+            kind, reason = (type(error).__name__, str(error))
         result = ToolResult.failure(f"The call did not finish: {reason}", type=kind)
-        with anyio.CancelScope(shield=True), anyio.move_on_after(self.budget.limits.cleanup_timeout):
+        with (
+            anyio.CancelScope(shield=True),
+            anyio.move_on_after(self.budget.limits.cleanup_timeout),
+        ):
             await self._refuse(call, group, result, arguments)
 
     async def _refuse(
-        self, call: ToolCall, group: str | None, result: ToolResult, arguments: JSONObject | None = None
+        self,
+        call: ToolCall,
+        group: str | None,
+        result: ToolResult,
+        arguments: JSONObject | None = None,
     ) -> ToolResult:
         """Emit `tool:error` for a call that was not run or whose tool failed; return its result."""
         hooks = self.services.hooks
@@ -365,14 +472,20 @@ class ToolRunner:
             payload = ToolErrorPayload(
                 tool_name=call.name,
                 tool_input=copied(call.arguments) if arguments is None else arguments,
-                error={"msg": result.error.get("message"), **result.error} if result.error else {},
+                error={"msg": result.error.get("message"), **result.error}
+                if result.error
+                else {},
                 tool_call_id=call.id,
                 parallel_group_id=group,
             )
-            await self.carry_out(await hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call)
+            await self.carry_out(
+                await hooks.emit(TOOL_ERROR, payload), TOOL_ERROR, call
+            )
         return result
 
-    async def carry_out(self, emission: Emission, event: str, call: ToolCall) -> Emission:
+    async def carry_out(
+        self, emission: Emission, event: str, call: ToolCall
+    ) -> Emission:
         """Carry out what handlers decided of a call that is over."""
         return await self.decisions.carry_out(emission, event, call.name)
 
@@ -422,4 +535,6 @@ def _agreeing(changed: ToolResult, result: ToolResult) -> ToolResult:
     if is_same_text or not changed.content or changed.content != result.content:
         return changed
     others = [block for block in changed.content if not isinstance(block, TextBlock)]
-    return attrs.evolve(changed, content=[TextBlock(text=changed.get_serialized_output()), *others])
+    return attrs.evolve(
+        changed, content=[TextBlock(text=changed.get_serialized_output()), *others]
+    )

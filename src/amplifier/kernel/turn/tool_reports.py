@@ -41,13 +41,20 @@ __all__ = ["Reports", "open_reports"]
 
 @asynccontextmanager
 async def open_reports(
-    tool: ToolWithContext, call: ToolCall, hooks: HookDispatcher, stream: EventSink | None
+    tool: ToolWithContext,
+    call: ToolCall,
+    hooks: HookDispatcher,
+    stream: EventSink | None,
 ) -> AsyncIterator[Tool]:
     """Yield the tool with the context of one call; leaving the block brings what was reported.
 
     A task brings the reports while the block runs, where anybody hears them.
     """
-    if stream is None and not hooks.has_handlers(TOOL_PROGRESS) and not hooks.has_handlers(TOOL_OUTPUT):
+    if (
+        stream is None
+        and not hooks.has_handlers(TOOL_PROGRESS)
+        and not hooks.has_handlers(TOOL_OUTPUT)
+    ):
         context = ToolContext(call.id, call.name)
         try:
             yield cast("Tool", _ToolInContext(tool, context))
@@ -124,7 +131,12 @@ class Reports:
             text, progress = "".join(self._output), self._progress
             self._output.clear()
             self._progress = None
-        output = [ToolOutput(call_id=self.call.id, tool_name=self.call.name, text=text)] if text else []
+        if text:
+            output = [
+                ToolOutput(call_id=self.call.id, tool_name=self.call.name, text=text)
+            ]
+        else:
+            output = []
         return [*output, *([progress] if progress is not None else [])]
 
     async def _bring(self, report: ToolReport) -> None:
@@ -137,7 +149,9 @@ class Reports:
 
 def _payload(report: ToolReport) -> ToolOutputWritten | ToolProgressed:
     if isinstance(report, ToolOutput):
-        return ToolOutputWritten(tool_name=report.tool_name, tool_call_id=report.call_id, text=report.text)
+        return ToolOutputWritten(
+            tool_name=report.tool_name, tool_call_id=report.call_id, text=report.text
+        )
     return ToolProgressed(
         tool_name=report.tool_name,
         tool_call_id=report.call_id,

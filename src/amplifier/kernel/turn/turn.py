@@ -69,7 +69,9 @@ class RunningTurn:
         stream: EventSink | None = None,
     ) -> None:
         self.services: SessionServices = services
-        self.budget: TurnBudget = TurnBudget(services.limits) if budget is None else budget
+        self.budget: TurnBudget = (
+            TurnBudget(services.limits) if budget is None else budget
+        )
         self.metadata: Mapping[str, JSONValue] = metadata or NO_METADATA
         self.stream: EventSink | None = stream
         self.answer: str | None = None
@@ -79,7 +81,9 @@ class RunningTurn:
         parts = services, self.budget, self.log, self.decisions, stream
         self.tool_calls: ToolRunner = ToolRunner(*parts)
         self.provider_calls: ProviderCaller = ProviderCaller(*parts)
-        self.steering: SteeringReader = SteeringReader(services.inbox, services.hooks, self.decisions, stream)
+        self.steering: SteeringReader = SteeringReader(
+            services.inbox, services.hooks, self.decisions, stream
+        )
 
     # -- what a loop asks for
 
@@ -97,7 +101,9 @@ class RunningTurn:
     def assigned(self) -> str | None:
         """The provider that a child session was given, whatever its loop chooses."""
         route = self.services.route
-        return None if route is None else route.name
+        if route is None:
+            return None
+        return route.name
 
     @property
     def was_shown(self) -> bool:
@@ -108,7 +114,9 @@ class RunningTurn:
     def limit(self) -> str | None:
         """The name of the limit that the turn reached."""
         reached = self.budget.reached
-        return None if reached is None else reached[0]
+        if reached is None:
+            return None
+        return reached[0]
 
     @property
     def wrapped_up(self) -> bool:
@@ -130,11 +138,21 @@ class RunningTurn:
     ) -> Coroutine[object, object, ChatResponse]:
         """Run one provider call; see `TurnHost.complete`."""
         return self.provider_calls.complete(
-            provider, request, context, name=name, model=model, iteration=iteration, max_reached=max_reached
+            provider,
+            request,
+            context,
+            name=name,
+            model=model,
+            iteration=iteration,
+            max_reached=max_reached,
         )
 
     def run_tool(
-        self, call: ToolCall, tools: Mapping[str, Tool], *, parallel_group_id: str | None = None
+        self,
+        call: ToolCall,
+        tools: Mapping[str, Tool],
+        *,
+        parallel_group_id: str | None = None,
     ) -> Coroutine[object, object, ToolResult]:
         """Run one tool call; see `TurnHost.run_tool`."""
         return self.tool_calls.run(call, tools, parallel_group_id)
@@ -145,7 +163,9 @@ class RunningTurn:
         """Run the calls of one answer; see `TurnHost.run_tools`."""
         return self.tool_calls.run_all(calls, tools)
 
-    def take_steering(self, context: ContextManager, /) -> Coroutine[object, object, Sequence[str]]:
+    def take_steering(
+        self, context: ContextManager, /
+    ) -> Coroutine[object, object, Sequence[str]]:
         """Add what was typed while the agent worked to the conversation; see `TurnHost.take_steering`."""
         return self.steering.take(context)
 

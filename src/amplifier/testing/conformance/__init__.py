@@ -30,7 +30,14 @@ from amplifier.testing.conformance.suites import (
     ToolBehaviorTests,
     conformance,
 )
-from amplifier.validation.behaviors import Around, Case, HookSamples, ProviderSamples, Samples, ToolSamples
+from amplifier.validation.behaviors import (
+    Around,
+    Case,
+    HookSamples,
+    ProviderSamples,
+    Samples,
+    ToolSamples,
+)
 
 __all__ = [
     "Around",

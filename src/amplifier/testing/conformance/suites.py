@@ -9,7 +9,13 @@ from typing import ClassVar, Final
 import pytest
 
 from amplifier.kernel.modules.loader import ModuleLoader
-from amplifier.validation.behaviors import Behavior, Samples, Subject, behaviors, check_behavior
+from amplifier.validation.behaviors import (
+    Behavior,
+    Samples,
+    Subject,
+    behaviors,
+    check_behavior,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
@@ -48,7 +54,9 @@ class ConformanceTests:
         super().__init_subclass__()
         unknown = set(cls.leave_out) - {behavior.id for behavior in _of(cls)}
         if unknown:
-            raise ValueError(f"{cls.__name__}.leave_out names no behaviours: {', '.join(sorted(unknown))}")
+            raise ValueError(
+                f"{cls.__name__}.leave_out names no behaviours: {', '.join(sorted(unknown))}"
+            )
 
     @classmethod
     def subject(cls) -> Subject:
@@ -60,10 +68,18 @@ class ConformanceTests:
         # A function or tool in a class would bind itself to the instance that it is taken from.
         module: object = inspect.getattr_static(cls, "module", None)
         if module is None:
-            raise TypeError(f"{cls.__name__} names no module: set 'module' to what the entry point names")
+            raise TypeError(
+                f"{cls.__name__} names no module: set 'module' to what the entry point names"
+            )
         if isinstance(module, staticmethod):
             module = module.__func__
-        return Subject(kind=cls.kind, module=module, config=cls.config, samples=cls.samples, loader=cls.loader)
+        return Subject(
+            kind=cls.kind,
+            module=module,
+            config=cls.config,
+            samples=cls.samples,
+            loader=cls.loader,
+        )
 
     async def check(self, behavior: Behavior) -> None:
         """Check one behaviour; fail with what was seen and what the author does about it."""
@@ -73,16 +89,23 @@ class ConformanceTests:
         if outcome.status == "skipped":
             pytest.skip(outcome.detail)
         if outcome.status == "failed":
-            pytest.fail(f"{behavior.says}\n  Seen: {outcome.detail}\n  Fix:  {behavior.fix}", pytrace=False)
+            pytest.fail(
+                f"{behavior.says}\n  Seen: {outcome.detail}\n  Fix:  {behavior.fix}",
+                pytrace=False,
+            )
 
 
 def _of(cls: type[ConformanceTests]) -> Iterable[Behavior]:
     kind = getattr(cls, "kind", None)
-    return behaviors(kind) if isinstance(kind, str) else ()
+    if isinstance(kind, str):
+        return behaviors(kind)
+    return ()
 
 
 def _all(kind: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("behavior", [pytest.param(found, id=found.id) for found in behaviors(kind)])
+    return pytest.mark.parametrize(
+        "behavior", [pytest.param(found, id=found.id) for found in behaviors(kind)]
+    )
 
 
 class ToolBehaviorTests(ConformanceTests):
@@ -172,9 +195,13 @@ def conformance(
         ValueError: there is no suite for the type, or `leave_out` names something that is no behaviour.
     """
     if kind not in _SUITES:
-        raise ValueError(f"There is no suite for the type {kind!r}; known: {', '.join(_SUITES)}")
+        raise ValueError(
+            f"There is no suite for the type {kind!r}; known: {', '.join(_SUITES)}"
+        )
     members = {
-        "module": staticmethod(module) if callable(module) and not isinstance(module, type) else module,
+        "module": staticmethod(module)
+        if callable(module) and not isinstance(module, type)
+        else module,
         "config": config or {},
         "samples": samples,
         "leave_out": leave_out or {},

@@ -17,7 +17,16 @@ It needs pytest, the extra `amplifier[http]`, and a fixture `anyio_backend`; the
 
 from __future__ import annotations
 
-from amplifier.testing.vendors.cases import answer_by_model, cases_by_model, without_network
+from amplifier.testing.vendors.cases import (
+    answer_by_model,
+    cases_by_model,
+    without_network,
+)
 from amplifier.testing.vendors.suite import VendorBehaviorTests
 
-__all__ = ["VendorBehaviorTests", "answer_by_model", "cases_by_model", "without_network"]
+__all__ = [
+    "VendorBehaviorTests",
+    "answer_by_model",
+    "cases_by_model",
+    "without_network",
+]

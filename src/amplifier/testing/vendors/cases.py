@@ -19,7 +19,12 @@ from pathlib import Path
 
 import httpx2
 
-from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, json_answer
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpStep,
+    ScriptedTransport,
+    json_answer,
+)
 from amplifier.validation.behaviors import Case, ProviderSamples
 from amplifier_kit.vendors import VendorProvider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -27,12 +32,18 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["answer_by_model", "cases_by_model", "without_network"]
 
 
-def without_network(provider: type[VendorProvider], *steps: HttpStep) -> type[VendorProvider]:
+def without_network(
+    provider: type[VendorProvider], *steps: HttpStep
+) -> type[VendorProvider]:
     """Make a module of a vendor's provider that a `ScriptedTransport` answers; all its instances share the script."""
-    return type(provider.__name__, (provider,), {"transport": ScriptedTransport(*steps)})
+    return type(
+        provider.__name__, (provider,), {"transport": ScriptedTransport(*steps)}
+    )
 
 
-def answer_by_model(streams: Mapping[str, Path], models: JSONValue) -> Callable[[httpx2.Request], HttpAnswer]:
+def answer_by_model(
+    streams: Mapping[str, Path], models: JSONValue
+) -> Callable[[httpx2.Request], HttpAnswer]:
     """Make what a `ScriptedTransport` asks: it answers with the stream of the request's model.
 
     The model `waits` is silent for minutes; one without a stream is refused with the status 401.
@@ -41,7 +52,9 @@ def answer_by_model(streams: Mapping[str, Path], models: JSONValue) -> Callable[
         streams: files with whole answers, by the model's name.
         models: what the vendor answers when it is asked which models there are.
     """
-    answers = {model: HttpAnswer(parts=(file.read_bytes(),)) for model, file in streams.items()}
+    answers = {
+        model: HttpAnswer(parts=(file.read_bytes(),)) for model, file in streams.items()
+    }
     answers["waits"] = HttpAnswer(parts=(600.0,))
 
     def answer(request: httpx2.Request) -> HttpAnswer:
@@ -52,7 +65,9 @@ def answer_by_model(streams: Mapping[str, Path], models: JSONValue) -> Callable[
     return answer
 
 
-def cases_by_model(*, tool: str, bad_config: Mapping[str, JSONValue] | None = None) -> ProviderSamples:
+def cases_by_model(
+    *, tool: str, bad_config: Mapping[str, JSONValue] | None = None
+) -> ProviderSamples:
     """Return the samples of a provider whose vendor has a model for each case.
 
     The models are `talks`, `calls`, `thinks`, `garbles`, `is-cut`, `refuses` and `waits`; see `ProviderSamples`.

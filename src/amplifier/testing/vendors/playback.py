@@ -8,7 +8,12 @@ from typing import ClassVar, Final, TypeVar, TypeVarTuple, Unpack
 
 from amplifier.testing.clock import VirtualClock
 from amplifier.testing.coordinators import TestCoordinator
-from amplifier.testing.transport import HttpAnswer, HttpPart, HttpStep, ScriptedTransport
+from amplifier.testing.transport import (
+    HttpAnswer,
+    HttpPart,
+    HttpStep,
+    ScriptedTransport,
+)
 from amplifier_kit.vendors import VendorProvider
 from amplifier_kit.vendors.costs import price_table
 from amplifier_sdk.chat import ChatRequest, ToolSpec
@@ -22,7 +27,10 @@ __all__ = ["PlayedTests"]
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
-_CONTENT_TYPES: Final[Mapping[str, str]] = {"sse": "text/event-stream", "lines": "application/x-ndjson"}
+_CONTENT_TYPES: Final[Mapping[str, str]] = {
+    "sse": "text/event-stream",
+    "lines": "application/x-ndjson",
+}
 
 
 class PlayedTests:
@@ -38,11 +46,16 @@ class PlayedTests:
     becomes: ClassVar[Mapping[str, str]]
 
     def play(
-        self, *steps: HttpStep, coordinator: Coordinator | None = None, **options: JSONValue
+        self,
+        *steps: HttpStep,
+        coordinator: Coordinator | None = None,
+        **options: JSONValue,
     ) -> tuple[VendorProvider, ScriptedTransport]:
         """Make the provider with a script, and the script. It tries nothing again unless the options say so."""
         definition = definition_of(self.provider)
-        assert definition is not None, f"{self.provider.__name__} is not decorated with @provider"
+        assert definition is not None, (
+            f"{self.provider.__name__} is not decorated with @provider"
+        )
         config = {**self.config, "max_retries": 0, "retry_jitter": False, **options}
         provider = definition.build(coordinator or TestCoordinator(), config)
         assert isinstance(provider, VendorProvider)
@@ -51,16 +64,23 @@ class PlayedTests:
 
     def answer(self, *parts: HttpPart) -> HttpAnswer:
         """Make an answer that streams."""
-        return HttpAnswer(headers={"content-type": _CONTENT_TYPES[self.provider.framing]}, parts=parts)
+        return HttpAnswer(
+            headers={"content-type": _CONTENT_TYPES[self.provider.framing]}, parts=parts
+        )
 
     def request(self, text: str = "Hello.") -> ChatRequest:
         """Make a request that offers the tool."""
-        spec = ToolSpec(name=self.tool, description="A tool.", parameters={"type": "object"})
+        spec = ToolSpec(
+            name=self.tool, description="A tool.", parameters={"type": "object"}
+        )
         return ChatRequest(messages=[Message(role="user", content=text)], tools=[spec])
 
-    def run(self, backend: str, test: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts) -> T:
+    def run(
+        self, backend: str, test: Callable[[Unpack[Ts]], Awaitable[T]], *args: *Ts
+    ) -> T:
         """Run the body of a test in virtual time."""
-        price_table()  # in a test it would be loaded in a thread, while time passes as it does outside
+        # in a test it would be loaded in a thread, while time passes as it does outside
+        price_table()
         return VirtualClock().run(test, *args, backend=backend)
 
     def good_streams(self) -> dict[str, bytes]:

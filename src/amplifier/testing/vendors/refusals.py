@@ -56,37 +56,56 @@ class RefusalTests(PlayedTests):
     statuses: ClassVar[Mapping[int, tuple[str, bool]]] = STATUSES
 
     @pytest.mark.parametrize("status", sorted(STATUSES))
-    def test_a_status_becomes_its_error(self, status: int, anyio_backend_name: str) -> None:
+    def test_a_status_becomes_its_error(
+        self, status: int, anyio_backend_name: str
+    ) -> None:
         """With the vendor's JSON, with a gateway's page, and without a word."""
         self.run(anyio_backend_name, self._refused, status)
 
     async def _refused(self, status: int) -> None:
         name, may_pass = self.statuses[status]
-        for body in (b'{"error": {"message": "No, thank you."}}', b"<html>No, thank you.</html>", b"", b"[1"):
+        for body in (
+            b'{"error": {"message": "No, thank you."}}',
+            b"<html>No, thank you.</html>",
+            b"",
+            b"[1",
+        ):
             provider, script = self.play(HttpAnswer(status=status, parts=(body,)))
             with pytest.raises(LLMError) as raised:
                 await provider.complete(self.request())
             error = raised.value
             assert type(error).__name__ == name, f"{error!r}"
             assert error.retryable is may_pass
-            assert (error.status_code, error.provider, error.model is not None) == (status, provider.name, True)
-            assert "thank" in str(error) or b"thank" not in body, f"the vendor's words are not in {error}"
+            assert (error.status_code, error.provider, error.model is not None) == (
+                status,
+                provider.name,
+                True,
+            )
+            assert "thank" in str(error) or b"thank" not in body, (
+                f"the vendor's words are not in {error}"
+            )
             assert script.closed == [True]
 
     @pytest.mark.parametrize("asked", sorted(_ASKED))
-    def test_the_vendor_says_when_to_come_again(self, asked: str, anyio_backend_name: str) -> None:
+    def test_the_vendor_says_when_to_come_again(
+        self, asked: str, anyio_backend_name: str
+    ) -> None:
         """`Retry-After` is a floor; longer than `max_retry_delay` the request fails at once."""
         header, delay = _ASKED[asked]
         self.run(anyio_backend_name, self._asked, header, delay, delay)
 
-    def test_the_vendor_names_the_date_to_come_again(self, anyio_backend_name: str) -> None:
+    def test_the_vendor_names_the_date_to_come_again(
+        self, anyio_backend_name: str
+    ) -> None:
         """A date is a wait until then."""
         date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
         self.run(anyio_backend_name, self._asked, date, 30.0, 40.0)
 
     async def _asked(self, header: str, least: float, most: float) -> None:
         refused = HttpAnswer(status=429, headers={"Retry-After": header})
-        provider, script = self.play(refused, self.answer(self.text), max_retries=1, min_retry_delay=_ORDINARY)
+        provider, script = self.play(
+            refused, self.answer(self.text), max_retries=1, min_retry_delay=_ORDINARY
+        )
         started = anyio.current_time()
         if least == inf:
             with pytest.raises(RateLimitError, match=f"{_DAY:,.0f} s"):
@@ -121,4 +140,6 @@ class RefusalTests(PlayedTests):
     async def _key_is_sent(self) -> None:
         provider, script = self.play(self.answer(self.text), api_key=None)
         await provider.complete(self.request())
-        assert "key-of-the-environment" in json.dumps(list(script.requests[0].headers.values()))
+        assert "key-of-the-environment" in json.dumps(
+            list(script.requests[0].headers.values())
+        )

@@ -36,7 +36,12 @@ class SecrecyTests(PlayedTests):
     async def _statuses(self, *steps: HttpStep) -> list[object]:
         coordinator = TestCoordinator()
         recorder = EventRecorder.of(coordinator.hooks, "llm:*")
-        provider, _ = self.play(*steps, coordinator=coordinator, max_retries=len(steps) - 1, idle_timeout=500.0)
+        provider, _ = self.play(
+            *steps,
+            coordinator=coordinator,
+            max_retries=len(steps) - 1,
+            idle_timeout=500.0,
+        )
         with anyio.move_on_after(100):
             try:
                 await provider.complete(self.request())
@@ -44,18 +49,27 @@ class SecrecyTests(PlayedTests):
                 assert len(recorder.events) > 1
         names = [name for name, _ in recorder.events]
         assert names == [LLM_REQUEST, LLM_RESPONSE] * (len(names) // 2)
-        assert all(data["provider"] == provider.name and data["model"] for _, data in recorder.events)
+        assert all(
+            data["provider"] == provider.name and data["model"]
+            for _, data in recorder.events
+        )
         assert all("raw" not in data for _, data in recorder.events)
-        return [data["status"] for name, data in recorder.events if name == LLM_RESPONSE]
+        return [
+            data["status"] for name, data in recorder.events if name == LLM_RESPONSE
+        ]
 
-    def test_raw_events_carry_what_was_sent_and_received(self, anyio_backend_name: str) -> None:
+    def test_raw_events_carry_what_was_sent_and_received(
+        self, anyio_backend_name: str
+    ) -> None:
         """With `raw` the events hold the body and the events of the answer."""
         self.run(anyio_backend_name, self._raw)
 
     async def _raw(self) -> None:
         coordinator = TestCoordinator()
         recorder = EventRecorder.of(coordinator.hooks, "llm:*")
-        provider, script = self.play(self.answer(self.text), coordinator=coordinator, raw=True)
+        provider, script = self.play(
+            self.answer(self.text), coordinator=coordinator, raw=True
+        )
         await provider.complete(self.request())
         (_, sent), (_, received) = recorder.events
         assert sent["raw"] == script.bodies[0]
@@ -77,19 +91,33 @@ class SecrecyTests(PlayedTests):
         for number in range(4):
             coordinator = TestCoordinator()
             recorder = EventRecorder.of(coordinator.hooks)
-            provider, _ = self.play(self._echo(number), coordinator=coordinator, raw=True)
+            provider, _ = self.play(
+                self._echo(number), coordinator=coordinator, raw=True
+            )
             try:
                 await provider.complete(self.request())
             except LLMError as error:
                 told = TracebackException.from_exception(error, capture_locals=True)
-                records += [str(error), repr(error), repr(vars(error)), "".join(told.format())]
-            records += [repr(recorder.events), repr(provider), repr(provider.config), repr(vars(provider))]
+                records += [
+                    str(error),
+                    repr(error),
+                    repr(vars(error)),
+                    "".join(told.format()),
+                ]
+            records += [
+                repr(recorder.events),
+                repr(provider),
+                repr(provider.config),
+                repr(vars(provider)),
+            ]
         return records
 
     def _echo(self, number: int) -> HttpStep:
         """Make an answer that says the key, or fails where it was sent."""
         said = f"The key {self.config['api_key']} is wrong."
-        problem: Mapping[str, object] = {"error": {"message": said, "type": "authentication_error", "api_key": said}}
+        problem: Mapping[str, object] = {
+            "error": {"message": said, "type": "authentication_error", "api_key": said}
+        }
         body = json.dumps(problem).encode()
         steps: tuple[HttpStep, ...] = (
             HttpAnswer(status=401, parts=(body,)),

@@ -41,7 +41,9 @@ class StreamTests(PlayedTests):
         assert files == set(self.becomes), files ^ set(self.becomes)
         assert len(files) >= self.least_bad
 
-    def test_a_good_stream_becomes_a_whole_answer(self, anyio_backend_name: str) -> None:
+    def test_a_good_stream_becomes_a_whole_answer(
+        self, anyio_backend_name: str
+    ) -> None:
         """Its deltas are those of the answer, and the vendor's counts are in it."""
         self.run(anyio_backend_name, self._good)
 
@@ -55,16 +57,29 @@ class StreamTests(PlayedTests):
             assert answer.is_complete, name
             assert answer.usage is not None, f"{name}: no usage"
             assert answer.usage.input_tokens > 0, f"{name}: {answer.usage!r}"
-            assert "".join(item.text for item in seen if isinstance(item, TextDelta)) == answer.text
+            assert (
+                "".join(item.text for item in seen if isinstance(item, TextDelta))
+                == answer.text
+            )
             thought = answer.thinking
-            streamed = "".join(item.text for item in seen if isinstance(item, ThinkingDelta))
+            streamed = "".join(
+                item.text for item in seen if isinstance(item, ThinkingDelta)
+            )
             assert streamed == thought
-            assert bool(thought) or name != "thinking", f"{name}: no thinking in {answer!r}"
-            called = {call.name for call in answer.tool_calls or () if call.problem is None}
-            assert called == ({self.tool} if name == "tools" else set()), f"{name}: {answer.tool_calls!r}"
+            assert bool(thought) or name != "thinking", (
+                f"{name}: no thinking in {answer!r}"
+            )
+            called = {
+                call.name for call in answer.tool_calls or () if call.problem is None
+            }
+            assert called == ({self.tool} if name == "tools" else set()), (
+                f"{name}: {answer.tool_calls!r}"
+            )
             assert script.closed == [True]
 
-    def test_a_bad_stream_becomes_what_it_must(self, bad_stream: str, anyio_backend_name: str) -> None:
+    def test_a_bad_stream_becomes_what_it_must(
+        self, bad_stream: str, anyio_backend_name: str
+    ) -> None:
         """It never becomes a whole answer with calls, and raises nothing but an `LLMError`."""
         self.run(anyio_backend_name, self._bad, bad_stream)
 
@@ -78,7 +93,9 @@ class StreamTests(PlayedTests):
         assert _name(outcome) == self.becomes[name], f"{outcome!r}"
         assert script.closed == [True]
 
-    def test_no_tool_runs_from_a_bad_stream(self, bad_stream: str, anyio_backend_name: str) -> None:
+    def test_no_tool_runs_from_a_bad_stream(
+        self, bad_stream: str, anyio_backend_name: str
+    ) -> None:
         """In a whole session no tool runs of what a bad stream began to call."""
         self.run(anyio_backend_name, self._bad_in_session, bad_stream)
 
@@ -86,7 +103,9 @@ class StreamTests(PlayedTests):
         good = self.answer(self.text)
         tool = MockTool(self.tool)
         session = create_test_session(
-            provider=without_network(self.provider, self.answer(self._bad_bytes(name)), lambda _: good),
+            provider=without_network(
+                self.provider, self.answer(self._bad_bytes(name)), lambda _: good
+            ),
             tools=[tool],
             configs={"provider": {**self.config, "max_retries": 0}},
         )
@@ -99,7 +118,9 @@ class StreamTests(PlayedTests):
         (file,) = (file for file in self.bad.iterdir() if file.stem == name)
         return file.read_bytes()
 
-    def test_the_beginning_of_a_stream_is_no_answer(self, anyio_backend_name: str) -> None:
+    def test_the_beginning_of_a_stream_is_no_answer(
+        self, anyio_backend_name: str
+    ) -> None:
         """A stream that ends early, at any byte, becomes an error or the very same answer."""
         self.run(anyio_backend_name, self._beginnings)
 
@@ -111,9 +132,13 @@ class StreamTests(PlayedTests):
                     gist = await self._gist(data[:end])
                 except LLMError:
                     continue
-                assert gist == whole, f"cut at byte {end}, behind {data[max(0, end - 60) : end]!r}"
+                assert gist == whole, (
+                    f"cut at byte {end}, behind {data[max(0, end - 60) : end]!r}"
+                )
 
-    def test_it_does_not_matter_how_the_network_cuts_a_stream(self, anyio_backend_name: str) -> None:
+    def test_it_does_not_matter_how_the_network_cuts_a_stream(
+        self, anyio_backend_name: str
+    ) -> None:
         """In pieces of a few bytes, or in two, a stream becomes the same answer."""
         self.run(anyio_backend_name, self._cuts)
 
@@ -122,12 +147,16 @@ class StreamTests(PlayedTests):
             whole = await self._gist(data)
             assert await self._gist(*pieces(data, range(1, len(data), _SMALL))) == whole
             for place in _places(len(data)):
-                assert await self._gist(*pieces(data, [place])) == whole, f"cut at byte {place}"
+                assert await self._gist(*pieces(data, [place])) == whole, (
+                    f"cut at byte {place}"
+                )
 
     async def _gist(self, *parts: bytes) -> _Gist:
         provider, _ = self.play(self.answer(*parts))
         answer = await provider.complete(self.request())
-        calls: list[tuple[str, JSONValue]] = [(call.name, call.arguments) for call in answer.tool_calls or ()]
+        calls: list[tuple[str, JSONValue]] = [
+            (call.name, call.arguments) for call in answer.tool_calls or ()
+        ]
         return answer.text, answer.finish_reason, calls
 
 
@@ -143,4 +172,6 @@ def _name(outcome: ChatResponse | LLMError) -> str:
     calls = outcome.tool_calls or ()
     if not calls:
         return "text"
-    return "problem" if all(call.problem for call in calls) else "a whole answer with calls"
+    if all(call.problem for call in calls):
+        return "problem"
+    return "a whole answer with calls"

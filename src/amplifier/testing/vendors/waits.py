@@ -33,13 +33,17 @@ class WaitTests(PlayedTests):
         assert script.bodies == [script.bodies[0]] * 4
         assert script.closed == [True] * 3
 
-    def test_what_was_shown_is_not_asked_for_again(self, anyio_backend_name: str) -> None:
+    def test_what_was_shown_is_not_asked_for_again(
+        self, anyio_backend_name: str
+    ) -> None:
         """A stream that breaks after a piece of text was shown is an error, whatever may pass."""
         self.run(anyio_backend_name, self._shown)
 
     async def _shown(self) -> None:
         provider, script = self.play(
-            self.answer(*self._until_text(), httpx2.ReadError("reset")), self.answer(self.text), max_retries=3
+            self.answer(*self._until_text(), httpx2.ReadError("reset")),
+            self.answer(self.text),
+            max_retries=3,
         )
         seen: list[object] = []
         with pytest.raises(LLMError):
@@ -54,7 +58,9 @@ class WaitTests(PlayedTests):
 
     async def _lives(self) -> None:
         provider, _ = self.play(
-            HttpAnswer(status=429, headers={"retry-after": "55"}), self.answer(self.text), max_retries=1
+            HttpAnswer(status=429, headers={"retry-after": "55"}),
+            self.answer(self.text),
+            max_retries=1,
         )
         last = anyio.current_time()
         async with provider.stream(self.request()) as items:
@@ -68,7 +74,9 @@ class WaitTests(PlayedTests):
         self.run(anyio_backend_name, self._cancelled_wait)
 
     async def _cancelled_wait(self) -> None:
-        provider, script = self.play(HttpAnswer(status=429, headers={"retry-after": "55"}), max_retries=1)
+        provider, script = self.play(
+            HttpAnswer(status=429, headers={"retry-after": "55"}), max_retries=1
+        )
         with anyio.move_on_after(3):
             await provider.complete(self.request())
         assert (anyio.current_time(), len(script.requests)) == (3, 1)
@@ -102,7 +110,9 @@ class WaitTests(PlayedTests):
         self.run(anyio_backend_name, self._cancelled_stream)
 
     async def _cancelled_stream(self) -> None:
-        provider, script = self.play(*[self.answer(*self._until_text(), 1000.0)] * 2, idle_timeout=500.0)
+        provider, script = self.play(
+            *[self.answer(*self._until_text(), 1000.0)] * 2, idle_timeout=500.0
+        )
         with anyio.move_on_after(3):
             await provider.complete(self.request())
         assert (anyio.current_time(), script.closed) == (3, [True])
@@ -116,7 +126,10 @@ class WaitTests(PlayedTests):
         self.run(anyio_backend_name, self._two)
 
     async def _two(self) -> None:
-        slow, fast = self.answer(*self._halves(self.text)), self.answer(*self._halves(self.tools))
+        slow, fast = (
+            self.answer(*self._halves(self.text)),
+            self.answer(*self._halves(self.tools)),
+        )
         provider, _ = self.play(slow, fast)
         answers: dict[str, ChatResponse] = {}
 
@@ -128,7 +141,9 @@ class WaitTests(PlayedTests):
             await anyio.sleep(1)
             group.start_soon(ask, "second")
         assert answers["first"].text and not answers["first"].tool_calls  # noqa: PT018  # both or neither
-        assert [call.name for call in answers["second"].tool_calls or ()][:1] == [self.tool]
+        assert [call.name for call in answers["second"].tool_calls or ()][:1] == [
+            self.tool
+        ]
 
     def test_odd_characters_are_sent(self, anyio_backend_name: str) -> None:
         """Half of a surrogate pair and a zero byte make no request that cannot be read."""
@@ -141,7 +156,9 @@ class WaitTests(PlayedTests):
         assert "a?b" in body
         assert "\U0001f600" in body
 
-    def test_connections_are_closed_with_the_provider(self, anyio_backend_name: str) -> None:
+    def test_connections_are_closed_with_the_provider(
+        self, anyio_backend_name: str
+    ) -> None:
         """`aclose` closes what is kept, and may be called again."""
         self.run(anyio_backend_name, self._closed)
 
@@ -161,7 +178,9 @@ class WaitTests(PlayedTests):
         return (data[: len(data) // 2], 5.0, data[len(data) // 2 :])
 
 
-async def _read(provider: VendorProvider, request: ChatRequest, seen: list[object]) -> None:
+async def _read(
+    provider: VendorProvider, request: ChatRequest, seen: list[object]
+) -> None:
     async with provider.stream(request) as items:
         async for item in items:
             seen.append(item)  # noqa: PERF401  # what came before an error is wanted

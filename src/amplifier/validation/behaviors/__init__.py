@@ -51,11 +51,15 @@ def behaviors(kind: str) -> tuple[Behavior, ...]:
         ValueError: there are none for the type.
     """
     if kind not in SAMPLES:
-        raise ValueError(f"There are no behaviours for the type {kind!r}; known: {', '.join(SAMPLES)}")
+        raise ValueError(
+            f"There are no behaviours for the type {kind!r}; known: {', '.join(SAMPLES)}"
+        )
     return (*_table("module"), *_table(kind))
 
 
 def _table(kind: str) -> tuple[Behavior, ...]:
     """Import a table when it is asked for: a process checks the modules of one type."""
-    table: tuple[Behavior, ...] = getattr(importlib.import_module(f"{__name__}._{kind}"), kind.upper())
+    table: tuple[Behavior, ...] = getattr(
+        importlib.import_module(f"{__name__}._{kind}"), kind.upper()
+    )
     return table

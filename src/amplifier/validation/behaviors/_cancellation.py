@@ -29,10 +29,15 @@ def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
     """
     with anyio.move_on_after(_limits.CANCELLATION) as scope:
         yield scope
-    require(not scope.cancel_called, f"{what} continued for {_limits.CANCELLATION:g} s after {since}")
+    require(
+        not scope.cancel_called,
+        f"{what} continued for {_limits.CANCELLATION:g} s after {since}",
+    )
 
 
-async def cancel_when(ready: Callable[[], Awaitable[object]], work: _Work, what: str) -> None:
+async def cancel_when(
+    ready: Callable[[], Awaitable[object]], work: _Work, what: str
+) -> None:
     """Begin something, cancel it when it is ready for that, and wait for its end.
 
     Raises:

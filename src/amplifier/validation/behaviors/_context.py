@@ -23,11 +23,15 @@ _NOTE: Final[MessageDict] = {
     "metadata": {"source": "hook", "hook_name": "h"},
 }
 _INTERRUPTED: Final = [
-    message for number in range(20) for message in (*exchange(number)[:2], _NOTE, *exchange(number)[2:])
+    message
+    for number in range(20)
+    for message in (*exchange(number)[:2], _NOTE, *exchange(number)[2:])
 ]
 _SMALL: Final = ScriptedProvider(context_window=4_000, max_output_tokens=1_000)
 _LARGE: Final = ScriptedProvider(context_window=1_000_000, max_output_tokens=1_000)
-_TWO_TURNS: Final = Setup(steps=(call_work("one"), "First.", "Second."), tools=(RecordingTool,))
+_TWO_TURNS: Final = Setup(
+    steps=(call_work("one"), "First.", "Second."), tools=(RecordingTool,)
+)
 
 # A row: what is done and what must hold; what that promises; what the author does when it does not hold.
 # fmt: off

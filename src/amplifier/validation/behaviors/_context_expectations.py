@@ -24,7 +24,13 @@ from amplifier.validation.behaviors._context_scenarios import (
     tokens_of,
 )
 from amplifier.validation.behaviors._messages import exchange, numbered
-from amplifier.validation.behaviors.behavior import BehaviorFailed, Expectation, expect, require, skip_unless
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    Expectation,
+    expect,
+    require,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness
 from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk.content import ToolCallBlock, ToolResultBlock
@@ -44,7 +50,11 @@ async def is_complete(filled: Filled) -> None:
 
 async def starts_with_instructions(filled: Filled) -> None:
     history = await filled.context.get_messages()
-    strange = [message for message in history if message.get("role") not in ("system", "developer")]
+    strange = [
+        message
+        for message in history
+        if message.get("role") not in ("system", "developer")
+    ]
     require(not strange, f"It starts with {strange!r:.300}")
 
 
@@ -69,7 +79,10 @@ async def refuses_a_message_without_role(filled: Filled) -> None:
 async def returns_a_sequence(filled: Filled) -> None:
     history = await filled.context.get_messages()
     _is_sequence(expect(history, Sequence, "The history"))
-    require(len(history) == len(filled.history), f"Of {len(filled.history)} messages there are {len(history)}")
+    require(
+        len(history) == len(filled.history),
+        f"Of {len(filled.history)} messages there are {len(history)}",
+    )
 
 
 async def shows_a_sequence(filled: Filled) -> None:
@@ -78,7 +91,10 @@ async def shows_a_sequence(filled: Filled) -> None:
 
 def _is_sequence(messages: Sequence[MessageDict]) -> None:
     walked = list(messages)
-    require(list(messages) == walked and len(walked) == len(messages), "It is not the same twice")
+    require(
+        list(messages) == walked and len(walked) == len(messages),
+        "It is not the same twice",
+    )
     ends = messages[-1] == walked[-1] and messages[0] == walked[0]
     require(ends, "An index leads elsewhere than a walk")
     require(list(messages[:3]) == walked[:3], "A slice leads elsewhere than a walk")
@@ -86,7 +102,10 @@ def _is_sequence(messages: Sequence[MessageDict]) -> None:
 
 async def gives_out_no_handle(filled: Filled) -> None:
     context = filled.context
-    for returned in (await context.get_messages(), await context.get_messages_for_request()):
+    for returned in (
+        await context.get_messages(),
+        await context.get_messages_for_request(),
+    ):
         if isinstance(returned, MutableSequence):
             returned.append(_FORGED)
             del returned[0]
@@ -94,10 +113,15 @@ async def gives_out_no_handle(filled: Filled) -> None:
 
 
 async def gives_out_the_present(filled: Filled) -> None:
-    history, view = await filled.context.get_messages(), await filled.context.get_messages_for_request()
+    history, view = (
+        await filled.context.get_messages(),
+        await filled.context.get_messages_for_request(),
+    )
     before = len(history), len(view)
     await filled.add(numbered(3))
-    require((len(history), len(view)) == before, "A returned history grew with the store")
+    require(
+        (len(history), len(view)) == before, "A returned history grew with the store"
+    )
 
 
 def accepts(*messages: MessageDict) -> Expectation[Filled]:
@@ -161,18 +185,29 @@ async def stores_messages_added_at_once(filled: Filled) -> None:
             group.start_soon(filled.context.add_message, message)
     added = list(await filled.context.get_messages())[start:]
     texts = sorted(str(message.get("content")) for message in added)
-    require(texts == sorted(str(message["content"]) for message in messages), f"{len(added)} of 50 messages are there")
+    require(
+        texts == sorted(str(message["content"]) for message in messages),
+        f"{len(added)} of 50 messages are there",
+    )
 
 
 async def survives_a_cancelled_add(filled: Filled) -> None:
     start, messages = len(filled.history), numbered(4)
     for steps, message in enumerate(messages):
-        await cancel_after(steps, partial(filled.context.add_message, message), "Adding")
+        await cancel_after(
+            steps, partial(filled.context.add_message, message), "Adding"
+        )
     await fill(filled.context, exchange(9))
     added = list(await filled.context.get_messages())[start:]
     stored = added[: -len(exchange(9))]
-    require(added[len(stored) :] == exchange(9), "What was added after the cancelled calls is not there")
-    require(all(message in messages for message in stored), f"Half a message is there: {stored!r:.300}")
+    require(
+        added[len(stored) :] == exchange(9),
+        "What was added after the cancelled calls is not there",
+    )
+    require(
+        all(message in messages for message in stored),
+        f"Half a message is there: {stored!r:.300}",
+    )
 
 
 async def counts_its_tokens(filled: Filled) -> None:
@@ -187,7 +222,10 @@ async def counts_its_tokens(filled: Filled) -> None:
 
 
 async def shows_no_orphan(filled: Filled) -> None:
-    require(ORPHAN not in await filled.view(1_000_000), "A view shows what the repair took away")
+    require(
+        ORPHAN not in await filled.view(1_000_000),
+        "A view shows what the repair took away",
+    )
 
 
 # -- what it shows
@@ -195,17 +233,25 @@ async def shows_no_orphan(filled: Filled) -> None:
 
 async def shows_everything(filled: Filled) -> None:
     view = await filled.view(100_000)
-    require(view == list(await filled.context.get_messages()), f"Of {len(filled.history)} messages: {view!r:.300}")
+    require(
+        view == list(await filled.context.get_messages()),
+        f"Of {len(filled.history)} messages: {view!r:.300}",
+    )
 
 
-def fits(budget: int | None, provider: ScriptedProvider | None = None, *, limit: int = 0) -> Expectation[Filled]:
+def fits(
+    budget: int | None, provider: ScriptedProvider | None = None, *, limit: int = 0
+) -> Expectation[Filled]:
     """Expect a view within a named budget, or within the limit that the provider's window gives."""
 
     async def expectation(filled: Filled) -> None:
         view = await filled.view(budget, provider)
         tokens, allowed = tokens_of(view), budget or limit
         require(view, "The view is empty")
-        require(tokens <= allowed * TOLERANCE, f"The view takes about {tokens:.0f} tokens; {allowed} are allowed")
+        require(
+            tokens <= allowed * TOLERANCE,
+            f"The view takes about {tokens:.0f} tokens; {allowed} are allowed",
+        )
 
     return expectation
 
@@ -237,18 +283,33 @@ def has(*messages: MessageDict) -> Expectation[View]:
 
 
 def ends_as_the_history(view: View) -> None:
-    require(view.messages[-1:] == view.filled.history[-1:], f"{view} ends with {view.messages[-1:]!r:.200}")
+    require(
+        view.messages[-1:] == view.filled.history[-1:],
+        f"{view} ends with {view.messages[-1:]!r:.200}",
+    )
 
 
 def is_paired(view: View) -> None:
     called: set[str] = set()
     answered: set[str] = set()
     for message in map(Message.from_dict, view.messages):
-        called.update(block.id for block in message.blocks if isinstance(block, ToolCallBlock))
-        answered.update(block.tool_call_id for block in message.blocks if isinstance(block, ToolResultBlock))
+        called.update(
+            block.id for block in message.blocks if isinstance(block, ToolCallBlock)
+        )
+        answered.update(
+            block.tool_call_id
+            for block in message.blocks
+            if isinstance(block, ToolResultBlock)
+        )
         answered.update([message.tool_call_id] if message.tool_call_id else [])
-    require(called <= answered, f"{view} has calls without a result: {sorted(called - answered)}")
-    require(answered <= called, f"{view} has results without a call: {sorted(answered - called)}")
+    require(
+        called <= answered,
+        f"{view} has calls without a result: {sorted(called - answered)}",
+    )
+    require(
+        answered <= called,
+        f"{view} has results without a call: {sorted(answered - called)}",
+    )
 
 
 def can_be_sent(view: View) -> None:
@@ -263,7 +324,10 @@ def is_in_order(view: View) -> None:
 
 
 async def is_the_same_again(view: View) -> None:
-    first, again = await view.filled.view(view.budget), await view.filled.view(view.budget)
+    first, again = (
+        await view.filled.view(view.budget),
+        await view.filled.view(view.budget),
+    )
     require(first == again, f"{view} has {len(first)} messages and then {len(again)}")
 
 
@@ -272,11 +336,17 @@ async def shows_what_is_added(view: View) -> None:
     for number, message in enumerate(added, start=1):
         await view.filled.context.add_message(message)
         end = (await view.filled.view(view.budget))[-number:]
-        require(end == added[:number], f"After {number} messages the view ends {end!r:.300}")
+        require(
+            end == added[:number], f"After {number} messages the view ends {end!r:.300}"
+        )
 
 
 def begins_with_a_prompt(view: View) -> None:
-    roles = [message["role"] for message in view.messages if message["role"] not in ("system", "developer")]
+    roles = [
+        message["role"]
+        for message in view.messages
+        if message["role"] not in ("system", "developer")
+    ]
     require(roles[:1] == ["user"], f"{view} begins with the role {roles[:1]}")
 
 
@@ -286,16 +356,30 @@ def begins_with_a_prompt(view: View) -> None:
 async def announces_that_it_shortens(filled: Filled) -> None:
     harness = filled.harness
     await filled.view(2_000)
-    names = [name for name in harness.events if name in ("context:pre_compact", "context:post_compact")]
-    require(names == ["context:pre_compact", "context:post_compact"], f"Heard were {names}")
-    (before,), (after,) = harness.data_of("context:pre_compact"), harness.data_of("context:post_compact")
+    names = [
+        name
+        for name in harness.events
+        if name in ("context:pre_compact", "context:post_compact")
+    ]
+    require(
+        names == ["context:pre_compact", "context:post_compact"], f"Heard were {names}"
+    )
+    (before,), (after,) = (
+        harness.data_of("context:pre_compact"),
+        harness.data_of("context:post_compact"),
+    )
     counts = _message_count(before), _message_count(after)
-    require(counts[1] < counts[0], f"The counts are {counts[0]} before and {counts[1]} after")
+    require(
+        counts[1] < counts[0],
+        f"The counts are {counts[0]} before and {counts[1]} after",
+    )
 
 
 def _message_count(data: Mapping[str, object]) -> int:
     value = data.get("message_count")
-    return value if isinstance(value, int) else -1
+    if isinstance(value, int):
+        return value
+    return -1
 
 
 async def announces_nothing(filled: Filled) -> None:
@@ -322,11 +406,18 @@ async def survives_a_cancelled_view(filled: Filled) -> None:
     undisturbed = await filled.view(700)
     await filled.add(numbered(1))
     for steps in range(3):
-        await cancel_after(steps, partial(filled.context.get_messages_for_request, token_budget=700), "A view")
+        await cancel_after(
+            steps,
+            partial(filled.context.get_messages_for_request, token_budget=700),
+            "A view",
+        )
     view = await filled.view(700)
     require(view[-1:] == numbered(1), f"The view ends with {view[-1:]!r:.200}")
     grown = tokens_of(view) - max(tokens_of(undisturbed), 700 * TOLERANCE)
-    require(grown <= tokens_of(numbered(1)), f"{len(view)} messages are shown; before they were {len(undisturbed)}")
+    require(
+        grown <= tokens_of(numbered(1)),
+        f"{len(view)} messages are shown; before they were {len(undisturbed)}",
+    )
     await filled.is_complete()
 
 
@@ -341,15 +432,25 @@ async def keeps_its_history_when_compacted(filled: Filled) -> None:
 async def serves_turns(harness: Harness) -> None:
     await harness.turn("Do it.")
     await harness.turn("And?")
-    roles = [message.role for message in harness.model.requests[-1].messages if message.role != "system"]
-    require(roles == ["user", "assistant", "tool", "assistant", "user"], f"The last request has the roles {roles}")
+    roles = [
+        message.role
+        for message in harness.model.requests[-1].messages
+        if message.role != "system"
+    ]
+    require(
+        roles == ["user", "assistant", "tool", "assistant", "user"],
+        f"The last request has the roles {roles}",
+    )
 
 
 async def serves_a_resumed_session(harness: Harness) -> None:
     await harness.context.set_messages(exchange(1))
     await harness.turn("Do you remember?")
     texts = [message.text for message in harness.model.requests[-1].messages]
-    require(any(text.startswith("prompt 1") for text in texts), f"The model read {texts!r:.300}")
+    require(
+        any(text.startswith("prompt 1") for text in texts),
+        f"The model read {texts!r:.300}",
+    )
 
 
 # -- what survives its session
@@ -383,7 +484,9 @@ async def stores_a_given_history(store: Store) -> None:
 
 async def prefers_its_own_history(store: Store) -> None:
     async with store.open() as harness:
-        await harness.context.set_messages([m for m in store.history if m.get("role") != "system"])
+        await harness.context.set_messages(
+            [m for m in store.history if m.get("role") != "system"]
+        )
         await Filled(harness=harness, history=store.history).is_complete()
     await store.resumes()
 
@@ -426,7 +529,9 @@ async def _survives(store: Store, damaged: bytes, *, lost: int) -> None:
         found = list(await harness.context.get_messages())
         await fill(harness.context, added)
     strange = [message for message in found if message not in store.history]
-    require(not strange, f"The history has a message that never went in: {strange!r:.300}")
+    require(
+        not strange, f"The history has a message that never went in: {strange!r:.300}"
+    )
     missing = len(store.history) - len(found)
     require(missing <= lost, f"{missing} messages are lost; {lost} were damaged")
     await hit.resumes([*found, *added])
@@ -438,7 +543,9 @@ async def refuses_a_second_writer(store: Store) -> None:
         await _is_refused(store)
         took = time.perf_counter() - began
         await fill(harness.context, numbered(1))
-    require(took < _limits.REFUSAL, f"The second session was refused after {took:.1f} s")
+    require(
+        took < _limits.REFUSAL, f"The second session was refused after {took:.1f} s"
+    )
     await store.resumes([*store.history, *numbered(1)])
 
 
@@ -454,10 +561,18 @@ async def _is_refused(store: Store) -> None:
 def has_private_files(store: Store) -> None:
     files = store.files
     skip_unless(files, "it stores no file in the session's folders")
-    folders = {folder for path in files for folder in path.parents if store.folder in folder.parents}
+    folders = {
+        folder
+        for path in files
+        for folder in path.parents
+        if store.folder in folder.parents
+    }
     for path in (*files, *sorted(folders)):
         mode = stat.S_IMODE(path.stat().st_mode)
-        require(not mode & 0o077, f"{path.relative_to(store.folder)} has the mode {mode:04o}")
+        require(
+            not mode & 0o077,
+            f"{path.relative_to(store.folder)} has the mode {mode:04o}",
+        )
 
 
 async def opens_soon(store: Store) -> None:

@@ -28,7 +28,12 @@ BUDGETS: Final = (0, 1, 50, 200, 700, 2_000, 5_000)
 """Budgets in tokens for a history of some 5,000."""
 TOLERANCE: Final = 1.5
 """How far a view may exceed its budget by the estimate of four characters a token."""
-ORPHAN: Final[MessageDict] = {"role": "tool", "tool_call_id": "call_nobody_made", "name": "look", "content": "found"}
+ORPHAN: Final[MessageDict] = {
+    "role": "tool",
+    "tool_call_id": "call_nobody_made",
+    "name": "look",
+    "content": "found",
+}
 """A result whose call is missing."""
 ALL_SHAPES: Final = [message for _, message in MESSAGES.values()]
 
@@ -38,7 +43,11 @@ _NO_LINES: Final = "it stores no text of lines in the session's folders"
 
 def turns(count: int, *, calls: int = 1, in_blocks: bool = False) -> list[MessageDict]:
     """Write the history of some turns with tool calls."""
-    return [message for number in range(count) for message in exchange(number, calls, in_blocks=in_blocks)]
+    return [
+        message
+        for number in range(count)
+        for message in exchange(number, calls, in_blocks=in_blocks)
+    ]
 
 
 def tokens_of(messages: Sequence[MessageDict]) -> float:
@@ -67,9 +76,15 @@ class Filled:
         await self.context.set_messages(copy.deepcopy(messages))
         self.history[:] = messages
 
-    async def view(self, budget: int | None = None, provider: ScriptedProvider | None = None) -> list[MessageDict]:
+    async def view(
+        self, budget: int | None = None, provider: ScriptedProvider | None = None
+    ) -> list[MessageDict]:
         """Ask for a view."""
-        return list(await self.context.get_messages_for_request(token_budget=budget, provider=provider))
+        return list(
+            await self.context.get_messages_for_request(
+                token_budget=budget, provider=provider
+            )
+        )
 
     async def is_complete(self) -> None:
         """Require that the history is exactly what it should be."""
@@ -97,31 +112,45 @@ async def fill(context: ContextManager, messages: Sequence[MessageDict]) -> None
 async def holds(context: ContextManager, wanted: Sequence[MessageDict]) -> None:
     """Require that the history is exactly this."""
     history = list(await context.get_messages())
-    require(len(history) == len(wanted), f"{len(wanted)} messages went in and {len(history)} came back")
+    require(
+        len(history) == len(wanted),
+        f"{len(wanted)} messages went in and {len(history)} came back",
+    )
     for index, (stored, given) in enumerate(zip(history, wanted, strict=True)):
-        require(_same(stored, given), f"Message {index} went in as {given!r:.200} and came back as {stored!r:.200}")
+        require(
+            _same(stored, given),
+            f"Message {index} went in as {given!r:.200} and came back as {stored!r:.200}",
+        )
 
 
 def _same(left: object, right: object) -> bool:
     """Return whether two JSON values are alike in type, value and order."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(_same(left[key], right[key]) for key in left)
+        return list(left) == list(right) and all(
+            _same(left[key], right[key]) for key in left
+        )
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(_same, left, right))
     return type(left) is type(right) and left == right
 
 
 @scenario
-async def filled(subject: Subject, *messages: MessageDict) -> AsyncIterator[tuple[Filled]]:
+async def filled(
+    subject: Subject, *messages: MessageDict
+) -> AsyncIterator[tuple[Filled]]:
     """Open a context and add messages, behind what it begins with."""
     async with open_harness(subject) as harness:
-        start = Filled(harness=harness, history=list(await harness.context.get_messages()))
+        start = Filled(
+            harness=harness, history=list(await harness.context.get_messages())
+        )
         await start.add(messages)
         yield (start,)
 
 
 @scenario
-async def given(subject: Subject, messages: Sequence[MessageDict]) -> AsyncIterator[tuple[Filled]]:
+async def given(
+    subject: Subject, messages: Sequence[MessageDict]
+) -> AsyncIterator[tuple[Filled]]:
     """Open a context with a history and give it another one."""
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=[])
@@ -136,11 +165,15 @@ async def views(
 ) -> AsyncIterator[Iterable[View]]:
     """Look at the views of a history, one for each budget."""
     async with open_harness(subject) as harness:
-        start = Filled(harness=harness, history=list(await harness.context.get_messages()))
+        start = Filled(
+            harness=harness, history=list(await harness.context.get_messages())
+        )
         await start.add(messages)
         seen = []
         for budget in budgets:
-            seen.append(View(filled=start, budget=budget, messages=await start.view(budget)))
+            seen.append(
+                View(filled=start, budget=budget, messages=await start.view(budget))
+            )
             await start.is_complete()  # asking for a view changes nothing
         yield seen
 
@@ -152,7 +185,10 @@ async def views_of_a_broken_history(subject: Subject) -> AsyncIterator[Iterable[
     async with open_harness(subject) as harness:
         start = Filled(harness=harness, history=[])
         await start.set([lost, *exchange(1)[:2], prompt, *turns(10)])
-        yield [View(filled=start, budget=budget, messages=await start.view(budget)) for budget in BUDGETS]
+        yield [
+            View(filled=start, budget=budget, messages=await start.view(budget))
+            for budget in BUDGETS
+        ]
 
 
 class SilentProvider(ScriptedProvider):
@@ -173,7 +209,10 @@ async def repaired(subject: Subject) -> AsyncIterator[tuple[Filled]]:
     """Break the history of a context that takes repairs, and give it the repair."""
     async with open_harness(subject) as harness:
         context = harness.context
-        skip_unless(isinstance(context, RepairableContext), "it has no repair_messages; set_messages is called instead")
+        skip_unless(
+            isinstance(context, RepairableContext),
+            "it has no repair_messages; set_messages is called instead",
+        )
         assert isinstance(context, RepairableContext)
         await fill(context, [*exchange(1), ORPHAN, *exchange(2)])
         mended = repair(list(await context.get_messages()))
@@ -201,7 +240,9 @@ class Store:
 
     def open(self) -> AbstractAsyncContextManager[Harness]:
         """Open a session there."""
-        return open_harness(self.subject, Setup(directory=self.folder, session_id=SESSION))
+        return open_harness(
+            self.subject, Setup(directory=self.folder, session_id=SESSION)
+        )
 
     def copy(self, name: str) -> Store:
         """Take the files as they are now, as a kill at this moment would leave them."""
@@ -225,7 +266,11 @@ class Store:
     def files(self) -> list[Path]:
         """What the context has written."""
         given = {self.folder / name for name in self.subject.samples_as(Samples).files}
-        return sorted(path for path in self.folder.rglob("*") if path.is_file() and path not in given)
+        return sorted(
+            path
+            for path in self.folder.rglob("*")
+            if path.is_file() and path not in given
+        )
 
     @property
     def lines(self) -> Path:
@@ -242,7 +287,9 @@ class Store:
 
 
 @scenario
-async def stored(subject: Subject, *messages: MessageDict) -> AsyncIterator[tuple[Store]]:
+async def stored(
+    subject: Subject, *messages: MessageDict
+) -> AsyncIterator[tuple[Store]]:
     """End a session with these messages; skipped where the next one begins without."""
     with TemporaryDirectory(prefix="amplifier-behavior-") as home:
         store = Store(subject=subject, folder=Path(home) / "first", history=[])

@@ -8,7 +8,13 @@ from typing import Literal
 import anyio
 import attrs
 
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo, ToolCall
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ModelInfo,
+    ProviderInfo,
+    ToolCall,
+)
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -62,7 +68,11 @@ class ListContext:
     @property
     def results(self) -> list[tuple[JSONValue, JSONValue]]:
         """The stored tool results: call ids and texts, in order."""
-        return [(m["tool_call_id"], m["content"]) for m in self.messages if m["role"] == "tool"]
+        return [
+            (m["tool_call_id"], m["content"])
+            for m in self.messages
+            if m["role"] == "tool"
+        ]
 
 
 class PlainLoop(Loop):
@@ -116,7 +126,9 @@ class RecordingTool:
         self.inputs.append(input)
         text = str(input.get("text"))
         value = text if self.work is None else await self.work(text)
-        return value if isinstance(value, ToolResult) else ToolResult(output=str(value))
+        if isinstance(value, ToolResult):
+            return value
+        return ToolResult(output=str(value))
 
 
 @attrs.define(eq=False)
@@ -143,7 +155,12 @@ class Approver:
     questions: list[str] = attrs.field(factory=list)
 
     async def request_approval(
-        self, prompt: str, options: Sequence[str], timeout: float, default: Literal["allow", "deny"], /
+        self,
+        prompt: str,
+        options: Sequence[str],
+        timeout: float,
+        default: Literal["allow", "deny"],
+        /,
     ) -> str:
         """Give the answer."""
         self.questions.append(prompt)

@@ -13,28 +13,43 @@ DEEPEST: Final = 8
 def example_arguments(schema: Mapping[str, JSONValue]) -> JSONObject:
     """Make an object with every required argument of an object schema."""
     value = _example(schema, schema, 0)
-    return value if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return value
+    return {}
 
 
-def properties_of(schema: Mapping[str, JSONValue]) -> dict[str, Mapping[str, JSONValue]]:
+def properties_of(
+    schema: Mapping[str, JSONValue],
+) -> dict[str, Mapping[str, JSONValue]]:
     """Return an object schema's properties, each with what a reference in it refers to."""
     properties = schema.get("properties")
     if not isinstance(properties, Mapping):
         return {}
-    return {name: _resolved(part, schema, 0) if isinstance(part, Mapping) else {} for name, part in properties.items()}
+    return {
+        name: _resolved(part, schema, 0) if isinstance(part, Mapping) else {}
+        for name, part in properties.items()
+    }
 
 
 def required_of(schema: Mapping[str, JSONValue]) -> list[str]:
     """Return the names of an object schema's required properties."""
     required = schema.get("required")
-    return [str(name) for name in required] if isinstance(required, (list, tuple)) else []
+    if isinstance(required, (list, tuple)):
+        return [str(name) for name in required]
+    return []
 
 
 def types_of(schema: Mapping[str, JSONValue]) -> set[str]:
     """Return the types that a property's schema names, also those of its alternatives; none when any will do."""
     found: set[str] = set()
     kind = schema.get("type")
-    found.update([kind] if isinstance(kind, str) else map(str, kind) if isinstance(kind, (list, tuple)) else ())
+    found.update(
+        [kind]
+        if isinstance(kind, str)
+        else map(str, kind)
+        if isinstance(kind, (list, tuple))
+        else ()
+    )
     for key in ("anyOf", "oneOf"):
         parts = schema.get(key)
         for part in parts if isinstance(parts, (list, tuple)) else ():
@@ -42,17 +57,30 @@ def types_of(schema: Mapping[str, JSONValue]) -> set[str]:
     return found
 
 
-def _resolved(part: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int) -> Mapping[str, JSONValue]:
+def _resolved(
+    part: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int
+) -> Mapping[str, JSONValue]:
     reference = part.get("$ref")
-    if not isinstance(reference, str) or not reference.startswith("#/") or depth > DEEPEST:
+    if (
+        not isinstance(reference, str)
+        or not reference.startswith("#/")
+        or depth > DEEPEST
+    ):
         return part
     target: JSONValue = root
     for key in reference[2:].split("/"):
-        target = target.get(key) if isinstance(target, Mapping) else None
-    return {**_resolved(target, root, depth + 1), **part} if isinstance(target, Mapping) else part
+        if isinstance(target, Mapping):
+            target = target.get(key)
+        else:
+            target = None
+    if isinstance(target, Mapping):
+        return {**_resolved(target, root, depth + 1), **part}
+    return part
 
 
-def _example(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int) -> JSONValue:
+def _example(
+    schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], depth: int
+) -> JSONValue:
     schema = _resolved(schema, root, 0)
     for key in ("const", "default"):
         if key in schema:
@@ -64,21 +92,40 @@ def _example(schema: Mapping[str, JSONValue], root: Mapping[str, JSONValue], dep
             return first
     for key in ("anyOf", "oneOf", "allOf"):
         parts = schema.get(key)
-        if isinstance(parts, (list, tuple)) and parts and isinstance(parts[0], Mapping) and depth < DEEPEST:
+        if (
+            isinstance(parts, (list, tuple))
+            and parts
+            and isinstance(parts[0], Mapping)
+            and depth < DEEPEST
+        ):
             return _example(parts[0], root, depth + 1)
     kinds = types_of(schema)
     if "object" in kinds and depth < DEEPEST:
         properties = properties_of(schema)
-        return {name: _example(properties.get(name, {}), root, depth + 1) for name in required_of(schema)}
+        return {
+            name: _example(properties.get(name, {}), root, depth + 1)
+            for name in required_of(schema)
+        }
     return _plain(schema, kinds, root, depth)
 
 
-def _plain(schema: Mapping[str, JSONValue], kinds: set[str], root: Mapping[str, JSONValue], depth: int) -> JSONValue:
+def _plain(
+    schema: Mapping[str, JSONValue],
+    kinds: set[str],
+    root: Mapping[str, JSONValue],
+    depth: int,
+) -> JSONValue:
     least = schema.get("minimum", schema.get("exclusiveMinimum"))
-    number: int | float = least + 1 if isinstance(least, (int, float)) else 1
+    number: int | float
+    if isinstance(least, (int, float)):
+        number = least + 1
+    else:
+        number = 1
     if "string" in kinds or not kinds:
         shortest = schema.get("minLength")
-        return "example" if not isinstance(shortest, int) else "example".ljust(shortest, "x")
+        if not isinstance(shortest, int):
+            return "example"
+        return "example".ljust(shortest, "x")
     if "integer" in kinds:
         return int(number)
     if "number" in kinds:
@@ -87,6 +134,11 @@ def _plain(schema: Mapping[str, JSONValue], kinds: set[str], root: Mapping[str, 
         return True
     if "array" in kinds:
         items, fewest = schema.get("items"), schema.get("minItems")
-        item = _example(items, root, depth + 1) if isinstance(items, Mapping) and depth < DEEPEST else "example"
+        if isinstance(items, Mapping) and depth < DEEPEST:
+            item = _example(items, root, depth + 1)
+        else:
+            item = "example"
         return [item] * (fewest if isinstance(fewest, int) else 1)
-    return {} if "object" in kinds else None
+    if "object" in kinds:
+        return {}
+    return None

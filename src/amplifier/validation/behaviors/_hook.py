@@ -11,15 +11,36 @@ from amplifier.validation.behaviors.harness import session
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import ToolResult
 
-_VALUES: Final[tuple[JSONValue, ...]] = (None, 5, -1.5, True, "", "text", [], [{"a": 1}], {"a": {"b": None}})
-_ARGUMENTS: Final = [{"tool_input": dict.fromkeys(("file_path", "command", "x"), value)} for value in _VALUES]
-_OUTPUTS: Final = [*(ToolResult(output=value) for value in _VALUES), ToolResult(success=False)]
+_VALUES: Final[tuple[JSONValue, ...]] = (
+    None,
+    5,
+    -1.5,
+    True,
+    "",
+    "text",
+    [],
+    [{"a": 1}],
+    {"a": {"b": None}},
+)
+_ARGUMENTS: Final = [
+    {"tool_input": dict.fromkeys(("file_path", "command", "x"), value)}
+    for value in _VALUES
+]
+_OUTPUTS: Final = [
+    *(ToolResult(output=value) for value in _VALUES),
+    ToolResult(success=False),
+]
 _RESULTS: Final = [{"result": output, "tool_result": output} for output in _OUTPUTS]
 _UNKNOWN_KEYS: Final = given.with_values(
     {"x_unknown": 1, "x_object": object(), "x_nested": {"a": [None, b"bytes"]}},
 )
 _BROKEN: Final = "broken \ud83d text \x00 \x1b[31m"
-_BROKEN_TEXTS: Final = {"tool_input": {"text": _BROKEN}, "prompt": _BROKEN, "response": _BROKEN, "tool_name": _BROKEN}
+_BROKEN_TEXTS: Final = {
+    "tool_input": {"text": _BROKEN},
+    "prompt": _BROKEN,
+    "response": _BROKEN,
+    "tool_name": _BROKEN,
+}
 
 # A row: what is done and what must hold; what that promises; what the author does when it does not hold.
 # fmt: off

@@ -33,26 +33,49 @@ def hears_something(harness: Harness) -> None:
 
 async def hears_known_events(harness: Harness) -> None:
     contributions = await harness.declared_events()
-    declared = [name for names in contributions if isinstance(names, (list, tuple)) for name in names]
-    known = [*map(str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT, HOOK_DECIDED)), *declared]
+    declared = [
+        name
+        for names in contributions
+        if isinstance(names, (list, tuple))
+        for name in names
+    ]
+    known = [
+        *map(
+            str, (*ALL_EVENTS, *BASE_EVENTS, TOOL_PROGRESS, TOOL_OUTPUT, HOOK_DECIDED)
+        ),
+        *declared,
+    ]
     for handler in harness.handlers:
-        heard = any(fnmatchcase(name, handler.event) for name in known) or not _is_canonical(handler.event)
-        require(heard, f"No event is called {handler.event!r}{did_you_mean(handler.event, known)}")
+        heard = any(
+            fnmatchcase(name, handler.event) for name in known
+        ) or not _is_canonical(handler.event)
+        require(
+            heard,
+            f"No event is called {handler.event!r}{did_you_mean(handler.event, known)}",
+        )
 
 
 def _is_canonical(event: str) -> bool:
     """Return whether an event's name begins like a canonical one: other names may belong to other modules."""
-    return ":" not in event or any(name.startswith(event.partition(":")[0][:4]) for name in ALL_EVENTS)
+    return ":" not in event or any(
+        name.startswith(event.partition(":")[0][:4]) for name in ALL_EVENTS
+    )
 
 
 def hears_each_event_once(harness: Harness) -> None:
     seen = [(handler.event, handler.name) for handler in harness.handlers]
-    twice = sorted({f"{name} for {event}" for event, name in seen if seen.count((event, name)) > 1})
+    twice = sorted(
+        {f"{name} for {event}" for event, name in seen if seen.count((event, name)) > 1}
+    )
     require(not twice, f"Registered twice: {', '.join(twice)}")
 
 
 def names_its_handlers(harness: Harness) -> None:
-    bare = [handler.event for handler in harness.handlers if not handler.name or "<lambda>" in handler.name]
+    bare = [
+        handler.event
+        for handler in harness.handlers
+        if not handler.name or "<lambda>" in handler.name
+    ]
     require(not bare, f"Without a name: the handlers of {', '.join(bare)}")
 
 
@@ -61,16 +84,25 @@ def takes_event_and_data(harness: Harness) -> None:
         try:
             inspect.signature(handler.handler).bind("tool:pre", {})
         except TypeError as error:
-            raise BehaviorFailed(f"{handler.name} cannot be called with an event and its data: {error}") from error
+            raise BehaviorFailed(
+                f"{handler.name} cannot be called with an event and its data: {error}"
+            ) from error
 
 
 def has_whole_priorities(harness: Harness) -> None:
-    odd = [h.name for h in harness.handlers if not isinstance(h.priority, int) or isinstance(h.priority, bool)]
+    odd = [
+        h.name
+        for h in harness.handlers
+        if not isinstance(h.priority, int) or isinstance(h.priority, bool)
+    ]
     require(not odd, f"With another priority: {', '.join(odd)}")
 
 
 def have_the_same_handlers(harnesses: list[Harness]) -> None:
-    first, second = ([(handler.event, handler.name) for handler in harness.handlers] for harness in harnesses)
+    first, second = (
+        [(handler.event, handler.name) for handler in harness.handlers]
+        for harness in harnesses
+    )
     require(first == second, f"First {first}, then {second}")
 
 
@@ -85,9 +117,13 @@ def raises_nothing(harness: Harness) -> None:
 
 
 async def answers_no_event_of_its_own(harness: Harness) -> None:
-    for event in sorted({handler.event for handler in harness.handlers if "*" not in handler.event}):
+    for event in sorted(
+        {handler.event for handler in harness.handlers if "*" not in handler.event}
+    ):
         harness.heard.clear()
-        await harness.coordinator.hooks.emit(event, {"prompt": "x", "tool_name": "work", "tool_input": {}})
+        await harness.coordinator.hooks.emit(
+            event, {"prompt": "x", "tool_name": "work", "tool_input": {}}
+        )
         times = len(harness.data_of(event))
         require(times == 1, f"One {event} became {times}")
 
@@ -100,7 +136,9 @@ def is_a_result(answer: Answer) -> None:
     require(good, f"{answer.emission} answered {answer.given!r:.200}")
     result = answer.result
     known = result is None or result.action in get_args(HookAction)
-    require(known, f"{answer.emission} answered the action {result and result.action!r}")
+    require(
+        known, f"{answer.emission} answered the action {result and result.action!r}"
+    )
 
 
 async def answers(emission: Emission) -> None:
@@ -131,7 +169,9 @@ def has_a_prompt(question: tuple[Emission, HookResult]) -> None:
     require((result.approval_prompt or "").strip(), f"{emission} asks without a text")
     options = result.approval_options
     require(options is None or len(options) > 1, f"{emission} offers {options}")
-    require(result.approval_timeout > 0, f"{emission} waits {result.approval_timeout} s")
+    require(
+        result.approval_timeout > 0, f"{emission} waits {result.approval_timeout} s"
+    )
 
 
 def changes_what_is_there(change: tuple[Emission, HookResult]) -> None:
@@ -139,27 +179,40 @@ def changes_what_is_there(change: tuple[Emission, HookResult]) -> None:
     shown = {**FIELDS, **PAYLOADS.get(emission.event, {})}
     require(result.data, f"{emission} changes nothing")
     for key, value in (result.data or {}).items():
-        require(key in shown, f"{emission} changes {key!r}, which the event does not have")
+        require(
+            key in shown, f"{emission} changes {key!r}, which the event does not have"
+        )
         fits = _kind(value) == _kind(shown[key]) or shown[key] is None
         require(fits, f"{emission} makes {key!r} a {type(value).__name__}")
 
 
 def _kind(value: object) -> object:
-    return Mapping if isinstance(value, Mapping) else type(value)
+    if isinstance(value, Mapping):
+        return Mapping
+    return type(value)
 
 
 def adds_a_text(injection: tuple[Emission, HookResult]) -> None:
     emission, result = injection
     length = len(result.context_injection or "")
-    require(0 < length <= _limits.INJECTION, f"{emission} adds a text of {length} characters")
+    require(
+        0 < length <= _limits.INJECTION,
+        f"{emission} adds a text of {length} characters",
+    )
     role = result.context_injection_role
-    require(role in get_args(InjectionRole), f"{emission} adds a text with the role {role!r}")
+    require(
+        role in get_args(InjectionRole),
+        f"{emission} adds a text with the role {role!r}",
+    )
 
 
 def has_a_known_level(message: tuple[Emission, HookResult]) -> None:
     emission, result = message
     level = result.user_message_level
-    require(level in get_args(MessageLevel), f"{emission} shows a message of the level {level!r}")
+    require(
+        level in get_args(MessageLevel),
+        f"{emission} shows a message of the level {level!r}",
+    )
 
 
 def is_blocking(decision: tuple[Emission, HookResult]) -> None:
@@ -167,7 +220,10 @@ def is_blocking(decision: tuple[Emission, HookResult]) -> None:
     decides = emission.handler.decides
     if decides is None:
         decides = emission.event in ("tool:pre", "prompt:submit")
-    require(decides, f"{emission.handler.name} stops {emission.event}, but would let it pass when it fails")
+    require(
+        decides,
+        f"{emission.handler.name} stops {emission.event}, but would let it pass when it fails",
+    )
 
 
 # -- many events at once

@@ -16,9 +16,23 @@ from amplifier.validation.behaviors import _limits
 from amplifier.validation.behaviors._cancellation import ends_in_time
 from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors._orchestrator_scenarios import call_work, pausing
-from amplifier.validation.behaviors._payloads import NULLABLE, OPTIONAL, PAYLOADS, payload
-from amplifier.validation.behaviors.behavior import BehaviorFailed, scenario, skip_unless
-from amplifier.validation.behaviors.harness import Harness, RegisteredHandler, Setup, open_harness
+from amplifier.validation.behaviors._payloads import (
+    NULLABLE,
+    OPTIONAL,
+    PAYLOADS,
+    payload,
+)
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    scenario,
+    skip_unless,
+)
+from amplifier.validation.behaviors.harness import (
+    Harness,
+    RegisteredHandler,
+    Setup,
+    open_harness,
+)
 from amplifier.validation.behaviors.subject import HookSamples, Subject
 from amplifier_kit.scripted import Step
 from amplifier_sdk.errors import AmplifierError
@@ -68,8 +82,12 @@ class Answer:
     def result(self) -> HookResult | None:
         """The answer as a result; a mapping of its fields is one too."""
         if isinstance(self.given, Mapping):
-            return HookResult(**self.given) if self.given else None
-        return self.given if isinstance(self.given, HookResult) else None
+            if self.given:
+                return HookResult(**self.given)
+            return None
+        if isinstance(self.given, HookResult):
+            return self.given
+        return None
 
 
 _Variations = Callable[[dict[str, object]], Iterable[dict[str, object]]]
@@ -81,13 +99,17 @@ def _emissions(harness: Harness, limit: int | None = None) -> Iterator[Emission]
     for handler in list(harness.handlers):
         for event in _events_of(handler)[:limit]:
             for data in (PAYLOADS.get(event, {}), *samples.get(event, ())):
-                yield Emission(handler=handler, event=event, data={**FIELDS, **payload(data)})
+                yield Emission(
+                    handler=handler, event=event, data={**FIELDS, **payload(data)}
+                )
 
 
 def _events_of(handler: RegisteredHandler) -> list[str]:
     """Return the canonical events that a handler hears, and its own."""
     heard = [str(event) for event in PAYLOADS if fnmatchcase(event, handler.event)]
-    return heard if heard or _is_pattern(handler) else [handler.event]
+    if heard or _is_pattern(handler):
+        return heard
+    return [handler.event]
 
 
 def _is_pattern(handler: RegisteredHandler) -> bool:
@@ -101,10 +123,18 @@ async def each_emission(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
 
 
 @scenario
-async def varied(subject: Subject, vary: _Variations) -> AsyncIterator[Iterable[Emission]]:
+async def varied(
+    subject: Subject, vary: _Variations
+) -> AsyncIterator[Iterable[Emission]]:
     """Look at events with the usual data, varied."""
-    async with open_harness(attrs.evolve(subject, samples=_without_payloads(subject))) as harness:
-        yield [attrs.evolve(emission, data=data) for emission in _emissions(harness) for data in vary(emission.data)]
+    async with open_harness(
+        attrs.evolve(subject, samples=_without_payloads(subject))
+    ) as harness:
+        yield [
+            attrs.evolve(emission, data=data)
+            for emission in _emissions(harness)
+            for data in vary(emission.data)
+        ]
 
 
 def _without_payloads(subject: Subject) -> HookSamples:
@@ -133,7 +163,11 @@ def with_values(*changes: Mapping[str, object]) -> _Variations:
 
     def vary(data: dict[str, object]) -> Iterator[dict[str, object]]:
         for change in changes:
-            known = {key: value for key, value in payload(change).items() if key in data or key.startswith("x_")}
+            known = {
+                key: value
+                for key, value in payload(change).items()
+                if key in data or key.startswith("x_")
+            }
             yield {**payload(data), **known}
 
     return vary
@@ -157,7 +191,11 @@ async def patterns_without_data(subject: Subject) -> AsyncIterator[Iterable[Emis
     """Look at events that carry nothing, for handlers that listen to a pattern."""
     async with open_harness(subject) as harness:
         patterns = _patterns(harness)
-        yield [Emission(handler=each, event=event, data={}) for each in patterns for event in _events_of(each)]
+        yield [
+            Emission(handler=each, event=event, data={})
+            for each in patterns
+            for event in _events_of(each)
+        ]
 
 
 async def patterns_with_strays(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
@@ -180,7 +218,10 @@ def _patterns(harness: Harness) -> list[RegisteredHandler]:
 async def answers(subject: Subject) -> AsyncIterator[Iterable[Answer]]:
     """Look at what each handler answers to each payload of each of its events."""
     async with open_harness(subject) as harness:
-        yield [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
+        yield [
+            Answer(emission=each, given=await each.answer())
+            for each in list(_emissions(harness))
+        ]
 
 
 @scenario
@@ -189,8 +230,15 @@ async def results(
 ) -> AsyncIterator[Iterable[tuple[Emission, HookResult]]]:
     """Look at the results that are wanted; `never` says what is missing when there are none."""
     async with open_harness(subject) as harness:
-        given = [Answer(emission=each, given=await each.answer()) for each in list(_emissions(harness))]
-        found = [(each.emission, each.result) for each in given if each.result is not None and wanted(each.result)]
+        given = [
+            Answer(emission=each, given=await each.answer())
+            for each in list(_emissions(harness))
+        ]
+        found = [
+            (each.emission, each.result)
+            for each in given
+            if each.result is not None and wanted(each.result)
+        ]
         skip_unless(found, f"{never}; give samples 'payloads' that make it")
         yield found
 
@@ -207,7 +255,9 @@ def with_message(result: HookResult) -> bool:
 
 async def first_events(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
     """Look at the first events of each handler."""
-    async with open_harness(attrs.evolve(subject, samples=_without_payloads(subject))) as harness:
+    async with open_harness(
+        attrs.evolve(subject, samples=_without_payloads(subject))
+    ) as harness:
         yield list(_emissions(harness, limit=3))
 
 

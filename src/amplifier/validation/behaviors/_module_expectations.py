@@ -9,9 +9,18 @@ from collections.abc import Callable, Mapping
 import anyio
 
 from amplifier.validation.behaviors import _limits
-from amplifier.validation.behaviors._module_scenarios import STRAY_KEY, Refused, secrets_of
+from amplifier.validation.behaviors._module_scenarios import (
+    STRAY_KEY,
+    Refused,
+    secrets_of,
+)
 from amplifier.validation.behaviors._payloads import REQUIRED
-from amplifier.validation.behaviors.behavior import BehaviorFailed, NotApplicable, require, skip_unless
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    NotApplicable,
+    require,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_sdk.errors import AmplifierError
@@ -23,7 +32,10 @@ _EVENT_NAME = re.compile(r"[a-z0-9_\-]+(:[a-z0-9_\-]+)+")
 
 def is_there(harness: Harness) -> None:
     present = harness.handlers if harness.subject.kind == "hook" else harness.instances
-    require(present, "The session started, but nothing was mounted and no handler registered")
+    require(
+        present,
+        "The session started, but nothing was mounted and no handler registered",
+    )
 
 
 def works(harness: Harness) -> None:
@@ -31,14 +43,21 @@ def works(harness: Harness) -> None:
 
 
 def has_both_names(harness: Harness) -> None:
-    mounted = harness.tools if harness.subject.kind == "tool" else harness.coordinator.providers
+    mounted = (
+        harness.tools
+        if harness.subject.kind == "tool"
+        else harness.coordinator.providers
+    )
     names = ["first-instance", "second-instance"]
     require(set(names) <= set(mounted), f"Mounted are {sorted(mounted)}, not {names}")
 
 
 def got_ready(harness: Harness) -> None:
     failures = harness.data_of(MODULE_ON_SESSION_READY_FAILED)
-    require(not failures, f"on_session_ready failed: {[failure.get('error') for failure in failures]}")
+    require(
+        not failures,
+        f"on_session_ready failed: {[failure.get('error') for failure in failures]}",
+    )
 
 
 # -- its configuration
@@ -75,7 +94,10 @@ def left_nothing(refused: Refused) -> None:
 
 def is_unchanged(configured: tuple[dict[str, JSONValue], Subject]) -> None:
     config, subject = configured
-    require(config == subject.config, f"The configuration was {dict(subject.config)!r} and became {config!r}")
+    require(
+        config == subject.config,
+        f"The configuration was {dict(subject.config)!r} and became {config!r}",
+    )
 
 
 async def hides_secrets_from_repr(subject: Subject) -> None:
@@ -88,7 +110,10 @@ async def hides_secrets_from_repr(subject: Subject) -> None:
 
 async def hides_secrets_from_errors(subject: Subject) -> None:
     text = await _refusal(subject, {**subject.config, STRAY_KEY: True})
-    require(not any(secret in text for secret in secrets_of(subject)), "The error repeats a secret")
+    require(
+        not any(secret in text for secret in secrets_of(subject)),
+        "The error repeats a secret",
+    )
 
 
 # -- the process that it shares
@@ -106,7 +131,12 @@ async def declares_names(harness: Harness) -> None:
 
 async def declares_what_it_emits(harness: Harness) -> None:
     contributions = await harness.declared_events()
-    declared = {name for names in contributions if isinstance(names, (list, tuple)) for name in names}
+    declared = {
+        name
+        for names in contributions
+        if isinstance(names, (list, tuple))
+        for name in names
+    }
     strays = [name for name in harness.unknown_events if name not in declared]
     require(not strays, f"Emitted and declared nowhere: {', '.join(strays)}")
 
@@ -114,7 +144,9 @@ async def declares_what_it_emits(harness: Harness) -> None:
 def emits_complete_events(harness: Harness) -> None:
     for event, data in harness.heard:
         missing = sorted(REQUIRED.get(event, frozenset()) - set(data))
-        require(not missing, f"{event} lacks {', '.join(missing)}; it has {sorted(data)}")
+        require(
+            not missing, f"{event} lacks {', '.join(missing)}; it has {sorted(data)}"
+        )
 
 
 def is_empty(printed: str) -> None:
@@ -148,7 +180,9 @@ async def cleans_up(harness: Harness) -> None:
 async def cleans_up_soon(harness: Harness) -> None:
     with anyio.move_on_after(_limits.CLEANUP) as scope:
         await cleans_up(harness)
-    require(not scope.cancel_called, f"The clean-ups took longer than {_limits.CLEANUP:g} s")
+    require(
+        not scope.cancel_called, f"The clean-ups took longer than {_limits.CLEANUP:g} s"
+    )
 
 
 async def is_unmounted(harness: Harness) -> None:

@@ -14,7 +14,12 @@ import attrs
 from amplifier.validation.behaviors._cancellation import cancel_after
 from amplifier.validation.behaviors._payloads import PAYLOADS, payload
 from amplifier.validation.behaviors._tool_scenarios import calls_of
-from amplifier.validation.behaviors.behavior import NotApplicable, require, scenario, skip_unless
+from amplifier.validation.behaviors.behavior import (
+    NotApplicable,
+    require,
+    scenario,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import ProviderSamples, Subject
 from amplifier.validation.leftovers import Leftovers, settle
@@ -44,7 +49,9 @@ async def use(harness: Harness) -> None:
 
 
 @scenario
-async def used(subject: Subject, setup: Setup = Setup()) -> AsyncIterator[tuple[Harness]]:
+async def used(
+    subject: Subject, setup: Setup = Setup()
+) -> AsyncIterator[tuple[Harness]]:
     """Look at a session in which the module was used."""
     async with open_harness(subject, setup) as harness:
         await use(harness)
@@ -78,10 +85,18 @@ async def overlapping_sessions(subject: Subject) -> AsyncIterator[tuple[Harness]
 
 async def two_names(subject: Subject) -> AsyncIterator[tuple[Harness]]:
     """Mount the module twice in one session."""
-    skip_unless(subject.kind in ("tool", "provider"), f"a session has no names for {subject.kind} modules")
+    skip_unless(
+        subject.kind in ("tool", "provider"),
+        f"a session has no names for {subject.kind} modules",
+    )
     async with open_harness(subject) as harness:
-        skip_unless(len(harness.instances) == 1, "it mounts several instances, which keep their own names")
-    async with open_harness(subject, Setup(instances=("first-instance", "second-instance"))) as harness:
+        skip_unless(
+            len(harness.instances) == 1,
+            "it mounts several instances, which keep their own names",
+        )
+    async with open_harness(
+        subject, Setup(instances=("first-instance", "second-instance"))
+    ) as harness:
         yield (harness,)
 
 
@@ -95,7 +110,9 @@ async def subject_itself(subject: Subject) -> AsyncIterator[tuple[Subject]]:
 
 async def subject_with_secrets(subject: Subject) -> AsyncIterator[tuple[Subject]]:
     """Look at a module whose configuration holds a secret."""
-    skip_unless(secrets_of(subject), "its configuration holds no key, token or password")
+    skip_unless(
+        secrets_of(subject), "its configuration holds no key, token or password"
+    )
     yield (subject,)
 
 
@@ -117,20 +134,31 @@ class Refused:
 
     def left(self, what: str) -> list[str]:
         """Return what is there of the one session and not of the other: tools, providers, capabilities."""
-        names = [harness.coordinator.to_dict()[what] for harness in (self.harness, self.empty)]
-        refused, empty = (set(part) if isinstance(part, list) else set() for part in names)
+        names = [
+            harness.coordinator.to_dict()[what]
+            for harness in (self.harness, self.empty)
+        ]
+        refused, empty = (
+            set(part) if isinstance(part, list) else set() for part in names
+        )
         return sorted(refused - empty)
 
 
 async def refused_configuration(subject: Subject) -> AsyncIterator[tuple[Refused]]:
     """Let the module refuse a configuration."""
     opened: list[Harness] = []
-    setup = Setup(config={**subject.config, STRAY_KEY: True}, answers={"session:none": ()})
+    setup = Setup(
+        config={**subject.config, STRAY_KEY: True}, answers={"session:none": ()}
+    )
     with contextlib.suppress(AmplifierError):
         async with open_harness(subject, setup, opened=opened):
-            raise NotApplicable("it accepts unknown settings; see module.refuses-unknown-settings")
+            raise NotApplicable(
+                "it accepts unknown settings; see module.refuses-unknown-settings"
+            )
     with contextlib.suppress(AmplifierError):
-        async with open_harness(attrs.evolve(subject, module=_refuse), setup, opened=opened):
+        async with open_harness(
+            attrs.evolve(subject, module=_refuse), setup, opened=opened
+        ):
             pass
     harness, empty = opened
     yield (Refused(harness=harness, empty=empty),)
@@ -141,7 +169,9 @@ async def _refuse(coordinator: object, config: object) -> None:
     raise ConfigError([Problem(STRAY_KEY, "unknown")])
 
 
-async def configuration(subject: Subject) -> AsyncIterator[tuple[tuple[dict[str, JSONValue], Subject]]]:
+async def configuration(
+    subject: Subject,
+) -> AsyncIterator[tuple[tuple[dict[str, JSONValue], Subject]]]:
     """Use the module with a configuration of its own copy."""
     config = {name: _copied(value) for name, value in subject.config.items()}
     async with open_harness(subject, Setup(config=config)) as harness:
@@ -152,7 +182,9 @@ async def configuration(subject: Subject) -> AsyncIterator[tuple[tuple[dict[str,
 def _copied(value: JSONValue) -> JSONValue:
     if isinstance(value, dict):
         return {key: _copied(part) for key, part in value.items()}
-    return [_copied(part) for part in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_copied(part) for part in value]
+    return value
 
 
 # -- the process that it shares
@@ -167,7 +199,9 @@ async def captured_output(subject: Subject) -> AsyncIterator[tuple[str]]:
 
 
 @scenario
-async def before_during_after(subject: Subject, read: Callable[[], object]) -> AsyncIterator[tuple[list[object]]]:
+async def before_during_after(
+    subject: Subject, read: Callable[[], object]
+) -> AsyncIterator[tuple[list[object]]]:
     """Read a state of the process before, during and after a session."""
     states = [read()]
     async with open_harness(subject) as harness:
@@ -201,7 +235,9 @@ async def heartbeat(subject: Subject) -> AsyncIterator[tuple[float]]:
 
 
 @scenario
-async def cleanups(subject: Subject, *, is_used: bool = True) -> AsyncIterator[tuple[Harness]]:
+async def cleanups(
+    subject: Subject, *, is_used: bool = True
+) -> AsyncIterator[tuple[Harness]]:
     """Look at a session whose module registered clean-ups."""
     async with open_harness(subject) as harness:
         skip_unless(harness.cleanups, "it registers no clean-up")
@@ -211,7 +247,9 @@ async def cleanups(subject: Subject, *, is_used: bool = True) -> AsyncIterator[t
 
 
 @scenario
-async def leftovers(subject: Subject, *, is_used: bool = True) -> AsyncIterator[tuple[list[str]]]:
+async def leftovers(
+    subject: Subject, *, is_used: bool = True
+) -> AsyncIterator[tuple[list[str]]]:
     """List what a session leaves in the process."""
     before = Leftovers.now()
     for _ in range(2):
@@ -223,7 +261,9 @@ async def leftovers(subject: Subject, *, is_used: bool = True) -> AsyncIterator[
     yield (await settle(before),)
 
 
-async def leftovers_of_a_cancelled_session(subject: Subject) -> AsyncIterator[tuple[list[str]]]:
+async def leftovers_of_a_cancelled_session(
+    subject: Subject,
+) -> AsyncIterator[tuple[list[str]]]:
     """List what a session leaves whose task is cancelled."""
     async with open_harness(subject) as harness:
         await use(harness)
@@ -238,7 +278,9 @@ async def leftovers_of_a_cancelled_session(subject: Subject) -> AsyncIterator[tu
     yield ([*left, *(f"the handler {name}" for name in harness.own_handlers)],)
 
 
-async def leftovers_of_a_cancelled_mount(subject: Subject) -> AsyncIterator[tuple[list[str]]]:
+async def leftovers_of_a_cancelled_mount(
+    subject: Subject,
+) -> AsyncIterator[tuple[list[str]]]:
     """List what is left when mounting is cancelled at one of its first steps."""
 
     async def mount() -> None:

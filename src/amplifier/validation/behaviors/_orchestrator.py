@@ -8,7 +8,13 @@ from typing import Final
 from amplifier.validation.behaviors import _orchestrator_expectations as it
 from amplifier.validation.behaviors import _orchestrator_scenarios as given
 from amplifier.validation.behaviors._doubles import PlainProvider, RecordingTool
-from amplifier.validation.behaviors._orchestrator_scenarios import LOST_LINE, WITH_TOOL, call_work, decided, turn
+from amplifier.validation.behaviors._orchestrator_scenarios import (
+    LOST_LINE,
+    WITH_TOOL,
+    call_work,
+    decided,
+    turn,
+)
 from amplifier.validation.behaviors.behavior import Behavior, promise
 from amplifier.validation.behaviors.harness import Setup, session
 from amplifier_kit.scripted import answer, call
@@ -21,9 +27,15 @@ _CALL: Final = call("work", {"text": "a"})
 _USAGE: Final = Usage(input_tokens=10, output_tokens=5, total_tokens=15)
 _SIGNED: Final = ThinkingBlock(thinking="Let me see.", signature="EqQBCkgI==")
 _UNKNOWN: Final = ChatResponse(
-    content=[VendorBlock(type="server_tool_use", extras={"id": "s1"}), TextBlock(text="Yes.")], finish_reason="stop"
+    content=[
+        VendorBlock(type="server_tool_use", extras={"id": "s1"}),
+        TextBlock(text="Yes."),
+    ],
+    finish_reason="stop",
 )
-_TWO_TOOLS: Final = Setup(tools=(partial(RecordingTool, "one"), partial(RecordingTool, "two")))
+_TWO_TOOLS: Final = Setup(
+    tools=(partial(RecordingTool, "one"), partial(RecordingTool, "two"))
+)
 _ENDLESS: Final = [call_work(str(number)) for number in range(30)]
 _PLAIN: Final = turn(call_work("a"), "Done.", prompts=("Do it.",), setup=WITH_TOOL)
 _FAILED: Final = turn(LOST_LINE, fails=OSError)

@@ -5,8 +5,18 @@ from __future__ import annotations
 import inspect
 
 from amplifier.validation.behaviors._doubles import RecordingTool
-from amplifier.validation.behaviors._orchestrator_scenarios import LOST_LINE, Turns, waiting
-from amplifier.validation.behaviors.behavior import Expectation, contains, equals, expect, require
+from amplifier.validation.behaviors._orchestrator_scenarios import (
+    LOST_LINE,
+    Turns,
+    waiting,
+)
+from amplifier.validation.behaviors.behavior import (
+    Expectation,
+    contains,
+    equals,
+    expect,
+    require,
+)
 from amplifier.validation.behaviors.harness import Harness
 from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted, TurnFinished
 
@@ -26,7 +36,11 @@ def asked(count: int) -> Expectation[Turns]:
 
 
 def asked_at_most(count: int) -> Expectation[Turns]:
-    return equals(lambda turns: turns.requests[count:], [], f"What was asked beyond {count} requests")
+    return equals(
+        lambda turns: turns.requests[count:],
+        [],
+        f"What was asked beyond {count} requests",
+    )
 
 
 def read(*texts: str) -> Expectation[Turns]:
@@ -36,7 +50,9 @@ def read(*texts: str) -> Expectation[Turns]:
 
 def read_last(words: str) -> Expectation[Turns]:
     """Expect words in the last message of the last request."""
-    return contains(lambda turns: "".join(turns.read[-1:]), words, "What the model read last")
+    return contains(
+        lambda turns: "".join(turns.read[-1:]), words, "What the model read last"
+    )
 
 
 def read_among(text: str, *, request: int = -1) -> Expectation[Turns]:
@@ -46,7 +62,11 @@ def read_among(text: str, *, request: int = -1) -> Expectation[Turns]:
 
 def never_read(words: str) -> Expectation[Turns]:
     """Expect no text of the last request to hold words."""
-    return equals(lambda turns: [text for text in turns.read if words in text], [], f"What the model read of {words!r}")
+    return equals(
+        lambda turns: [text for text in turns.read if words in text],
+        [],
+        f"What the model read of {words!r}",
+    )
 
 
 def stored(*roles: str) -> Expectation[Turns]:
@@ -54,43 +74,69 @@ def stored(*roles: str) -> Expectation[Turns]:
 
 
 def stored_last(words: str) -> Expectation[Turns]:
-    return contains(lambda turns: str(turns.memory.messages[-1]), words, "The stored answer")
+    return contains(
+        lambda turns: str(turns.memory.messages[-1]), words, "The stored answer"
+    )
 
 
 def never_stored(words: str) -> Expectation[Turns]:
-    return equals(lambda turns: [m for m in turns.memory.messages if words in str(m)], [], f"What has {words!r}")
+    return equals(
+        lambda turns: [m for m in turns.memory.messages if words in str(m)],
+        [],
+        f"What has {words!r}",
+    )
 
 
 def stored_results(*texts: str) -> Expectation[Turns]:
-    return equals(lambda turns: [text for _, text in turns.memory.results], list(texts), "The stored results")
+    return equals(
+        lambda turns: [text for _, text in turns.memory.results],
+        list(texts),
+        "The stored results",
+    )
 
 
 def has_results(count: int) -> Expectation[Turns]:
-    return equals(lambda turns: len(turns.memory.results), count, "The number of stored results")
+    return equals(
+        lambda turns: len(turns.memory.results), count, "The number of stored results"
+    )
 
 
 def ran(*texts: str) -> Expectation[Turns]:
     """Expect the tool to have run with these texts, in any order."""
     inputs = [{"text": text} for text in texts]
-    return equals(lambda turns: sorted(turns.tool.inputs, key=str), inputs, "What the tool was called with")
+    return equals(
+        lambda turns: sorted(turns.tool.inputs, key=str),
+        inputs,
+        "What the tool was called with",
+    )
 
 
 def ran_at_most(count: int) -> Expectation[Turns]:
-    return equals(lambda turns: turns.tool.inputs[count:], [], f"What ran beyond {count} calls")
+    return equals(
+        lambda turns: turns.tool.inputs[count:], [], f"What ran beyond {count} calls"
+    )
 
 
 def heard(*events: str) -> Expectation[Turns]:
     """Expect these events of a tool or provider in this order."""
     prefix = events[0].partition(":")[0]
-    watched = {f"{prefix}:{name}" for name in ("pre", "post", "error", "request", "response")}
-    return equals(lambda turns: [name for name in turns.harness.events if name in watched], list(events), "The events")
+    watched = {
+        f"{prefix}:{name}" for name in ("pre", "post", "error", "request", "response")
+    }
+    return equals(
+        lambda turns: [name for name in turns.harness.events if name in watched],
+        list(events),
+        "The events",
+    )
 
 
 def counted(**counts: int) -> Expectation[Turns]:
     """Expect each event as often; in a name the first underscore stands for the colon."""
     names = {name: name.replace("_", ":", 1) for name in counts}
     return equals(
-        lambda turns: {name: len(turns.harness.data_of(event)) for name, event in names.items()},
+        lambda turns: {
+            name: len(turns.harness.data_of(event)) for name, event in names.items()
+        },
         counts,
         "How often each event was heard",
     )
@@ -99,16 +145,27 @@ def counted(**counts: int) -> Expectation[Turns]:
 def carried(event: str, key: str, value: str) -> Expectation[Turns]:
     """Expect an event once, with a value."""
     found = f"The {key} of {event}"
-    return equals(lambda turns: [data.get(key) for data in turns.harness.data_of(event)], [value], found)
+    return equals(
+        lambda turns: [data.get(key) for data in turns.harness.data_of(event)],
+        [value],
+        found,
+    )
 
 
 def begins_with_the_prompt(turns: Turns) -> None:
     events = turns.harness.events
-    require(events.index("prompt:submit") < events.index("provider:request"), f"The order is {events}")
+    require(
+        events.index("prompt:submit") < events.index("provider:request"),
+        f"The order is {events}",
+    )
 
 
 def asked_the_person(prompt: str) -> Expectation[Turns]:
-    return equals(lambda turns: [prompt in asked for asked in turns.questions], [True], f"The question {prompt!r}")
+    return equals(
+        lambda turns: [prompt in asked for asked in turns.questions],
+        [True],
+        f"The question {prompt!r}",
+    )
 
 
 # -- how a loop is called
@@ -133,8 +190,13 @@ def takes_arguments_in_order(harness: Harness) -> None:
 async def leaves_its_arguments(harness: Harness) -> None:
     providers, tools = dict(harness.coordinator.providers), dict(harness.tools)
     before = dict(providers), dict(tools)
-    await harness.loop.execute("Begin.", harness.context, providers, tools, harness.coordinator.hooks)
-    require((providers, tools) == before, f"Left are providers {list(providers)} and tools {list(tools)}")
+    await harness.loop.execute(
+        "Begin.", harness.context, providers, tools, harness.coordinator.hooks
+    )
+    require(
+        (providers, tools) == before,
+        f"Left are providers {list(providers)} and tools {list(tools)}",
+    )
 
 
 # -- what it stores and asks
@@ -158,14 +220,20 @@ def named_the_provider(turns: Turns) -> None:
 
 def offered(*names: str) -> Expectation[Turns]:
     return equals(
-        lambda turns: sorted(spec.name for spec in turns.requests[-1].tools or ()), list(names), "The offered tools"
+        lambda turns: sorted(spec.name for spec in turns.requests[-1].tools or ()),
+        list(names),
+        "The offered tools",
     )
 
 
 def offered_as_described(turns: Turns) -> None:
     tool = RecordingTool()
-    specs = [(spec.description, spec.parameters) for spec in turns.requests[-1].tools or ()]
-    require(specs == [(tool.description, tool.input_schema)], f"Offered is {specs!r:.400}")
+    specs = [
+        (spec.description, spec.parameters) for spec in turns.requests[-1].tools or ()
+    ]
+    require(
+        specs == [(tool.description, tool.input_schema)], f"Offered is {specs!r:.400}"
+    )
 
 
 def paired_the_result(turns: Turns) -> None:
@@ -200,13 +268,17 @@ def seen_text(text: str) -> Expectation[Turns]:
 def seen_one_call(turns: Turns) -> None:
     kinds = [type(event) for event in turns.seen]
     names = [kind.__name__ for kind in kinds]
-    require(kinds.count(ToolStarted) == kinds.count(ToolFinished) == 1, f"Seen were {names}")
+    require(
+        kinds.count(ToolStarted) == kinds.count(ToolFinished) == 1, f"Seen were {names}"
+    )
 
 
 def counted_tokens(total: int) -> Expectation[Turns]:
     def expectation(turns: Turns) -> None:
         usage = expect(turns.seen[-1], TurnFinished, "The last event").usage
-        require(usage is not None and usage.total_tokens == total, f"Counted is {usage}")
+        require(
+            usage is not None and usage.total_tokens == total, f"Counted is {usage}"
+        )
 
     return expectation
 

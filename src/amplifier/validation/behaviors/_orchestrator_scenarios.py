@@ -11,8 +11,17 @@ import anyio.lowlevel
 import attrs
 
 from amplifier.validation.behaviors._cancellation import ends_in_time
-from amplifier.validation.behaviors._doubles import ListContext, RecordingTool, WaitingTool
-from amplifier.validation.behaviors.behavior import BehaviorFailed, Scenario, require, scenario
+from amplifier.validation.behaviors._doubles import (
+    ListContext,
+    RecordingTool,
+    WaitingTool,
+)
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    Scenario,
+    require,
+    scenario,
+)
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_kit.scripted import ScriptedProvider, Step, answer, call
@@ -39,7 +48,9 @@ class Turns:
     @property
     def text(self) -> str:
         """What the last turn answered, or the error's words."""
-        return self.texts[-1] if self.texts else str(self.error)
+        if self.texts:
+            return self.texts[-1]
+        return str(self.error)
 
     @property
     def memory(self) -> ListContext:
@@ -54,7 +65,9 @@ class Turns:
     @property
     def read(self) -> list[str]:
         """The texts that the model read in the last request."""
-        return self.read_in(-1) if self.requests else []
+        if self.requests:
+            return self.read_in(-1)
+        return []
 
     def read_in(self, request: int) -> list[str]:
         """The texts that the model read in a request."""
@@ -63,7 +76,9 @@ class Turns:
     @property
     def questions(self) -> list[str]:
         """What the person was asked."""
-        return self.harness.person.questions if self.harness.person is not None else []
+        if self.harness.person is not None:
+            return self.harness.person.questions
+        return []
 
     @property
     def tool(self) -> RecordingTool:
@@ -101,10 +116,15 @@ async def turn(
 
 
 @scenario
-async def streamed_turn(subject: Subject, *steps: Step, setup: Setup = Setup()) -> AsyncIterator[tuple[Turns]]:
+async def streamed_turn(
+    subject: Subject, *steps: Step, setup: Setup = Setup()
+) -> AsyncIterator[tuple[Turns]]:
     """Read a turn as it runs."""
     setup = attrs.evolve(setup, steps=steps)
-    async with open_harness(subject, setup) as harness, harness.session.stream("Begin.") as events:
+    async with (
+        open_harness(subject, setup) as harness,
+        harness.session.stream("Begin.") as events,
+    ):
         seen = [event async for event in events]
     yield (Turns(harness=harness, seen=seen),)
 
@@ -192,14 +212,20 @@ async def cancelled_turn(subject: Subject, *more: Step) -> AsyncIterator[tuple[T
     """Cancel a turn while the model answers; with more steps another one follows."""
     texts: list[str] = []
     async with open_harness(subject, Setup(steps=(pausing, *more))) as harness:
-        await _cancel(harness, harness.model.wait_for_request, lambda: harness.session.cancel(immediate=True))
+        await _cancel(
+            harness,
+            harness.model.wait_for_request,
+            lambda: harness.session.cancel(immediate=True),
+        )
         if more:
             texts.append(await harness.turn("And now?"))
     yield (Turns(harness=harness, texts=texts),)
 
 
 async def _cancel(
-    harness: Harness, when: Callable[[], Awaitable[object]], then: Callable[[], Awaitable[object]]
+    harness: Harness,
+    when: Callable[[], Awaitable[object]],
+    then: Callable[[], Awaitable[object]],
 ) -> None:
     """Run a turn, wait for a moment, cancel it, and wait until it has ended as cancelled."""
 
@@ -219,7 +245,9 @@ async def _cancel(
 
 
 @scenario
-async def cancelled_tools(subject: Subject, *texts: str, is_immediate: bool = True) -> AsyncIterator[tuple[Turns]]:
+async def cancelled_tools(
+    subject: Subject, *texts: str, is_immediate: bool = True
+) -> AsyncIterator[tuple[Turns]]:
     """Cancel a turn while its tools run; a single one is then released."""
     setup = Setup(steps=(call_work(*texts), "Done."), tools=(WaitingTool,))
     async with open_harness(subject, setup) as harness:

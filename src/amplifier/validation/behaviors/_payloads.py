@@ -20,7 +20,11 @@ _CALL: Final = {
     "parallel_group_id": None,
 }
 _MODEL: Final = {"provider": "vendor", "model": "model-1"}
-_ERROR: Final = {"type": "NetworkError", "message": "the line went dead", "msg": "the line went dead"}
+_ERROR: Final = {
+    "type": "NetworkError",
+    "message": "the line went dead",
+    "msg": "the line went dead",
+}
 
 PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
     events.SESSION_START: {"metadata": {"title": "A session"}},
@@ -28,18 +32,30 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
     events.SESSION_END: {"status": "completed", "stats": {"turns": 1}},
     events.SESSION_FORK: {"parent": "parent-session"},
     events.PROMPT_SUBMIT: {"prompt": "What is in notes.txt?"},
-    events.PROMPT_COMPLETE: {"prompt": "Hi", "response": "Hello.", "response_preview": "Hello.", "length": 6},
+    events.PROMPT_COMPLETE: {
+        "prompt": "Hi",
+        "response": "Hello.",
+        "response_preview": "Hello.",
+        "length": 6,
+    },
     events.PLAN_START: {"prompt": "Plan it."},
     events.PLAN_END: {"plan": ["read", "write"]},
     events.PROVIDER_REQUEST: {**_MODEL, "iteration": 0},
     events.PROVIDER_RESPONSE: {
         **_MODEL,
-        "response": ChatResponse(content=[TextBlock(text="Hello.")], usage=_USAGE, finish_reason="stop"),
+        "response": ChatResponse(
+            content=[TextBlock(text="Hello.")], usage=_USAGE, finish_reason="stop"
+        ),
         "usage": _USAGE,
         "tool_calls": False,
         "duration": 0.2,
     },
-    events.PROVIDER_ERROR: {**_MODEL, "error": _ERROR, "retryable": True, "status_code": None},
+    events.PROVIDER_ERROR: {
+        **_MODEL,
+        "error": _ERROR,
+        "retryable": True,
+        "status_code": None,
+    },
     events.PROVIDER_RETRY: {
         **_MODEL,
         "attempt": 1,
@@ -57,17 +73,39 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
         "limit": 50,
         "delay": 1.0,
     },
-    events.PROVIDER_TOOL_SEQUENCE_REPAIRED: {"provider": "vendor", "repair_count": 1, "repairs": [{"id": "call_1"}]},
-    events.PROVIDER_RESOLVE: {"role": "chat", "candidates": ["vendor"], "provider": "vendor"},
+    events.PROVIDER_TOOL_SEQUENCE_REPAIRED: {
+        "provider": "vendor",
+        "repair_count": 1,
+        "repairs": [{"id": "call_1"}],
+    },
+    events.PROVIDER_RESOLVE: {
+        "role": "chat",
+        "candidates": ["vendor"],
+        "provider": "vendor",
+    },
     events.LLM_REQUEST: {**_MODEL, "message_count": 2},
-    events.LLM_RESPONSE: {**_MODEL, "status": "ok", "duration_ms": 20.0, "usage": {"input_tokens": 3}},
+    events.LLM_RESPONSE: {
+        **_MODEL,
+        "status": "ok",
+        "duration_ms": 20.0,
+        "usage": {"input_tokens": 3},
+    },
     events.CONTENT_BLOCK_START: {"block_type": "text", "block_index": 0},
     events.CONTENT_BLOCK_DELTA: {"block_index": 0, "delta": TextDelta(text="Hello.")},
-    events.CONTENT_BLOCK_END: {"block_index": 0, "block": {"type": "text", "text": "Hello."}, "total_blocks": 1},
+    events.CONTENT_BLOCK_END: {
+        "block_index": 0,
+        "block": {"type": "text", "text": "Hello."},
+        "total_blocks": 1,
+    },
     events.THINKING_DELTA: {"text": "Let me see."},
     events.THINKING_FINAL: {"text": "Let me see."},
     events.TOOL_PRE: _CALL,
-    events.TOOL_POST: {**_CALL, "result": _RESULT, "tool_result": _RESULT, "duration": 0.1},
+    events.TOOL_POST: {
+        **_CALL,
+        "result": _RESULT,
+        "tool_result": _RESULT,
+        "duration": 0.1,
+    },
     events.TOOL_ERROR: {**_CALL, "error": _ERROR},
     events.CONTEXT_PRE_COMPACT: {
         "message_count": 9,
@@ -94,16 +132,36 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
         "budget": 500,
     },
     events.CONTEXT_INCLUDE: {"path": "notes.txt", "source": "mention"},
-    events.ORCHESTRATOR_COMPLETE: {"orchestrator": "loop-basic", "turn_count": 2, "status": "success"},
+    events.ORCHESTRATOR_COMPLETE: {
+        "orchestrator": "loop-basic",
+        "turn_count": 2,
+        "status": "success",
+    },
     events.EXECUTION_START: {"prompt": "Hi"},
     events.EXECUTION_END: {"response": "Hello.", "status": "success"},
-    events.USER_NOTIFICATION: {"message": "Half of the budget is spent.", "level": "info", "source": "budget"},
+    events.USER_NOTIFICATION: {
+        "message": "Half of the budget is spent.",
+        "level": "info",
+        "source": "budget",
+    },
     events.ARTIFACT_WRITE: {"path": "notes.txt", "bytes": 12},
     events.ARTIFACT_READ: {"path": "notes.txt", "bytes": 12},
     events.POLICY_VIOLATION: {"policy": "paths", "reason": "outside the directory"},
-    events.APPROVAL_REQUIRED: {"prompt": "Allow it?", "tool_name": "write_file", "options": ["Allow", "Deny"]},
-    events.APPROVAL_GRANTED: {"prompt": "Allow it?", "tool_name": "write_file", "reason": "Allow"},
-    events.APPROVAL_DENIED: {"prompt": "Allow it?", "tool_name": "write_file", "reason": "Deny"},
+    events.APPROVAL_REQUIRED: {
+        "prompt": "Allow it?",
+        "tool_name": "write_file",
+        "options": ["Allow", "Deny"],
+    },
+    events.APPROVAL_GRANTED: {
+        "prompt": "Allow it?",
+        "tool_name": "write_file",
+        "reason": "Allow",
+    },
+    events.APPROVAL_DENIED: {
+        "prompt": "Allow it?",
+        "tool_name": "write_file",
+        "reason": "Deny",
+    },
     events.CANCEL_REQUESTED: {"state": "graceful"},
     events.CANCEL_COMPLETED: {"was_immediate": False},
     events.MODULE_LOAD_FAILED: {
@@ -112,7 +170,10 @@ PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
         "error": "not found",
         "reason_code": "missing_source",
     },
-    events.MODULE_ON_SESSION_READY_FAILED: {"module_id": "tool-x", "error": "not ready"},
+    events.MODULE_ON_SESSION_READY_FAILED: {
+        "module_id": "tool-x",
+        "error": "not ready",
+    },
 }
 """What each canonical event may carry; the kernel adds the ids of `EventFields`."""
 
@@ -162,7 +223,15 @@ OPTIONAL: Final = frozenset(
 """The keys that any event may come without: ids outside a turn, and what not every sender knows."""
 
 NULLABLE: Final = frozenset(
-    {"parent_id", "parent_span_id", "model", "usage", "status_code", "retry_after", "parallel_group_id"}
+    {
+        "parent_id",
+        "parent_span_id",
+        "model",
+        "usage",
+        "status_code",
+        "retry_after",
+        "parallel_group_id",
+    }
 )
 """The keys whose value may be null."""
 
@@ -171,7 +240,9 @@ def copied(value: object) -> object:
     """Copy the mappings and lists of an event's data; other values are shared, as the kernel shares them."""
     if isinstance(value, dict):
         return {key: copied(part) for key, part in value.items()}
-    return [copied(part) for part in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [copied(part) for part in value]
+    return value
 
 
 def payload(data: Mapping[str, object]) -> dict[str, object]:

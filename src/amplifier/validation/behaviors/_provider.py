@@ -10,13 +10,20 @@ from amplifier.validation.behaviors import _provider_expectations as it
 from amplifier.validation.behaviors import _provider_scenarios as given
 from amplifier.validation.behaviors.behavior import Behavior, promise
 from amplifier.validation.behaviors.harness import session
-from amplifier_sdk.content import ImageBlock, RedactedThinkingBlock, TextBlock, VendorBlock
+from amplifier_sdk.content import (
+    ImageBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    VendorBlock,
+)
 from amplifier_sdk.messages import Message
 
 _ASKED: Final = Message(role="user", content="Hi.")
 _ENCRYPTED: Final = RedactedThinkingBlock(data="Emw==")
 _FOREIGN: Final = VendorBlock(type="other_vendor", extras={"x": 1})
-_IMAGE: Final = ImageBlock(source={"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="})
+_IMAGE: Final = ImageBlock(
+    source={"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+)
 _SHOWN: Final = attrs.evolve(it.HISTORY[3], content=[TextBlock(text="a.png"), _IMAGE])
 
 # A row: what is done and what must hold; what that promises; what the author does when it does not hold.

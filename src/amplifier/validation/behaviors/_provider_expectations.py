@@ -12,18 +12,40 @@ import anyio
 import attrs
 
 from amplifier.validation.behaviors._cancellation import cancel_when, ends_in_time
-from amplifier.validation.behaviors._provider_scenarios import Asked, Streamed, answer_or_refusal, case_of
-from amplifier.validation.behaviors.behavior import BehaviorFailed, expect, require, skip_unless
+from amplifier.validation.behaviors._provider_scenarios import (
+    Asked,
+    Streamed,
+    answer_or_refusal,
+    case_of,
+)
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    expect,
+    require,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier_sdk.arguments import read_arguments
-from amplifier_sdk.chat import ChatResponse, FinishReason, ModelInfo, ProviderInfo, ToolCall, Usage
+from amplifier_sdk.chat import (
+    ChatResponse,
+    FinishReason,
+    ModelInfo,
+    ProviderInfo,
+    ToolCall,
+    Usage,
+)
 from amplifier_sdk.content import TextBlock, ThinkingBlock, ToolCallBlock
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.messages import Message
-from amplifier_sdk.streaming import TextDelta, ThinkingDelta, ToolCallDelta, TurnFinished
+from amplifier_sdk.streaming import (
+    TextDelta,
+    ThinkingDelta,
+    ToolCallDelta,
+    TurnFinished,
+)
 
 _Info: TypeAlias = tuple[Provider, ProviderInfo]
 _Models: TypeAlias = tuple[Provider, list[ModelInfo]]
@@ -57,7 +79,10 @@ def says_what_it_is(harness: Harness) -> None:
 
 def names_itself(said: _Info) -> None:
     info = said[1]
-    require(info.id and info.display_name.strip(), f"The id is {info.id!r}, the name {info.display_name!r}")
+    require(
+        info.id and info.display_name.strip(),
+        f"The id is {info.id!r}, the name {info.display_name!r}",
+    )
 
 
 def has_its_own_name(harness: Harness) -> None:
@@ -68,7 +93,9 @@ def has_its_own_name(harness: Harness) -> None:
 
 def says_the_same_again(said: _Info) -> None:
     provider, info = said
-    require(provider.get_info() == info, "Two calls of get_info returned different things")
+    require(
+        provider.get_info() == info, "Two calls of get_info returned different things"
+    )
 
 
 def is_json(said: _Info) -> None:
@@ -90,7 +117,10 @@ def names_its_model(said: _Info) -> None:
 def streams_as_it_says(said: _Info) -> None:
     provider, info = said
     has = callable(getattr(provider, "stream", None))
-    there = "there" if has else "missing"
+    if has:
+        there = "there"
+    else:
+        there = "missing"
     says = "streaming" in info.capabilities
     require(has == says, f"stream is {there}; its capabilities are {info.capabilities}")
 
@@ -99,7 +129,9 @@ def names_credentials(said: _Info) -> None:
     names = said[1].credential_env_vars
     skip_unless(names, "it needs no credentials")
     odd = [name for name in names if not re.fullmatch(r"[A-Z][A-Z0-9_]*", name)]
-    require(not odd, f"{len(odd)} of {len(names)} are no names of environment variables")
+    require(
+        not odd, f"{len(odd)} of {len(names)} are no names of environment variables"
+    )
 
 
 def asks_for_each_setting_once(said: _Info) -> None:
@@ -107,7 +139,11 @@ def asks_for_each_setting_once(said: _Info) -> None:
     skip_unless(fields, "it asks a person for nothing")
     ids = [field.id for field in fields]
     require(len(set(ids)) == len(ids), f"The ids are {ids}")
-    bare = [field.id for field in fields if field.field_type == "choice" and not field.choices]
+    bare = [
+        field.id
+        for field in fields
+        if field.field_type == "choice" and not field.choices
+    ]
     require(not bare, f"Without choices: {bare}")
 
 
@@ -119,7 +155,9 @@ def has_a_number_as_priority(harness: Harness) -> None:
 
 
 async def lists_models(harness: Harness) -> None:
-    for model in expect(await harness.provider.list_models(), list, "What list_models returns"):
+    for model in expect(
+        await harness.provider.list_models(), list, "What list_models returns"
+    ):
         expect(model, ModelInfo, "An item of list_models")
 
 
@@ -129,7 +167,11 @@ def have_ids_of_their_own(listed: _Models) -> None:
 
 
 def have_possible_windows(listed: _Models) -> None:
-    odd = [model.id for model in listed[1] if not 0 < model.max_output_tokens <= model.context_window]
+    odd = [
+        model.id
+        for model in listed[1]
+        if not 0 < model.max_output_tokens <= model.context_window
+    ]
     require(not odd, f"With impossible windows: {', '.join(odd)}")
 
 
@@ -144,19 +186,32 @@ def include_the_default(listed: _Models) -> None:
 async def are_the_same_again(listed: _Models) -> None:
     provider, models = listed
     again = [model.id for model in await provider.list_models()]
-    require(again == [model.id for model in models], f"First {len(models)}, then {len(again)} models were listed")
+    require(
+        again == [model.id for model in models],
+        f"First {len(models)}, then {len(again)} models were listed",
+    )
 
 
 def reads_calls(count: int) -> Callable[[Harness], None]:
     """Expect exactly the calls of an answer from parse_tool_calls."""
-    made = [ToolCall(id=f"call_{n}", name="work", arguments={"n": n}) for n in range(count)]
-    blocks = [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in made]
+    made = [
+        ToolCall(id=f"call_{n}", name="work", arguments={"n": n}) for n in range(count)
+    ]
+    blocks = [
+        ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in made
+    ]
     response = ChatResponse(content=blocks, tool_calls=made, finish_reason="tool_calls")
     if not made:
-        response = ChatResponse(content=[TextBlock(text="No call.")], finish_reason="stop")
+        response = ChatResponse(
+            content=[TextBlock(text="No call.")], finish_reason="stop"
+        )
 
     def expectation(harness: Harness) -> None:
-        calls = expect(harness.provider.parse_tool_calls(response), list, "What parse_tool_calls returns")
+        calls = expect(
+            harness.provider.parse_tool_calls(response),
+            list,
+            "What parse_tool_calls returns",
+        )
         require(calls == made, f"Read were {calls!r:.300}")
 
     return expectation
@@ -170,11 +225,17 @@ def has_text(response: ChatResponse) -> None:
 
 
 def has_a_known_reason(response: ChatResponse) -> None:
-    require(response.finish_reason in get_args(FinishReason), f"The reason is {response.finish_reason!r}")
+    require(
+        response.finish_reason in get_args(FinishReason),
+        f"The reason is {response.finish_reason!r}",
+    )
 
 
 def is_complete(response: ChatResponse) -> None:
-    require(response.is_complete and not response.tool_calls, f"The reason is {response.finish_reason!r}")
+    require(
+        response.is_complete and not response.tool_calls,
+        f"The reason is {response.finish_reason!r}",
+    )
 
 
 def counts_tokens(response: ChatResponse) -> None:
@@ -195,14 +256,21 @@ def is_plain_data(response: ChatResponse) -> None:
 
 def can_be_stored(response: ChatResponse) -> None:
     stored = json.loads(json.dumps(response.to_message()))
-    require(Message.from_dict(stored).text == response.text, f"Read again is {stored!r:.300}")
+    require(
+        Message.from_dict(stored).text == response.text,
+        f"Read again is {stored!r:.300}",
+    )
 
 
 # -- its requests
 
 
 async def leaves_the_request(asked: Asked) -> None:
-    request = attrs.evolve(asked.case.build(*HISTORY), metadata={"tags": ["a"]}, extras={"vendor": {"x": [1]}})
+    request = attrs.evolve(
+        asked.case.build(*HISTORY),
+        metadata={"tags": ["a"]},
+        extras={"vendor": {"x": [1]}},
+    )
     before = to_json(request)
     await answer_or_refusal(asked.provider, request)
     require(to_json(request) == before, "The request was changed")
@@ -220,7 +288,9 @@ def is_an_answer_or_refusal(returned: object) -> None:
 
 async def reads_an_empty_list_of_tools(asked: Asked) -> None:
     response = await asked.complete(attrs.evolve(asked.case.build(), tools=[]))
-    require(response.text and not response.tool_calls, f"The answer is {response!r:.300}")
+    require(
+        response.text and not response.tool_calls, f"The answer is {response!r:.300}"
+    )
 
 
 class _View(Sequence[Message]):
@@ -242,7 +312,9 @@ class _View(Sequence[Message]):
 
 async def reads_a_view(asked: Asked) -> None:
     request = asked.case.build()
-    has_text(await asked.complete(attrs.evolve(request, messages=_View(request.messages))))
+    has_text(
+        await asked.complete(attrs.evolve(request, messages=_View(request.messages)))
+    )
 
 
 async def answers(asked: Asked) -> None:
@@ -268,7 +340,10 @@ async def serves_turns(asked: Asked) -> None:
 
 def calls_tools(response: ChatResponse) -> None:
     require(response.tool_calls, f"The answer is {response!r:.300}")
-    require(response.finish_reason == "tool_calls", f"The reason is {response.finish_reason!r}")
+    require(
+        response.finish_reason == "tool_calls",
+        f"The reason is {response.finish_reason!r}",
+    )
 
 
 def has_ids(response: ChatResponse) -> None:
@@ -285,8 +360,13 @@ async def calls_what_is_offered(asked: Asked) -> None:
 
 def has_readable_arguments(response: ChatResponse) -> None:
     for call in response.tool_calls or ():
-        require(call.problem is None, f"The arguments of {call.name!r} have a problem: {call.problem}")
-        json.dumps(expect(call.arguments, dict, "The arguments of a call"), allow_nan=False)
+        require(
+            call.problem is None,
+            f"The arguments of {call.name!r} have a problem: {call.problem}",
+        )
+        json.dumps(
+            expect(call.arguments, dict, "The arguments of a call"), allow_nan=False
+        )
 
 
 async def reads_its_own_calls(asked: Asked) -> None:
@@ -300,7 +380,10 @@ def keeps_unreadable_arguments(response: ChatResponse) -> None:
     require(calls, f"The answer is {response!r:.300}")
     for call in calls:
         is_kept = bool(call.problem) and bool(call.raw_arguments) and not call.arguments
-        require(is_kept, f"problem is {call.problem!r}, raw_arguments {call.raw_arguments!r:.200}")
+        require(
+            is_kept,
+            f"problem is {call.problem!r}, raw_arguments {call.raw_arguments!r:.200}",
+        )
 
 
 def is_cut(response: ChatResponse) -> None:
@@ -324,14 +407,24 @@ def names_the_provider(error: LLMError) -> None:
 
 
 def says_what_happened(error: LLMError) -> None:
-    require(str(error).strip() and isinstance(error.retryable, bool), f"{type(error).__name__}: {error}")
+    require(
+        str(error).strip() and isinstance(error.retryable, bool),
+        f"{type(error).__name__}: {error}",
+    )
     plain = error.status_code is None or isinstance(error.status_code, int)
     require(plain, f"The status code is {error.status_code!r}")
 
 
 async def hides_secrets(asked: Asked) -> None:
-    config = asked.harness.subject.config if asked.case.config is None else asked.case.config
-    secrets = [v for k, v in config.items() if isinstance(v, str) and len(v) > 3 and ("key" in k or "token" in k)]
+    if asked.case.config is None:
+        config = asked.harness.subject.config
+    else:
+        config = asked.case.config
+    secrets = [
+        v
+        for k, v in config.items()
+        if isinstance(v, str) and len(v) > 3 and ("key" in k or "token" in k)
+    ]
     skip_unless(secrets, "its configuration holds no key or token")
     returned = await answer_or_refusal(asked.provider, asked.case.build())
     text = str(expect(returned, LLMError, "What complete raises"))
@@ -339,7 +432,9 @@ async def hides_secrets(asked: Asked) -> None:
 
 
 async def answers_after_an_error(asked: Asked) -> None:
-    if not isinstance(await answer_or_refusal(asked.provider, asked.case.build()), LLMError):
+    if not isinstance(
+        await answer_or_refusal(asked.provider, asked.case.build()), LLMError
+    ):
         raise BehaviorFailed("The request of the sample 'fails' was answered")
     has_text(await asked.complete(case_of(asked.harness.subject, "talks").build()))
 
@@ -358,15 +453,24 @@ def has_deltas(streamed: Streamed) -> None:
 
 
 def streams_its_text(streamed: Streamed) -> None:
-    text = "".join(delta.text for delta in streamed.deltas if isinstance(delta, TextDelta))
+    text = "".join(
+        delta.text for delta in streamed.deltas if isinstance(delta, TextDelta)
+    )
     wanted = streamed.response.text
-    require(text == wanted, f"Streamed was {text!r:.200}, the answer is {wanted!r:.200}")
+    require(
+        text == wanted, f"Streamed was {text!r:.200}, the answer is {wanted!r:.200}"
+    )
 
 
 def streams_its_thinking(streamed: Streamed) -> None:
-    text = "".join(delta.text for delta in streamed.deltas if isinstance(delta, ThinkingDelta))
+    text = "".join(
+        delta.text for delta in streamed.deltas if isinstance(delta, ThinkingDelta)
+    )
     thought = streamed.response.thinking
-    require(thought and text == thought, f"Streamed was {text!r:.200}, the answer thinks {thought!r:.200}")
+    require(
+        thought and text == thought,
+        f"Streamed was {text!r:.200}, the answer thinks {thought!r:.200}",
+    )
 
 
 def streams_its_calls(streamed: Streamed) -> None:
@@ -376,10 +480,18 @@ def streams_its_calls(streamed: Streamed) -> None:
             pieces.setdefault(delta.id, []).append(delta)
     for call in streamed.response.tool_calls or ():
         parts = pieces.pop(call.id, [])
-        require(parts and {part.name for part in parts} == {call.name}, f"Of {call.name!r} was streamed {parts!r:.300}")
+        require(
+            parts and {part.name for part in parts} == {call.name},
+            f"Of {call.name!r} was streamed {parts!r:.300}",
+        )
         read = read_arguments("".join(part.arguments for part in parts))
-        require(read.values == call.arguments, f"Streamed was {read!r:.200}; called with {call.arguments!r:.200}")
-    require(not pieces, f"Streamed were calls that the answer does not have: {list(pieces)}")
+        require(
+            read.values == call.arguments,
+            f"Streamed was {read!r:.200}; called with {call.arguments!r:.200}",
+        )
+    require(
+        not pieces, f"Streamed were calls that the answer does not have: {list(pieces)}"
+    )
 
 
 def streams_in_order(streamed: Streamed) -> None:
@@ -388,10 +500,14 @@ def streams_in_order(streamed: Streamed) -> None:
 
 
 def are_alike(answers: tuple[ChatResponse, ChatResponse]) -> None:
-    kinds = [[type(block).__name__ for block in response.content] for response in answers]
+    kinds = [
+        [type(block).__name__ for block in response.content] for response in answers
+    ]
     completed, streamed = (response.finish_reason for response in answers)
     same = kinds[0] == kinds[1] and completed == streamed
-    require(same, f"complete gives {kinds[0]} ({completed}), stream {kinds[1]} ({streamed})")
+    require(
+        same, f"complete gives {kinds[0]} ({completed}), stream {kinds[1]} ({streamed})"
+    )
 
 
 async def streams_into_a_turn(asked: Asked) -> None:
@@ -399,7 +515,10 @@ async def streams_into_a_turn(asked: Asked) -> None:
     async with asked.harness.session.stream(asked.case.prompt) as events:
         seen = [event async for event in events]
     text = "".join(event.text for event in seen if isinstance(event, TextDelta))
-    require(text == expect(seen[-1], TurnFinished, "The last event").text, f"Seen was {text!r:.300}")
+    require(
+        text == expect(seen[-1], TurnFinished, "The last event").text,
+        f"Seen was {text!r:.300}",
+    )
 
 
 async def fails_when_it_streams(asked: Asked) -> None:
@@ -443,7 +562,11 @@ async def ends_when_its_request_is_cancelled(asked: Asked) -> None:
     await _cancelled(asked, complete, began)
 
 
-async def _cancelled(asked: Asked, work: Callable[[], Coroutine[object, object, None]], began: anyio.Event) -> None:
+async def _cancelled(
+    asked: Asked,
+    work: Callable[[], Coroutine[object, object, None]],
+    began: anyio.Event,
+) -> None:
     """Run something until it has begun, cancel it, and ask once more."""
     await cancel_when(began.wait, work, "The request")
     await asked.require_answer()

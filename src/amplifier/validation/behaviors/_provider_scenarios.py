@@ -43,14 +43,18 @@ class Asked:
     @property
     def stream(self) -> Callable[[ChatRequest], _Items]:
         """How it streams."""
-        stream: Callable[[ChatRequest], _Items] | None = getattr(self.provider, "stream", None)
+        stream: Callable[[ChatRequest], _Items] | None = getattr(
+            self.provider, "stream", None
+        )
         if stream is None:
             raise NotApplicable("it does not stream")
         return stream
 
     async def complete(self, request: ChatRequest | None = None) -> ChatResponse:
         """Ask it; default the case's own request."""
-        response = await self.provider.complete(self.case.build() if request is None else request)
+        response = await self.provider.complete(
+            self.case.build() if request is None else request
+        )
         return expect(response, ChatResponse, "What complete returns")
 
     async def require_answer(self) -> None:
@@ -93,23 +97,41 @@ async def case(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[Ask
         yield (Asked(harness=harness, case=found),)
 
 
-async def information(subject: Subject) -> AsyncIterator[tuple[tuple[Provider, ProviderInfo]]]:
+async def information(
+    subject: Subject,
+) -> AsyncIterator[tuple[tuple[Provider, ProviderInfo]]]:
     """Read what the provider says of itself."""
     async with open_harness(subject) as harness:
-        info = expect(harness.provider.get_info(), ProviderInfo, "What get_info returns")
+        info = expect(
+            harness.provider.get_info(), ProviderInfo, "What get_info returns"
+        )
         yield ((harness.provider, info),)
 
 
-async def models(subject: Subject) -> AsyncIterator[tuple[tuple[Provider, list[ModelInfo]]]]:
+async def models(
+    subject: Subject,
+) -> AsyncIterator[tuple[tuple[Provider, list[ModelInfo]]]]:
     """Read which models it lists."""
     async with open_harness(subject) as harness:
-        listed = expect(await harness.provider.list_models(), list, "What list_models returns")
+        listed = expect(
+            await harness.provider.list_models(), list, "What list_models returns"
+        )
         skip_unless(listed, "it lists no models")
-        yield ((harness.provider, [expect(model, ModelInfo, "An item of list_models") for model in listed]),)
+        yield (
+            (
+                harness.provider,
+                [
+                    expect(model, ModelInfo, "An item of list_models")
+                    for model in listed
+                ],
+            ),
+        )
 
 
 @scenario
-async def answer(subject: Subject, name: str = "talks") -> AsyncIterator[tuple[ChatResponse]]:
+async def answer(
+    subject: Subject, name: str = "talks"
+) -> AsyncIterator[tuple[ChatResponse]]:
     """Ask for the answer to a case."""
     found = case_of(subject, name)
     async with open_harness(subject, setup_of(found, subject)) as harness:
@@ -134,9 +156,13 @@ async def answer_or_refusal(provider: Provider, request: ChatRequest) -> object:
 
 async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
     """Let the vendor refuse."""
-    async with open_harness(subject, setup_of(case_of(subject, "fails"), subject)) as harness:
+    async with open_harness(
+        subject, setup_of(case_of(subject, "fails"), subject)
+    ) as harness:
         try:
-            response = await harness.provider.complete(case_of(subject, "fails").build())
+            response = await harness.provider.complete(
+                case_of(subject, "fails").build()
+            )
         except Exception as raised:  # foreign code: what it raises is the finding
             yield (expect(raised, LLMError, "What complete raises"),)
             return
@@ -147,7 +173,9 @@ async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
 async def streams(subject: Subject, *names: str) -> AsyncIterator[Iterable[Streamed]]:
     """Read streamed answers; a single case must be given, of several those that are."""
     samples = subject.samples_as(ProviderSamples)
-    given = [name for name in names if len(names) == 1 or getattr(samples, name) is not None]
+    given = [
+        name for name in names if len(names) == 1 or getattr(samples, name) is not None
+    ]
     yield [await _streamed(subject, case_of(subject, name)) for name in given]
 
 
@@ -165,7 +193,9 @@ async def _streamed(subject: Subject, case: Case) -> Streamed:
     )
 
 
-async def completed_and_streamed(subject: Subject) -> AsyncIterator[Iterable[tuple[ChatResponse, ChatResponse]]]:
+async def completed_and_streamed(
+    subject: Subject,
+) -> AsyncIterator[Iterable[tuple[ChatResponse, ChatResponse]]]:
     """Ask the same with complete and with stream."""
     seen = []
     for name in ("talks", "calls"):
@@ -173,7 +203,12 @@ async def completed_and_streamed(subject: Subject) -> AsyncIterator[Iterable[tup
         if found is not None:
             streamed = await _streamed(subject, found)
             async with open_harness(subject, setup_of(found, subject)) as harness:
-                seen.append((await Asked(harness=harness, case=found).complete(), streamed.response))
+                seen.append(
+                    (
+                        await Asked(harness=harness, case=found).complete(),
+                        streamed.response,
+                    )
+                )
     yield seen
 
 
@@ -181,8 +216,13 @@ async def cut_answer_in_a_turn(subject: Subject) -> AsyncIterator[tuple[ChatResp
     """Ask through the host for an answer that is cut."""
     case = case_of(subject, "is_cut")
     request = case.build()
-    tools = [partial(RecordingTool, tool.name, input_schema={"type": "object"}) for tool in request.tools or ()]
-    async with open_harness(subject, attrs.evolve(setup_of(case, subject), tools=tuple(tools))) as harness:
+    tools = [
+        partial(RecordingTool, tool.name, input_schema={"type": "object"})
+        for tool in request.tools or ()
+    ]
+    async with open_harness(
+        subject, attrs.evolve(setup_of(case, subject), tools=tuple(tools))
+    ) as harness:
         await harness.context.add_message({"role": "user", "content": case.prompt})
         yield (
             await harness.coordinator.host.complete(

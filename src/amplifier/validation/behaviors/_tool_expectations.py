@@ -20,7 +20,12 @@ from amplifier.validation.behaviors._tool_scenarios import (
     calls_of,
     require_no_crash,
 )
-from amplifier.validation.behaviors.behavior import BehaviorFailed, expect, require, skip_unless
+from amplifier.validation.behaviors.behavior import (
+    BehaviorFailed,
+    expect,
+    require,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
 from amplifier.validation.behaviors.subject import Subject, ToolSamples
 from amplifier.validation.leftovers import Leftovers, settle
@@ -35,14 +40,18 @@ from amplifier_sdk.loops import schema_of, tool_spec
 from amplifier_sdk.results import ToolResult
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_TYPED = frozenset({"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not", "if"})
+_TYPED = frozenset(
+    {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "not", "if"}
+)
 
 
 # -- how a tool introduces itself
 
 
 def has_a_callable_name(mounted: MountedTool) -> None:
-    require(_NAME.fullmatch(mounted.tool.name), f"The name is {mounted.tool.name!r:.200}")
+    require(
+        _NAME.fullmatch(mounted.tool.name), f"The name is {mounted.tool.name!r:.200}"
+    )
 
 
 def has_its_own_name(mounted: MountedTool) -> None:
@@ -52,21 +61,35 @@ def has_its_own_name(mounted: MountedTool) -> None:
 
 def says_more_than_its_name(mounted: MountedTool) -> None:
     tool = mounted.tool
-    said, name = (re.sub(r"[\W_]+", "", text).lower() for text in (tool.description, tool.name))
-    require(said and said != name, f"{tool.name!r} is described as {tool.description!r}")
+    said, name = (
+        re.sub(r"[\W_]+", "", text).lower() for text in (tool.description, tool.name)
+    )
+    require(
+        said and said != name, f"{tool.name!r} is described as {tool.description!r}"
+    )
 
 
 def is_brief(mounted: MountedTool) -> None:
     length = len(mounted.tool.description)
-    require(length <= _limits.DESCRIPTION, f"The description of {mounted.name!r} has {length} characters")
+    require(
+        length <= _limits.DESCRIPTION,
+        f"The description of {mounted.name!r} has {length} characters",
+    )
 
 
 def offers_a_schema(mounted: MountedTool) -> None:
     offered = getattr(mounted.tool, "input_schema", None)
-    if offered is None and callable(get_schema := getattr(mounted.tool, "get_schema", None)):
+    if offered is None and callable(
+        get_schema := getattr(mounted.tool, "get_schema", None)
+    ):
         offered = get_schema()
-    schema = expect({} if offered is None else offered, Mapping, f"The schema of {mounted.name!r}")
-    require(schema, f"{mounted.tool.name!r} offers no input_schema, so that a model must guess")
+    schema = expect(
+        {} if offered is None else offered, Mapping, f"The schema of {mounted.name!r}"
+    )
+    require(
+        schema,
+        f"{mounted.tool.name!r} offers no input_schema, so that a model must guess",
+    )
 
 
 def has_a_valid_schema(mounted: MountedTool) -> None:
@@ -80,22 +103,36 @@ def takes_an_object(mounted: MountedTool) -> None:
 
 def has_a_json_schema(mounted: MountedTool) -> None:
     read = json.loads(json.dumps(mounted.schema, allow_nan=False))
-    require(read == mounted.schema, f"The schema of {mounted.name!r} reads back as something else")
+    require(
+        read == mounted.schema,
+        f"The schema of {mounted.name!r} reads back as something else",
+    )
 
 
 async def keeps_its_schemas(harness: Harness) -> None:
-    before = {name: copy.deepcopy(dict(schema_of(tool))) for name, tool in harness.tools.items()}
+    before = {
+        name: copy.deepcopy(dict(schema_of(tool)))
+        for name, tool in harness.tools.items()
+    }
     harness.model.steps.append("Done.")
     await harness.turn()
     for made in calls_of(harness):
         await made.run()
     for name, tool in harness.tools.items():
-        require(dict(schema_of(tool)) == before[name], f"The schema of {name!r} changed")
+        require(
+            dict(schema_of(tool)) == before[name], f"The schema of {name!r} changed"
+        )
 
 
 def refers_to_itself_alone(mounted: MountedTool) -> None:
-    foreign = [reference for reference in _references(mounted.schema) if not reference.startswith("#")]
-    require(not foreign, f"The schema of {mounted.name!r} refers to {', '.join(foreign)}")
+    foreign = [
+        reference
+        for reference in _references(mounted.schema)
+        if not reference.startswith("#")
+    ]
+    require(
+        not foreign, f"The schema of {mounted.name!r} refers to {', '.join(foreign)}"
+    )
 
 
 def _references(value: JSONValue) -> Iterator[str]:
@@ -112,7 +149,10 @@ def _references(value: JSONValue) -> Iterator[str]:
 
 def has_a_modest_schema(mounted: MountedTool) -> None:
     size = len(json.dumps(dict(mounted.schema)))
-    require(size <= _limits.SCHEMA, f"The schema of {mounted.name!r} takes {size} characters")
+    require(
+        size <= _limits.SCHEMA,
+        f"The schema of {mounted.name!r} takes {size} characters",
+    )
 
 
 def are_described(arguments: list[Argument]) -> None:
@@ -129,7 +169,9 @@ def have_fitting_defaults(arguments: list[Argument]) -> None:
     defaults = [each for each in arguments if "default" in each.schema]
     skip_unless(defaults, "none of its arguments has a default")
     for each in defaults:
-        wrapped = ArgumentSchema({"type": "object", "properties": {each.name: each.schema}}, each.tool)
+        wrapped = ArgumentSchema(
+            {"type": "object", "properties": {each.name: each.schema}}, each.tool
+        )
         problem = wrapped.problem({each.name: each.schema["default"]})
         require(problem is None, f"The default of {each} does not fit: {problem}")
 
@@ -137,20 +179,32 @@ def have_fitting_defaults(arguments: list[Argument]) -> None:
 def describes_what_it_requires(mounted: MountedTool) -> None:
     described = properties_of(mounted.schema)
     missing = [name for name in required_of(mounted.schema) if name not in described]
-    require(not missing, f"{mounted.name!r} requires {', '.join(missing)} and does not describe it")
+    require(
+        not missing,
+        f"{mounted.name!r} requires {', '.join(missing)} and does not describe it",
+    )
 
 
 def offers_one_schema(harness: Harness) -> None:
     tools = harness.tools.values()
-    both = [tool for tool in tools if hasattr(tool, "get_schema") and hasattr(tool, "input_schema")]
+    both = [
+        tool
+        for tool in tools
+        if hasattr(tool, "get_schema") and hasattr(tool, "input_schema")
+    ]
     skip_unless(both, "it has one spelling of the schema")
     for tool in both:
         offered: object = getattr(tool, "get_schema", dict)()
-        require(offered == getattr(tool, "input_schema", None), f"{tool.name!r} offers two different schemas")
+        require(
+            offered == getattr(tool, "input_schema", None),
+            f"{tool.name!r} offers two different schemas",
+        )
 
 
 def fits_its_schema(call: Call) -> None:
-    problem = ArgumentSchema(schema_of(call.tool), call.tool.name).problem(call.arguments)
+    problem = ArgumentSchema(schema_of(call.tool), call.tool.name).problem(
+        call.arguments
+    )
     require(problem is None, f"{call.arguments!r:.200}: {problem}")
 
 
@@ -163,10 +217,19 @@ def declares_its_effects(mounted: MountedTool) -> None:
     declared = getattr(mounted.tool, "effects", None)
     read_only = getattr(mounted.tool, "read_only", None)
     effects = effects_of(mounted.tool)
-    require(declared is None or effects is not None, f"'effects' of {mounted.name!r} are {declared!r}")
-    require(read_only is None or isinstance(read_only, bool), f"'read_only' of {mounted.name!r} is {read_only!r}")
+    require(
+        declared is None or effects is not None,
+        f"'effects' of {mounted.name!r} are {declared!r}",
+    )
+    require(
+        read_only is None or isinstance(read_only, bool),
+        f"'read_only' of {mounted.name!r} is {read_only!r}",
+    )
     changing = sorted((effects or frozenset()) & {"write", "exec"})
-    require(not (read_only and changing), f"{mounted.name!r} is 'read_only' and has the effects {changing}")
+    require(
+        not (read_only and changing),
+        f"{mounted.name!r} is 'read_only' and has the effects {changing}",
+    )
 
 
 def can_be_shown(mounted: MountedTool) -> None:
@@ -178,7 +241,10 @@ def can_be_shown(mounted: MountedTool) -> None:
 
 
 async def succeeds(call: Call) -> None:
-    skip_unless(call.harness.subject.samples_as(ToolSamples).arguments, "no sample 'arguments' is given")
+    skip_unless(
+        call.harness.subject.samples_as(ToolSamples).arguments,
+        "no sample 'arguments' is given",
+    )
     result = await call.run()
     require(result.success, f"{call}: {result}")
 
@@ -202,7 +268,10 @@ async def fails_naming_the_argument(call: Call) -> None:
 async def leaves_its_arguments(call: Call) -> None:
     given = copy.deepcopy(call.arguments)
     await call.run_directly(given)
-    require(given == call.arguments, f"{call.tool.name} was given {call.arguments!r:.200} and left {given!r:.200}")
+    require(
+        given == call.arguments,
+        f"{call.tool.name} was given {call.arguments!r:.200} and left {given!r:.200}",
+    )
 
 
 async def returns_a_result(call: Call) -> None:
@@ -213,14 +282,22 @@ async def returns_a_result(call: Call) -> None:
 
 async def runs_again(call: Call) -> None:
     first, again = await call.run(), await call.run()
-    require(again.success or not first.success, f"{call.tool.name} succeeded once and then: {again}")
+    require(
+        again.success or not first.success,
+        f"{call.tool.name} succeeded once and then: {again}",
+    )
 
 
 async def returns_results_of_its_own(call: Call) -> None:
     first, second = await call.run_directly(), await call.run_directly()
     if isinstance(first, ToolResult) and isinstance(second, ToolResult):
-        shared = first.output is second.output and isinstance(first.output, (dict, list))
-        require(not shared, f"{call.tool.name} returned the same {type(first.output).__name__} twice")
+        shared = first.output is second.output and isinstance(
+            first.output, (dict, list)
+        )
+        require(
+            not shared,
+            f"{call.tool.name} returned the same {type(first.output).__name__} twice",
+        )
 
 
 # -- what its calls return
@@ -231,18 +308,24 @@ def is_json(seen: Result) -> None:
         try:
             json.dumps(part, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise BehaviorFailed(f"{seen.tool} returned {part!r:.200}: {error}") from error
+            raise BehaviorFailed(
+                f"{seen.tool} returned {part!r:.200}: {error}"
+            ) from error
 
 
 def reads_back(seen: Result) -> None:
     output = seen.result.output
     read = json.loads(json.dumps(output, default=repr))
-    require(read == output and _is_plain(output), f"{seen.tool} returned {output!r:.200}")
+    require(
+        read == output and _is_plain(output), f"{seen.tool} returned {output!r:.200}"
+    )
 
 
 def _is_plain(value: object) -> bool:
     if isinstance(value, Mapping):
-        return all(isinstance(key, str) and _is_plain(part) for key, part in value.items())
+        return all(
+            isinstance(key, str) and _is_plain(part) for key, part in value.items()
+        )
     if isinstance(value, list):
         return all(map(_is_plain, value))
     return value is None or isinstance(value, (str, int, float, bool))
@@ -252,7 +335,9 @@ def can_be_stored(seen: Result) -> None:
     try:
         seen.result.get_serialized_output().encode()
     except UnicodeEncodeError as error:
-        raise BehaviorFailed(f"{seen.tool} returned a text that cannot be stored: {error}") from error
+        raise BehaviorFailed(
+            f"{seen.tool} returned a text that cannot be stored: {error}"
+        ) from error
 
 
 def can_be_read(seen: Result) -> None:
@@ -263,12 +348,18 @@ def can_be_read(seen: Result) -> None:
 def says_why(failure: Result) -> None:
     error = failure.result.error
     message = (error or {}).get("message")
-    require(isinstance(message, str) and message.strip(), f"{failure.tool} failed with the error {error!r:.200}")
+    require(
+        isinstance(message, str) and message.strip(),
+        f"{failure.tool} failed with the error {error!r:.200}",
+    )
 
 
 def has_no_traceback(failure: Result) -> None:
     text = str(failure.result)
-    require("Traceback (most recent call last)" not in text, f"{failure.tool} failed with {text!r:.300}")
+    require(
+        "Traceback (most recent call last)" not in text,
+        f"{failure.tool} failed with {text!r:.300}",
+    )
 
 
 # -- how its calls run
@@ -277,10 +368,16 @@ def has_no_traceback(failure: Result) -> None:
 async def runs_beside_itself(one: Call) -> None:
     alone = await one.run()
     name, harness = one.tool.name, one.harness
-    made = [ToolCall(id=f"call-{number}", name=name, arguments=one.arguments) for number in range(10)]
+    made = [
+        ToolCall(id=f"call-{number}", name=name, arguments=one.arguments)
+        for number in range(10)
+    ]
     results = await harness.coordinator.host.run_tools(made, harness.tools)
     worse = [str(result) for result in results if alone.success and not result.success]
-    require(not worse, f"{name} alone succeeded; of 10 at once {len(worse)} failed: {worse[:1]}")
+    require(
+        not worse,
+        f"{name} alone succeeded; of 10 at once {len(worse)} failed: {worse[:1]}",
+    )
 
 
 async def ends_when_cancelled(call: Call) -> None:
@@ -293,7 +390,10 @@ async def works_after_a_cancellation(call: Call) -> None:
     for steps in range(3):
         await cancel_after(steps, call.run_directly, call.tool.name)
     after = await call.run()
-    require(after.success or not before.success, f"{call.tool.name} after a cancelled call: {after}")
+    require(
+        after.success or not before.success,
+        f"{call.tool.name} after a cancelled call: {after}",
+    )
 
 
 async def leaves_nothing_when_cancelled(call: Call) -> None:
@@ -310,15 +410,23 @@ async def ends_at_its_deadline(slow: tuple[Subject, str, JSONObject]) -> None:
     async with open_harness(subject, Setup(limits={"tool_timeout": 0.1})) as harness:
         with ends_in_time(name, "its deadline"):
             result = await harness.call(name, arguments)
-            require((result.error or {}).get("type") == "timeout", f"{name} answered {str(result)!r:.200}")
+            require(
+                (result.error or {}).get("type") == "timeout",
+                f"{name} answered {str(result)!r:.200}",
+            )
 
 
 async def ends_with_its_turn(slow: tuple[Subject, str, JSONObject]) -> None:
     subject, name, arguments = slow
-    async with open_harness(subject, Setup(steps=(answer(call(name, arguments)),))) as harness:
+    async with open_harness(
+        subject, Setup(steps=(answer(call(name, arguments)),))
+    ) as harness:
         await _cancel_turn(harness)
         messages = await harness.context.get_messages()
-        require(not open_calls(messages), f"The history has a call of {name} without a result")
+        require(
+            not open_calls(messages),
+            f"The history has a call of {name} without a result",
+        )
 
 
 async def _cancel_turn(harness: Harness) -> None:
@@ -349,7 +457,10 @@ async def serves_a_turn(harness: Harness) -> None:
     results = harness.memory.results
     require(text == "Done.", f"The turn answered {text!r:.200}")
     require(len(results) == len(made), f"{len(made)} calls have {len(results)} results")
-    require(all(isinstance(result, (str, list)) and result for _, result in results), "A result is empty")
+    require(
+        all(isinstance(result, (str, list)) and result for _, result in results),
+        "A result is empty",
+    )
 
 
 async def is_announced_once(call: Call) -> None:

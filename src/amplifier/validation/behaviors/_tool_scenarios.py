@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from typing import Final, TypeAlias
 
 import attrs
 
-from amplifier.validation.behaviors._examples import example_arguments, properties_of, types_of
-from amplifier.validation.behaviors.behavior import Scenario, require, scenario, skip_unless
+from amplifier.validation.behaviors._examples import (
+    example_arguments,
+    properties_of,
+    types_of,
+)
+from amplifier.validation.behaviors.behavior import (
+    Scenario,
+    require,
+    scenario,
+    skip_unless,
+)
 from amplifier.validation.behaviors.harness import Harness, open_harness
 from amplifier.validation.behaviors.subject import Subject, ToolSamples
 from amplifier_sdk.contracts import Tool
@@ -40,7 +56,17 @@ _CRASHES: Final = frozenset(
 )
 """The kinds of failure that no author meant: they say nothing that a model could act on."""
 
-_ODD_VALUES: Final[Sequence[JSONValue]] = (None, True, -1, 1.5, "text", [], [None], {}, {"a": {}})
+_ODD_VALUES: Final[Sequence[JSONValue]] = (
+    None,
+    True,
+    -1,
+    1.5,
+    "text",
+    [],
+    [None],
+    {},
+    {"a": {}},
+)
 _ODD_NUMBERS: Final[Sequence[JSONValue]] = (-1, 0, 2**31, 2**63, 10**30, -(10**30))
 _WRONG: Final[Mapping[str, JSONValue]] = {
     "string": 7,
@@ -99,7 +125,9 @@ class Call:
     async def run_directly(self, arguments: JSONObject | None = None) -> object:
         """Run it without the kernel round it; what the tool raises is its answer."""
         try:
-            return await self.tool.execute(dict(self.arguments) if arguments is None else arguments)
+            return await self.tool.execute(
+                dict(self.arguments) if arguments is None else arguments
+            )
         except (Exception, SystemExit) as error:  # foreign code
             return error
 
@@ -123,7 +151,9 @@ def calls_of(harness: Harness) -> Iterator[Call]:
 async def each_tool(subject: Subject) -> AsyncIterator[Iterable[MountedTool]]:
     """Look at each tool."""
     async with open_harness(subject) as harness:
-        yield [MountedTool(name=name, tool=tool) for name, tool in harness.tools.items()]
+        yield [
+            MountedTool(name=name, tool=tool) for name, tool in harness.tools.items()
+        ]
 
 
 async def all_arguments(subject: Subject) -> AsyncIterator[tuple[list[Argument]]]:
@@ -143,7 +173,9 @@ _Variations: TypeAlias = Callable[[Call], Iterable[Call]]
 
 @scenario
 async def calls(
-    subject: Subject, vary: _Variations = lambda call: (call,), unless: str = "it has no tools"
+    subject: Subject,
+    vary: _Variations = lambda call: (call,),
+    unless: str = "it has no tools",
 ) -> AsyncIterator[Iterable[Call]]:
     """Look at calls of each tool, varied; without any there is nothing to check, for the reason of `unless`."""
     async with open_harness(subject) as harness:
@@ -165,7 +197,9 @@ def calls_with_text(text: str, about: str) -> Scenario[Call]:
 
 def _with(call: Call, name: str, value: JSONValue, about: str = "") -> Call:
     arguments = {**call.arguments, name: value}
-    return attrs.evolve(call, arguments=arguments, about=about or f"{name}={value!r:.100}", varied=name)
+    return attrs.evolve(
+        call, arguments=arguments, about=about or f"{name}={value!r:.100}", varied=name
+    )
 
 
 def with_stray_argument(call: Call) -> Iterator[Call]:
@@ -184,8 +218,16 @@ def without_arguments(call: Call) -> Iterator[Call]:
 def with_required_arguments(call: Call) -> Iterator[Call]:
     """Give the required arguments alone."""
     required = schema_of(call.tool).get("required") or ()
-    names = [str(name) for name in required] if isinstance(required, (list, tuple)) else []
-    yield attrs.evolve(call, arguments={name: call.arguments[name] for name in names if name in call.arguments})
+    if isinstance(required, (list, tuple)):
+        names = [str(name) for name in required]
+    else:
+        names = []
+    yield attrs.evolve(
+        call,
+        arguments={
+            name: call.arguments[name] for name in names if name in call.arguments
+        },
+    )
 
 
 def with_wrong_types(call: Call) -> Iterator[Call]:
@@ -238,7 +280,9 @@ def _failing(harness: Harness) -> list[Call]:
     ]
 
 
-async def slow_calls(subject: Subject) -> AsyncIterator[Iterable[tuple[Subject, str, JSONObject]]]:
+async def slow_calls(
+    subject: Subject,
+) -> AsyncIterator[Iterable[tuple[Subject, str, JSONObject]]]:
     """Look at the calls of which the author says that they last; each is made in a session of its own."""
     slow = subject.samples_as(ToolSamples).slow
     skip_unless(slow, "no sample 'slow' is given")
@@ -273,4 +317,7 @@ def require_no_crash(result: ToolResult, what: object) -> None:
     """Return when a call succeeded, or failed with an error that its author meant."""
     error = result.error or {}
     kind = error.get("type")
-    require(result.success or kind not in _CRASHES, f"{what}: {kind}: {error.get('message')}")
+    require(
+        result.success or kind not in _CRASHES,
+        f"{what}: {kind}: {error.get('message')}",
+    )

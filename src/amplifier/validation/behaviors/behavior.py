@@ -9,7 +9,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable
 from contextlib import asynccontextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Concatenate,
+    Final,
+    Literal,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+)
 
 import anyio
 import attrs
@@ -93,7 +101,9 @@ class Outcome:
     behavior: Behavior
 
 
-def scenario(function: Callable[Concatenate[Subject, P], AsyncIterator[Iterable[T]]]) -> Callable[P, Scenario[T]]:
+def scenario(
+    function: Callable[Concatenate[Subject, P], AsyncIterator[Iterable[T]]],
+) -> Callable[P, Scenario[T]]:
     """Let a scenario take parameters: a call with them, in a table, makes the scenario itself."""
 
     @wraps(function)
@@ -123,7 +133,9 @@ def promise(
                         await answer
 
     kind = id.partition(".")[0]
-    return Behavior(id=id, kind=kind, says=says, fix=fix, check=check, is_timed=is_timed)
+    return Behavior(
+        id=id, kind=kind, says=says, fix=fix, check=check, is_timed=is_timed
+    )
 
 
 def require(condition: object, detail: str) -> None:
@@ -151,17 +163,23 @@ def equals(read: Callable[[T], object], wanted: object, what: str) -> Expectatio
 
     def expectation(seen: T) -> None:
         found = read(seen)
-        require(found == wanted, f"{what} should be {wanted!r:.300}; got {found!r:.300}")
+        require(
+            found == wanted, f"{what} should be {wanted!r:.300}; got {found!r:.300}"
+        )
 
     return expectation
 
 
-def contains(read: Callable[[T], Container[str]], wanted: str, what: str) -> Expectation[T]:
+def contains(
+    read: Callable[[T], Container[str]], wanted: str, what: str
+) -> Expectation[T]:
     """Expect a text in a text or list that is read from what a scenario yields."""
 
     def expectation(seen: T) -> None:
         found = read(seen)
-        require(wanted in found, f"{what} should have {wanted!r:.300}; got {found!r:.300}")
+        require(
+            wanted in found, f"{what} should have {wanted!r:.300}; got {found!r:.300}"
+        )
 
     return expectation
 
@@ -173,13 +191,20 @@ def expect(value: object, cls: type[T] | tuple[type[T], ...], what: str) -> T:
         BehaviorFailed: it is of none of them.
     """
     if not isinstance(value, cls):
-        classes = cls if isinstance(cls, tuple) else (cls,)
+        if isinstance(cls, tuple):
+            classes = cls
+        else:
+            classes = (cls,)
         names = " or ".join(part.__name__ for part in classes)
-        raise BehaviorFailed(f"{what} should be of the class {names}; it is {type(value).__name__}: {value!r:.200}")
+        raise BehaviorFailed(
+            f"{what} should be of the class {names}; it is {type(value).__name__}: {value!r:.200}"
+        )
     return value
 
 
-async def check_behavior(behavior: Behavior, subject: Subject, *, timeout: float = DEADLINE) -> Outcome:
+async def check_behavior(
+    behavior: Behavior, subject: Subject, *, timeout: float = DEADLINE
+) -> Outcome:
     """Check a behaviour of a module; whatever the module does, the outcome says it.
 
     Only a cancellation, or what ends the process, is raised. A module that blocks the event loop holds this as well.
@@ -189,7 +214,11 @@ async def check_behavior(behavior: Behavior, subject: Subject, *, timeout: float
         subject: the module.
         timeout: seconds that the check may take; several attempts share them.
     """
-    outcome = Outcome(status="failed", detail=f"It did not end within {timeout:g} s", behavior=behavior)
+    outcome = Outcome(
+        status="failed",
+        detail=f"It did not end within {timeout:g} s",
+        behavior=behavior,
+    )
     with anyio.move_on_after(timeout):
         for _ in range(ATTEMPTS if behavior.is_timed else 1):
             outcome = await _attempt(behavior, subject)
@@ -201,7 +230,8 @@ async def check_behavior(behavior: Behavior, subject: Subject, *, timeout: float
 async def _attempt(behavior: Behavior, subject: Subject) -> Outcome:
     try:
         await behavior.check(subject)
-    except (Exception, SystemExit) as error:  # foreign code: whatever it raises is the finding
+    except (Exception, SystemExit) as error:
+        # foreign code: whatever it raises is the finding
         return _outcome(behavior, _cause(error))
     return Outcome(status="passed", detail="", behavior=behavior)
 
@@ -213,7 +243,11 @@ def _outcome(behavior: Behavior, error: BaseException) -> Outcome:
         case BehaviorFailed():
             return Outcome(status="failed", detail=str(error), behavior=behavior)
         case _:
-            return Outcome(status="failed", detail=f"{type(error).__name__}: {error}", behavior=behavior)
+            return Outcome(
+                status="failed",
+                detail=f"{type(error).__name__}: {error}",
+                behavior=behavior,
+            )
 
 
 def _cause(error: BaseException) -> BaseException:

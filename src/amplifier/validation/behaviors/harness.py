@@ -17,12 +17,23 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.shapes import ImportedModule
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier.validation.behaviors._doubles import Approver, ListContext, PlainLoop, RecordingTool
+from amplifier.validation.behaviors._doubles import (
+    Approver,
+    ListContext,
+    PlainLoop,
+    RecordingTool,
+)
 from amplifier.validation.behaviors.behavior import scenario
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_kit.scripted import ScriptedProvider, Step
 from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.contracts import Cleanup, ContextManager, Orchestrator, Provider, Tool
+from amplifier_sdk.contracts import (
+    Cleanup,
+    ContextManager,
+    Orchestrator,
+    Provider,
+    Tool,
+)
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
@@ -30,9 +41,19 @@ from amplifier_sdk.limits import Limits
 from amplifier_sdk.loops.events import BASE_EVENTS
 from amplifier_sdk.results import HookResult, ToolResult
 
-__all__ = ["Handler", "Harness", "RegisteredHandler", "Setup", "mounting", "open_harness", "session"]
+__all__ = [
+    "Handler",
+    "Harness",
+    "RegisteredHandler",
+    "Setup",
+    "mounting",
+    "open_harness",
+    "session",
+]
 
-Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None]
+Handler: TypeAlias = Callable[
+    [str, dict[str, object]], Awaitable[HookResult | None] | HookResult | None
+]
 """What is called for an event."""
 
 LISTENER: Final = "amplifier.validation"
@@ -88,7 +109,9 @@ class RegisteredHandler:
     async def call(self, event: str, data: dict[str, object]) -> HookResult | None:
         """Call the handler as the registry does."""
         answer = self.handler(event, data)
-        return await answer if inspect.isawaitable(answer) else answer
+        if inspect.isawaitable(answer):
+            return await answer
+        return answer
 
     async def watch(self, event: str, data: dict[str, object]) -> HookResult | None:
         """Call the handler, and note what it raises."""
@@ -159,7 +182,14 @@ class Harness:
     def own_handlers(self) -> list[str]:
         """The names of the handlers that are registered and not those of the checks."""
         listing = self.coordinator.hooks.list_handlers()
-        return sorted({name for names in listing.values() for name in names if not name.startswith(LISTENER)})
+        return sorted(
+            {
+                name
+                for names in listing.values()
+                for name in names
+                if not name.startswith(LISTENER)
+            }
+        )
 
     @property
     def events(self) -> list[str]:
@@ -199,15 +229,24 @@ class _Loader(ModuleLoader):
         self._own = own
 
     async def find(
-        self, spec: ModuleSpec, *, resolver: object = None, limits: Limits = Limits(), paths: ImportPaths
+        self,
+        spec: ModuleSpec,
+        *,
+        resolver: object = None,
+        limits: Limits = Limits(),
+        paths: ImportPaths,
     ) -> ImportedModule:
         if spec.module in self._doubles:
-            return await super().find(spec, resolver=resolver, limits=limits, paths=paths)
+            return await super().find(
+                spec, resolver=resolver, limits=limits, paths=paths
+            )
         return await self._own.find(spec, resolver=resolver, limits=limits, paths=paths)
 
 
 @scenario
-async def session(subject: Subject, setup: Setup = Setup()) -> AsyncIterator[tuple[Harness]]:
+async def session(
+    subject: Subject, setup: Setup = Setup()
+) -> AsyncIterator[tuple[Harness]]:
     """Open a session: the plainest scenario."""
     async with open_harness(subject, setup) as harness:
         yield (harness,)
@@ -231,7 +270,9 @@ async def open_harness(
     async with AsyncExitStack() as stack:
         directory = setup.directory
         if directory is None:
-            directory = Path(stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-")))
+            directory = Path(
+                stack.enter_context(TemporaryDirectory(prefix="amplifier-behavior-"))
+            )
         for name, text in samples.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,15 +291,25 @@ async def open_harness(
         yield harness
 
 
-def _build(subject: Subject, setup: Setup, config: Mapping[str, JSONValue], directory: Path) -> Harness:
+def _build(
+    subject: Subject, setup: Setup, config: Mapping[str, JSONValue], directory: Path
+) -> Harness:
     model, memory = ScriptedProvider(*setup.steps), ListContext()
     workers = [make() for make in setup.tools]
-    person = None if setup.approval is None else Approver(setup.approval)
+    if setup.approval is None:
+        person = None
+    else:
+        person = Approver(setup.approval)
     doubles: dict[str, object] = {
         "double-loop": mounting(PlainLoop()),
         "double-context": mounting(memory),
-        "double-provider": mounting(model if setup.provider is None else setup.provider()),
-        **{f"double-tool-{index}": mounting(worker) for index, worker in enumerate(workers)},
+        "double-provider": mounting(
+            model if setup.provider is None else setup.provider()
+        ),
+        **{
+            f"double-tool-{index}": mounting(worker)
+            for index, worker in enumerate(workers)
+        },
     }
     module = subject.module
     if not isinstance(module, str):
@@ -266,11 +317,16 @@ def _build(subject: Subject, setup: Setup, config: Mapping[str, JSONValue], dire
         module = f"{subject.kind}-under-test"
     entries: list[object] = [{"module": module, "config": dict(config)}]
     if setup.instances:
-        entries = [{"module": module, "config": dict(config), "instance_id": name} for name in setup.instances]
+        entries = [
+            {"module": module, "config": dict(config), "instance_id": name}
+            for name in setup.instances
+        ]
     tools: list[object] = [f"double-tool-{index}" for index in range(len(workers))]
     plan: dict[str, object] = {
         "session": {
-            "orchestrator": entries[0] if subject.kind == "orchestrator" else "double-loop",
+            "orchestrator": entries[0]
+            if subject.kind == "orchestrator"
+            else "double-loop",
             "context": entries[0] if subject.kind == "context" else "double-context",
             "limits": dict(setup.limits),
         },
@@ -302,7 +358,9 @@ def _offer(harness: Harness, samples: Samples, setup: Setup) -> None:
     coordinator = harness.coordinator
     if not setup.is_bare:
         coordinator.register_capability("session.working_dir", str(harness.directory))
-        coordinator.register_capability("session.dir", str(harness.directory / ".session"))
+        coordinator.register_capability(
+            "session.dir", str(harness.directory / ".session")
+        )
     for name, value in samples.capabilities.items():
         coordinator.register_capability(name, value)
 
@@ -312,7 +370,10 @@ def _offer(harness: Harness, samples: Samples, setup: Setup) -> None:
     coordinator.hooks.register("*", hear, -(10**9), LISTENER)
     for event, results in setup.answers.items():
         coordinator.hooks.register(event, _answering(results), 0, f"{LISTENER}.{event}")
-    register, register_cleanup = coordinator.hooks.register, coordinator.register_cleanup
+    register, register_cleanup = (
+        coordinator.hooks.register,
+        coordinator.register_cleanup,
+    )
 
     def note_handler(
         event: str,
@@ -325,10 +386,16 @@ def _offer(harness: Harness, samples: Samples, setup: Setup) -> None:
     ) -> Callable[[], None]:
         own = str(getattr(handler, "__name__", type(handler).__name__))
         noted = RegisteredHandler(
-            event=str(event), handler=handler, priority=priority, name=own if name is None else name, decides=decides
+            event=str(event),
+            handler=handler,
+            priority=priority,
+            name=own if name is None else name,
+            decides=decides,
         )
         harness.handlers.append(noted)
-        return register(event, noted.watch, priority, noted.name, decides=decides, timeout=timeout)
+        return register(
+            event, noted.watch, priority, noted.name, decides=decides, timeout=timeout
+        )
 
     def note_cleanup(cleanup: Cleanup) -> None:
         harness.cleanups.append(cleanup)
@@ -342,7 +409,9 @@ def _answering(results: tuple[HookResult, ...]) -> Handler:
     left = list(results)
 
     def answer(event: str, data: dict[str, object]) -> HookResult | None:
-        return left.pop(0) if left else None
+        if left:
+            return left.pop(0)
+        return None
 
     return answer
 

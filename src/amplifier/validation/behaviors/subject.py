@@ -27,7 +27,9 @@ __all__ = [
 
 S = TypeVar("S", bound="Samples")
 
-Around: TypeAlias = Callable[[], AbstractAsyncContextManager[Mapping[str, JSONValue] | None]]
+Around: TypeAlias = Callable[
+    [], AbstractAsyncContextManager[Mapping[str, JSONValue] | None]
+]
 """Opened around each check; what it yields is added to the module's configuration."""
 
 
@@ -58,8 +60,12 @@ class ToolSamples(Samples):
         slow: a call that lasts until it is cancelled, or for minutes.
     """
 
-    arguments: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(factory=dict)
-    failing: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(factory=dict)
+    arguments: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(
+        factory=dict
+    )
+    failing: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(
+        factory=dict
+    )
     slow: Mapping[str, Mapping[str, JSONValue]] = attrs.field(factory=dict)
 
 
@@ -80,7 +86,9 @@ class Case:
     def build(self, *messages: Message) -> ChatRequest:
         """Make the request; `messages` are a history before the prompt."""
         request = from_json({"messages": [], **self.request}, ChatRequest)
-        return attrs.evolve(request, messages=[*messages, Message(role="user", content=self.prompt)])
+        return attrs.evolve(
+            request, messages=[*messages, Message(role="user", content=self.prompt)]
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -110,7 +118,9 @@ class ProviderSamples(Samples):
 class HookSamples(Samples):
     """What a hook's handlers are given besides the usual, by event; for example what makes them deny."""
 
-    payloads: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(factory=dict)
+    payloads: Mapping[str, tuple[Mapping[str, JSONValue], ...]] = attrs.field(
+        factory=dict
+    )
 
 
 SAMPLES: Final[Mapping[str, type[Samples]]] = {
@@ -148,8 +158,12 @@ class Subject:
     def __attrs_post_init__(self) -> None:
         wanted = SAMPLES[self.kind]
         if self.samples is not None and not isinstance(self.samples, wanted):
-            raise TypeError(f"The samples of a {self.kind} are {wanted.__name__}; got {type(self.samples).__name__}")
+            raise TypeError(
+                f"The samples of a {self.kind} are {wanted.__name__}; got {type(self.samples).__name__}"
+            )
 
     def samples_as(self, cls: type[S]) -> S:
         """Return the samples as those of a class; empty ones when there are none."""
-        return self.samples if isinstance(self.samples, cls) else cls()
+        if isinstance(self.samples, cls):
+            return self.samples
+        return cls()

@@ -24,7 +24,9 @@ __all__ = [
     "write_whole",
 ]
 
-_FOLDER: Final[int] = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+_FOLDER: Final[int] = (
+    os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+)
 
 
 def read_all(handle: int) -> bytes:

@@ -50,7 +50,11 @@ def encode_line(record: Record) -> bytes:
     Raises:
         ValueError: its data has no JSON form.
     """
-    body = b'"kind":%b,"at":%b,"data":%b}' % (encode(record.kind), encode(record.at), encode(record.data))
+    body = b'"kind":%b,"at":%b,"data":%b}' % (
+        encode(record.kind),
+        encode(record.at),
+        encode(record.data),
+    )
     return b'%b%08x",%b' % (BEGIN, crc32(body), body)
 
 
@@ -60,13 +64,19 @@ def decode_line(line: bytes) -> Record:
     Raises:
         ValueError: the line is damaged, or it is none of a log.
     """
-    if not line.startswith(BEGIN) or line[_DIGITS] != b"%08x" % crc32(memoryview(line)[_BODY:]):
+    if not line.startswith(BEGIN) or line[_DIGITS] != b"%08x" % crc32(
+        memoryview(line)[_BODY:]
+    ):
         raise ValueError("the checksum does not fit")
     value = decode(line)
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ValueError("it is no record")
     at = value.get("at")
-    return Record(kind=str(value["kind"]), data=value.get("data"), at=at if isinstance(at, (int, float)) else 0.0)
+    return Record(
+        kind=str(value["kind"]),
+        data=value.get("data"),
+        at=at if isinstance(at, (int, float)) else 0.0,
+    )
 
 
 def header_line(holds: str, version: int, at: float) -> bytes:

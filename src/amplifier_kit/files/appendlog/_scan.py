@@ -12,7 +12,14 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from amplifier_kit.files.appendlog._lines import BEGIN, FORMAT, FORMAT_VERSION, HEADER, Record, decode_line
+from amplifier_kit.files.appendlog._lines import (
+    BEGIN,
+    FORMAT,
+    FORMAT_VERSION,
+    HEADER,
+    Record,
+    decode_line,
+)
 from amplifier_kit.files.appendlog.errors import LogFormatError
 
 __all__ = ["Check", "Damage", "Expected", "Scan", "scan"]
@@ -49,7 +56,10 @@ class Damage:
     kept_in: Path | None = None
 
     def __str__(self) -> str:
-        place = f"moved to {self.kept_in}" if self.kept_in else "left where it is"
+        if self.kept_in:
+            place = f"moved to {self.kept_in}"
+        else:
+            place = "left where it is"
         return f"line {self.line}, {len(self.data):,} bytes: {self.reason}; {place}"
 
 
@@ -76,7 +86,9 @@ class Scan:
     @property
     def is_torn_only(self) -> bool:
         """Whether cutting off the end is all that is needed."""
-        return (self.has_header or not self.records) and all(piece.is_tail for piece in self.damage)
+        return (self.has_header or not self.records) and all(
+            piece.is_tail for piece in self.damage
+        )
 
 
 _NO_LOG: Final = "it is no log; name another file, or move this one away"
@@ -96,22 +108,48 @@ def scan(path: Path, data: bytes, expected: Expected) -> Scan:
     found.end = len(data) - len(tail)
     if tail and _take(path, found, len(lines) + 1, tail, expected, is_tail=True):
         found.end, found.needs_break = len(data), True
-    if found.damage and not found.records and not found.has_header and not _is_ours(data):
+    if (
+        found.damage
+        and not found.records
+        and not found.has_header
+        and not _is_ours(data)
+    ):
         raise LogFormatError(path, _NO_LOG)
     return found
 
 
-def _take(path: Path, found: Scan, number: int, line: bytes, expected: Expected, *, is_tail: bool) -> bool:
+def _take(
+    path: Path,
+    found: Scan,
+    number: int,
+    line: bytes,
+    expected: Expected,
+    *,
+    is_tail: bool,
+) -> bool:
     """Add what a line holds, and tell whether all of it was whole."""
-    record = _read(line, expected.check) if line else None
+    if line:
+        record = _read(line, expected.check)
+    else:
+        record = None
     if isinstance(record, Record) and record.kind != HEADER:
         found.records.append(record)
         found.lines.append(line)
         return True
-    pieces = list(_pieces(line, expected.check)) if line else []
+    if line:
+        pieces = list(_pieces(line, expected.check))
+    else:
+        pieces = []
     for piece, content in pieces:
         if isinstance(content, str):
-            found.damage.append(Damage(line=number, reason=content, data=piece, is_tail=is_tail and len(pieces) == 1))
+            found.damage.append(
+                Damage(
+                    line=number,
+                    reason=content,
+                    data=piece,
+                    is_tail=is_tail and len(pieces) == 1,
+                )
+            )
         elif content.kind == HEADER:
             _read_header(path, content, expected)
             found.has_header = True
@@ -135,7 +173,8 @@ def _pieces(line: bytes, check: Check | None) -> Iterator[tuple[bytes, Record | 
         if isinstance(whole, Record):
             yield line[start:stop], whole
             continue
-        short = _read(line[start : stop - 1], check)  # what was a line break is now something else
+        # what was a line break is now something else
+        short = _read(line[start : stop - 1], check)
         if isinstance(short, Record):
             yield line[start : stop - 1], short
             yield line[stop - 1 : stop], "a line break is damaged"
@@ -149,20 +188,36 @@ def _read(line: bytes, check: Check | None) -> Record | str:
         record = decode_line(line)
     except ValueError as error:
         return str(error)
-    problem = check(record) if check is not None and record.kind != HEADER else None
-    return record if problem is None else problem
+    if check is not None and record.kind != HEADER:
+        problem = check(record)
+    else:
+        problem = None
+    if problem is None:
+        return record
+    return problem
 
 
 def _read_header(path: Path, header: Record, expected: Expected) -> None:
     """Refuse what this program cannot read."""
     match header.data:
-        case {"format": format_, "version": int() as version, "holds": {"name": name, "version": int() as held}}:
+        case {
+            "format": format_,
+            "version": int() as version,
+            "holds": {"name": name, "version": int() as held},
+        }:
             if format_ != FORMAT:
                 raise LogFormatError(path, _NO_LOG)
-            if version > FORMAT_VERSION or (name == expected.holds and held > expected.version):
-                raise LogFormatError(path, "a newer version of this program wrote it; update to read it")
+            if version > FORMAT_VERSION or (
+                name == expected.holds and held > expected.version
+            ):
+                raise LogFormatError(
+                    path, "a newer version of this program wrote it; update to read it"
+                )
             if name != expected.holds:
-                raise LogFormatError(path, f"it holds {name!r}, not {expected.holds!r}; name another file")
+                raise LogFormatError(
+                    path,
+                    f"it holds {name!r}, not {expected.holds!r}; name another file",
+                )
         case _:
             raise LogFormatError(path, _NO_LOG)
 

@@ -26,8 +26,14 @@ MARK: Final = "$log"
 
 _QUOTED_MARK: Final = f'"{MARK}"'
 _HALVES: Final = "(?<=[\ud800-\udbff])(?=[\udc00-\udfff])"
-_NUMBERS: Final[Mapping[str, float]] = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_WRITER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+_NUMBERS: Final[Mapping[str, float]] = {
+    "NaN": math.nan,
+    "Infinity": math.inf,
+    "-Infinity": -math.inf,
+}
+_WRITER: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, separators=(",", ":")
+)
 _READER: Final = json.JSONDecoder()
 
 
@@ -48,7 +54,8 @@ def _encode(value: JSONValue) -> bytes:
         text = _WRITER.encode(value)
         if _QUOTED_MARK not in text:
             return text.encode()
-    except ValueError:  # a number that is not finite, half a character, or nothing that can be written
+    except ValueError:
+        # a number that is not finite, half a character, or nothing that can be written
         pass
     return _WRITER.encode(_marked(value)).encode("utf-8", "backslashreplace")
 
@@ -62,7 +69,9 @@ def decode(data: bytes) -> JSONValue:
     try:
         text = data.decode()
         value: JSONValue = _READER.decode(text)
-        return _unmarked(value) if _QUOTED_MARK in text else value
+        if _QUOTED_MARK in text:
+            return _unmarked(value)
+        return value
     except (RecursionError, TypeError, KeyError) as error:
         raise ValueError(f"It cannot be read: {type(error).__name__}") from None
 
@@ -72,10 +81,23 @@ def _marked(value: JSONValue) -> JSONValue:
         case str():
             return _marked_text(value)
         case float() if not math.isfinite(value):
-            return {MARK: "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"}
+            return {
+                MARK: "NaN"
+                if math.isnan(value)
+                else "Infinity"
+                if value > 0
+                else "-Infinity"
+            }
         case Mapping():
             if MARK in value or any(re.search(_HALVES, key) for key in value):
-                return {MARK: {"items": [[_marked_text(key), _marked(item)] for key, item in value.items()]}}
+                return {
+                    MARK: {
+                        "items": [
+                            [_marked_text(key), _marked(item)]
+                            for key, item in value.items()
+                        ]
+                    }
+                }
             return {key: _marked(item) for key, item in value.items()}
         case list() | tuple():
             return [_marked(item) for item in value]
@@ -85,7 +107,9 @@ def _marked(value: JSONValue) -> JSONValue:
 
 def _marked_text(text: str) -> JSONValue:
     parts = re.split(_HALVES, text)
-    return text if len(parts) == 1 else {MARK: parts}
+    if len(parts) == 1:
+        return text
+    return {MARK: parts}
 
 
 def _unmarked(value: JSONValue) -> JSONValue:

@@ -42,7 +42,8 @@ class LogFile:
     damage: tuple[Damage, ...] = ()
     end: int = 0
     is_dirty: bool = False
-    _before: bytes = b""  # what the next record needs in front of it: the header, or a missing line break
+    # what the next record needs in front of it: the header, or a missing line break
+    _before: bytes = b""
     _is_torn: bool = False
     _is_new: bool = False
     # A task that is cancelled from outside anyio leaves its thread behind; the next one waits for it here.
@@ -50,7 +51,12 @@ class LogFile:
 
     @classmethod
     def open(
-        cls, path: Path, expected: Expected, *, durability: Durability = "written", patience: float = PATIENCE
+        cls,
+        path: Path,
+        expected: Expected,
+        *,
+        durability: Durability = "written",
+        patience: float = PATIENCE,
     ) -> Self:
         """Open a log for writing, or begin one; what is damaged is moved into `NAME.damaged` beside it.
 
@@ -103,7 +109,8 @@ class LogFile:
                     self._sync()
             except OSError as error:
                 self._is_torn = True
-                with suppress(OSError):  # what cannot be cut off now is cut off before the next append
+                # what cannot be cut off now is cut off before the next append
+                with suppress(OSError):
                     self._mend()
                 raise AppendError(error, self.path, len(payload)) from error
             self.end += len(payload)
@@ -153,10 +160,17 @@ class LogFile:
         _disk.discard_swap(self.path)
         data = _disk.read_all(self._handle)
         found = scan(self.path, data, self.expected)
-        self.records, self.damage, self.end = tuple(found.records), tuple(found.damage), len(data)
+        self.records, self.damage, self.end = (
+            tuple(found.records),
+            tuple(found.damage),
+            len(data),
+        )
         self._is_new = not data
         if not data.endswith(b"\n"):
-            self._before = b"\n" if data else self._header()
+            if data:
+                self._before = b"\n"
+            else:
+                self._before = self._header()
         if found.damage or (data and not found.has_header):
             # A full disk keeps nobody from reading: the damage then stays where it is, and is found again.
             with suppress(OSError):
@@ -167,11 +181,16 @@ class LogFile:
         kept_in = self.path.with_name(f"{self.path.name}.damaged")
         if found.damage:
             _disk.set_aside(kept_in, (piece.data for piece in found.damage))
-            self.damage = tuple(attrs.evolve(piece, kept_in=kept_in) for piece in found.damage)
+            self.damage = tuple(
+                attrs.evolve(piece, kept_in=kept_in) for piece in found.damage
+            )
         if found.is_torn_only:
             _disk.cut(self._handle, found.end)
             self.end = found.end
-            self._before = b"" if self.end else self._header()
+            if self.end:
+                self._before = b""
+            else:
+                self._before = self._header()
             self.is_dirty = True
         else:
             self._rewrite(found.lines)

@@ -12,7 +12,12 @@ from typing import Self
 import attrs
 from anyio import CapacityLimiter, to_thread
 
-from amplifier_kit.files.appendlog._lines import HEADER, Record, decode_line, encode_line
+from amplifier_kit.files.appendlog._lines import (
+    HEADER,
+    Record,
+    decode_line,
+    encode_line,
+)
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
 from amplifier_kit.files.appendlog.file import Durability, LogFile
 from amplifier_kit.files.locks import PATIENCE
@@ -62,7 +67,9 @@ class AppendLog:
         """
         expected = Expected(holds=holds, version=version, check=check)
         limiter = CapacityLimiter(1)
-        opening = partial(LogFile.open, path, expected, durability=durability, patience=patience)
+        opening = partial(
+            LogFile.open, path, expected, durability=durability, patience=patience
+        )
         file = await to_thread.run_sync(opening, limiter=limiter)
         stored = deque(file.records)
         file.records = ()
@@ -100,7 +107,9 @@ class AppendLog:
             taken.append(self._stored.popleft())
         return taken
 
-    async def append(self, kind: str, data: JSONValue, *, written: JSONValue = None) -> None:
+    async def append(
+        self, kind: str, data: JSONValue, *, written: JSONValue = None
+    ) -> None:
         """Store a record; `take` then has it, as a reader of the file would find it.
 
         A cancelled append is stored, and can be taken, or it is not.
@@ -116,7 +125,9 @@ class AppendLog:
             ClosedResourceError: the log is closed.
         """
         if kind == HEADER:
-            raise ValueError(f"{HEADER!r} is the kind of a log's header; choose another")
+            raise ValueError(
+                f"{HEADER!r} is the kind of a log's header; choose another"
+            )
         now = round(time(), 3)
         line = encode_line(Record(kind=kind, data=data, at=now))
         record = decode_line(line)
@@ -141,7 +152,9 @@ class AppendLog:
             OSError: the system refuses; the old records are untouched, or the new ones are not yet on the disk.
             ClosedResourceError: the log is closed.
         """
-        await to_thread.run_sync(self._file.replace, tuple(records), limiter=self._limiter)
+        await to_thread.run_sync(
+            self._file.replace, tuple(records), limiter=self._limiter
+        )
 
     async def aclose(self) -> None:
         """Sync and close the file, and let go of it; a second call does nothing.

@@ -75,17 +75,23 @@ def refusal_of(address: Address) -> str | None:
         return "this machine"
     if address not in _GIVEN_OUT:
         return "not part of the public internet"
-    return next((words for block, words in _NOT_GIVEN_OUT if address in block), None) or _tunnelled(address)
+    return next(
+        (words for block, words in _NOT_GIVEN_OUT if address in block), None
+    ) or _tunnelled(address)
 
 
 def held_address(address: IPv6Address) -> IPv4Address | None:
     """Return the IPv4 address that a connection to the address would reach through the system or a translator."""
     if address.ipv4_mapped is not None:
         return address.ipv4_mapped
-    return IPv4Address(int(address) & _IPV4_BITS) if address in _NAT64 else None
+    if address in _NAT64:
+        return IPv4Address(int(address) & _IPV4_BITS)
+    return None
 
 
 def _tunnelled(address: IPv6Address) -> str | None:
     number = int(address)
     is_tunnel = (number >> 32) & _IPV4_BITS in _ISATAP
-    return refusal_of(IPv4Address(number & _IPV4_BITS)) if is_tunnel else None
+    if is_tunnel:
+        return refusal_of(IPv4Address(number & _IPV4_BITS))
+    return None

@@ -65,11 +65,16 @@ def unpacker_of(encoding: str) -> Unpacker:
         return _Plain()
     if name in ("gzip", "x-gzip", "deflate"):
         return _Inflating()
-    raise ValueError(f"it is packed with {encoding.strip()!r:.60}, and only gzip and deflate are unpacked")
+    raise ValueError(
+        f"it is packed with {encoding.strip()!r:.60}, and only gzip and deflate are unpacked"
+    )
 
 
 async def read_body(
-    chunks: AsyncIterable[bytes], unpacker: Unpacker, max_bytes: int, seconds: float | None = None
+    chunks: AsyncIterable[bytes],
+    unpacker: Unpacker,
+    max_bytes: int,
+    seconds: float | None = None,
 ) -> Body:
     """Read a body up to a size, counted after unpacking, and up to a time, and stop there.
 
@@ -101,7 +106,9 @@ class _Inflating:
     Two bytes tell which of them it is; what comes alone is held back.
     """
 
-    _inflater: zlib._Decompress = attrs.field(factory=lambda: zlib.decompressobj(_GZIP_OR_ZLIB))
+    _inflater: zlib._Decompress = attrs.field(
+        factory=lambda: zlib.decompressobj(_GZIP_OR_ZLIB)
+    )
     _is_fresh: bool = True
     _held: bytes = b""
 
@@ -129,7 +136,9 @@ class _Inflating:
             piece = self._inflater.decompress(data, _PIECE)
         except zlib.error as error:
             if not self._is_fresh:
-                raise ValueError(f"its compressed data are damaged ({error})") from error
+                raise ValueError(
+                    f"its compressed data are damaged ({error})"
+                ) from error
             piece = self._inflate_bare(data)
         self._is_fresh = False
         return piece
@@ -139,4 +148,6 @@ class _Inflating:
         try:
             return self._inflater.decompress(data, _PIECE)
         except zlib.error as error:
-            raise ValueError(f"its data are not compressed as it says ({error})") from error
+            raise ValueError(
+                f"its data are not compressed as it says ({error})"
+            ) from error

@@ -20,7 +20,11 @@ import httpcore2
 from anyio import to_thread
 
 from amplifier_kit.http.netguard.addresses import Address
-from amplifier_kit.http.netguard.errors import AddressRefusedError, HostUnknownError, HostUnreachableError
+from amplifier_kit.http.netguard.errors import (
+    AddressRefusedError,
+    HostUnknownError,
+    HostUnreachableError,
+)
 from amplifier_kit.http.netguard.policies import NetPolicy
 from amplifier_kit.http.netguard.urls import WebUrl
 
@@ -72,7 +76,10 @@ class Connector:
                 return await self._open(url, address)
             except (httpcore2.NetworkError, httpcore2.TimeoutException) as error:
                 failures.append(str(error) or type(error).__name__)
-        raise HostUnreachableError(str(url), f"no connection ({'; '.join(failures)}); try again later, or elsewhere")
+        raise HostUnreachableError(
+            str(url),
+            f"no connection ({'; '.join(failures)}); try again later, or elsewhere",
+        )
 
     async def resolve(self, url: WebUrl) -> Sequence[Address]:
         """Return the addresses of the host, each of them checked.
@@ -81,7 +88,10 @@ class Connector:
             HostUnknownError: there is none.
             AddressRefusedError: one of them may not be connected to.
         """
-        addresses = [url.address] if url.address is not None else await self._addresses(url)
+        if url.address is not None:
+            addresses = [url.address]
+        else:
+            addresses = await self._addresses(url)
         for address in addresses:
             self.policy.check_address(url, address)
         return addresses
@@ -89,22 +99,35 @@ class Connector:
     async def _addresses(self, url: WebUrl) -> list[Address]:
         try:
             found = await self.look_up(url.host, url.port)
-        except (OSError, UnicodeError) as error:  # the standard library's own codec for names raises the latter
-            raise HostUnknownError(str(url), f"the name {url.host} was not found ({error}); check it") from error
+        except (OSError, UnicodeError) as error:
+            # the standard library's own codec for names raises the latter
+            raise HostUnknownError(
+                str(url), f"the name {url.host} was not found ({error}); check it"
+            ) from error
         if not found:
-            raise HostUnknownError(str(url), f"the name {url.host} leads to no address; check it")
+            raise HostUnknownError(
+                str(url), f"the name {url.host} leads to no address; check it"
+            )
         try:
             return [ip_address(text) for text in found]
         except ValueError as error:
-            raise AddressRefusedError(str(url), f"the name leads to what is no address ({error})") from error
+            raise AddressRefusedError(
+                str(url), f"the name leads to what is no address ({error})"
+            ) from error
 
-    async def _open(self, url: WebUrl, address: Address) -> httpcore2.AsyncNetworkStream:
-        stream = await self.backend.connect_tcp(str(address), url.port, timeout=self.timeout)
+    async def _open(
+        self, url: WebUrl, address: Address
+    ) -> httpcore2.AsyncNetworkStream:
+        stream = await self.backend.connect_tcp(
+            str(address), url.port, timeout=self.timeout
+        )
         if url.scheme == "http":
             return stream
         try:
             context = await to_thread.run_sync(_certificates)
-            return await stream.start_tls(context, server_hostname=url.host, timeout=self.timeout)
+            return await stream.start_tls(
+                context, server_hostname=url.host, timeout=self.timeout
+            )
         except BaseException:
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
@@ -116,7 +139,12 @@ def _alternating(addresses: Sequence[Address]) -> list[Address]:
     version = addresses[0].version
     first = [address for address in addresses if address.version == version]
     other = [address for address in addresses if address.version != version]
-    return [address for pair in zip_longest(first, other) for address in pair if address is not None]
+    return [
+        address
+        for pair in zip_longest(first, other)
+        for address in pair
+        if address is not None
+    ]
 
 
 @cache

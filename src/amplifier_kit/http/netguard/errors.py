@@ -80,4 +80,6 @@ class BodyError(WebError):
 def _shown(url: str) -> str:
     """Write an address without line ends and of a length that can be read."""
     text = repr(url)
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+    if len(text) <= _SHOWN:
+        return text
+    return f"{text[:_SHOWN]}…"

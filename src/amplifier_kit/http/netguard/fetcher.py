@@ -12,13 +12,19 @@ import httpcore2
 
 from amplifier_kit.http.netguard.bodies import ACCEPTED, Body, read_body, unpacker_of
 from amplifier_kit.http.netguard.connector import Connector
-from amplifier_kit.http.netguard.errors import BodyError, HostUnreachableError, RedirectError
+from amplifier_kit.http.netguard.errors import (
+    BodyError,
+    HostUnreachableError,
+    RedirectError,
+)
 from amplifier_kit.http.netguard.urls import WebUrl
 
 __all__ = ["Answer", "Fetcher"]
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
-_CONDITIONS: Final = frozenset({"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"})
+_CONDITIONS: Final = frozenset(
+    {"if-match", "if-none-match", "if-modified-since", "if-unmodified-since"}
+)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -53,12 +59,18 @@ class Answer:
                 unpacker = unpacker_of(self.headers.get("content-encoding", ""))
                 return await read_body(chunks, unpacker, max_bytes, seconds)
         except ValueError as error:
-            raise BodyError(str(self.url), f"the answer cannot be read: {error}") from error
+            raise BodyError(
+                str(self.url), f"the answer cannot be read: {error}"
+            ) from error
         except _BROKEN as error:
             raise _unreachable(self.url, error) from error
 
 
-_BROKEN: Final = (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError)
+_BROKEN: Final = (
+    httpcore2.NetworkError,
+    httpcore2.TimeoutException,
+    httpcore2.ProtocolError,
+)
 
 
 @attrs.define(eq=False, kw_only=True)
@@ -103,38 +115,70 @@ class Fetcher:
             if check is not None:
                 await check(asked)
             async with self._ask(asked, sent) as answer:
-                place = answer.headers.get("location") if answer.status in _REDIRECTS else None
+                if answer.status in _REDIRECTS:
+                    place = answer.headers.get("location")
+                else:
+                    place = None
                 if place is None:
                     yield answer
                     return
             asked = asked.join(place)
-            sent = {name: value for name, value in sent.items() if name.lower() not in _CONDITIONS}
-        raise RedirectError(str(url), f"leads on more than {self.max_redirects} times, at last to {asked}")
+            sent = {
+                name: value
+                for name, value in sent.items()
+                if name.lower() not in _CONDITIONS
+            }
+        raise RedirectError(
+            str(url),
+            f"leads on more than {self.max_redirects} times, at last to {asked}",
+        )
 
     @asynccontextmanager
-    async def _ask(self, url: WebUrl, headers: Mapping[str, str]) -> AsyncGenerator[Answer, None]:
+    async def _ask(
+        self, url: WebUrl, headers: Mapping[str, str]
+    ) -> AsyncGenerator[Answer, None]:
         stream = await self.connector.connect(url)
         try:
             response = await self._send(url, headers, stream)
-            yield Answer(url=url, status=response.status, headers=_fold(response.headers), stream=response)
+            yield Answer(
+                url=url,
+                status=response.status,
+                headers=_fold(response.headers),
+                stream=response,
+            )
         finally:
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
 
     async def _send(
-        self, url: WebUrl, headers: Mapping[str, str], stream: httpcore2.AsyncNetworkStream
+        self,
+        url: WebUrl,
+        headers: Mapping[str, str],
+        stream: httpcore2.AsyncNetworkStream,
     ) -> httpcore2.Response:
-        sent = {"Host": url.authority, "User-Agent": self.user_agent, "Accept-Encoding": ACCEPTED, **headers}
+        sent = {
+            "Host": url.authority,
+            "User-Agent": self.user_agent,
+            "Accept-Encoding": ACCEPTED,
+            **headers,
+        }
         request = httpcore2.Request(
             "GET",
             httpcore2.URL(
-                scheme=url.scheme.encode(), host=url.host.encode(), port=url.port, target=url.target.encode("ascii")
+                scheme=url.scheme.encode(),
+                host=url.host.encode(),
+                port=url.port,
+                target=url.target.encode("ascii"),
             ),
             headers=[*sent.items(), ("Connection", "close")],
-            extensions={"timeout": {"read": self.idle_timeout, "write": self.idle_timeout}},
+            extensions={
+                "timeout": {"read": self.idle_timeout, "write": self.idle_timeout}
+            },
         )
         try:
-            return await httpcore2.AsyncHTTP11Connection(request.url.origin, stream).handle_async_request(request)
+            return await httpcore2.AsyncHTTP11Connection(
+                request.url.origin, stream
+            ).handle_async_request(request)
         except _BROKEN as error:
             raise _unreachable(url, error) from error
 
@@ -144,7 +188,10 @@ def _fold(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
     for raw_name, raw_value in headers:
         name = raw_name.decode("latin-1").lower()
         value = _text(raw_value)
-        folded[name] = f"{folded[name]}, {value}" if name in folded else value
+        if name in folded:
+            folded[name] = f"{folded[name]}, {value}"
+        else:
+            folded[name] = value
     return folded
 
 
@@ -156,6 +203,14 @@ def _text(value: bytes) -> str:
 
 
 def _unreachable(url: WebUrl, error: Exception) -> HostUnreachableError:
-    words = "was silent for too long" if isinstance(error, httpcore2.TimeoutException) else "broke the connection"
-    detail = f" ({error})" if str(error) else ""
-    return HostUnreachableError(str(url), f"the server {words}{detail}; try again later")
+    if isinstance(error, httpcore2.TimeoutException):
+        words = "was silent for too long"
+    else:
+        words = "broke the connection"
+    if str(error):
+        detail = f" ({error})"
+    else:
+        detail = ""
+    return HostUnreachableError(
+        str(url), f"the server {words}{detail}; try again later"
+    )

@@ -10,7 +10,11 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier_kit.http.netguard.addresses import Address, held_address, refusal_of
-from amplifier_kit.http.netguard.errors import AddressRefusedError, DomainRefusedError, PortRefusedError
+from amplifier_kit.http.netguard.errors import (
+    AddressRefusedError,
+    DomainRefusedError,
+    PortRefusedError,
+)
 from amplifier_kit.http.netguard.urls import WebUrl, address_of, read_host
 
 __all__ = ["AddressRange", "DomainPattern", "NetPolicy"]
@@ -21,7 +25,25 @@ _WEB_PORTS: Final = frozenset({80, 443})
 _FIRST_FREE_PORT: Final = 1024
 # Above 1023, what browsers do not open either (the fetch standard's list), and data stores that obey plain text.
 _OTHER_PORTS: Final = frozenset(
-    {1719, 1720, 1723, 2049, 2375, 2379, 3306, 3659, 4045, 4190, 5060, 5061, 5432, 5984, 6000, 6379, 6566}
+    {
+        1719,
+        1720,
+        1723,
+        2049,
+        2375,
+        2379,
+        3306,
+        3659,
+        4045,
+        4190,
+        5060,
+        5061,
+        5432,
+        5984,
+        6000,
+        6379,
+        6566,
+    }
     | {6665, 6666, 6667, 6668, 6669, 6679, 6697, 9200, 10080, 11211, 27017}
 )
 _BRACKETED_RANGE: Final = re.compile(r"\[([^\[\]]+)\](?::([0-9]+))?", re.ASCII)
@@ -45,14 +67,21 @@ class DomainPattern:
         Raises:
             ValueError: it can match no host, such as one with a scheme or a path.
         """
-        below_only, in_brackets = text.startswith("*."), text.startswith("[") and text.endswith("]")
+        below_only, in_brackets = (
+            text.startswith("*."),
+            text.startswith("[") and text.endswith("]"),
+        )
         try:
-            host = read_host(text[2:] if below_only else text[1:-1] if in_brackets else text)
+            host = read_host(
+                text[2:] if below_only else text[1:-1] if in_brackets else text
+            )
             if below_only and address_of(host) is not None:
                 raise ValueError("is an IP address, which has nothing below it")
             return cls(host, below_only)
         except ValueError as error:
-            raise ValueError(f"{text!r} {error}; write a domain as example.com or *.example.com") from error
+            raise ValueError(
+                f"{text!r} {error}; write a domain as example.com or *.example.com"
+            ) from error
 
     def matches(self, url: WebUrl) -> bool:
         """Tell whether an address's host is meant, comparing label by label."""
@@ -76,7 +105,10 @@ class AddressRange:
             ValueError: it is none.
         """
         match = _BRACKETED_RANGE.fullmatch(text) or _RANGE_WITH_PORT.fullmatch(text)
-        host, port = match.groups() if match is not None else (text, None)
+        if match is not None:
+            host, port = match.groups()
+        else:
+            host, port = (text, None)
         try:
             if port is not None and not 0 < int(port[:6]) < 65536:
                 raise ValueError("the port is a number from 1 to 65535")
@@ -117,10 +149,18 @@ class NetPolicy:
         """
         if any(pattern.matches(url) for pattern in self.blocked_domains):
             raise DomainRefusedError(str(url), f"the configuration blocks {url.host}")
-        if self.allowed_domains and not any(pattern.matches(url) for pattern in self.allowed_domains):
-            raise DomainRefusedError(str(url), f"{url.host} is not among the domains that the configuration allows")
+        if self.allowed_domains and not any(
+            pattern.matches(url) for pattern in self.allowed_domains
+        ):
+            raise DomainRefusedError(
+                str(url),
+                f"{url.host} is not among the domains that the configuration allows",
+            )
         if not self._allows_port(url.port):
-            raise PortRefusedError(str(url), f"port {url.port} is not among those that pages are fetched from")
+            raise PortRefusedError(
+                str(url),
+                f"port {url.port} is not among those that pages are fetched from",
+            )
         if url.address is not None:
             self.check_address(url, url.address)
 
@@ -131,20 +171,33 @@ class NetPolicy:
             AddressRefusedError: it is not public; says what it is for.
         """
         reason = refusal_of(address)
-        if reason is None or any(entry.holds(address, url.port) for entry in self.allowed_addresses):
+        if reason is None or any(
+            entry.holds(address, url.port) for entry in self.allowed_addresses
+        ):
             return
-        leads = "is" if url.address is not None else "leads to"
+        if url.address is not None:
+            leads = "is"
+        else:
+            leads = "leads to"
         raise AddressRefusedError(
-            str(url), f"the host {leads} an address that is not public ({reason}); only public ones are fetched"
+            str(url),
+            f"the host {leads} an address that is not public ({reason}); only public ones are fetched",
         )
 
     def _allows_port(self, port: int) -> bool:
         if self.allowed_ports is not None:
             return port in self.allowed_ports
-        return port in _WEB_PORTS or (port >= _FIRST_FREE_PORT and port not in _OTHER_PORTS)
+        return port in _WEB_PORTS or (
+            port >= _FIRST_FREE_PORT and port not in _OTHER_PORTS
+        )
 
 
 def _held_host(url: WebUrl) -> str:
     """Return the IPv4 address that a host of IPv6 leads to; empty for all else."""
-    held = held_address(url.address) if isinstance(url.address, IPv6Address) else None
-    return "" if held is None else str(held)
+    if isinstance(url.address, IPv6Address):
+        held = held_address(url.address)
+    else:
+        held = None
+    if held is None:
+        return ""
+    return str(held)

@@ -24,7 +24,9 @@ Scheme = Literal["http", "https"]
 
 _PORTS: Final = {"http": 80, "https": 443}
 _MAX_CHARACTERS: Final = 8192
-_ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//)?([^/?#]*)([^?#]*)(\?[^#]*)?")
+_ABSOLUTE: Final = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]*):(//)?([^/?#]*)([^?#]*)(\?[^#]*)?"
+)
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+)\](?::([0-9]*))?", re.ASCII)
 _NAMED: Final = re.compile(r"([^:\[\]]*)(?::([0-9]*))?", re.ASCII)
@@ -59,8 +61,13 @@ class WebUrl:
     @property
     def authority(self) -> str:
         """The host, with its port where that is not the scheme's own: what goes into the header `Host`."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+        if ":" in self.host:
+            host = f"[{self.host}]"
+        else:
+            host = self.host
+        if self.port == _PORTS[self.scheme]:
+            return host
+        return f"{host}:{self.port}"
 
     def join(self, reference: str) -> WebUrl:
         """Read an address that stands in what was fetched from this one, such as a redirect's.
@@ -93,16 +100,25 @@ def read_url(text: str) -> WebUrl:
     _refuse_odd_characters(url)
     match = _ABSOLUTE.match(url)
     if match is None or not match[2]:
-        raise InvalidUrlError(text, "is no web address; write it whole, as https://example.com/page")
+        raise InvalidUrlError(
+            text, "is no web address; write it whole, as https://example.com/page"
+        )
     scheme, _, authority, path, query = match.groups()
     if scheme.lower() not in _PORTS:
-        raise InvalidUrlError(text, f"the scheme {scheme!r} is not fetched; only http and https are")
+        raise InvalidUrlError(
+            text, f"the scheme {scheme!r} is not fetched; only http and https are"
+        )
     known = cast("Scheme", scheme.lower())
     host, port = _read_authority(text, authority)
     target = quote(path or "/", safe=_PATH_CHARACTERS) + (
         "?" + quote(query[1:], safe=_QUERY_CHARACTERS) if query else ""
     )
-    return WebUrl(scheme=known, host=host, port=_PORTS[known] if port is None else port, target=target)
+    return WebUrl(
+        scheme=known,
+        host=host,
+        port=_PORTS[known] if port is None else port,
+        target=target,
+    )
 
 
 def read_host(text: str) -> str:
@@ -131,7 +147,9 @@ def address_of(host: str) -> Address | None:
     """Return the IP address that a host in its one form is; `None` when it is a name."""
     if ":" in host:
         return IPv6Address(host)
-    return IPv4Address(host) if host.rpartition(".")[2].isdigit() else None
+    if host.rpartition(".")[2].isdigit():
+        return IPv4Address(host)
+    return None
 
 
 def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
@@ -153,7 +171,10 @@ def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
         raise InvalidUrlError(text, str(error)) from error
     if not match[2]:
         return host, None
-    port = int(match[2]) if len(match[2]) <= 5 else 0
+    if len(match[2]) <= 5:
+        port = int(match[2])
+    else:
+        port = 0
     if not 0 < port < 65536:
         refuse("the port is a number from 1 to 65535")
     return host, port
@@ -161,11 +182,15 @@ def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
 
 def _refuse_odd_characters(url: str) -> None:
     if len(url) > _MAX_CHARACTERS:
-        raise InvalidUrlError(url, f"has {len(url)} characters; at most {_MAX_CHARACTERS} are fetched")
+        raise InvalidUrlError(
+            url, f"has {len(url)} characters; at most {_MAX_CHARACTERS} are fetched"
+        )
     if _CONTROL.search(url):
         raise InvalidUrlError(url, "holds a control character; take it out")
     if "\\" in url:
-        raise InvalidUrlError(url, "holds a backslash, which is read in two ways; write / or %5C")
+        raise InvalidUrlError(
+            url, "holds a backslash, which is read in two ways; write / or %5C"
+        )
 
 
 def _to_ascii(name: str) -> str:

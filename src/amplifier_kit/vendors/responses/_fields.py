@@ -12,16 +12,22 @@ __all__ = ["mapping", "mappings", "text"]
 def text(source: Mapping[str, JSONValue], key: str) -> str | None:
     """Return a text, or `None`."""
     value = source.get(key)
-    return value if isinstance(value, str) else None
+    if isinstance(value, str):
+        return value
+    return None
 
 
 def mapping(source: Mapping[str, JSONValue], key: str) -> Mapping[str, JSONValue]:
     """Return an object, or an empty one."""
     value = source.get(key)
-    return value if isinstance(value, Mapping) else {}
+    if isinstance(value, Mapping):
+        return value
+    return {}
 
 
-def mappings(source: Mapping[str, JSONValue], key: str) -> Iterable[Mapping[str, JSONValue]]:
+def mappings(
+    source: Mapping[str, JSONValue], key: str
+) -> Iterable[Mapping[str, JSONValue]]:
     """Return the objects of a list; what else stands in it is left out."""
     value = source.get(key)
     if not isinstance(value, Sequence) or isinstance(value, str):

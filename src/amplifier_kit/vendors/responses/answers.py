@@ -10,7 +10,13 @@ from amplifier_kit.vendors.responses._fields import mapping, mappings, text
 from amplifier_kit.vendors.responses.items import PHASE
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
-from amplifier_sdk.content import ContentBlock, ReasoningBlock, TextBlock, ToolCallBlock, VendorBlock
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ToolCallBlock,
+    VendorBlock,
+)
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -39,11 +45,16 @@ INCOMPLETE_REASON: Final = "openai:incomplete_reason"
 REASONING_ITEMS: Final = "openai:reasoning_items"
 """The key with the ids of the answer's reasoning."""
 
-_REASONS: Final[Mapping[str | None, str]] = {"max_output_tokens": "length", "content_filter": "content_filter"}
+_REASONS: Final[Mapping[str | None, str]] = {
+    "max_output_tokens": "length",
+    "content_filter": "content_filter",
+}
 
 
 def answer(
-    response: Mapping[str, JSONValue], output: Sequence[Mapping[str, JSONValue]], names: Mapping[str, str]
+    response: Mapping[str, JSONValue],
+    output: Sequence[Mapping[str, JSONValue]],
+    names: Mapping[str, str],
 ) -> ChatResponse:
     """Read a response that the API has ended.
 
@@ -65,7 +76,9 @@ def answer(
             call = _call(item, call_id(item, place, ids), names)
             ids.add(call.id)
             calls.append(call)
-            content.append(ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments))
+            content.append(
+                ToolCallBlock(id=call.id, name=call.name, input=call.shown_arguments)
+            )
     return ChatResponse(
         content=content,
         tool_calls=calls or None,
@@ -79,7 +92,9 @@ def call_id(item: Mapping[str, JSONValue], place: int, taken: set[str]) -> str:
     """Return the id of a call, unlike those that are taken; one that the vendor left out is made up."""
     given = text(item, "call_id") or text(item, "id") or f"call_{place}"
     given = storable(given)
-    return f"{given}-{place}" if given in taken else given
+    if given in taken:
+        return f"{given}-{place}"
+    return given
 
 
 def tool_name(item: Mapping[str, JSONValue], names: Mapping[str, str]) -> str:
@@ -88,11 +103,16 @@ def tool_name(item: Mapping[str, JSONValue], names: Mapping[str, str]) -> str:
     return names.get(name, name)
 
 
-def _call(item: Mapping[str, JSONValue], identity: str, names: Mapping[str, str]) -> ToolCall:
+def _call(
+    item: Mapping[str, JSONValue], identity: str, names: Mapping[str, str]
+) -> ToolCall:
     raw = text(item, "arguments") or ""
     read = read_arguments(raw)
     name = tool_name(item, names)
-    problem = read.problem if name else "The call names no tool."
+    if name:
+        problem = read.problem
+    else:
+        problem = "The call names no tool."
     return ToolCall(
         id=identity,
         name=name,
@@ -109,22 +129,36 @@ def _blocks(item: Mapping[str, JSONValue]) -> Iterator[ContentBlock]:
         case "reasoning":
             yield _reasoning(item)
         case str(kind):
-            yield VendorBlock(type=kind, extras={key: value for key, value in item.items() if key != "type"})
+            yield VendorBlock(
+                type=kind,
+                extras={key: value for key, value in item.items() if key != "type"},
+            )
         case _:  # no item at all
             pass
 
 
 def _said(item: Mapping[str, JSONValue]) -> Iterator[ContentBlock]:
     phase = text(item, "phase")
-    extras: JSONObject = {PHASE: phase} if phase else {}
+    extras: JSONObject
+    if phase:
+        extras = {PHASE: phase}
+    else:
+        extras = {}
     for part in mappings(item, "content"):
-        said = text(part, "text") if text(part, "type") == "output_text" else text(part, "refusal")
+        if text(part, "type") == "output_text":
+            said = text(part, "text")
+        else:
+            said = text(part, "refusal")
         if said:
             yield TextBlock(text=storable(said), extras=extras)
 
 
 def _reasoning(item: Mapping[str, JSONValue]) -> ReasoningBlock:
-    extras = {key: value for key in ("id", "encrypted_content") if (value := text(item, key)) is not None}
+    extras = {
+        key: value
+        for key in ("id", "encrypted_content")
+        if (value := text(item, key)) is not None
+    }
     return ReasoningBlock(
         content=_thoughts(item, "content", "reasoning_text"),
         summary=_thoughts(item, "summary", "summary_text"),
@@ -132,7 +166,9 @@ def _reasoning(item: Mapping[str, JSONValue]) -> ReasoningBlock:
     )
 
 
-def _thoughts(item: Mapping[str, JSONValue], key: str, kind: str) -> tuple[JSONValue, ...]:
+def _thoughts(
+    item: Mapping[str, JSONValue], key: str, kind: str
+) -> tuple[JSONValue, ...]:
     return tuple(
         {"type": kind, "text": storable(thought)}
         for part in mappings(item, key)
@@ -141,7 +177,10 @@ def _thoughts(item: Mapping[str, JSONValue], key: str, kind: str) -> tuple[JSONV
 
 
 def _usage(usage: Mapping[str, JSONValue]) -> Usage | None:
-    read, written = read_tokens(usage, "input_tokens"), read_tokens(usage, "output_tokens")
+    read, written = (
+        read_tokens(usage, "input_tokens"),
+        read_tokens(usage, "output_tokens"),
+    )
     if read is None or written is None:
         return None
     details = mapping(usage, "input_tokens_details")
@@ -149,22 +188,41 @@ def _usage(usage: Mapping[str, JSONValue]) -> Usage | None:
         input_tokens=read,
         output_tokens=written,
         total_tokens=read + written,
-        reasoning_tokens=read_tokens(mapping(usage, "output_tokens_details"), "reasoning_tokens"),
+        reasoning_tokens=read_tokens(
+            mapping(usage, "output_tokens_details"), "reasoning_tokens"
+        ),
         cache_read_tokens=read_tokens(details, "cached_tokens"),
         cache_write_tokens=read_tokens(details, "cache_write_tokens"),
     )
 
 
-def _reason(response: Mapping[str, JSONValue], *, is_complete: bool, has_calls: bool) -> str:
+def _reason(
+    response: Mapping[str, JSONValue], *, is_complete: bool, has_calls: bool
+) -> str:
     if not is_complete:
-        return _REASONS.get(text(mapping(response, "incomplete_details"), "reason"), "error")
-    return "tool_calls" if has_calls else "stop"
+        return _REASONS.get(
+            text(mapping(response, "incomplete_details"), "reason"), "error"
+        )
+    if has_calls:
+        return "tool_calls"
+    return "stop"
 
 
-def _metadata(response: Mapping[str, JSONValue], output: Sequence[Mapping[str, JSONValue]]) -> JSONObject:
+def _metadata(
+    response: Mapping[str, JSONValue], output: Sequence[Mapping[str, JSONValue]]
+) -> JSONObject:
     """Keep what a person or a later request may want to know; what is not there is left out."""
-    reasoning = [identity for item in output if text(item, "type") == "reasoning" and (identity := text(item, "id"))]
-    refusals = [refusal for item in output for part in mappings(item, "content") if (refusal := text(part, "refusal"))]
+    reasoning = [
+        identity
+        for item in output
+        if text(item, "type") == "reasoning" and (identity := text(item, "id"))
+    ]
+    refusals = [
+        refusal
+        for item in output
+        for part in mappings(item, "content")
+        if (refusal := text(part, "refusal"))
+    ]
     found: JSONObject = {
         "model": text(response, "model"),
         RESPONSE_ID: text(response, "id"),

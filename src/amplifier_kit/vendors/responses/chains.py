@@ -37,5 +37,7 @@ def chain_of(messages: Sequence[Message]) -> Chain | None:
         identity = text(facts, RESPONSE_ID)
         is_whole = facts.get(STATUS) == _COMPLETED and CONTINUATIONS not in facts
         is_last = place == len(messages) - 1
-        return None if identity is None or not is_whole or is_last else Chain(identity, messages[place + 1 :])
+        if identity is None or not is_whole or is_last:
+            return None
+        return Chain(identity, messages[place + 1 :])
     return None

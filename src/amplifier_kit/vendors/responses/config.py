@@ -51,11 +51,18 @@ class ResponsesConfig(VendorConfig):
     enable_response_chaining: bool = False
     parallel_tool_calls: bool | None = None
     server_tools: tuple[Mapping[str, JSONValue], ...] = ()
-    service_tier: Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"] | None = None
+    service_tier: (
+        Literal["auto", "default", "flex", "scale", "priority", "fast", "ultrafast"]
+        | None
+    ) = None
     prompt_cache_key: str | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
-    max_continuations: int = attrs.field(default=_MOST_CONTINUATIONS, validator=integer(0, _MOST_CONTINUATIONS))
-    context_window: int | None = attrs.field(default=None, validator=attrs.validators.optional(count))
+    max_continuations: int = attrs.field(
+        default=_MOST_CONTINUATIONS, validator=integer(0, _MOST_CONTINUATIONS)
+    )
+    context_window: int | None = attrs.field(
+        default=None, validator=attrs.validators.optional(count)
+    )
     enable_long_context: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -68,4 +75,6 @@ class ResponsesConfig(VendorConfig):
     @property
     def is_stored(self) -> bool:
         """Whether the vendor keeps the answers."""
-        return self.enable_response_chaining if self.store is None else self.store
+        if self.store is None:
+            return self.enable_response_chaining
+        return self.store

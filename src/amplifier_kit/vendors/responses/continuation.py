@@ -27,7 +27,10 @@ def can_go_on(request: ChatRequest, answer: ChatResponse) -> bool:
     """
     if answer.finish_reason != "length" or request.max_output_tokens is not None:
         return False
-    if request.response_format is not None and request.response_format.get("type") != "text":
+    if (
+        request.response_format is not None
+        and request.response_format.get("type") != "text"
+    ):
         return False
     return any(isinstance(block, TextBlock) for block in answer.content)
 
@@ -37,7 +40,10 @@ def continued(request: ChatRequest, parts: Sequence[ChatResponse]) -> ChatReques
     if not parts:
         return request
     content = [block for part in parts for block in part.content]
-    further = (Message(role="assistant", content=content), Message(role="developer", content=_GO_ON))
+    further = (
+        Message(role="assistant", content=content),
+        Message(role="developer", content=_GO_ON),
+    )
     return attrs.evolve(request, messages=(*request.messages, *further))
 
 
@@ -61,9 +67,13 @@ def joined(parts: Sequence[ChatResponse]) -> ChatResponse:
 
 def moved(delta: Delta, by: int) -> Delta:
     """Return a delta of a later part under the number that its block has in the joined answer."""
-    return attrs.evolve(delta, index=delta.index + by) if by else delta
+    if by:
+        return attrs.evolve(delta, index=delta.index + by)
+    return delta
 
 
 def _reasoning(answer: ChatResponse) -> Sequence[JSONValue]:
     items = (answer.metadata or {}).get(REASONING_ITEMS)
-    return items if isinstance(items, list) else ()
+    if isinstance(items, list):
+        return items
+    return ()

@@ -61,9 +61,14 @@ class Drafts:
             data: the event.
             item: the item in it, or what is known of one.
         """
-        name, number = text(data, "item_id") or text(item, "id"), data.get("output_index")
+        name, number = (
+            text(data, "item_id") or text(item, "id"),
+            data.get("output_index"),
+        )
         keys = [key for key in (name, number) if isinstance(key, (int, str))]
-        draft = next((self._known[key] for key in keys if key in self._known), None) or self._begin(item)
+        draft = next(
+            (self._known[key] for key in keys if key in self._known), None
+        ) or self._begin(item)
         for key in keys or [draft.place]:
             self._known.setdefault(key, draft)
         return draft
@@ -81,8 +86,16 @@ class Drafts:
             kind = text(item, "type") or ""
             while left[kind] and left[kind][0] in taken:
                 left[kind].popleft()
-            candidates = (self._known.get(text(item, "id") or ""), self._known.get(place), *islice(left[kind], 1))
-            fitting = (each for each in candidates if each and each.kind == kind and each not in taken)
+            candidates = (
+                self._known.get(text(item, "id") or ""),
+                self._known.get(place),
+                *islice(left[kind], 1),
+            )
+            fitting = (
+                each
+                for each in candidates
+                if each and each.kind == kind and each not in taken
+            )
             draft = next(fitting, None) or self._begin(item)
             taken.add(draft)
             yield draft, item
@@ -98,7 +111,10 @@ def parts_of(item: Item) -> Iterator[tuple[Part, str]]:
     match text(item, "type"):
         case "message":
             for number, part in enumerate(mappings(item, "content")):
-                yield ("content", number), text(part, "text") or text(part, "refusal") or ""
+                yield (
+                    ("content", number),
+                    text(part, "text") or text(part, "refusal") or "",
+                )
         case "reasoning":
             for key in ("summary", "content"):
                 for number, part in enumerate(mappings(item, key)):

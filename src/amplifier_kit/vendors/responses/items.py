@@ -28,7 +28,13 @@ from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["PHASE", "VENDOR_ITEMS", "instructions_of", "items_of", "without_instructions"]
+__all__ = [
+    "PHASE",
+    "VENDOR_ITEMS",
+    "instructions_of",
+    "items_of",
+    "without_instructions",
+]
 
 PHASE: Final = "openai:phase"
 """The key of a text block's extras that says whether the text is a commentary or the final answer."""
@@ -68,7 +74,9 @@ def _is_system(message: Message) -> bool:
     return message.role == "system"
 
 
-def items_of(messages: Iterable[Message], *, is_stored: bool, with_reasoning: bool = True) -> _Items:
+def items_of(
+    messages: Iterable[Message], *, is_stored: bool, with_reasoning: bool = True
+) -> _Items:
     """Write messages as items; a message without content is none.
 
     Args:
@@ -82,7 +90,13 @@ def items_of(messages: Iterable[Message], *, is_stored: bool, with_reasoning: bo
     for message in messages:
         match message.role:
             case "assistant":
-                written = list(_assistant(message.blocks, is_stored=is_stored, with_reasoning=with_reasoning))
+                written = list(
+                    _assistant(
+                        message.blocks,
+                        is_stored=is_stored,
+                        with_reasoning=with_reasoning,
+                    )
+                )
                 yield from written[: _end_of_reasoned(written)]
             case "tool":
                 yield from _results(message)
@@ -109,7 +123,9 @@ def _spoken(role: str, blocks: Iterable[ContentBlock]) -> _Items:
         yield {"type": "message", "role": role, "content": parts}
 
 
-def _assistant(blocks: Sequence[ContentBlock], *, is_stored: bool, with_reasoning: bool) -> _Items:
+def _assistant(
+    blocks: Sequence[ContentBlock], *, is_stored: bool, with_reasoning: bool
+) -> _Items:
     spoken: list[TextBlock] = []
     for block in blocks:
         if isinstance(block, TextBlock):
@@ -144,7 +160,9 @@ def _said(blocks: Sequence[TextBlock]) -> _Items:
     yield {**item, "phase": phase} if phase else item
 
 
-def _item(block: ContentBlock, *, is_stored: bool, with_reasoning: bool) -> JSONObject | None:
+def _item(
+    block: ContentBlock, *, is_stored: bool, with_reasoning: bool
+) -> JSONObject | None:
     match block:
         case ToolCallBlock():
             return {
@@ -163,13 +181,22 @@ def _item(block: ContentBlock, *, is_stored: bool, with_reasoning: bool) -> JSON
 
 def _reasoning(block: ReasoningBlock, *, is_stored: bool) -> JSONObject | None:
     """Write reasoning that the vendor can read again: encrypted, or stored under its id."""
-    identity, encrypted = text(block.extras, "id"), text(block.extras, "encrypted_content")
+    identity, encrypted = (
+        text(block.extras, "id"),
+        text(block.extras, "encrypted_content"),
+    )
     if not identity or not (encrypted or is_stored):
         return None
-    item: JSONObject = {"type": "reasoning", "id": identity, "summary": list(block.summary)}
+    item: JSONObject = {
+        "type": "reasoning",
+        "id": identity,
+        "summary": list(block.summary),
+    }
     if block.content:
         item["content"] = list(block.content)
-    return item if not encrypted else {**item, "encrypted_content": encrypted}
+    if not encrypted:
+        return item
+    return {**item, "encrypted_content": encrypted}
 
 
 def _results(message: Message) -> _Items:
@@ -181,12 +208,18 @@ def _results(message: Message) -> _Items:
         yield from _spoken("user", message.blocks)
         return
     if message.tool_call_id is None:
-        raise InvalidRequestError("A message of the role 'tool' names no call: give it a tool_call_id")
+        raise InvalidRequestError(
+            "A message of the role 'tool' names no call: give it a tool_call_id"
+        )
     yield _result(message.tool_call_id, _joined(message.blocks))
 
 
 def _result(call_id: str, output: JSONValue) -> JSONObject:
-    return {"type": "function_call_output", "call_id": wire_id(call_id), "output": output}
+    return {
+        "type": "function_call_output",
+        "call_id": wire_id(call_id),
+        "output": output,
+    }
 
 
 def _joined(blocks: Sequence[ContentBlock]) -> JSONValue:
@@ -206,7 +239,9 @@ def _joined(blocks: Sequence[ContentBlock]) -> JSONValue:
 
 
 def _output(value: JSONValue) -> str:
-    return value if isinstance(value, str) else _json(value)
+    if isinstance(value, str):
+        return value
+    return _json(value)
 
 
 def _json(value: JSONValue | Mapping[str, JSONValue]) -> str:
@@ -219,7 +254,11 @@ def _image(block: ImageBlock) -> JSONObject:
     detail = text(source, "detail") or "auto"
     match source:
         case {"type": "base64", "media_type": str(media_type), "data": str(data)}:
-            return {"type": "input_image", "detail": detail, "image_url": f"data:{media_type};base64,{data}"}
+            return {
+                "type": "input_image",
+                "detail": detail,
+                "image_url": f"data:{media_type};base64,{data}",
+            }
         case {"type": "url", "url": str(url)}:
             return {"type": "input_image", "detail": detail, "image_url": url}
         case {"type": "file", "file_id": str(file_id)}:

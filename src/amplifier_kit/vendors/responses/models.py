@@ -29,11 +29,19 @@ class ModelFacts:
     is_known: bool = True
 
 
-_GPT_5: Final = ModelFacts(context_window=400_000, max_output_tokens=128_000, is_reasoning=True)
-_LONG: Final = ModelFacts(context_window=1_050_000, max_output_tokens=128_000, is_reasoning=True, is_long=True)
+_GPT_5: Final = ModelFacts(
+    context_window=400_000, max_output_tokens=128_000, is_reasoning=True
+)
+_LONG: Final = ModelFacts(
+    context_window=1_050_000, max_output_tokens=128_000, is_reasoning=True, is_long=True
+)
 _CHAT: Final = ModelFacts(context_window=128_000, max_output_tokens=16_384)
-_O_SERIES: Final = ModelFacts(context_window=200_000, max_output_tokens=100_000, is_reasoning=True)
-_UNKNOWN: Final = ModelFacts(context_window=128_000, max_output_tokens=16_384, is_known=False)
+_O_SERIES: Final = ModelFacts(
+    context_window=200_000, max_output_tokens=100_000, is_reasoning=True
+)
+_UNKNOWN: Final = ModelFacts(
+    context_window=128_000, max_output_tokens=16_384, is_known=False
+)
 
 _TABLE: Final[Mapping[str, ModelFacts]] = {
     "codex-mini": _O_SERIES,
@@ -50,24 +58,42 @@ _TABLE: Final[Mapping[str, ModelFacts]] = {
     "gpt-5.4": _LONG,
     "gpt-5.4-mini": _GPT_5,
     "gpt-5.4-nano": _GPT_5,
-    "gpt-5.5": ModelFacts(context_window=1_000_000, max_output_tokens=128_000, is_reasoning=True, is_long=True),
+    "gpt-5.5": ModelFacts(
+        context_window=1_000_000,
+        max_output_tokens=128_000,
+        is_reasoning=True,
+        is_long=True,
+    ),
     "gpt-5.6": _LONG,
     "gpt-6": _LONG,
-    "gpt-oss": ModelFacts(context_window=131_072, max_output_tokens=131_072, is_reasoning=True),
+    "gpt-oss": ModelFacts(
+        context_window=131_072, max_output_tokens=131_072, is_reasoning=True
+    ),
     "o1": _O_SERIES,
     "o3": _O_SERIES,
     "o4-mini": _O_SERIES,
 }
 _LONGEST_FIRST: Final = tuple(sorted(_TABLE, key=len, reverse=True))
 
-_OTHER_USES: Final = ("audio", "image", "instruct", "live", "realtime", "search", "transcribe", "tts")
+_OTHER_USES: Final = (
+    "audio",
+    "image",
+    "instruct",
+    "live",
+    "realtime",
+    "search",
+    "transcribe",
+    "tts",
+)
 """Parts of names of models that this API does not serve with text."""
 
 
 def facts_of(model: str) -> ModelFacts:
     """Return what is known of a model; of one that the table does not have, careful guesses."""
     name = model.removeprefix("ft:").lower()
-    return next((_TABLE[known] for known in _LONGEST_FIRST if name.startswith(known)), _UNKNOWN)
+    return next(
+        (_TABLE[known] for known in _LONGEST_FIRST if name.startswith(known)), _UNKNOWN
+    )
 
 
 def is_listed(model: str) -> bool:

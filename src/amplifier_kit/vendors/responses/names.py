@@ -30,12 +30,16 @@ def wire_name(name: str) -> str:
 
 def wire_id(call_id: str) -> str:
     """Return the id under which the API knows a call."""
-    return call_id if 0 < len(call_id) <= _LONGEST_ID else f"call_{_digest(call_id)}"
+    if 0 < len(call_id) <= _LONGEST_ID:
+        return call_id
+    return f"call_{_digest(call_id)}"
 
 
 def original_names(tools: Iterable[ToolSpec]) -> Mapping[str, str]:
     """Return the names of tools by those under which the API knows them, where they differ."""
-    return {wire: tool.name for tool in tools if (wire := wire_name(tool.name)) != tool.name}
+    return {
+        wire: tool.name for tool in tools if (wire := wire_name(tool.name)) != tool.name
+    }
 
 
 def _digest(name: str) -> str:

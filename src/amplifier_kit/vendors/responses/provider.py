@@ -13,13 +13,33 @@ from amplifier_kit.vendors.provider import VendorProvider
 from amplifier_kit.vendors.request import Outgoing
 from amplifier_kit.vendors.responses.answers import INCOMPLETE_REASON, RESPONSE_ID
 from amplifier_kit.vendors.responses.config import Effort, ResponsesConfig
-from amplifier_kit.vendors.responses.continuation import can_go_on, continued, joined, moved
+from amplifier_kit.vendors.responses.continuation import (
+    can_go_on,
+    continued,
+    joined,
+    moved,
+)
 from amplifier_kit.vendors.responses.models import ModelFacts, facts_of
 from amplifier_kit.vendors.responses.names import original_names
 from amplifier_kit.vendors.responses.reader import ResponsesReader
-from amplifier_kit.vendors.responses.refusals import ChainBrokenError, ReasoningRefusedError, refusal_of
-from amplifier_kit.vendors.responses.request import FULL_HISTORY, WITHOUT_REASONING, chain, write_request
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ConfigField, ModelInfo, ProviderInfo
+from amplifier_kit.vendors.responses.refusals import (
+    ChainBrokenError,
+    ReasoningRefusedError,
+    refusal_of,
+)
+from amplifier_kit.vendors.responses.request import (
+    FULL_HISTORY,
+    WITHOUT_REASONING,
+    chain,
+    write_request,
+)
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ConfigField,
+    ModelInfo,
+    ProviderInfo,
+)
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ContextLengthError, InvalidRequestError, LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -48,7 +68,9 @@ class ResponsesProvider(VendorProvider):
     def __init__(self, config: ResponsesConfig, coordinator: Coordinator) -> None:
         super().__init__(config, coordinator)
         self._options: Final = config
-        coordinator.register_contributor("observability.events", self.name, lambda: [INCOMPLETE_CONTINUATION])
+        coordinator.register_contributor(
+            "observability.events", self.name, lambda: [INCOMPLETE_CONTINUATION]
+        )
 
     def facts(self, model: str) -> ModelFacts:
         """Return what is known of a model, as the configuration would have it."""
@@ -56,7 +78,10 @@ class ResponsesProvider(VendorProvider):
         window = self._options.context_window
         if window is None:
             is_whole = self._options.enable_long_context or not facts.is_long
-            window = facts.context_window if is_whole else min(facts.context_window, _USUAL_WINDOW)
+            if is_whole:
+                window = facts.context_window
+            else:
+                window = min(facts.context_window, _USUAL_WINDOW)
         return attrs.evolve(facts, context_window=window)
 
     def described(self, model: str) -> ModelInfo:
@@ -67,12 +92,16 @@ class ResponsesProvider(VendorProvider):
             display_name=model,
             context_window=facts.context_window,
             max_output_tokens=min(facts.max_output_tokens, facts.context_window),
-            capabilities=(*_CAPABILITIES, "reasoning") if facts.is_reasoning else _CAPABILITIES,
+            capabilities=(*_CAPABILITIES, "reasoning")
+            if facts.is_reasoning
+            else _CAPABILITIES,
         )
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is, with its model and what fits into the model's context."""
-        info = attrs.evolve(super().get_info(), display_name=self.title, capabilities=_CAPABILITIES)
+        info = attrs.evolve(
+            super().get_info(), display_name=self.title, capabilities=_CAPABILITIES
+        )
         model = info.defaults.get("model")
         if not isinstance(model, str):
             return info
@@ -83,7 +112,8 @@ class ResponsesProvider(VendorProvider):
             defaults={
                 "model": model,
                 "context_window": described.context_window,
-                "max_output_tokens": self.config.max_tokens or described.max_output_tokens,
+                "max_output_tokens": self.config.max_tokens
+                or described.max_output_tokens,
             },
         )
 
@@ -110,8 +140,12 @@ class ResponsesProvider(VendorProvider):
         Raises:
             InvalidRequestError: a part of the request is none that can be written.
         """
-        written = write_request(request, self.wire_model(model), self.facts(model), self._options)
-        return Outgoing(path="responses", body=written.body, degradation=written.degradation)
+        written = write_request(
+            request, self.wire_model(model), self.facts(model), self._options
+        )
+        return Outgoing(
+            path="responses", body=written.body, degradation=written.degradation
+        )
 
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:  # noqa: ARG002  # all models answer alike
         """Return the reader of one answer."""
@@ -121,7 +155,9 @@ class ResponsesProvider(VendorProvider):
         """Return the error for an answer that is none, by the API's codes."""
         return refusal_of(status, headers, body)
 
-    async def deltas(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def deltas(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream one answer; one that the model's own limit cut is continued.
 
         Raises:
@@ -142,12 +178,16 @@ class ResponsesProvider(VendorProvider):
                 if not parts:
                     raise
                 break
-            if len(parts) > self._options.max_continuations or not can_go_on(request, parts[-1]):
+            if len(parts) > self._options.max_continuations or not can_go_on(
+                request, parts[-1]
+            ):
                 break
             await self._announce(request, parts)
         yield joined(parts)
 
-    async def _answered(self, request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+    async def _answered(
+        self, request: ChatRequest
+    ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Stream one answer; when the vendor cannot use what it is sent of earlier ones, ask again without."""
         while True:
             has_shown = False
@@ -157,7 +197,10 @@ class ResponsesProvider(VendorProvider):
                         has_shown = has_shown or not _is_sign_of_life(item)
                         yield item
             except LLMError as error:
-                simpler = None if has_shown else self._simpler(request, error)
+                if has_shown:
+                    simpler = None
+                else:
+                    simpler = self._simpler(request, error)
                 if simpler is None:
                     raise
                 request = simpler
@@ -166,15 +209,21 @@ class ResponsesProvider(VendorProvider):
 
     def _simpler(self, request: ChatRequest, error: LLMError) -> ChatRequest | None:
         """Return the request without what the error may be due to, or `None` when that is nothing."""
-        if isinstance(error, ReasoningRefusedError) and not request.extras.get(WITHOUT_REASONING):
+        if isinstance(error, ReasoningRefusedError) and not request.extras.get(
+            WITHOUT_REASONING
+        ):
             return _marked(request, WITHOUT_REASONING)
         # The stored answer may be gone, have a call open that was never run here, or be too long by now.
-        is_due = isinstance(error, (ChainBrokenError, ContextLengthError, InvalidRequestError))
+        is_due = isinstance(
+            error, (ChainBrokenError, ContextLengthError, InvalidRequestError)
+        )
         if is_due and chain(request, self._options) is not None:
             return _marked(request, FULL_HISTORY)
         return None
 
-    async def _announce(self, request: ChatRequest, parts: Sequence[ChatResponse]) -> None:
+    async def _announce(
+        self, request: ChatRequest, parts: Sequence[ChatResponse]
+    ) -> None:
         facts = parts[-1].metadata or {}
         data: JSONObject = {
             "provider": self.mounted_name,

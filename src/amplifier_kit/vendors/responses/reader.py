@@ -63,13 +63,16 @@ class ResponsesReader:
         Raises:
             LLMError: the vendor reports one, or the event cannot be read.
         """
-        if event.data == "[DONE]":  # servers of other protocols' habits send it behind the end
+        # servers of other protocols' habits send it behind the end
+        if event.data == "[DONE]":
             return ()
         data = read_object(event.data)
         if isinstance(data.get("error"), Mapping):  # also of gateways, without a type
             raise reported(data)
         read = self._READ.get(text(data, "type") or event.event)
-        return () if read is None else read(self, data)
+        if read is None:
+            return ()
+        return read(self, data)
 
     def finish(self) -> ChatResponse:
         """Return the whole answer.
@@ -91,12 +94,19 @@ class ResponsesReader:
     def _begin_part(self, data: _Event) -> Iterable[Delta]:
         """Give the part its block, so that the next one has the next."""
         if text(mapping(data, "part"), "type") in ("output_text", "refusal"):
-            self._index(self._drafts.of_event(data, {"type": "message"}), ("content", _number(data, "content_index")))
+            self._index(
+                self._drafts.of_event(data, {"type": "message"}),
+                ("content", _number(data, "content_index")),
+            )
         return ()
 
     def _say(self, data: _Event) -> Iterable[Delta]:
         draft = self._drafts.of_event(data, {"type": "message"})
-        return self._grow(draft, ("content", _number(data, "content_index")), text(data, "delta") or "")
+        return self._grow(
+            draft,
+            ("content", _number(data, "content_index")),
+            text(data, "delta") or "",
+        )
 
     def _sum_up(self, data: _Event) -> Iterable[Delta]:
         return self._think(data, ("summary", _number(data, "summary_index")))
@@ -105,7 +115,11 @@ class ResponsesReader:
         return self._think(data, ("content", _number(data, "content_index")))
 
     def _think(self, data: _Event, part: Part) -> Iterable[Delta]:
-        return self._grow(self._drafts.of_event(data, {"type": "reasoning"}), part, text(data, "delta") or "")
+        return self._grow(
+            self._drafts.of_event(data, {"type": "reasoning"}),
+            part,
+            text(data, "delta") or "",
+        )
 
     def _argue(self, data: _Event) -> Iterable[Delta]:
         draft = self._drafts.of_event(data, {"type": "function_call"})
@@ -126,7 +140,9 @@ class ResponsesReader:
         if not response:
             raise StreamError("The vendor ended a response without sending it")
         status = text(response, "status")
-        if status in ("failed", "cancelled") or isinstance(response.get("error"), Mapping):
+        if status in ("failed", "cancelled") or isinstance(
+            response.get("error"), Mapping
+        ):
             raise reported(response)
         if status not in (None, "completed", "incomplete"):
             raise StreamError(f"The vendor ended a response whose status is {status!r}")
@@ -142,26 +158,46 @@ class ResponsesReader:
         given = list(mappings(response, "output"))
         if not given:
             return [draft.whole for draft in self._drafts if draft.whole is not None]
-        done = {text(draft.whole, "id"): draft.whole for draft in self._drafts if draft.whole is not None}
+        done = {
+            text(draft.whole, "id"): draft.whole
+            for draft in self._drafts
+            if draft.whole is not None
+        }
         done.pop(None, None)  # items without ids cannot be told apart
-        return [done.get(text(item, "id"), item) if text(item, "type") == "reasoning" else item for item in given]
+        return [
+            done.get(text(item, "id"), item)
+            if text(item, "type") == "reasoning"
+            else item
+            for item in given
+        ]
 
     def _refuse_unfinished(self, output: Sequence[Item]) -> None:
         for item in output:
             if text(item, "status") in _UNFINISHED:
-                raise StreamError(f"The vendor calls a response complete whose {text(item, 'type')} is not")
+                raise StreamError(
+                    f"The vendor calls a response complete whose {text(item, 'type')} is not"
+                )
         for kind in ("message", "function_call"):
-            if sum(text(item, "type") == kind for item in output) < sum(draft.kind == kind for draft in self._drafts):
-                raise StreamError(f"The vendor calls a response complete of which a {kind} is missing")
+            if sum(text(item, "type") == kind for item in output) < sum(
+                draft.kind == kind for draft in self._drafts
+            ):
+                raise StreamError(
+                    f"The vendor calls a response complete of which a {kind} is missing"
+                )
 
     def _announced(self, draft: Draft, item: Item) -> Iterable[Delta]:
         """Name a call as soon as it is known."""
         if draft.kind != "function_call" or draft.name:
             return ()
         self._ids.discard(draft.call_id)
-        draft.call_id, draft.name = call_id(item, draft.place, self._ids), tool_name(item, self.names)
+        draft.call_id, draft.name = (
+            call_id(item, draft.place, self._ids),
+            tool_name(item, self.names),
+        )
         self._ids.add(draft.call_id)
-        return self._grow(draft, ("arguments", 0), text(item, "arguments") or "", always=True)
+        return self._grow(
+            draft, ("arguments", 0), text(item, "arguments") or "", always=True
+        )
 
     def _missing(self, draft: Draft, item: Item) -> Iterator[Delta]:
         """Yield what a finished item has and its pieces had not.
@@ -175,9 +211,13 @@ class ResponsesReader:
             if whole.startswith(shown):
                 yield from self._grow(draft, part, whole[len(shown) :])
             elif draft.kind == "function_call":
-                raise StreamError(f"The vendor sent two texts as the arguments of one call of {draft.name!r}")
+                raise StreamError(
+                    f"The vendor sent two texts as the arguments of one call of {draft.name!r}"
+                )
 
-    def _grow(self, draft: Draft, part: Part, piece: str, *, always: bool = False) -> Iterable[Delta]:
+    def _grow(
+        self, draft: Draft, part: Part, piece: str, *, always: bool = False
+    ) -> Iterable[Delta]:
         if not piece and not always:
             return ()
         index = self._index(draft, part)
@@ -188,22 +228,35 @@ class ResponsesReader:
             case "message":
                 return (TextDelta(text=shown, index=index),)
             case "reasoning":
-                return (ThinkingDelta(text=_BREAK + shown if is_further else shown, index=index),)
+                return (
+                    ThinkingDelta(
+                        text=_BREAK + shown if is_further else shown, index=index
+                    ),
+                )
             case "function_call" if draft.name:
-                return (ToolCallDelta(id=draft.call_id, name=draft.name, arguments=shown, index=index),)
+                return (
+                    ToolCallDelta(
+                        id=draft.call_id, name=draft.name, arguments=shown, index=index
+                    ),
+                )
             case _:  # a call that nobody named yet; its pieces come once it is
                 draft.parts.pop(part)
                 return ()
 
     def _index(self, draft: Draft, part: Part) -> int:
         """Return the content block of a part: reasoning and calls are one each, a message is one for each part."""
-        key = part if draft.kind == "message" else ("", 0)
+        if draft.kind == "message":
+            key = part
+        else:
+            key = ("", 0)
         if key not in draft.indexes:
             draft.indexes[key] = self._blocks
             self._blocks += 1
         return draft.indexes[key]
 
-    _READ: ClassVar[Mapping[str, Callable[[ResponsesReader, _Event], Iterable[Delta]]]] = {
+    _READ: ClassVar[
+        Mapping[str, Callable[[ResponsesReader, _Event], Iterable[Delta]]]
+    ] = {
         "error": _fail,
         "response.cancelled": _fail,
         "response.completed": _end,
@@ -222,4 +275,6 @@ class ResponsesReader:
 
 def _number(data: _Event, key: str) -> int:
     value = data.get(key)
-    return value if isinstance(value, int) else 0
+    if isinstance(value, int):
+        return value
+    return 0

@@ -106,7 +106,9 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes) -> LLMError
     """
     if status == _FORBIDDEN and headers.get("content-type", "").startswith("text/html"):
         words = "a gateway on the way refused the request with a page of its own"
-        return refusal(status, headers, body, kind=ProviderUnavailableError, words=words)
+        return refusal(
+            status, headers, body, kind=ProviderUnavailableError, words=words
+        )
     return refusal(status, headers, body, kind=_kind(read_problem(body), _BY_CODE))
 
 
@@ -125,13 +127,23 @@ def reported(problem: Mapping[str, JSONValue]) -> LLMError:
         return refusal(status, {}, write_json(problem), kind=kind)
     code = text(problem, "code") or text(problem, "type") or "no code"
     said = (text(problem, "message") or "no reason given")[:_LONGEST_MESSAGE]
-    return (kind or StreamError)(f"The vendor ended the answer with an error ({code}): {said}")
+    return (kind or StreamError)(
+        f"The vendor ended the answer with an error ({code}): {said}"
+    )
 
 
-def _kind(problem: Mapping[str, JSONValue], table: Mapping[str, type[LLMError]]) -> type[LLMError] | None:
+def _kind(
+    problem: Mapping[str, JSONValue], table: Mapping[str, type[LLMError]]
+) -> type[LLMError] | None:
     """Look the error's code up, then its type, then the code of the error that it came from."""
-    codes = (text(problem, "code"), text(problem, "type"), text(mapping(problem, "innererror"), "code"))
+    codes = (
+        text(problem, "code"),
+        text(problem, "type"),
+        text(mapping(problem, "innererror"), "code"),
+    )
     for code in filter(None, codes):
         if (kind := table.get(code)) is not None:
             return kind
-    return InvalidRequestError if any(part in (codes[0] or "") for part in _IMAGE_CODES) else None
+    if any(part in (codes[0] or "") for part in _IMAGE_CODES):
+        return InvalidRequestError
+    return None

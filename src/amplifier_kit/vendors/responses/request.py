@@ -9,10 +9,20 @@ import attrs
 
 from amplifier_kit.vendors.responses.chains import Chain, chain_of
 from amplifier_kit.vendors.responses.config import ResponsesConfig
-from amplifier_kit.vendors.responses.items import instructions_of, items_of, without_instructions
+from amplifier_kit.vendors.responses.items import (
+    instructions_of,
+    items_of,
+    without_instructions,
+)
 from amplifier_kit.vendors.responses.models import ModelFacts
 from amplifier_kit.vendors.responses.names import wire_name
-from amplifier_sdk.chat import ChatRequest, Degradation, ResponseFormat, ToolChoice, ToolSpec
+from amplifier_sdk.chat import (
+    ChatRequest,
+    Degradation,
+    ResponseFormat,
+    ToolChoice,
+    ToolSpec,
+)
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -40,7 +50,9 @@ def chain(request: ChatRequest, config: ResponsesConfig) -> Chain | None:
     return chain_of(request.messages)
 
 
-def write_request(request: ChatRequest, model: str, facts: ModelFacts, config: ResponsesConfig) -> Written:
+def write_request(
+    request: ChatRequest, model: str, facts: ModelFacts, config: ResponsesConfig
+) -> Written:
     """Write a request.
 
     Args:
@@ -64,7 +76,9 @@ def write_request(request: ChatRequest, model: str, facts: ModelFacts, config: R
         effort = None
     is_reasoning = facts.is_reasoning or effort is not None
     body |= _reasoning(effort, config) if is_reasoning else {}
-    body |= _sampling(request, missing, is_fixed=facts.is_reasoning and effort != "none")
+    body |= _sampling(
+        request, missing, is_fixed=facts.is_reasoning and effort != "none"
+    )
     body |= _present(
         max_output_tokens=request.max_output_tokens,
         truncation=config.truncation,
@@ -77,26 +91,41 @@ def write_request(request: ChatRequest, model: str, facts: ModelFacts, config: R
     return Written(body, _degradation(missing))
 
 
-def _conversation(request: ChatRequest, going_on: Chain | None, config: ResponsesConfig) -> JSONObject:
+def _conversation(
+    request: ChatRequest, going_on: Chain | None, config: ResponsesConfig
+) -> JSONObject:
     instructions = _present(instructions=instructions_of(request.messages))
-    if going_on is not None:  # the stored answer has the history, but not the instructions
+    # the stored answer has the history, but not the instructions
+    if going_on is not None:
         new = items_of(going_on.messages, is_stored=True)
-        return {**instructions, "previous_response_id": going_on.response_id, "input": list(new)}
+        return {
+            **instructions,
+            "previous_response_id": going_on.response_id,
+            "input": list(new),
+        }
     with_reasoning = not request.extras.get(WITHOUT_REASONING)
     messages = without_instructions(request.messages)
     return {
         **instructions,
-        "input": list(items_of(messages, is_stored=config.is_stored, with_reasoning=with_reasoning)),
+        "input": list(
+            items_of(
+                messages, is_stored=config.is_stored, with_reasoning=with_reasoning
+            )
+        ),
     }
 
 
-def _tools(tools: Sequence[ToolSpec], choice: ToolChoice | None, config: ResponsesConfig) -> JSONObject:
+def _tools(
+    tools: Sequence[ToolSpec], choice: ToolChoice | None, config: ResponsesConfig
+) -> JSONObject:
     offered = [*map(_tool, tools), *config.server_tools]
     if not offered:
         return {}
     return {
         "tools": offered,
-        **_present(tool_choice=_choice(choice), parallel_tool_calls=config.parallel_tool_calls),
+        **_present(
+            tool_choice=_choice(choice), parallel_tool_calls=config.parallel_tool_calls
+        ),
     }
 
 
@@ -106,7 +135,8 @@ def _tool(tool: ToolSpec) -> JSONObject:
         "type": "function",
         "name": wire_name(tool.name),
         **_present(description=tool.description),
-        "parameters": {"type": "object", "properties": {}, **tool.parameters},  # the API takes no schema without them
+        # the API takes no schema without them
+        "parameters": {"type": "object", "properties": {}, **tool.parameters},
         "strict": tool.extras.get("strict") is True,
     }
 
@@ -125,7 +155,9 @@ def _choice(choice: ToolChoice | None) -> JSONValue:
 
 def _text(wanted: ResponseFormat | None, config: ResponsesConfig) -> JSONObject:
     settings = _present(format=_format(wanted), verbosity=config.verbosity)
-    return {"text": settings} if settings else {}
+    if settings:
+        return {"text": settings}
+    return {}
 
 
 def _format(wanted: ResponseFormat | None) -> JSONValue:
@@ -136,7 +168,9 @@ def _format(wanted: ResponseFormat | None) -> JSONValue:
             return {"type": "json_object"}
         case {"type": "json_schema", "schema": Mapping() as schema}:
             name = wanted.get("name") or "answer"
-            extras = _present(description=wanted.get("description"), strict=wanted.get("strict"))
+            extras = _present(
+                description=wanted.get("description"), strict=wanted.get("strict")
+            )
             return {"type": "json_schema", "name": name, "schema": schema, **extras}
         case _:
             raise InvalidRequestError(
@@ -145,12 +179,19 @@ def _format(wanted: ResponseFormat | None) -> JSONValue:
 
 
 def _reasoning(effort: str | None, config: ResponsesConfig) -> JSONObject:
-    settings = _present(effort=effort, summary=None if effort == "none" else config.reasoning_summary)
+    settings = _present(
+        effort=effort, summary=None if effort == "none" else config.reasoning_summary
+    )
     # Encrypted reasoning goes back with the next request, stored or not.
-    return {**({"reasoning": settings} if settings else {}), "include": ["reasoning.encrypted_content"]}
+    return {
+        **({"reasoning": settings} if settings else {}),
+        "include": ["reasoning.encrypted_content"],
+    }
 
 
-def _sampling(request: ChatRequest, missing: list[tuple[str, str]], *, is_fixed: bool) -> JSONObject:
+def _sampling(
+    request: ChatRequest, missing: list[tuple[str, str]], *, is_fixed: bool
+) -> JSONObject:
     wanted = _present(temperature=request.temperature, top_p=request.top_p)
     if not is_fixed:
         return wanted
@@ -163,7 +204,9 @@ def _degradation(missing: Sequence[tuple[str, str]]) -> Degradation | None:
         return None
     names = ", ".join(name for name, _ in missing)
     reasons = dict.fromkeys(reason for _, reason in missing)
-    return Degradation(requested=names, actual=f"an answer without {names}", reason="; ".join(reasons))
+    return Degradation(
+        requested=names, actual=f"an answer without {names}", reason="; ".join(reasons)
+    )
 
 
 def _present(**values: JSONValue) -> JSONObject:

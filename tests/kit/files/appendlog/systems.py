@@ -63,7 +63,9 @@ class System:
 
     def _fails(self) -> bool:
         count = len(self.log)
-        return self.fails_at > 0 and (count == self.fails_at or (self.for_good and count > self.fails_at))
+        return self.fails_at > 0 and (
+            count == self.fails_at or (self.for_good and count > self.fails_at)
+        )
 
     def install(self, monkeypatch: pytest.MonkeyPatch) -> System:
         """Put this in the place of `os`."""

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.files.appendlog import Damage, Expected, LogFile, LogFormatError, Record, encode_line
+from amplifier_kit.files.appendlog import (
+    Damage,
+    Expected,
+    LogFile,
+    LogFormatError,
+    Record,
+    encode_line,
+)
 from amplifier_kit.files.appendlog._scan import scan
 from amplifier_sdk import JSONValue
 from tests.kit.files.appendlog.systems import System
@@ -27,7 +34,10 @@ def line(data: JSONValue) -> bytes:
 
 
 def note(number: int) -> JSONValue:
-    return {"role": "user", "content": f"number {number} — žluť 🙂 " + "." * (number % 40)}
+    return {
+        "role": "user",
+        "content": f"number {number} — žluť 🙂 " + "." * (number % 40),
+    }
 
 
 def written(path: Path, count: int) -> bytes:
@@ -68,14 +78,22 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "notes.jsonl"
 
 
-def test_a_cut_at_any_byte_of_the_last_three_records_costs_what_was_cut(path: Path) -> None:
+def test_a_cut_at_any_byte_of_the_last_three_records_costs_what_was_cut(
+    path: Path,
+) -> None:
     data = written(path, 6)
     lines = data.split(b"\n")
     start = len(b"\n".join(lines[:4])) + 1
     for end in range(start, len(data)):
-        count = data[: end + 1].count(b"\n") - 1 if data[end : end + 1] == b"\n" else data[:end].count(b"\n") - 1
+        count = (
+            data[: end + 1].count(b"\n") - 1
+            if data[end : end + 1] == b"\n"
+            else data[:end].count(b"\n") - 1
+        )
 
-        assert Opened(path, data[:end]).holds([note(number) for number in range(count)]), end
+        assert Opened(path, data[:end]).holds(
+            [note(number) for number in range(count)]
+        ), end
 
 
 def test_a_cut_at_any_byte_of_a_log_with_one_record_leaves_a_log(path: Path) -> None:
@@ -89,7 +107,10 @@ def tails() -> Iterator[bytes]:
     chance = random.Random(7)  # the same every time
     yield from (b"\0" * count for count in range(1, 66, 4))
     yield from (b"\0" * count + b"\n" for count in range(1, 66, 4))
-    yield from (chance.randbytes(chance.randrange(1, 200)).strip(b"\n") + b"!" for _ in range(200))
+    yield from (
+        chance.randbytes(chance.randrange(1, 200)).strip(b"\n") + b"!"
+        for _ in range(200)
+    )
     yield from (chance.randbytes(chance.randrange(1, 60)) + b"!\n" for _ in range(100))
 
 
@@ -105,18 +126,27 @@ def flips(data: bytes, number: int, count: int) -> Iterator[bytes]:
     lines = data.split(b"\n")
     begin = len(b"\n".join(lines[:number])) + 1
     end = begin + len(lines[number])
-    for place in [begin, begin + 8, end - 1, *(chance.randrange(begin, end) for _ in range(count))][:count]:
+    for place in [
+        begin,
+        begin + 8,
+        end - 1,
+        *(chance.randrange(begin, end) for _ in range(count)),
+    ][:count]:
         flipped = bytearray(data)
         flipped[place] ^= 1 << chance.randrange(8)
         yield bytes(flipped)
 
 
-def test_a_flipped_bit_in_any_of_a_hundred_lines_costs_that_record_alone(path: Path) -> None:
+def test_a_flipped_bit_in_any_of_a_hundred_lines_costs_that_record_alone(
+    path: Path,
+) -> None:
     data = written(path, 100)
     for number in range(100):
         (flipped,) = flips(data, number + 1, 1)
 
-        assert Opened(path, flipped).holds([note(other) for other in range(100) if other != number]), number
+        assert Opened(path, flipped).holds(
+            [note(other) for other in range(100) if other != number]
+        ), number
 
 
 def test_a_flipped_bit_anywhere_in_a_hundred_lines_is_found(path: Path) -> None:
@@ -146,12 +176,26 @@ def test_a_flipped_bit_in_the_header_costs_no_record(path: Path) -> None:
     for place in range(data.index(b"\n")):
         flipped = bytearray(data)
         flipped[place] ^= 4
-        assert Opened(path, bytes(flipped)).holds([note(number) for number in range(4)]), place
+        assert Opened(path, bytes(flipped)).holds(
+            [note(number) for number in range(4)]
+        ), place
     assert path.read_bytes().startswith(b'{"crc":"')
     assert b'"amplifier-log"' in path.read_bytes().split(b"\n")[0]
 
 
-@pytest.mark.parametrize("stray", [b"123", b"[]", b"{}", b"null", b'"text"', b'{"role":"user"}', b"\xff\xfe", b"\0\0"])
+@pytest.mark.parametrize(
+    "stray",
+    [
+        b"123",
+        b"[]",
+        b"{}",
+        b"null",
+        b'"text"',
+        b'{"role":"user"}',
+        b"\xff\xfe",
+        b"\0\0",
+    ],
+)
 def test_a_line_that_is_no_record_is_set_aside(path: Path, stray: bytes) -> None:
     lines = written(path, 3).splitlines(keepends=True)
     for place in range(1, len(lines) + 1):
@@ -182,7 +226,17 @@ def test_records_without_a_header_are_read_and_get_one(path: Path) -> None:
 def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) -> None:
     data = written(path, 3)
     lines = data.splitlines(keepends=True)
-    path.write_bytes(b"".join((lines[0], lines[1], lines[2].replace(b"number", b"figure"), lines[3], b'{"crc":"00')))
+    path.write_bytes(
+        b"".join(
+            (
+                lines[0],
+                lines[1],
+                lines[2].replace(b"number", b"figure"),
+                lines[3],
+                b'{"crc":"00',
+            )
+        )
+    )
 
     log = LogFile.open(path, NOTES)
     middle, tail = log.damage
@@ -190,7 +244,12 @@ def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) 
 
     kept = path.with_name("notes.jsonl.damaged")
     assert (middle.line, middle.is_tail, middle.kept_in) == (3, False, kept)
-    assert (tail.line, tail.is_tail, tail.kept_in, tail.data) == (5, True, kept, b'{"crc":"00')
+    assert (tail.line, tail.is_tail, tail.kept_in, tail.data) == (
+        5,
+        True,
+        kept,
+        b'{"crc":"00',
+    )
     assert str(tail) == f"line 5, 10 bytes: the checksum does not fit; moved to {kept}"
     assert kept.read_bytes().splitlines() == [middle.data, tail.data]
     assert kept.stat().st_mode & 0o777 == 0o600
@@ -209,7 +268,9 @@ def test_what_the_opener_objects_to_is_set_aside_too(path: Path) -> None:
     assert [piece.reason for piece in log.damage] == ["it is the second"]
 
 
-def test_a_damaged_file_without_any_record_left_is_taken_for_none_of_ours(path: Path) -> None:
+def test_a_damaged_file_without_any_record_left_is_taken_for_none_of_ours(
+    path: Path,
+) -> None:
     data = written(path, 1)
     path.write_bytes(data.replace(b"crc", b"???"))
 
@@ -239,7 +300,11 @@ def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None
 )
 @pytest.mark.parametrize("fails_at", range(2, 12))
 def test_damage_that_cannot_be_set_aside_stays_and_costs_nothing_more(
-    path: Path, monkeypatch: pytest.MonkeyPatch, damaged: Callable[[bytes], bytes], found: list[int], fails_at: int
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    damaged: Callable[[bytes], bytes],
+    found: list[int],
+    fails_at: int,
 ) -> None:
     path.write_bytes(damaged(written(path, 2)))
     System(fails_at=fails_at, for_good=True).install(monkeypatch)
@@ -254,4 +319,7 @@ def test_damage_that_cannot_be_set_aside_stays_and_costs_nothing_more(
 
     again = LogFile.open(path, NOTES)
     again.close()
-    assert [record.data for record in again.records] == [*(note(number) for number in found), NEW]
+    assert [record.data for record in again.records] == [
+        *(note(number) for number in found),
+        NEW,
+    ]

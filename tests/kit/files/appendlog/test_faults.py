@@ -9,7 +9,14 @@ from typing import Final
 
 import pytest
 
-from amplifier_kit.files.appendlog import AppendError, Durability, Expected, LogFile, Record, encode_line
+from amplifier_kit.files.appendlog import (
+    AppendError,
+    Durability,
+    Expected,
+    LogFile,
+    Record,
+    encode_line,
+)
 from amplifier_sdk import JSONValue
 from tests.kit.files.appendlog.systems import KilledError, System
 
@@ -34,7 +41,9 @@ class Life:
         failed = 0
         with suppress(KilledError):
             try:
-                log = LogFile.open(self.path, NOTES, durability=self.durability, patience=0)
+                log = LogFile.open(
+                    self.path, NOTES, durability=self.durability, patience=0
+                )
             except OSError:
                 return 1
             try:
@@ -93,7 +102,9 @@ def found(path: Path) -> list[JSONValue]:
     return [record.data for record in log.records]
 
 
-def calls_of_a_life(path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch) -> int:
+def calls_of_a_life(
+    path: Path, durability: Durability, monkeypatch: pytest.MonkeyPatch
+) -> int:
     system = System().install(monkeypatch)
     begun(path)
     before = len(system.log)
@@ -103,11 +114,20 @@ def calls_of_a_life(path: Path, durability: Durability, monkeypatch: pytest.Monk
 
 @pytest.mark.parametrize("durability", ["written", "sync"])
 @pytest.mark.parametrize("for_good", [False, True], ids=["once", "from-then-on"])
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EFBIG], ids=["full", "io", "too-big"])
+@pytest.mark.parametrize(
+    "error", [errno.ENOSPC, errno.EIO, errno.EFBIG], ids=["full", "io", "too-big"]
+)
 def test_a_failing_call_anywhere_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, error: int, *, for_good: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    durability: Durability,
+    error: int,
+    *,
+    for_good: bool,
 ) -> None:
-    for number in range(1, calls_of_a_life(tmp_path / "count", durability, monkeypatch) + 1):
+    for number in range(
+        1, calls_of_a_life(tmp_path / "count", durability, monkeypatch) + 1
+    ):
         System().install(monkeypatch)
         path = tmp_path / f"{number}.jsonl"
         begun(path)
@@ -119,20 +139,29 @@ def test_a_failing_call_anywhere_loses_nothing_that_was_acknowledged(
 
         assert failed <= 1 or for_good, number
         # A refused record that can never be cut off again is there, as after a kill: whole.
-        assert found(path) in ([life.known, *life.possible] if for_good else [life.known]), number
+        assert found(path) in (
+            [life.known, *life.possible] if for_good else [life.known]
+        ), number
 
 
 @pytest.mark.parametrize("durability", ["written", "sync"])
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, durability: Durability, share: float
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    durability: Durability,
+    share: float,
 ) -> None:
-    for number in range(1, calls_of_a_life(tmp_path / "count", durability, monkeypatch) + 1):
+    for number in range(
+        1, calls_of_a_life(tmp_path / "count", durability, monkeypatch) + 1
+    ):
         System().install(monkeypatch)
         path = tmp_path / f"{number}.jsonl"
         begun(path)
         life = Life(path, durability)
-        System(fails_at=number, error=None, for_good=True, share=share).install(monkeypatch)
+        System(fails_at=number, error=None, for_good=True, share=share).install(
+            monkeypatch
+        )
 
         life.live()
         System().install(monkeypatch)
@@ -149,7 +178,10 @@ def test_a_full_disk_is_told_and_the_same_log_goes_on_when_there_is_room(
     size = path.stat().st_size
     System(fails_at=1, for_good=True).install(monkeypatch)
 
-    with pytest.raises(AppendError, match=r"No space left on device; nothing of the \d+ bytes was stored") as full:
+    with pytest.raises(
+        AppendError,
+        match=r"No space left on device; nothing of the \d+ bytes was stored",
+    ) as full:
         log.append(line("two"))
     with pytest.raises(AppendError, match="No space left on device"):
         log.append(line("two"))
@@ -211,14 +243,17 @@ def test_with_sync_each_record_is_on_the_disk_before_it_is_acknowledged(
     system.log.clear()
 
     log.append(line("one"))
-    assert system.log == ["write", "fdatasync", "open", "fsync", "close"]  # the file, and its name in the folder
+    # the file, and its name in the folder
+    assert system.log == ["write", "fdatasync", "open", "fsync", "close"]
     log.append(line("two"))
     assert system.log[5:] == ["write", "fdatasync"]
     assert not log.is_dirty
     log.close()
 
 
-def test_otherwise_the_records_are_on_the_disk_after_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_otherwise_the_records_are_on_the_disk_after_a_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system = System().install(monkeypatch)
     log = LogFile.open(tmp_path / "notes.jsonl", NOTES)
     system.log.clear()
@@ -231,4 +266,12 @@ def test_otherwise_the_records_are_on_the_disk_after_a_sync(tmp_path: Path, monk
     log.sync()
     log.close()
 
-    assert system.log == ["write", "write", "fdatasync", "open", "fsync", "close", "close"]
+    assert system.log == [
+        "write",
+        "write",
+        "fdatasync",
+        "open",
+        "fsync",
+        "close",
+        "close",
+    ]

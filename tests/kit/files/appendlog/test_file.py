@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from anyio import ClosedResourceError
 
-from amplifier_kit.files.appendlog import Expected, LogFile, LogFormatError, Record, encode_line
+from amplifier_kit.files.appendlog import (
+    Expected,
+    LogFile,
+    LogFormatError,
+    Record,
+    encode_line,
+)
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk import JSONValue
 from tests.kit.files.appendlog.systems import System
@@ -24,7 +30,9 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "sessions" / "one" / "notes.jsonl"
 
 
-def open_notes(path: Path, *, patience: float = 0, expected: Expected = NOTES) -> LogFile:
+def open_notes(
+    path: Path, *, patience: float = 0, expected: Expected = NOTES
+) -> LogFile:
     return LogFile.open(path, expected, patience=patience)
 
 
@@ -58,16 +66,34 @@ def test_a_file_is_lines_of_json_with_a_header_that_says_what_it_is(path: Path) 
 
     header, record = map(json.loads, path.read_text("utf-8").splitlines())
     assert header["kind"] == "log"
-    assert header["data"] == {"format": "amplifier-log", "version": 1, "holds": {"name": "notes", "version": 2}}
-    assert {key: record[key] for key in ("kind", "at", "data")} == {"kind": "note", "at": 1.5, "data": "one"}
+    assert header["data"] == {
+        "format": "amplifier-log",
+        "version": 1,
+        "holds": {"name": "notes", "version": 2},
+    }
+    assert {key: record[key] for key in ("kind", "at", "data")} == {
+        "kind": "note",
+        "at": 1.5,
+        "data": "one",
+    }
 
 
-def test_files_are_for_their_user_alone_and_so_are_the_folders_made_for_them(path: Path) -> None:
+def test_files_are_for_their_user_alone_and_so_are_the_folders_made_for_them(
+    path: Path,
+) -> None:
     log = open_notes(path)
     log.append(line("one"))
 
-    modes = {part.name: stat.S_IMODE(part.stat().st_mode) for part in (path, *path.parents[:2], *path.parent.iterdir())}
-    assert modes == {"notes.jsonl": 0o600, "notes.jsonl.lock": 0o600, "one": 0o700, "sessions": 0o700}
+    modes = {
+        part.name: stat.S_IMODE(part.stat().st_mode)
+        for part in (path, *path.parents[:2], *path.parent.iterdir())
+    }
+    assert modes == {
+        "notes.jsonl": 0o600,
+        "notes.jsonl.lock": 0o600,
+        "one": 0o700,
+        "sessions": 0o700,
+    }
     log.close()
 
 
@@ -111,7 +137,9 @@ def test_a_closed_log_takes_nothing(path: Path) -> None:
 def test_a_second_writer_is_refused_with_the_name_of_the_first(path: Path) -> None:
     log = open_notes(path)
 
-    with pytest.raises(LockedError, match="It is being written by this process itself") as refusal:
+    with pytest.raises(
+        LockedError, match="It is being written by this process itself"
+    ) as refusal:
         open_notes(path)
     log.close()
 
@@ -123,7 +151,9 @@ def test_a_second_writer_is_refused_with_the_name_of_the_first(path: Path) -> No
 def test_replacing_puts_other_records_in_the_place_of_all(path: Path) -> None:
     log = open_notes(path)
     log.append(line("one"))
-    log.replace([Record(kind="note", data="two", at=2), Record(kind="note", data="three", at=3)])
+    log.replace(
+        [Record(kind="note", data="two", at=2), Record(kind="note", data="three", at=3)]
+    )
     log.append(line("four"))
     log.close()
 
@@ -131,7 +161,9 @@ def test_replacing_puts_other_records_in_the_place_of_all(path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_file_that_cannot_be_closed_is_let_go_of(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_cannot_be_closed_is_let_go_of(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = open_notes(path)
     log.append(line("one"))
     log.sync()
@@ -145,12 +177,22 @@ def test_a_file_that_cannot_be_closed_is_let_go_of(path: Path, monkeypatch: pyte
     assert read(path) == ["one"]
 
 
-@pytest.mark.parametrize("text", ["shopping list\n", "[1]\n", '{"role": "user"}\n{"role"', "one line without an end"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "shopping list\n",
+        "[1]\n",
+        '{"role": "user"}\n{"role"',
+        "one line without an end",
+    ],
+)
 def test_a_file_that_is_no_log_is_refused_and_left_alone(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True)
     path.write_text(text, "utf-8")
 
-    with pytest.raises(LogFormatError, match="it is no log; name another file") as refusal:
+    with pytest.raises(
+        LogFormatError, match="it is no log; name another file"
+    ) as refusal:
         open_notes(path)
 
     assert refusal.value.path == path
@@ -168,7 +210,9 @@ def test_a_log_of_something_else_is_refused(path: Path) -> None:
 def test_a_log_that_a_newer_version_wrote_is_refused(path: Path) -> None:
     filled(path, "one", expected=Expected(holds="notes", version=3))
 
-    with pytest.raises(LogFormatError, match="a newer version of this program wrote it; update"):
+    with pytest.raises(
+        LogFormatError, match="a newer version of this program wrote it; update"
+    ):
         open_notes(path)
 
 
@@ -179,13 +223,23 @@ def header(**data: JSONValue) -> bytes:
 @pytest.mark.parametrize(
     ("first", "problem"),
     [
-        (header(format="amplifier-log", version=2, holds={"name": "notes", "version": 1}), "a newer version"),
-        (header(format="other", version=1, holds={"name": "notes", "version": 1}), "it is no log"),
+        (
+            header(
+                format="amplifier-log", version=2, holds={"name": "notes", "version": 1}
+            ),
+            "a newer version",
+        ),
+        (
+            header(format="other", version=1, holds={"name": "notes", "version": 1}),
+            "it is no log",
+        ),
         (header(format="amplifier-log"), "it is no log"),
     ],
     ids=["newer", "other", "unfinished"],
 )
-def test_a_header_that_is_not_understood_is_refused(path: Path, first: bytes, problem: str) -> None:
+def test_a_header_that_is_not_understood_is_refused(
+    path: Path, first: bytes, problem: str
+) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(first)
 
@@ -214,11 +268,14 @@ def test_a_pipe_is_refused_at_once(path: Path) -> None:
 
     with pytest.raises(OSError, match="It is not a regular file"):
         open_notes(path)
-    with pytest.raises(OSError, match="It is not a regular file"):  # and not because the lock was kept
+    # and not because the lock was kept
+    with pytest.raises(OSError, match="It is not a regular file"):
         open_notes(path)
 
 
-def test_a_relative_path_is_that_of_the_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_relative_path_is_that_of_the_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     log = open_notes(Path("notes.jsonl"))
     (tmp_path / "other").mkdir()

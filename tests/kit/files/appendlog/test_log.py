@@ -74,7 +74,9 @@ async def test_a_record_is_written_as_it_is_now(log: AppendLog) -> None:
     assert data(log) == [{"text": "now"}]
 
 
-async def test_the_file_gets_what_is_to_be_written_in_place_of_the_data(log: AppendLog, path: Path) -> None:
+async def test_the_file_gets_what_is_to_be_written_in_place_of_the_data(
+    log: AppendLog, path: Path
+) -> None:
     await log.append("note", {"key": "secret"}, written={"key": "withheld"})
     await log.aclose()
 
@@ -83,11 +85,15 @@ async def test_the_file_gets_what_is_to_be_written_in_place_of_the_data(log: App
 
 
 async def test_the_headers_kind_is_not_for_records(log: AppendLog) -> None:
-    with pytest.raises(ValueError, match="'log' is the kind of a log's header; choose another"):
+    with pytest.raises(
+        ValueError, match="'log' is the kind of a log's header; choose another"
+    ):
         await log.append("log", "one")
 
 
-async def test_what_cannot_be_written_is_neither_in_the_file_nor_taken(log: AppendLog, path: Path) -> None:
+async def test_what_cannot_be_written_is_neither_in_the_file_nor_taken(
+    log: AppendLog, path: Path
+) -> None:
     with pytest.raises(ValueError, match="It cannot be written as JSON"):
         await log.append("note", {"a": object()})  # type: ignore[dict-item]  # the point of the test
 
@@ -111,7 +117,9 @@ async def test_a_full_disk_is_told_and_the_log_goes_on(
     assert await stored(path) == ["one", "three"]
 
 
-async def test_records_appended_at_once_are_taken_in_the_order_of_the_file(log: AppendLog, path: Path) -> None:
+async def test_records_appended_at_once_are_taken_in_the_order_of_the_file(
+    log: AppendLog, path: Path
+) -> None:
     async with anyio.create_task_group() as group:
         for number in range(40):
             group.start_soon(log.append, "note", number)
@@ -122,7 +130,9 @@ async def test_records_appended_at_once_are_taken_in_the_order_of_the_file(log: 
     assert await stored(path) == taken
 
 
-async def test_a_cancelled_append_is_whole_and_taken_or_it_is_not_there(log: AppendLog, path: Path) -> None:
+async def test_a_cancelled_append_is_whole_and_taken_or_it_is_not_there(
+    log: AppendLog, path: Path
+) -> None:
     for steps in range(6):
         async with anyio.create_task_group() as group:
             group.start_soon(log.append, "note", steps)
@@ -192,7 +202,9 @@ async def test_a_task_that_asyncio_cancels_itself_leaves_the_memory_as_the_file(
     assert await stored(path) == taken
 
 
-async def test_replacing_puts_other_records_into_the_file(log: AppendLog, path: Path) -> None:
+async def test_replacing_puts_other_records_into_the_file(
+    log: AppendLog, path: Path
+) -> None:
     await log.append("note", "one")
     await log.replace(Record(kind="note", data=text, at=1) for text in ("two", "three"))
     await log.append("note", "four")
@@ -202,7 +214,9 @@ async def test_replacing_puts_other_records_into_the_file(log: AppendLog, path: 
     assert await stored(path) == ["two", "three", "four"]
 
 
-async def test_a_sync_without_anything_to_sync_asks_no_thread(log: AppendLog, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sync_without_anything_to_sync_asks_no_thread(
+    log: AppendLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
     system = System().install(monkeypatch)
     await log.append("note", "one")
     await log.sync()
@@ -221,8 +235,15 @@ async def test_a_closed_log_takes_nothing(log: AppendLog) -> None:
         await log.sync()
 
 
-async def test_a_second_writer_is_refused_within_a_second(log: AppendLog, path: Path) -> None:
-    with anyio.fail_after(1), pytest.raises(LockedError, match="It is being written by this process itself on"):
+async def test_a_second_writer_is_refused_within_a_second(
+    log: AppendLog, path: Path
+) -> None:
+    with (
+        anyio.fail_after(1),
+        pytest.raises(
+            LockedError, match="It is being written by this process itself on"
+        ),
+    ):
         await AppendLog.open(path, holds="notes")
 
 
@@ -246,9 +267,14 @@ async def test_damage_is_told(path: Path) -> None:
     assert [(piece.is_tail, piece.data) for piece in log.damage] == [(True, b"torn")]
 
 
-async def test_a_thousand_messages_are_read_within_a_fifth_of_a_second(path: Path) -> None:
+async def test_a_thousand_messages_are_read_within_a_fifth_of_a_second(
+    path: Path,
+) -> None:
     log = await AppendLog.open(path, holds="notes")
-    await log.replace(Record(kind="note", data={"role": "user", "content": "x" * 800}, at=1) for _ in range(1000))
+    await log.replace(
+        Record(kind="note", data={"role": "user", "content": "x" * 800}, at=1)
+        for _ in range(1000)
+    )
     await log.aclose()
 
     times = []

@@ -58,7 +58,10 @@ def process(program: str, *arguments: object) -> Iterator[subprocess.Popen[bytes
 
 def write_at_once(path: Path, writers: int, count: int, sizes: tuple[int, ...]) -> None:
     with ExitStack() as stack:
-        children = [stack.enter_context(process(WRITER, path, writer, count, *sizes)) for writer in range(writers)]
+        children = [
+            stack.enter_context(process(WRITER, path, writer, count, *sizes))
+            for writer in range(writers)
+        ]
         assert [child.wait(300) for child in children] == [0] * writers
 
     log = LogFile.open(path, NOTES)
@@ -68,7 +71,10 @@ def write_at_once(path: Path, writers: int, count: int, sizes: tuple[int, ...]) 
     assert len(found) == writers * count
     for writer in range(writers):
         own = [data for data in found if isinstance(data, list) and data[0] == writer]
-        assert own == [[writer, number, "x" * sizes[number % len(sizes)]] for number in range(count)]
+        assert own == [
+            [writer, number, "x" * sizes[number % len(sizes)]]
+            for number in range(count)
+        ]
 
 
 @pytest.mark.process
@@ -77,7 +83,9 @@ def test_writers_that_wait_for_each_other_mix_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif("AMPLIFIER_KILL_POINTS" not in os.environ, reason="a minute: nox -s kill_points")
+@pytest.mark.skipif(
+    "AMPLIFIER_KILL_POINTS" not in os.environ, reason="a minute: nox -s kill_points"
+)
 @pytest.mark.timeout(600)
 def test_eight_writers_with_lines_of_any_size_mix_nothing(tmp_path: Path) -> None:
     write_at_once(tmp_path / "notes.jsonl", 8, 40, (100, 1_000_000, 4_096, 65_536))
@@ -85,7 +93,9 @@ def test_eight_writers_with_lines_of_any_size_mix_nothing(tmp_path: Path) -> Non
 
 @pytest.mark.process
 @pytest.mark.parametrize("count", [3])
-def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path, count: int) -> None:
+def test_what_a_killed_process_acknowledged_is_there(
+    tmp_path: Path, count: int
+) -> None:
     path = tmp_path / "notes.jsonl"
     for _ in range(count):
         path.unlink(missing_ok=True)
@@ -99,5 +109,7 @@ def test_what_a_killed_process_acknowledged_is_there(tmp_path: Path, count: int)
         log = LogFile.open(path, NOTES)
         log.close()
         found = [record.data for record in log.records]
-        assert found == [[number, "x" * (number % 5000)] for number in range(len(found))]
+        assert found == [
+            [number, "x" * (number % 5000)] for number in range(len(found))
+        ]
         assert len(found) in (acknowledged, acknowledged + 1)

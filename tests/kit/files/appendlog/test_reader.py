@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.files.appendlog import Expected, LogContent, LogFile, LogFormatError, Record, encode_line, read_log
+from amplifier_kit.files.appendlog import (
+    Expected,
+    LogContent,
+    LogFile,
+    LogFormatError,
+    Record,
+    encode_line,
+    read_log,
+)
 
 NOTES = Expected(holds="notes")
 

@@ -14,11 +14,15 @@ from amplifier_sdk import JSONValue
 
 HALF, OTHER_HALF = "\ud83d", "\ude00"
 
-texts = st.text(st.characters() | st.sampled_from([HALF, OTHER_HALF, "$", "\n", "\u2028", "\0"]))
+texts = st.text(
+    st.characters() | st.sampled_from([HALF, OTHER_HALF, "$", "\n", "\u2028", "\0"])
+)
 keys = texts | st.sampled_from(["$log", "crc", HALF + OTHER_HALF])
 values: st.SearchStrategy[JSONValue] = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | texts,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -31,7 +35,9 @@ def there_and_back(value: JSONValue) -> tuple[bytes, JSONValue]:
 def is_same(left: object, right: object) -> bool:
     """Alike in type, value, order and sign."""
     if isinstance(left, dict) and isinstance(right, dict):
-        return list(left) == list(right) and all(is_same(left[key], right[key]) for key in left)
+        return list(left) == list(right) and all(
+            is_same(left[key], right[key]) for key in left
+        )
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(is_same, left, right))
     if isinstance(left, float) and isinstance(right, float):
@@ -62,9 +68,21 @@ def test_any_value_comes_back_and_its_line_is_strict_json(value: JSONValue) -> N
         (-math.inf, '{"$log":"-Infinity"}'),
         ([math.nan], '[{"$log":"NaN"}]'),
         ({"$log": "mine"}, '{"$log":{"items":[["$log","mine"]]}}'),
-        ({HALF + OTHER_HALF: 1}, r'{"$log":{"items":[[{"$log":["\ud83d","\ude00"]},1]]}}'),
+        (
+            {HALF + OTHER_HALF: 1},
+            r'{"$log":{"items":[[{"$log":["\ud83d","\ude00"]},1]]}}',
+        ),
     ],
-    ids=["scripts", "half", "halves", "infinity", "minus-infinity", "nan", "mark", "key"],
+    ids=[
+        "scripts",
+        "half",
+        "halves",
+        "infinity",
+        "minus-infinity",
+        "nan",
+        "mark",
+        "key",
+    ],
 )
 def test_what_json_lacks_is_written_by_a_rule(value: JSONValue, written: str) -> None:
     line, back = there_and_back(value)
@@ -90,7 +108,11 @@ def deep() -> JSONValue:
     return value
 
 
-@pytest.mark.parametrize("value", [object(), {"a": {1}}, b"bytes", endless(), deep(), {1: math.nan}], ids=range(6))
+@pytest.mark.parametrize(
+    "value",
+    [object(), {"a": {1}}, b"bytes", endless(), deep(), {1: math.nan}],
+    ids=range(6),
+)
 def test_what_has_no_json_form_is_refused(value: JSONValue) -> None:
     with pytest.raises(ValueError, match="It cannot be written as JSON"):
         there_and_back(value)
@@ -118,12 +140,17 @@ def sealed(body: bytes) -> bytes:
     ],
     ids=range(9),
 )
-def test_a_line_with_the_right_checksum_and_nothing_sensible_in_it_is_no_record(body: bytes) -> None:
+def test_a_line_with_the_right_checksum_and_nothing_sensible_in_it_is_no_record(
+    body: bytes,
+) -> None:
     with pytest.raises(
-        ValueError, match=r"It cannot be read|it is no record|that a log writes|Extra data|codec|values"
+        ValueError,
+        match=r"It cannot be read|it is no record|that a log writes|Extra data|codec|values",
     ):
         decode_line(sealed(body))
 
 
 def test_a_record_without_a_time_is_read() -> None:
-    assert decode_line(sealed(b'"kind":"note","data":1}')) == Record(kind="note", data=1, at=0.0)
+    assert decode_line(sealed(b'"kind":"note","data":1}')) == Record(
+        kind="note", data=1, at=0.0
+    )

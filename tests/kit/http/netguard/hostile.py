@@ -375,7 +375,11 @@ INSIDE_NAMES: Final = {
     "zone.example": ["fe80::1%eth0"],
     "nobody.example": ["0.0.0.0"],
     "mixed.example": ["93.184.215.14", "10.0.0.1"],
-    "mixed-later.example": ["2606:2800:21f:cb07:6820:80da:af6b:8b2c", "93.184.215.14", "::1"],
+    "mixed-later.example": [
+        "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
+        "93.184.215.14",
+        "::1",
+    ],
     "everyone.example": ["224.0.0.1"],
     "nonsense.example": ["not an address"],
     "empty.example": [],

@@ -44,7 +44,10 @@ class Stream(httpcore2.AsyncNetworkStream):
         self.is_closed = True
 
     async def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
     ) -> httpcore2.AsyncNetworkStream:
         assert ssl_context.verify_mode is ssl.CERT_REQUIRED
         assert ssl_context.check_hostname
@@ -95,16 +98,32 @@ class Network(httpcore2.AsyncNetworkBackend):
         self.streams.append(Stream(self, list(answer)))
         return self.streams[-1]
 
-    def fetcher(self, policy: NetPolicy | None = None, *, max_redirects: int = 5, idle_timeout: float = 5.0) -> Fetcher:
+    def fetcher(
+        self,
+        policy: NetPolicy | None = None,
+        *,
+        max_redirects: int = 5,
+        idle_timeout: float = 5.0,
+    ) -> Fetcher:
         """Make a fetcher whose network this is."""
-        connector = Connector(policy=policy or NetPolicy(), look_up=self.look_up, backend=self)
-        return Fetcher(connector=connector, max_redirects=max_redirects, idle_timeout=idle_timeout)
+        connector = Connector(
+            policy=policy or NetPolicy(), look_up=self.look_up, backend=self
+        )
+        return Fetcher(
+            connector=connector, max_redirects=max_redirects, idle_timeout=idle_timeout
+        )
 
 
 def page(
-    body: bytes = b"hello", status: str = "200 OK", headers: Mapping[str, str] | None = None, *, length: bool = True
+    body: bytes = b"hello",
+    status: str = "200 OK",
+    headers: Mapping[str, str] | None = None,
+    *,
+    length: bool = True,
 ) -> bytes:
     """Write an answer as it goes over the wire."""
     lines = {"Content-Length": str(len(body))} if length else {}
-    head = "".join(f"{name}: {value}\r\n" for name, value in {**lines, **(headers or {})}.items())
+    head = "".join(
+        f"{name}: {value}\r\n" for name, value in {**lines, **(headers or {})}.items()
+    )
     return f"HTTP/1.1 {status}\r\n{head}\r\n".encode() + body

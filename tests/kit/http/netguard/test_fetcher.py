@@ -10,7 +10,14 @@ import anyio
 import pytest
 
 from amplifier_kit.http import netguard
-from amplifier_kit.http.netguard import AddressRange, Connector, DomainPattern, NetPolicy, WebError, read_url
+from amplifier_kit.http.netguard import (
+    AddressRange,
+    Connector,
+    DomainPattern,
+    NetPolicy,
+    WebError,
+    read_url,
+)
 from amplifier_kit.http.netguard.errors import (
     AddressRefusedError,
     BodyError,
@@ -40,7 +47,9 @@ async def _read(network: Network, *answer: bytes, max_bytes: int = 1_000_000) ->
         return (await got.read(max_bytes)).data
 
 
-async def test_the_host_is_asked_for_by_its_name_at_the_address_that_was_checked(network: Network) -> None:
+async def test_the_host_is_asked_for_by_its_name_at_the_address_that_was_checked(
+    network: Network,
+) -> None:
     assert await _read(network, page()) == b"hello"
 
     assert network.connected == [("93.184.215.14", 443)]
@@ -58,7 +67,9 @@ async def test_a_port_of_its_own_stands_in_the_host_header(network: Network) -> 
     assert b"GET / HTTP/1.1\r\nHost: example.com:8080\r\n" in network.sent
 
 
-async def test_a_certificate_that_is_not_trusted_ends_the_fetch(network: Network) -> None:
+async def test_a_certificate_that_is_not_trusted_ends_the_fetch(
+    network: Network,
+) -> None:
     network.untrusted = ["example.com"]
 
     with pytest.raises(HostUnreachableError, match="certificate verify failed"):
@@ -68,21 +79,32 @@ async def test_a_certificate_that_is_not_trusted_ends_the_fetch(network: Network
 
 @pytest.mark.parametrize(("encoding", "data"), PACKED.values(), ids=PACKED)
 @pytest.mark.parametrize("size", [1 << 16, 100])
-async def test_bodies_are_unpacked(network: Network, encoding: str, data: bytes, size: int) -> None:
+async def test_bodies_are_unpacked(
+    network: Network, encoding: str, data: bytes, size: int
+) -> None:
     raw = page(data, headers={"Content-Encoding": encoding})
     head, body = raw[: -len(data)], raw[-len(data) :]
 
-    assert await _read(network, head, *(body[i : i + size] for i in range(0, len(body), size))) == TEXT
+    assert (
+        await _read(
+            network, head, *(body[i : i + size] for i in range(0, len(body), size))
+        )
+        == TEXT
+    )
 
 
 @pytest.mark.parametrize(("encoding", "data"), PACKED.values(), ids=PACKED)
-async def test_bodies_whose_first_byte_comes_alone_are_unpacked(network: Network, encoding: str, data: bytes) -> None:
+async def test_bodies_whose_first_byte_comes_alone_are_unpacked(
+    network: Network, encoding: str, data: bytes
+) -> None:
     head = page(data, headers={"Content-Encoding": encoding})[: -len(data)]
 
     assert await _read(network, head, data[:1], data[1:]) == TEXT
 
 
-async def test_nothing_is_lost_where_a_piece_ends_inside_a_chunk(network: Network) -> None:
+async def test_nothing_is_lost_where_a_piece_ends_inside_a_chunk(
+    network: Network,
+) -> None:
     """What the unpacker holds back when its piece is full comes out before the next chunk."""
     data = bytes(300_000)
     packed = gzip.compress(data)
@@ -124,7 +146,9 @@ async def test_a_body_of_just_the_size_is_whole(network: Network) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["br", "zstd", "gzip, gzip", "compress"])
-async def test_an_encoding_that_was_not_asked_for_is_refused(network: Network, encoding: str) -> None:
+async def test_an_encoding_that_was_not_asked_for_is_refused(
+    network: Network, encoding: str
+) -> None:
     with pytest.raises(BodyError, match="only gzip and deflate are unpacked"):
         await _read(network, page(b"xxxx", headers={"Content-Encoding": encoding}))
 
@@ -135,7 +159,9 @@ async def test_damaged_data_are_refused_and_cut_ones_are_told(network: Network) 
     with pytest.raises(BodyError, match="damaged"):
         await _read(network, page(damaged, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(BodyError, match="not compressed as it says"):
-        await _read(network, page(b"\xff\xff no gzip", headers={"Content-Encoding": "gzip"}))
+        await _read(
+            network, page(b"\xff\xff no gzip", headers={"Content-Encoding": "gzip"})
+        )
 
     network.answers = [[page(packed[:200], headers={"Content-Encoding": "gzip"})]]
     async with network.fetcher().get(read_url("https://example.com/")) as answer:
@@ -151,12 +177,18 @@ async def test_a_connection_that_breaks_is_told(network: Network) -> None:
         await _read(network, b"SSH-2.0-OpenSSH\r\n\r\n")
 
 
-@pytest.mark.parametrize("pieces", [[None], [page(b"12345")[:-2], None]], ids=["headers", "body"])
-async def test_a_silent_server_is_given_up(network: Network, pieces: Sequence[bytes | None]) -> None:
+@pytest.mark.parametrize(
+    "pieces", [[None], [page(b"12345")[:-2], None]], ids=["headers", "body"]
+)
+async def test_a_silent_server_is_given_up(
+    network: Network, pieces: Sequence[bytes | None]
+) -> None:
     network.answers = [list(pieces)]
 
     with pytest.raises(HostUnreachableError, match="was silent for too long"):
-        async with network.fetcher(idle_timeout=0.01).get(read_url("https://example.com/")) as answer:
+        async with network.fetcher(idle_timeout=0.01).get(
+            read_url("https://example.com/")
+        ) as answer:
             await answer.read(100)
     assert network.streams[0].is_closed
 
@@ -191,18 +223,34 @@ async def test_a_cancelled_fetch_closes_its_connection(network: Network) -> None
 
 async def test_a_switch_to_another_protocol_is_refused(network: Network) -> None:
     with pytest.raises(HostUnreachableError, match="broke the connection"):
-        await _read(network, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")
+        await _read(
+            network,
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n",
+        )
 
 
-async def test_headers_of_one_name_are_joined_and_bytes_of_old_encodings_are_read(network: Network) -> None:
-    network.answers = [[b"HTTP/1.1 200 OK\r\nA: 1\r\na: 2\r\nB: \xfc\r\nC: \xc3\xbc\r\nContent-Length: 0\r\n\r\n"]]
+async def test_headers_of_one_name_are_joined_and_bytes_of_old_encodings_are_read(
+    network: Network,
+) -> None:
+    network.answers = [
+        [
+            b"HTTP/1.1 200 OK\r\nA: 1\r\na: 2\r\nB: \xfc\r\nC: \xc3\xbc\r\nContent-Length: 0\r\n\r\n"
+        ]
+    ]
 
     async with network.fetcher().get(read_url("https://example.com/")) as answer:
-        assert answer.headers == {"a": "1, 2", "b": "ü", "c": "ü", "content-length": "0"}
+        assert answer.headers == {
+            "a": "1, 2",
+            "b": "ü",
+            "c": "ü",
+            "content-length": "0",
+        }
 
 
 async def test_names_that_are_not_found_are_told(network: Network) -> None:
-    with pytest.raises(WebError, match=r"the name nowhere.example was not found \(Name or service"):
+    with pytest.raises(
+        WebError, match=r"the name nowhere.example was not found \(Name or service"
+    ):
         async with network.fetcher().get(read_url("https://nowhere.example/")):
             pass
 
@@ -215,26 +263,46 @@ async def test_the_system_is_asked_when_nobody_else_is() -> None:
 @pytest.mark.parametrize(
     ("pattern", "inside", "outside"),
     [
-        ("example.com", ["example.com", "a.example.com", "EXAMPLE.com."], ["example.com.evil.net", "badexample.com"]),
-        ("*.example.com", ["a.example.com", "a.b.example.com"], ["example.com", "aexample.com"]),
-        ("Bücher.example", ["bücher.example", "xn--bcher-kva.example"], ["bucher.example"]),
+        (
+            "example.com",
+            ["example.com", "a.example.com", "EXAMPLE.com."],
+            ["example.com.evil.net", "badexample.com"],
+        ),
+        (
+            "*.example.com",
+            ["a.example.com", "a.b.example.com"],
+            ["example.com", "aexample.com"],
+        ),
+        (
+            "Bücher.example",
+            ["bücher.example", "xn--bcher-kva.example"],
+            ["bucher.example"],
+        ),
         (
             "93.184.215.14",
             ["93.184.215.14", "[::ffff:93.184.215.14]", "[64:ff9b::93.184.215.14]"],
             ["93.184.215.15", "a.93.184.215.14.com"],
         ),
-        ("[2606:4700:4700::1111]", ["[2606:4700:4700:0::1111]"], ["[2606:4700:4700::1112]"]),
+        (
+            "[2606:4700:4700::1111]",
+            ["[2606:4700:4700:0::1111]"],
+            ["[2606:4700:4700::1112]"],
+        ),
     ],
     ids=["domain", "below", "international", "ipv4", "ipv6"],
 )
-def test_a_domain_is_compared_label_by_label(pattern: str, inside: list[str], outside: list[str]) -> None:
+def test_a_domain_is_compared_label_by_label(
+    pattern: str, inside: list[str], outside: list[str]
+) -> None:
     domains = (DomainPattern.read(pattern),)
     for host in inside:
         NetPolicy(allowed_domains=domains).check_url(read_url(f"https://{host}/"))
         with pytest.raises(DomainRefusedError, match="blocks"):
             NetPolicy(blocked_domains=domains).check_url(read_url(f"https://{host}/"))
         with pytest.raises(DomainRefusedError, match="blocks"):
-            NetPolicy(blocked_domains=domains, allowed_domains=domains).check_url(read_url(f"https://{host}/"))
+            NetPolicy(blocked_domains=domains, allowed_domains=domains).check_url(
+                read_url(f"https://{host}/")
+            )
     for host in outside:
         NetPolicy(blocked_domains=domains).check_url(read_url(f"https://{host}/"))
         with pytest.raises(DomainRefusedError, match="not among"):
@@ -254,7 +322,16 @@ async def test_domains_are_checked_on_redirects_too(network: Network) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("https://example.com", "example.com/x", "example.com:80", "*", "exa mple.com", "127.1", "", "fe80::1%eth0"),
+        *(
+            "https://example.com",
+            "example.com/x",
+            "example.com:80",
+            "*",
+            "exa mple.com",
+            "127.1",
+            "",
+            "fe80::1%eth0",
+        ),
         *("*.93.184.215.14", "[example.com", "::1]"),
     ],
 )
@@ -276,15 +353,25 @@ def test_ports_are_those_of_the_web_or_those_configured() -> None:
 @pytest.mark.parametrize(
     ("text", "inside", "outside"),
     [
-        ("10.1.0.0/16", ["http://10.1.2.3/", "http://10.1.0.0:8080/"], ["http://10.2.0.1/", "http://127.0.0.1/"]),
-        ("127.0.0.1:8080", ["http://127.0.0.1:8080/"], ["http://127.0.0.1:8081/", "http://127.0.0.2:8080/"]),
+        (
+            "10.1.0.0/16",
+            ["http://10.1.2.3/", "http://10.1.0.0:8080/"],
+            ["http://10.2.0.1/", "http://127.0.0.1/"],
+        ),
+        (
+            "127.0.0.1:8080",
+            ["http://127.0.0.1:8080/"],
+            ["http://127.0.0.1:8081/", "http://127.0.0.2:8080/"],
+        ),
         ("[::1]:8080", ["http://[::1]:8080/"], ["http://[::1]/", "http://[::2]:8080/"]),
         ("fd00::/8", ["http://[fd12::1]/"], ["http://[fc12::1]/"]),
         ("[::1]", ["http://[::1]:9999/"], ["http://127.0.0.1/"]),
     ],
     ids=["ipv4-range", "ipv4-port", "ipv6-port", "ipv6-range", "ipv6"],
 )
-def test_private_addresses_are_allowed_one_by_one(text: str, inside: list[str], outside: list[str]) -> None:
+def test_private_addresses_are_allowed_one_by_one(
+    text: str, inside: list[str], outside: list[str]
+) -> None:
     policy = NetPolicy(allowed_addresses=[AddressRange.read(text)])
     for url in inside:
         policy.check_url(read_url(url))
@@ -296,7 +383,17 @@ def test_private_addresses_are_allowed_one_by_one(text: str, inside: list[str], 
 @pytest.mark.parametrize(
     "text",
     [
-        *("localhost", "10.0.0.1/8", "127.0.0.1:http", "1.2.3", "[::1", "", "127.0.0.1:", "[::1]:", "[::1]8080"),
+        *(
+            "localhost",
+            "10.0.0.1/8",
+            "127.0.0.1:http",
+            "1.2.3",
+            "[::1",
+            "",
+            "127.0.0.1:",
+            "[::1]:",
+            "[::1]8080",
+        ),
         *("127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1: 80", "127.0.0.1:8_0"),
     ],
 )
@@ -320,7 +417,9 @@ def test_a_reference_is_read_from_where_it_stands(reference: str, url: str) -> N
     assert str(read_url("https://example.com/dir/page").join(reference)) == url
 
 
-@pytest.mark.parametrize("reference", ["//[x", "ftp://example.com/", "\\\\evil", "https:evil", "a\nb"])
+@pytest.mark.parametrize(
+    "reference", ["//[x", "ftp://example.com/", "\\\\evil", "https:evil", "a\nb"]
+)
 def test_a_reference_that_leads_to_no_web_address_is_refused(reference: str) -> None:
     with pytest.raises(InvalidUrlError):
         read_url("https://example.com/dir/page").join(reference)

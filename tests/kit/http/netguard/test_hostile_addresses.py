@@ -10,7 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_kit.http.netguard import NetPolicy, WebError, read_url, refusal_of
-from amplifier_kit.http.netguard.errors import AddressRefusedError, HostUnreachableError, RedirectError
+from amplifier_kit.http.netguard.errors import (
+    AddressRefusedError,
+    HostUnreachableError,
+    RedirectError,
+)
 from tests.kit.http.netguard.hostile import INSIDE_NAMES, PUBLIC, REFUSED
 from tests.kit.http.netguard.networks import Network, page
 
@@ -23,7 +27,9 @@ async def _is_refused(network: Network, url: str) -> bool:
         return bool(error.message) and "\n" not in error.message
 
 
-async def test_hostile_addresses_are_refused_without_a_connection(network: Network) -> None:
+async def test_hostile_addresses_are_refused_without_a_connection(
+    network: Network,
+) -> None:
     assert len(set(REFUSED)) >= 300
 
     assert [url for url in REFUSED if not await _is_refused(network, url)] == []
@@ -31,14 +37,18 @@ async def test_hostile_addresses_are_refused_without_a_connection(network: Netwo
 
 
 @pytest.mark.parametrize("name", INSIDE_NAMES)
-async def test_a_name_that_leads_inside_is_refused_without_a_connection(network: Network, name: str) -> None:
+async def test_a_name_that_leads_inside_is_refused_without_a_connection(
+    network: Network, name: str
+) -> None:
     network.hosts |= INSIDE_NAMES
 
     assert await _is_refused(network, f"http://{name}/")
     assert network.connected == []
 
 
-async def test_a_redirect_to_a_hostile_address_is_not_followed(network: Network) -> None:
+async def test_a_redirect_to_a_hostile_address_is_not_followed(
+    network: Network,
+) -> None:
     network.hosts |= INSIDE_NAMES
     followed = []
     # What stands in a header has no line end, and what is relative leads to the same host.
@@ -48,14 +58,18 @@ async def test_a_redirect_to_a_hostile_address_is_not_followed(network: Network)
     for url in targets:
         network.connected.clear()
         network.answers = [[page(b"", "302 Found", {"Location": url})]]
-        if not await _is_refused(network, "https://example.com/") or network.connected != [("93.184.215.14", 443)]:
+        if not await _is_refused(
+            network, "https://example.com/"
+        ) or network.connected != [("93.184.215.14", 443)]:
             followed.append(url)
 
     assert len(targets) >= 150
     assert followed == []
 
 
-async def test_the_address_that_is_checked_is_the_address_that_is_connected(network: Network) -> None:
+async def test_the_address_that_is_checked_is_the_address_that_is_connected(
+    network: Network,
+) -> None:
     # The name leads elsewhere each time it is asked for: to the public at first, then inside.
     network.moving["rebind.example"] = [["93.184.215.14"], ["127.0.0.1"]]
 
@@ -64,13 +78,17 @@ async def test_the_address_that_is_checked_is_the_address_that_is_connected(netw
     assert network.looked_up == ["rebind.example"]
     assert network.connected == [("93.184.215.14", 443)]
 
-    with pytest.raises(AddressRefusedError, match="leads to an address that is not public"):
+    with pytest.raises(
+        AddressRefusedError, match="leads to an address that is not public"
+    ):
         async with network.fetcher().get(read_url("https://rebind.example/")):
             pass
     assert len(network.connected) == 1
 
 
-async def test_a_name_that_moves_inside_between_two_redirects_is_refused(network: Network) -> None:
+async def test_a_name_that_moves_inside_between_two_redirects_is_refused(
+    network: Network,
+) -> None:
     network.moving["rebind.example"] = [["93.184.215.14"], ["127.0.0.1"]]
     network.answers = [[page(b"", "301 Moved", {"Location": "/next"})]]
 
@@ -78,7 +96,9 @@ async def test_a_name_that_moves_inside_between_two_redirects_is_refused(network
     assert network.connected == [("93.184.215.14", 80)]
 
 
-async def test_after_a_failure_the_next_checked_address_is_tried(network: Network) -> None:
+async def test_after_a_failure_the_next_checked_address_is_tried(
+    network: Network,
+) -> None:
     network.hosts["two.example"] = ["93.184.215.14", "93.184.215.15"]
     network.answers = [httpcore2.ConnectError("refused"), [page(b"second")]]
 
@@ -86,14 +106,22 @@ async def test_after_a_failure_the_next_checked_address_is_tried(network: Networ
         assert (await answer.read(100)).data == b"second"
     assert [host for host, _ in network.connected] == ["93.184.215.14", "93.184.215.15"]
 
-    network.answers = [httpcore2.ConnectError("refused"), httpcore2.ConnectTimeout("late")]
+    network.answers = [
+        httpcore2.ConnectError("refused"),
+        httpcore2.ConnectTimeout("late"),
+    ]
     with pytest.raises(HostUnreachableError, match="refused; late"):
         async with network.fetcher().get(read_url("http://two.example/")):
             pass
 
 
-async def test_of_two_families_of_addresses_each_is_tried_in_time(network: Network) -> None:
-    network.hosts["many.example"] = [*(f"2606:4700::{number}" for number in range(1, 9)), "93.184.215.14"]
+async def test_of_two_families_of_addresses_each_is_tried_in_time(
+    network: Network,
+) -> None:
+    network.hosts["many.example"] = [
+        *(f"2606:4700::{number}" for number in range(1, 9)),
+        "93.184.215.14",
+    ]
     network.answers = [httpcore2.ConnectTimeout("late"), [page(b"second")]]
 
     async with network.fetcher().get(read_url("http://many.example/")) as answer:
@@ -118,7 +146,10 @@ async def test_public_addresses_are_not_refused(network: Network) -> None:
 
 
 async def test_redirects_are_followed_by_hand_and_end(network: Network) -> None:
-    network.answers = [[page(b"", "302 Found", {"Location": "//www.example.com/b?c#d"})], [page(b"there")]]
+    network.answers = [
+        [page(b"", "302 Found", {"Location": "//www.example.com/b?c#d"})],
+        [page(b"there")],
+    ]
 
     async with network.fetcher().get(read_url("https://example.com/a")) as answer:
         assert str(answer.url) == "https://www.example.com/b?c"
@@ -128,34 +159,53 @@ async def test_redirects_are_followed_by_hand_and_end(network: Network) -> None:
 
     network.answers = [[page(b"", "302 Found", {"Location": "/"})] for _ in range(9)]
     with pytest.raises(RedirectError, match="more than 2 times"):
-        async with network.fetcher(max_redirects=2).get(read_url("https://example.com/")):
+        async with network.fetcher(max_redirects=2).get(
+            read_url("https://example.com/")
+        ):
             pass
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_an_ipv4_address_counts_as_itself_in_every_form_that_leads_to_it(number: int) -> None:
+def test_an_ipv4_address_counts_as_itself_in_every_form_that_leads_to_it(
+    number: int,
+) -> None:
     address = IPv4Address(number)
     reason = refusal_of(address)
 
     assert refusal_of(IPv6Address(f"::ffff:{address}")) == reason
     assert refusal_of(IPv6Address(f"64:ff9b::{address}")) == reason
     assert (reason is None) <= (address.is_global and not address.is_multicast)
-    for tunnel in (f"2002:{number >> 16:x}:{number & 0xFFFF:x}::1", f"::{address}", f"64:ff9b:1::{address}"):
+    for tunnel in (
+        f"2002:{number >> 16:x}:{number & 0xFFFF:x}::1",
+        f"::{address}",
+        f"64:ff9b:1::{address}",
+    ):
         assert refusal_of(IPv6Address(tunnel)) is not None
 
 
 @given(st.integers(0, 2**128 - 1))
-def test_an_ipv6_address_that_the_standard_library_calls_inner_is_never_public(number: int) -> None:
+def test_an_ipv6_address_that_the_standard_library_calls_inner_is_never_public(
+    number: int,
+) -> None:
     address = IPv6Address(number)
 
     if refusal_of(address) is None:
         held = address.ipv4_mapped
         assert (held or address).is_global
         assert not address.is_multicast
-        assert held is not None or number >> 125 == 1 or str(address).startswith("64:ff9b::")
+        assert (
+            held is not None
+            or number >> 125 == 1
+            or str(address).startswith("64:ff9b::")
+        )
 
 
-@given(st.text(max_size=40), st.sampled_from(["http://{}", "http://{}/", "http://{}@127.0.0.1/", "http://a{}.com/"]))
+@given(
+    st.text(max_size=40),
+    st.sampled_from(
+        ["http://{}", "http://{}/", "http://{}@127.0.0.1/", "http://a{}.com/"]
+    ),
+)
 def test_a_text_is_one_address_or_none(text: str, form: str) -> None:
     """What is read reads the same again, in ASCII, with a host that one reader cannot take for another."""
     try:

@@ -10,8 +10,18 @@ from typing import ClassVar, Final, TypedDict, Unpack
 from amplifier.testing import TestCoordinator
 from amplifier.testing.transport import HttpAnswer, HttpStep, ScriptedTransport, sse
 from amplifier_kit.http.sse import EventDecoder, ServerEvent
-from amplifier_kit.vendors.responses import ResponsesConfig, ResponsesProvider, ResponsesReader
-from amplifier_sdk.chat import ChatRequest, ChatResponse, ResponseFormat, ToolChoice, ToolSpec
+from amplifier_kit.vendors.responses import (
+    ResponsesConfig,
+    ResponsesProvider,
+    ResponsesReader,
+)
+from amplifier_sdk.chat import (
+    ChatRequest,
+    ChatResponse,
+    ResponseFormat,
+    ToolChoice,
+    ToolSpec,
+)
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -19,8 +29,12 @@ from amplifier_sdk.messages import Message
 from amplifier_sdk.streaming import Delta
 
 STREAMS: Final = Path(__file__).parent / "streams"
-GOOD: Final = {file.stem: file.read_bytes() for file in sorted((STREAMS / "good").iterdir())}
-BAD: Final = {file.stem: file.read_bytes() for file in sorted((STREAMS / "bad").iterdir())}
+GOOD: Final = {
+    file.stem: file.read_bytes() for file in sorted((STREAMS / "good").iterdir())
+}
+BAD: Final = {
+    file.stem: file.read_bytes() for file in sorted((STREAMS / "bad").iterdir())
+}
 BECOMES: Final[Mapping[str, str]] = json.loads((STREAMS / "becomes.json").read_text())
 WORK: Final = ToolSpec(name="work", description="Do it.", parameters={"type": "object"})
 
@@ -53,18 +67,33 @@ def streaming(name: str) -> HttpAnswer:
 
 def refusing(status: int, **error: JSONValue) -> HttpAnswer:
     """Make an answer that is a refusal."""
-    return HttpAnswer(status=status, parts=(json.dumps({"error": {"message": "No.", **error}}).encode(),))
+    return HttpAnswer(
+        status=status,
+        parts=(json.dumps({"error": {"message": "No.", **error}}).encode(),),
+    )
 
 
-def ending(kind: str = "completed", *output: JSONObject, **more: JSONValue) -> HttpAnswer:
+def ending(
+    kind: str = "completed", *output: JSONObject, **more: JSONValue
+) -> HttpAnswer:
     """Make an answer of one event: the end of a response, with its items."""
-    response: JSONObject = {"id": "resp_1", "status": kind, "output": list(output), **more}
+    response: JSONObject = {
+        "id": "resp_1",
+        "status": kind,
+        "output": list(output),
+        **more,
+    }
     return HttpAnswer(parts=(sse({"type": f"response.{kind}", "response": response}),))
 
 
 def said(text: str) -> JSONObject:
     """Make an item that says something."""
-    return {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+    return {
+        "type": "message",
+        "id": "msg_1",
+        "role": "assistant",
+        "content": [{"type": "output_text", "text": text}],
+    }
 
 
 class Fields(TypedDict, total=False):
@@ -85,7 +114,9 @@ class Fields(TypedDict, total=False):
 
 def ask(*messages: Message, **fields: Unpack[Fields]) -> ChatRequest:
     """Make a request."""
-    return ChatRequest(messages=messages or (Message(role="user", content="Hello."),), **fields)
+    return ChatRequest(
+        messages=messages or (Message(role="user", content="Hello."),), **fields
+    )
 
 
 def events(data: bytes) -> Iterator[ServerEvent]:

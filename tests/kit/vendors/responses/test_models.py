@@ -17,7 +17,9 @@ from amplifier_kit.vendors.responses import facts_of, is_listed
     ],
     ids=["dated", "longest", "capitals", "o-series"],
 )
-def test_a_model_is_what_the_longest_name_says_that_it_begins_with(model: str, like: str) -> None:
+def test_a_model_is_what_the_longest_name_says_that_it_begins_with(
+    model: str, like: str
+) -> None:
     assert facts_of(model) == facts_of(like)
     assert facts_of(model).is_known
 
@@ -32,12 +34,21 @@ def test_a_longer_name_has_facts_of_its_own() -> None:
 def test_what_nobody_knows_is_guessed_with_care() -> None:
     facts = facts_of("mystery")
 
-    assert (facts.is_known, facts.is_reasoning, facts.context_window) == (False, False, 128_000)
+    assert (facts.is_known, facts.is_reasoning, facts.context_window) == (
+        False,
+        False,
+        128_000,
+    )
 
 
 @pytest.mark.parametrize(
     ("model", "listed"),
-    [("gpt-6.1-sol", True), ("gpt-4o-audio-preview", False), ("text-embedding-3-small", False), ("whisper-1", False)],
+    [
+        ("gpt-6.1-sol", True),
+        ("gpt-4o-audio-preview", False),
+        ("text-embedding-3-small", False),
+        ("whisper-1", False),
+    ],
     ids=["text", "audio", "embedding", "speech"],
 )
 def test_models_for_conversations_are_listed(model: str, listed: bool) -> None:

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from amplifier.testing import EventRecorder, TestCoordinator
 from amplifier.testing.transport import HttpAnswer, sse
-from amplifier_kit.vendors.responses import INCOMPLETE_CONTINUATION, ReasoningRefusedError
+from amplifier_kit.vendors.responses import (
+    INCOMPLETE_CONTINUATION,
+    ReasoningRefusedError,
+)
 from amplifier_kit.vendors.responses.items import items_of
 from amplifier_kit.vendors.responses.names import wire_name
 from amplifier_sdk.chat import ChatResponse, ToolSpec
@@ -46,11 +49,15 @@ CUT: JSONObject = {"incomplete_details": {"reason": "max_output_tokens"}}
 def cut(text: str, *more: JSONObject) -> HttpAnswer:
     """Make the end of a response that the model's limit cut."""
     usage = {"input_tokens": 10, "output_tokens": 5}
-    return ending("incomplete", *([said(text)] if text else ()), *more, usage=usage, **CUT)
+    return ending(
+        "incomplete", *([said(text)] if text else ()), *more, usage=usage, **CUT
+    )
 
 
 def whole(text: str, *more: JSONObject) -> HttpAnswer:
-    return ending("completed", said(text), *more, usage={"input_tokens": 20, "output_tokens": 7})
+    return ending(
+        "completed", said(text), *more, usage={"input_tokens": 20, "output_tokens": 7}
+    )
 
 
 def sent(body: JSONValue) -> list[Mapping[str, JSONValue]]:
@@ -75,7 +82,11 @@ async def test_a_cut_answer_is_continued() -> None:
     answer = seen[-1]
     assert isinstance(answer, ChatResponse)
     assert (answer.text, answer.finish_reason) == ("One, two, three.", "stop")
-    assert [(item.text, item.index) for item in seen if isinstance(item, TextDelta) and item.text] == [
+    assert [
+        (item.text, item.index)
+        for item in seen
+        if isinstance(item, TextDelta) and item.text
+    ] == [
         ("One, two,", 0),
         (" three.", 1),
     ]
@@ -88,10 +99,15 @@ async def test_a_cut_answer_is_continued() -> None:
     }
     assert answer.degradation is not None
     further = sent(script.bodies[1])
-    assert further[:2] == [*sent(script.bodies[0]), {"type": "message", "role": "assistant", "content": "One, two,"}]
+    assert further[:2] == [
+        *sent(script.bodies[0]),
+        {"type": "message", "role": "assistant", "content": "One, two,"},
+    ]
     assert (further[2]["role"], len(further)) == ("user", 3)
     told = recorder.one(INCOMPLETE_CONTINUATION)
-    assert {key: told[key] for key in ("provider", "model", "response_id", "reason")} == {
+    assert {
+        key: told[key] for key in ("provider", "model", "response_id", "reason")
+    } == {
         "provider": "acme",
         "model": "gpt-5",
         "response_id": "resp_1",
@@ -105,14 +121,25 @@ async def test_an_answer_is_continued_five_times_at_most() -> None:
 
     answer = await provider.complete(ask())
 
-    assert (answer.text, answer.finish_reason, len(script.requests)) == ("0 1 2 3 4 5 ", "length", 6)
+    assert (answer.text, answer.finish_reason, len(script.requests)) == (
+        "0 1 2 3 4 5 ",
+        "length",
+        6,
+    )
     assert (answer.metadata or {})["openai:continuation_count"] == 5
     assert (answer.metadata or {})["openai:incomplete_reason"] == "max_output_tokens"
 
 
 async def test_no_call_of_a_cut_answer_is_in_the_joined_one() -> None:
-    call: JSONObject = {"type": "function_call", "call_id": "c", "name": "work", "arguments": "{}"}
-    provider, script = acme(cut("First ", call), whole("then.", {**call, "call_id": "d"}))
+    call: JSONObject = {
+        "type": "function_call",
+        "call_id": "c",
+        "name": "work",
+        "arguments": "{}",
+    }
+    provider, script = acme(
+        cut("First ", call), whole("then.", {**call, "call_id": "d"})
+    )
 
     answer = await provider.complete(ask(tools=[WORK]))
 
@@ -122,9 +149,17 @@ async def test_no_call_of_a_cut_answer_is_in_the_joined_one() -> None:
 
 
 async def test_reasoning_of_all_parts_is_kept() -> None:
-    first: JSONObject = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    first: JSONObject = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [],
+        "encrypted_content": "x",
+    }
     second: JSONObject = {**first, "id": "rs_2"}
-    provider, script = acme(ending("incomplete", first, said("One,"), **CUT), ending("completed", second, said("two.")))
+    provider, script = acme(
+        ending("incomplete", first, said("One,"), **CUT),
+        ending("completed", second, said("two.")),
+    )
 
     answer = await provider.complete(ask())
 
@@ -147,7 +182,11 @@ async def test_some_answers_stay_cut(fields: Fields, options: JSONObject) -> Non
 
     answer = await provider.complete(ask(**fields))
 
-    assert (answer.text, answer.finish_reason, len(script.requests)) == ("One,", "length", 1)
+    assert (answer.text, answer.finish_reason, len(script.requests)) == (
+        "One,",
+        "length",
+        1,
+    )
 
 
 async def test_the_providers_own_limit_is_no_reason_to_stay_cut() -> None:
@@ -156,11 +195,15 @@ async def test_the_providers_own_limit_is_no_reason_to_stay_cut() -> None:
     answer = await provider.complete(ask(response_format={"type": "text"}))
 
     assert answer.text == "One, two."
-    assert [body["max_output_tokens"] for body in script.bodies if isinstance(body, dict)] == [5, 5]
+    assert [
+        body["max_output_tokens"] for body in script.bodies if isinstance(body, dict)
+    ] == [5, 5]
 
 
 async def test_an_answer_with_nothing_to_go_on_from_stays_cut() -> None:
-    provider, script = acme(cut("", {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"}))
+    provider, script = acme(
+        cut("", {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"})
+    )
 
     assert (await provider.complete(ask())).finish_reason == "length"
     assert len(script.requests) == 1
@@ -178,14 +221,27 @@ async def test_an_answer_whose_continuation_fails_stays_cut() -> None:
 # -- names
 
 
-@pytest.mark.parametrize("name", ["files.read", "x" * 80, "größe", ""], ids=["dots", "long", "letters", "empty"])
-async def test_a_tool_whose_name_the_api_does_not_take_is_called_by_it_nevertheless(name: str) -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["files.read", "x" * 80, "größe", ""],
+    ids=["dots", "long", "letters", "empty"],
+)
+async def test_a_tool_whose_name_the_api_does_not_take_is_called_by_it_nevertheless(
+    name: str,
+) -> None:
     tool = ToolSpec(name=name, parameters={"type": "object"})
     wire = wire_name(name)
-    call: JSONObject = {"type": "function_call", "call_id": "c", "name": wire, "arguments": "{}"}
+    call: JSONObject = {
+        "type": "function_call",
+        "call_id": "c",
+        "name": wire,
+        "arguments": "{}",
+    }
     provider, script = acme(ending("completed", call))
 
-    async with provider.stream(ask(tools=[tool], tool_choice={"type": "tool", "name": name})) as items:
+    async with provider.stream(
+        ask(tools=[tool], tool_choice={"type": "tool", "name": name})
+    ) as items:
         seen = [item async for item in items]
 
     answer = seen[-1]
@@ -196,7 +252,10 @@ async def test_a_tool_whose_name_the_api_does_not_take_is_called_by_it_neverthel
     assert isinstance(body, dict)
     assert re.fullmatch("[a-zA-Z0-9_-]{1,64}", wire)
     assert body["tool_choice"] == {"type": "function", "name": wire}
-    assert [item.get("name") for item in items_of([Message.from_dict(answer.to_message())], is_stored=False)] == [wire]
+    assert [
+        item.get("name")
+        for item in items_of([Message.from_dict(answer.to_message())], is_stored=False)
+    ] == [wire]
 
 
 @given(st.lists(st.text(max_size=70), unique=True, max_size=5))
@@ -206,7 +265,10 @@ def test_no_two_tools_have_one_name(names: list[str]) -> None:
 
 def test_long_ids_of_other_vendors_calls_are_short_and_still_pair() -> None:
     content: list[ContentBlock] = [ToolCallBlock(id="i" * 100, name="work")]
-    history = [Message(role="assistant", content=content), Message(role="tool", tool_call_id="i" * 100, content="x")]
+    history = [
+        Message(role="assistant", content=content),
+        Message(role="tool", tool_call_id="i" * 100, content="x"),
+    ]
 
     call, result = items_of(history, is_stored=False)
 
@@ -222,21 +284,33 @@ def _answered() -> Message:
     return Message(role="assistant", content="Hi.", metadata=facts)
 
 
-HISTORY = (Message(role="user", content="Who?"), _answered(), Message(role="user", content="Hello."))
+HISTORY = (
+    Message(role="user", content="Who?"),
+    _answered(),
+    Message(role="user", content="Hello."),
+)
 
 
 @pytest.mark.parametrize(
     "failure",
-    [refusing(404, code="previous_response_not_found"), refusing(400), refusing(400, code="context_length_exceeded")],
+    [
+        refusing(404, code="previous_response_not_found"),
+        refusing(400),
+        refusing(400, code="context_length_exceeded"),
+    ],
     ids=["gone", "refused", "too-long"],
 )
-async def test_a_broken_chain_falls_back_to_the_history_once(failure: HttpAnswer) -> None:
+async def test_a_broken_chain_falls_back_to_the_history_once(
+    failure: HttpAnswer,
+) -> None:
     provider, script = acme(failure, whole("Hello."), enable_response_chaining=True)
 
     answer = await provider.complete(ask(*HISTORY))
 
     assert answer.text == "Hello."
-    assert [("previous_response_id" in str(body), len(sent(body))) for body in script.bodies] == [(True, 1), (False, 3)]
+    assert [
+        ("previous_response_id" in str(body), len(sent(body))) for body in script.bodies
+    ] == [(True, 1), (False, 3)]
 
 
 async def test_what_fails_without_the_chain_as_well_fails() -> None:
@@ -248,7 +322,9 @@ async def test_what_fails_without_the_chain_as_well_fails() -> None:
 
 
 async def test_a_failure_that_is_not_the_chains_does_not_send_the_history() -> None:
-    provider, script = acme(refusing(404, code="model_not_found"), enable_response_chaining=True)
+    provider, script = acme(
+        refusing(404, code="model_not_found"), enable_response_chaining=True
+    )
 
     with pytest.raises(NotFoundError):
         await provider.complete(ask(*HISTORY))
@@ -256,11 +332,19 @@ async def test_a_failure_that_is_not_the_chains_does_not_send_the_history() -> N
 
 
 async def test_a_conversation_goes_on_from_its_last_answer() -> None:
-    provider, script = acme(streaming("text"), whole("Hello."), enable_response_chaining=True)
+    provider, script = acme(
+        streaming("text"), whole("Hello."), enable_response_chaining=True
+    )
     question = Message(role="user", content="Is water wet?")
 
     first = await provider.complete(ask(question))
-    await provider.complete(ask(question, Message.from_dict(first.to_message()), Message(role="user", content="Sure?")))
+    await provider.complete(
+        ask(
+            question,
+            Message.from_dict(first.to_message()),
+            Message(role="user", content="Sure?"),
+        )
+    )
 
     body = script.bodies[1]
     assert isinstance(body, dict)
@@ -273,20 +357,32 @@ async def test_a_conversation_goes_on_from_its_last_answer() -> None:
 
 async def test_reasoning_that_is_refused_stays_out_of_a_second_try() -> None:
     _, answer = read(GOOD["thinking"])
-    history = [Message.from_dict(answer.to_message()), Message(role="user", content="Sure?")]
+    history = [
+        Message.from_dict(answer.to_message()),
+        Message(role="user", content="Sure?"),
+    ]
     refused = refusing(400, code="invalid_encrypted_content")
     provider, script = acme(refused, whole("Yes."), refused, refused)
 
     assert (await provider.complete(ask(*history))).text == "Yes."
-    assert ["encrypted_content" in str(sent(body)) for body in script.bodies] == [True, False]
+    assert ["encrypted_content" in str(sent(body)) for body in script.bodies] == [
+        True,
+        False,
+    ]
     with pytest.raises(ReasoningRefusedError):
         await provider.complete(ask(*history))
 
 
 async def test_nothing_is_asked_again_once_something_was_shown() -> None:
-    shown = sse({"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"})
-    failed = sse({"type": "error", "code": "context_length_exceeded", "message": "Too long."})
-    provider, script = acme(HttpAnswer(parts=(shown, failed)), enable_response_chaining=True)
+    shown = sse(
+        {"type": "response.output_text.delta", "output_index": 0, "delta": "Hel"}
+    )
+    failed = sse(
+        {"type": "error", "code": "context_length_exceeded", "message": "Too long."}
+    )
+    provider, script = acme(
+        HttpAnswer(parts=(shown, failed)), enable_response_chaining=True
+    )
 
     with pytest.raises(ContextLengthError):
         await provider.complete(ask(*HISTORY))
@@ -323,18 +419,34 @@ async def test_a_stream_without_an_end_is_no_answer() -> None:
         ("mystery", {"context_window": 4_096}, 4_096, 4_096),
         ("gpt-5", {"max_tokens": 1_000}, 400_000, 1_000),
     ],
-    ids=["plain", "long", "long-enabled", "no-reasoning", "fine-tuned", "unknown", "limited"],
+    ids=[
+        "plain",
+        "long",
+        "long-enabled",
+        "no-reasoning",
+        "fine-tuned",
+        "unknown",
+        "limited",
+    ],
 )
-def test_the_provider_says_what_fits(model: str, options: JSONObject, window: int, output: int) -> None:
+def test_the_provider_says_what_fits(
+    model: str, options: JSONObject, window: int, output: int
+) -> None:
     provider, _ = acme(coordinator=TestCoordinator(), default_model=model, **options)
 
     info = provider.get_info()
 
-    assert info.defaults == {"model": model, "context_window": window, "max_output_tokens": output}
+    assert info.defaults == {
+        "model": model,
+        "context_window": window,
+        "max_output_tokens": output,
+    }
     assert ("reasoning" in info.capabilities) == model.startswith(("gpt-5", "gpt-6"))
 
 
-def test_a_provider_without_a_model_says_nothing_of_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_provider_without_a_model_says_nothing_of_windows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(AcmeProvider, "standard_model", None)
     provider, _ = acme()
 
@@ -356,4 +468,6 @@ async def test_the_provider_contributes_its_event() -> None:
     coordinator = TestCoordinator()
     acme(coordinator=coordinator)
 
-    assert [INCOMPLETE_CONTINUATION] in await coordinator.collect_contributions("observability.events")
+    assert [INCOMPLETE_CONTINUATION] in await coordinator.collect_contributions(
+        "observability.events"
+    )

@@ -29,36 +29,56 @@ def event(**data: JSONValue) -> ServerEvent:
 
 
 @pytest.mark.parametrize("name", NUMBERED)
-def test_an_answer_is_what_the_vendors_own_library_makes_of_the_stream(name: str) -> None:
+def test_an_answer_is_what_the_vendors_own_library_makes_of_the_stream(
+    name: str,
+) -> None:
     headers = {"content-type": "text/event-stream"}
-    transport = httpx2.MockTransport(lambda _: httpx2.Response(200, headers=headers, content=GOOD[name]))
+    transport = httpx2.MockTransport(
+        lambda _: httpx2.Response(200, headers=headers, content=GOOD[name])
+    )
     with (
         httpx2.Client(transport=transport) as http,
-        OpenAI(api_key="none", http_client=http).responses.stream(model="gpt-6.1-sol", input="Hello.") as stream,
+        OpenAI(api_key="none", http_client=http).responses.stream(
+            model="gpt-6.1-sol", input="Hello."
+        ) as stream,
     ):
         theirs = stream.get_final_response()
 
     _, ours = read(GOOD[name])
 
-    calls = [item for item in theirs.output if isinstance(item, ResponseFunctionToolCall)]
-    reasoning = [item for item in theirs.output if isinstance(item, ResponseReasoningItem)]
+    calls = [
+        item for item in theirs.output if isinstance(item, ResponseFunctionToolCall)
+    ]
+    reasoning = [
+        item for item in theirs.output if isinstance(item, ResponseReasoningItem)
+    ]
     refusal = (ours.metadata or {}).get("openai:refusal", "")
     assert ours.text == (theirs.output_text or refusal)
     assert [(call.id, call.name, call.arguments) for call in ours.tool_calls or ()] == [
         (call.call_id, call.name, json.loads(call.arguments)) for call in calls
     ]
-    assert [block.extras["encrypted_content"] for block in ours.content if isinstance(block, ReasoningBlock)] == [
-        item.encrypted_content for item in reasoning
-    ]
+    assert [
+        block.extras["encrypted_content"]
+        for block in ours.content
+        if isinstance(block, ReasoningBlock)
+    ] == [item.encrypted_content for item in reasoning]
     assert theirs.usage is not None
     assert ours.usage is not None
     assert (ours.usage.input_tokens, ours.usage.output_tokens) == (
         theirs.usage.input_tokens,
         theirs.usage.output_tokens,
     )
-    assert ours.usage.cache_read_tokens == theirs.usage.input_tokens_details.cached_tokens
-    assert ours.usage.cache_write_tokens == theirs.usage.input_tokens_details.cache_write_tokens
-    assert ours.usage.reasoning_tokens == theirs.usage.output_tokens_details.reasoning_tokens
+    assert (
+        ours.usage.cache_read_tokens == theirs.usage.input_tokens_details.cached_tokens
+    )
+    assert (
+        ours.usage.cache_write_tokens
+        == theirs.usage.input_tokens_details.cache_write_tokens
+    )
+    assert (
+        ours.usage.reasoning_tokens
+        == theirs.usage.output_tokens_details.reasoning_tokens
+    )
 
 
 @pytest.mark.parametrize("name", sorted(GOOD))
@@ -98,9 +118,15 @@ def test_a_bad_stream_becomes_an_error_or_nothing_that_runs(name: str) -> None:
 def test_reasoning_and_calls_stand_in_their_order() -> None:
     deltas, answer = read(GOOD["tool"])
 
-    assert [type(block) for block in answer.content] == [ReasoningBlock, ToolCallBlock, ToolCallBlock]
+    assert [type(block) for block in answer.content] == [
+        ReasoningBlock,
+        ToolCallBlock,
+        ToolCallBlock,
+    ]
     assert answer.finish_reason == "tool_calls"
-    assert {(delta.id, delta.name) for delta in deltas if isinstance(delta, ToolCallDelta)} == {
+    assert {
+        (delta.id, delta.name) for delta in deltas if isinstance(delta, ToolCallDelta)
+    } == {
         ("call_7Yb", "work"),
         ("call_8Zc", "work"),
     }
@@ -116,7 +142,9 @@ def test_reasoning_and_calls_stand_in_their_order() -> None:
 def test_parts_of_a_summary_stand_apart() -> None:
     deltas, answer = read(GOOD["thinking"])
 
-    thought = "".join(delta.text for delta in deltas if isinstance(delta, ThinkingDelta))
+    thought = "".join(
+        delta.text for delta in deltas if isinstance(delta, ThinkingDelta)
+    )
     assert thought == "First I look.\n\nThen I weigh it."
     reasoning = answer.content[0]
     assert isinstance(reasoning, ReasoningBlock)
@@ -124,12 +152,20 @@ def test_parts_of_a_summary_stand_apart() -> None:
 
 
 def test_reasoning_is_taken_from_the_event_that_has_all_of_it() -> None:
-    whole: JSONObject = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "all of it"}
+    whole: JSONObject = {
+        "type": "reasoning",
+        "id": "rs_1",
+        "summary": [],
+        "encrypted_content": "all of it",
+    }
     stream = [
         event(type="response.output_item.done", output_index=0, item=whole),
         event(
             type="response.completed",
-            response={"status": "completed", "output": [{**whole, "encrypted_content": "all"}]},
+            response={
+                "status": "completed",
+                "output": [{**whole, "encrypted_content": "all"}],
+            },
         ),
     ]
 
@@ -144,8 +180,14 @@ def test_reasoning_of_a_server_that_gives_no_ids_stays_what_it_is() -> None:
         {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
     ]
     stream = [
-        *(event(type="response.output_item.done", output_index=place, item=item) for place, item in enumerate(output)),
-        event(type="response.completed", response={"status": "completed", "output": output}),
+        *(
+            event(type="response.output_item.done", output_index=place, item=item)
+            for place, item in enumerate(output)
+        ),
+        event(
+            type="response.completed",
+            response={"status": "completed", "output": output},
+        ),
     ]
 
     _, answer = read(stream)
@@ -156,7 +198,11 @@ def test_reasoning_of_a_server_that_gives_no_ids_stays_what_it_is() -> None:
 def test_a_cut_answer_keeps_its_text_and_says_why_it_was_cut() -> None:
     _, answer = read(GOOD["cut"])
 
-    assert (answer.text, answer.finish_reason, answer.is_complete) == ("The list goes on and", "length", False)
+    assert (answer.text, answer.finish_reason, answer.is_complete) == (
+        "The list goes on and",
+        "length",
+        False,
+    )
     assert (answer.metadata or {})["openai:incomplete_reason"] == "max_output_tokens"
 
 
@@ -171,14 +217,33 @@ def test_items_of_the_vendors_own_tools_are_kept() -> None:
     _, answer = read(GOOD["web_search"])
 
     assert isinstance(answer.content[0], VendorBlock)
-    assert (answer.content[0].type, answer.content[0].extras["id"]) == ("web_search_call", "ws_01")
+    assert (answer.content[0].type, answer.content[0].extras["id"]) == (
+        "web_search_call",
+        "ws_01",
+    )
 
 
 def test_calls_without_ids_and_with_the_same_get_ids_of_their_own() -> None:
-    call: Mapping[str, JSONValue] = {"type": "function_call", "name": "work", "arguments": "{}"}
-    output = [call, {**call, "id": "fc_1"}, {**call, "call_id": "c"}, {**call, "call_id": "c"}]
+    call: Mapping[str, JSONValue] = {
+        "type": "function_call",
+        "name": "work",
+        "arguments": "{}",
+    }
+    output = [
+        call,
+        {**call, "id": "fc_1"},
+        {**call, "call_id": "c"},
+        {**call, "call_id": "c"},
+    ]
 
-    deltas, answer = read([event(type="response.completed", response={"status": "completed", "output": output})])
+    deltas, answer = read(
+        [
+            event(
+                type="response.completed",
+                response={"status": "completed", "output": output},
+            )
+        ]
+    )
 
     ids = [call.id for call in answer.tool_calls or ()]
     assert ids == ["call_0", "fc_1", "c", "c-3"]
@@ -190,8 +255,18 @@ def test_calls_without_ids_and_with_the_same_get_ids_of_their_own() -> None:
 def test_a_response_of_many_calls_takes_time_in_proportion(has_ids: bool) -> None:
     def read_calls(number: int) -> None:
         call: JSONObject = {"type": "function_call", "name": "work", "arguments": "{}"}
-        output = [{**call, "id": f"fc_{place}"} if has_ids else call for place in range(number)]
-        _, answer = read([event(type="response.completed", response={"status": "completed", "output": output})])
+        output = [
+            {**call, "id": f"fc_{place}"} if has_ids else call
+            for place in range(number)
+        ]
+        _, answer = read(
+            [
+                event(
+                    type="response.completed",
+                    response={"status": "completed", "output": output},
+                )
+            ]
+        )
         assert len(answer.tool_calls or ()) == number
 
     assert grows_in_proportion(read_calls, 50, 800)
@@ -199,11 +274,18 @@ def test_a_response_of_many_calls_takes_time_in_proportion(has_ids: bool) -> Non
 
 def test_pieces_of_a_call_that_nobody_named_yet_wait_for_its_name() -> None:
     stream = [
-        event(type="response.function_call_arguments.delta", output_index=0, delta='{"a":'),
+        event(
+            type="response.function_call_arguments.delta", output_index=0, delta='{"a":'
+        ),
         event(
             type="response.output_item.done",
             output_index=0,
-            item={"type": "function_call", "call_id": "c", "name": "work", "arguments": '{"a":1}'},
+            item={
+                "type": "function_call",
+                "call_id": "c",
+                "name": "work",
+                "arguments": '{"a":1}',
+            },
         ),
     ]
     reader = ResponsesReader()
@@ -215,7 +297,12 @@ def test_pieces_of_a_call_that_nobody_named_yet_wait_for_its_name() -> None:
 
 
 def test_usage_without_figures_is_unknown() -> None:
-    stream = [event(type="response.completed", response={"output": [], "usage": {"input_tokens": 3}})]
+    stream = [
+        event(
+            type="response.completed",
+            response={"output": [], "usage": {"input_tokens": 3}},
+        )
+    ]
 
     assert read(stream)[1].usage is None
 
@@ -223,10 +310,18 @@ def test_usage_without_figures_is_unknown() -> None:
 def test_what_is_no_item_and_says_nothing_is_left_out() -> None:
     silent: JSONObject = {
         "type": "message",
-        "content": [{"type": "output_text", "text": ""}, {"type": "output_audio"}, "sound"],
+        "content": [
+            {"type": "output_text", "text": ""},
+            {"type": "output_audio"},
+            "sound",
+        ],
     }
     stream = [
-        event(type="response.content_part.added", output_index=0, part={"type": "output_audio"}),
+        event(
+            type="response.content_part.added",
+            output_index=0,
+            part={"type": "output_audio"},
+        ),
         event(type="response.completed", response={"output": [{"id": "x"}, silent, 7]}),
     ]
 
@@ -234,7 +329,10 @@ def test_what_is_no_item_and_says_nothing_is_left_out() -> None:
 
 
 def test_what_a_text_was_shown_as_does_not_change_what_it_is() -> None:
-    whole: JSONObject = {"type": "message", "content": [{"type": "output_text", "text": "Water is wet."}]}
+    whole: JSONObject = {
+        "type": "message",
+        "content": [{"type": "output_text", "text": "Water is wet."}],
+    }
     stream = [
         event(type="response.output_text.delta", output_index=0, delta="Fire"),
         event(type="response.completed", response={"output": [whole]}),
@@ -244,7 +342,9 @@ def test_what_a_text_was_shown_as_does_not_change_what_it_is() -> None:
 
 
 def test_output_that_is_no_list_is_none() -> None:
-    _, answer = read([event(type="response.completed", response={"output": "text", "error": None})])
+    _, answer = read(
+        [event(type="response.completed", response={"output": "text", "error": None})]
+    )
 
     assert (answer.content, answer.finish_reason) == ((), "stop")
 
@@ -259,7 +359,14 @@ def test_the_event_names_what_its_data_does_not() -> None:
     response = {"response": {"status": "completed", "output": []}}
     reader = ResponsesReader()
 
-    assert list(reader.feed(ServerEvent(event="response.completed", data=json.dumps(response)))) == []
+    assert (
+        list(
+            reader.feed(
+                ServerEvent(event="response.completed", data=json.dumps(response))
+            )
+        )
+        == []
+    )
     assert reader.is_ended
     assert reader.response == response["response"]
 
@@ -271,7 +378,9 @@ def test_nothing_is_whole_before_the_end() -> None:
         assert not reader.is_ended
         with pytest.raises(StreamError):
             reader.finish()
-        seen += [delta.text for delta in reader.feed(item) if isinstance(delta, TextDelta)]
+        seen += [
+            delta.text for delta in reader.feed(item) if isinstance(delta, TextDelta)
+        ]
 
     answer = reader.finish()
     assert isinstance(answer, ChatResponse)

@@ -20,15 +20,35 @@ def body(**error: object) -> bytes:
     [
         (400, {"code": "context_length_exceeded"}, "ContextLengthError", False),
         (400, {"code": "invalid_prompt"}, "ContentFilterError", False),
-        (400, {"code": "content_filter", "innererror": {}}, "ContentFilterError", False),
-        (400, {"code": None, "innererror": {"code": "ResponsibleAIPolicyViolation"}}, "ContentFilterError", False),
+        (
+            400,
+            {"code": "content_filter", "innererror": {}},
+            "ContentFilterError",
+            False,
+        ),
+        (
+            400,
+            {"code": None, "innererror": {"code": "ResponsibleAIPolicyViolation"}},
+            "ContentFilterError",
+            False,
+        ),
         (400, {"code": "previous_response_not_found"}, "ChainBrokenError", False),
         (400, {"code": "invalid_encrypted_content"}, "ReasoningRefusedError", False),
         (400, {"code": "invalid_image_url"}, "InvalidRequestError", False),
-        (400, {"code": 400, "type": "exceed_context_size_error"}, "ContextLengthError", False),
+        (
+            400,
+            {"code": 400, "type": "exceed_context_size_error"},
+            "ContextLengthError",
+            False,
+        ),
         (400, {"code": "unsupported_parameter"}, "InvalidRequestError", False),
         (401, {"code": "invalid_api_key"}, "AuthenticationError", False),
-        (403, {"code": "unsupported_country_region_territory"}, "AccessDeniedError", False),
+        (
+            403,
+            {"code": "unsupported_country_region_territory"},
+            "AccessDeniedError",
+            False,
+        ),
         (404, {"code": "model_not_found"}, "NotFoundError", False),
         (404, {"code": "DeploymentNotFound"}, "NotFoundError", False),
         (429, {"code": "insufficient_quota"}, "QuotaExceededError", False),
@@ -38,15 +58,23 @@ def body(**error: object) -> bytes:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_code_goes_before_the_status(status: int, error: JSONObject, name: str, may_pass: bool) -> None:
+def test_a_code_goes_before_the_status(
+    status: int, error: JSONObject, name: str, may_pass: bool
+) -> None:
     refused = refusal_of(status, {}, body(**error))
 
-    assert (type(refused).__name__, refused.retryable, refused.status_code) == (name, may_pass, status)
+    assert (type(refused).__name__, refused.retryable, refused.status_code) == (
+        name,
+        may_pass,
+        status,
+    )
     assert "No." in str(refused)
 
 
 def test_the_wait_that_the_vendor_asks_for_is_kept() -> None:
-    refused = refusal_of(429, {"retry-after-ms": "1500"}, body(code="rate_limit_exceeded"))
+    refused = refusal_of(
+        429, {"retry-after-ms": "1500"}, body(code="rate_limit_exceeded")
+    )
 
     assert refused.retry_after == 1.5
 
@@ -76,7 +104,17 @@ def test_a_gateways_page_may_be_gone_at_the_next_try() -> None:
         ({"code": "unheard_of"}, "StreamError"),
         ({}, "StreamError"),
     ],
-    ids=["code", "type", "type-behind-a-code", "status", "number", "status-and-type", "no-status", "unknown", "empty"],
+    ids=[
+        "code",
+        "type",
+        "type-behind-a-code",
+        "status",
+        "number",
+        "status-and-type",
+        "no-status",
+        "unknown",
+        "empty",
+    ],
 )
 def test_an_error_in_a_stream_is_named(problem: JSONObject, name: str) -> None:
     assert type(reported(problem)).__name__ == name

@@ -10,7 +10,12 @@ from openai.types.responses.response_create_params import ResponseCreateParamsSt
 from pydantic import TypeAdapter
 
 from amplifier_kit.vendors.responses import ResponsesConfig, facts_of
-from amplifier_kit.vendors.responses.request import FULL_HISTORY, WITHOUT_REASONING, Written, write_request
+from amplifier_kit.vendors.responses.request import (
+    FULL_HISTORY,
+    WITHOUT_REASONING,
+    Written,
+    write_request,
+)
 from amplifier_sdk.chat import ChatRequest, ToolChoice, ToolSpec
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, InvalidRequestError
@@ -19,7 +24,10 @@ from amplifier_sdk.messages import Message
 from tests.kit.vendors.responses.acme import GOOD, WORK, ask, read
 
 OPENAI: Final = TypeAdapter(ResponseCreateParamsStreaming)
-SCHEMA: Final[JSONObject] = {"type": "object", "properties": {"wet": {"type": "boolean"}}}
+SCHEMA: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"wet": {"type": "boolean"}},
+}
 HELLO: Final[JSONObject] = {
     "type": "message",
     "role": "user",
@@ -27,7 +35,9 @@ HELLO: Final[JSONObject] = {
 }
 
 
-def write(request: ChatRequest, model: str = "gpt-4.1", **options: JSONValue) -> Written:
+def write(
+    request: ChatRequest, model: str = "gpt-4.1", **options: JSONValue
+) -> Written:
     config = read_config(ResponsesConfig, options, subject="configuration")
     written = write_request(request, model, facts_of(model), config)
     OPENAI.validate_python(written.body)
@@ -35,11 +45,19 @@ def write(request: ChatRequest, model: str = "gpt-4.1", **options: JSONValue) ->
 
 
 def test_a_plain_request_is_short() -> None:
-    assert write(ask()).body == {"model": "gpt-4.1", "stream": True, "store": False, "input": [HELLO]}
+    assert write(ask()).body == {
+        "model": "gpt-4.1",
+        "stream": True,
+        "store": False,
+        "input": [HELLO],
+    }
 
 
 def test_instructions_stand_apart_from_the_input() -> None:
-    request = ask(Message(role="system", content="Be brief."), Message(role="user", content="Hello."))
+    request = ask(
+        Message(role="system", content="Be brief."),
+        Message(role="user", content="Hello."),
+    )
 
     body = write(request).body
 
@@ -61,7 +79,9 @@ def test_instructions_stand_apart_from_the_input() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_each_option_changes_the_request(option: str, value: JSONValue, place: tuple[str, ...]) -> None:
+def test_each_option_changes_the_request(
+    option: str, value: JSONValue, place: tuple[str, ...]
+) -> None:
     request = ask(tools=[WORK])
 
     assert _at(write(request, "gpt-5", **{option: value}).body, place) == value
@@ -75,11 +95,22 @@ def _at(body: JSONValue, place: tuple[str, ...]) -> JSONValue:
 
 
 def test_the_options_of_a_request_are_written() -> None:
-    body = write(ask(temperature=0.5, top_p=0.9, max_output_tokens=64, conversation_id="talk-7")).body
+    body = write(
+        ask(temperature=0.5, top_p=0.9, max_output_tokens=64, conversation_id="talk-7")
+    ).body
 
-    assert (body["temperature"], body["top_p"], body["max_output_tokens"]) == (0.5, 0.9, 64)
+    assert (body["temperature"], body["top_p"], body["max_output_tokens"]) == (
+        0.5,
+        0.9,
+        64,
+    )
     assert body["prompt_cache_key"] == "talk-7"
-    assert write(ask(conversation_id="talk-7"), prompt_cache_key="team").body["prompt_cache_key"] == "team"
+    assert (
+        write(ask(conversation_id="talk-7"), prompt_cache_key="team").body[
+            "prompt_cache_key"
+        ]
+        == "team"
+    )
 
 
 def test_tools_are_written_with_their_schemas_as_they_are() -> None:
@@ -103,7 +134,10 @@ def test_the_vendors_own_tools_stand_beside_the_sessions() -> None:
     tools = write(ask(tools=[WORK]), server_tools=[search]).body["tools"]
 
     assert isinstance(tools, list)
-    assert ([tool["type"] for tool in tools], tools[1]) == (["function", "web_search"], search)
+    assert ([tool["type"] for tool in tools], tools[1]) == (
+        ["function", "web_search"],
+        search,
+    )
     assert write(ask(), server_tools=[search]).body["tools"] == [search]
 
 
@@ -118,12 +152,18 @@ def test_the_vendors_own_tools_stand_beside_the_sessions() -> None:
     ],
     ids=["auto", "none", "required", "by-name", "absent"],
 )
-def test_the_choice_of_a_tool_is_written(choice: ToolChoice | None, written: JSONValue) -> None:
-    assert write(ask(tools=[WORK], tool_choice=choice)).body.get("tool_choice") == written
+def test_the_choice_of_a_tool_is_written(
+    choice: ToolChoice | None, written: JSONValue
+) -> None:
+    assert (
+        write(ask(tools=[WORK], tool_choice=choice)).body.get("tool_choice") == written
+    )
     assert "tool_choice" not in write(ask(tools=[], tool_choice=choice)).body
 
 
-@pytest.mark.parametrize("choice", ["perhaps", {"type": "tool"}], ids=["word", "nameless"])
+@pytest.mark.parametrize(
+    "choice", ["perhaps", {"type": "tool"}], ids=["word", "nameless"]
+)
 def test_a_choice_that_is_none_is_refused(choice: ToolChoice) -> None:
     with pytest.raises(InvalidRequestError, match="tool_choice is"):
         write(ask(tools=[WORK], tool_choice=choice))
@@ -134,15 +174,32 @@ def test_a_choice_that_is_none_is_refused(choice: ToolChoice) -> None:
     [
         ({"type": "text"}, None),
         ({"type": "json"}, {"type": "json_object"}),
-        ({"type": "json_schema", "schema": SCHEMA}, {"type": "json_schema", "name": "answer", "schema": SCHEMA}),
         (
-            {"type": "json_schema", "schema": SCHEMA, "name": "water", "strict": True, "description": "Wet?"},
-            {"type": "json_schema", "name": "water", "schema": SCHEMA, "strict": True, "description": "Wet?"},
+            {"type": "json_schema", "schema": SCHEMA},
+            {"type": "json_schema", "name": "answer", "schema": SCHEMA},
+        ),
+        (
+            {
+                "type": "json_schema",
+                "schema": SCHEMA,
+                "name": "water",
+                "strict": True,
+                "description": "Wet?",
+            },
+            {
+                "type": "json_schema",
+                "name": "water",
+                "schema": SCHEMA,
+                "strict": True,
+                "description": "Wet?",
+            },
         ),
     ],
     ids=["text", "json", "schema", "strict-schema"],
 )
-def test_the_form_of_an_answer_is_written(wanted: JSONObject, written: JSONValue) -> None:
+def test_the_form_of_an_answer_is_written(
+    wanted: JSONObject, written: JSONValue
+) -> None:
     assert _at(write(ask(response_format=wanted)).body, ("text", "format")) == written
 
 
@@ -162,7 +219,9 @@ def test_a_model_that_reasons_gives_its_reasoning_back_encrypted() -> None:
 
 
 def test_no_summary_is_asked_for_where_there_is_none() -> None:
-    assert write(ask(), "gpt-5", reasoning_effort="none").body["reasoning"] == {"effort": "none"}
+    assert write(ask(), "gpt-5", reasoning_effort="none").body["reasoning"] == {
+        "effort": "none"
+    }
     assert "reasoning" not in write(ask(), "gpt-5", reasoning_summary=None).body
 
 
@@ -179,7 +238,10 @@ def test_a_model_that_does_not_reason_is_not_asked_to() -> None:
 
 def test_a_model_that_nobody_knows_reasons_when_it_is_asked_to() -> None:
     assert "reasoning" not in write(ask(), "mystery").body
-    assert write(ask(reasoning_effort="high"), "mystery").body["reasoning"] == {"effort": "high", "summary": "auto"}
+    assert write(ask(reasoning_effort="high"), "mystery").body["reasoning"] == {
+        "effort": "high",
+        "summary": "auto",
+    }
 
 
 def test_a_model_that_reasons_takes_no_temperature() -> None:
@@ -188,16 +250,28 @@ def test_a_model_that_reasons_takes_no_temperature() -> None:
     assert not {"temperature", "top_p", "stop"} & set(written.body)
     assert written.degradation is not None
     assert written.degradation.requested == "temperature, top_p, stop"
-    assert written.degradation.reason == "a model that reasons takes none; the Responses API has no stop sequences"
-    assert write(ask(temperature=0.5), "gpt-5", reasoning_effort="none").body["temperature"] == 0.5
+    assert (
+        written.degradation.reason
+        == "a model that reasons takes none; the Responses API has no stop sequences"
+    )
+    assert (
+        write(ask(temperature=0.5), "gpt-5", reasoning_effort="none").body[
+            "temperature"
+        ]
+        == 0.5
+    )
 
 
 def test_reasoning_can_stay_out() -> None:
     _, answer = read(GOOD["thinking"])
-    request = ask(Message.from_dict(answer.to_message()), Message(role="user", content="Go on."))
+    request = ask(
+        Message.from_dict(answer.to_message()), Message(role="user", content="Go on.")
+    )
 
     assert "encrypted_content" in str(write(request).body["input"])
-    assert "encrypted_content" not in str(write(ask(*request.messages, extras={WITHOUT_REASONING: True})).body["input"])
+    assert "encrypted_content" not in str(
+        write(ask(*request.messages, extras={WITHOUT_REASONING: True})).body["input"]
+    )
 
 
 # -- chains
@@ -219,7 +293,11 @@ def test_a_chain_sends_what_is_new_and_the_instructions() -> None:
 
     body = write(request, enable_response_chaining=True).body
 
-    late = {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "It is late."}]}
+    late = {
+        "type": "message",
+        "role": "system",
+        "content": [{"type": "input_text", "text": "It is late."}],
+    }
     assert (body["previous_response_id"], body["input"]) == ("resp_1", [late, HELLO])
     assert (body["instructions"], body["store"]) == ("Be brief.", True)
 
@@ -229,15 +307,38 @@ def test_a_chain_sends_what_is_new_and_the_instructions() -> None:
     [
         [Message(role="user", content="Hello.")],
         [_answered()],
-        [_answered(**{"openai:status": "incomplete"}), Message(role="user", content="Hello.")],
-        [_answered(**{"openai:continuation_count": 1}), Message(role="user", content="Hello.")],
-        [_answered(**{"openai:response_id": None}), Message(role="user", content="Hello.")],
-        [_answered(), Message(role="assistant", content="Of another vendor."), Message(role="user", content="Hello.")],
+        [
+            _answered(**{"openai:status": "incomplete"}),
+            Message(role="user", content="Hello."),
+        ],
+        [
+            _answered(**{"openai:continuation_count": 1}),
+            Message(role="user", content="Hello."),
+        ],
+        [
+            _answered(**{"openai:response_id": None}),
+            Message(role="user", content="Hello."),
+        ],
+        [
+            _answered(),
+            Message(role="assistant", content="Of another vendor."),
+            Message(role="user", content="Hello."),
+        ],
         [],
     ],
-    ids=["first", "nothing-new", "cut", "continued", "no-id", "another-vendor", "empty"],
+    ids=[
+        "first",
+        "nothing-new",
+        "cut",
+        "continued",
+        "no-id",
+        "another-vendor",
+        "empty",
+    ],
 )
-def test_there_is_no_chain_from_an_answer_that_is_none_to_go_on_from(messages: list[Message]) -> None:
+def test_there_is_no_chain_from_an_answer_that_is_none_to_go_on_from(
+    messages: list[Message],
+) -> None:
     body = write(ChatRequest(messages=messages), enable_response_chaining=True).body
 
     assert "previous_response_id" not in body
@@ -248,7 +349,9 @@ def test_history_and_chain_never_go_together() -> None:
 
     assert "previous_response_id" not in write(request).body
     marked = ask(*request.messages, extras={FULL_HISTORY: True})
-    assert "previous_response_id" not in write(marked, enable_response_chaining=True).body
+    assert (
+        "previous_response_id" not in write(marked, enable_response_chaining=True).body
+    )
 
 
 # -- the configuration

@@ -19,21 +19,39 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_module_tool_skills.skill_folders.files import SkillFiles as SkillFiles
-    from amplifier_module_tool_skills.skill_folders.finder import BrokenSkill as BrokenSkill
+    from amplifier_module_tool_skills.skill_folders.files import (
+        SkillFiles as SkillFiles,
+    )
+    from amplifier_module_tool_skills.skill_folders.finder import (
+        BrokenSkill as BrokenSkill,
+    )
     from amplifier_module_tool_skills.skill_folders.finder import Found as Found
     from amplifier_module_tool_skills.skill_folders.finder import Skill as Skill
-    from amplifier_module_tool_skills.skill_folders.finder import SkillFolder as SkillFolder
-    from amplifier_module_tool_skills.skill_folders.finder import find_skills as find_skills
+    from amplifier_module_tool_skills.skill_folders.finder import (
+        SkillFolder as SkillFolder,
+    )
+    from amplifier_module_tool_skills.skill_folders.finder import (
+        find_skills as find_skills,
+    )
     from amplifier_module_tool_skills.skill_folders.head import SkillError as SkillError
     from amplifier_module_tool_skills.skill_folders.head import SkillHead as SkillHead
     from amplifier_module_tool_skills.skill_folders.head import SkillText as SkillText
-    from amplifier_module_tool_skills.skill_folders.head import parse_skill as parse_skill
-    from amplifier_module_tool_skills.skill_folders.library import ShadowedSkill as ShadowedSkill
-    from amplifier_module_tool_skills.skill_folders.library import SkillLibrary as SkillLibrary
+    from amplifier_module_tool_skills.skill_folders.head import (
+        parse_skill as parse_skill,
+    )
+    from amplifier_module_tool_skills.skill_folders.library import (
+        ShadowedSkill as ShadowedSkill,
+    )
+    from amplifier_module_tool_skills.skill_folders.library import (
+        SkillLibrary as SkillLibrary,
+    )
     from amplifier_module_tool_skills.skill_folders.library import gather as gather
-    from amplifier_module_tool_skills.skill_folders.trusted import ProjectSkills as ProjectSkills
-    from amplifier_module_tool_skills.skill_folders.trusted import project_skills as project_skills
+    from amplifier_module_tool_skills.skill_folders.trusted import (
+        ProjectSkills as ProjectSkills,
+    )
+    from amplifier_module_tool_skills.skill_folders.trusted import (
+        project_skills as project_skills,
+    )
 
 __all__ = [
     "BrokenSkill",
@@ -71,7 +89,8 @@ _HOME = {
     "project_skills": "trusted",
 }
 
-if not TYPE_CHECKING:  # hidden from type checkers, which would accept any name otherwise
+# hidden from type checkers, which would accept any name otherwise
+if not TYPE_CHECKING:
     __getattr__ = load_from(__name__, _HOME)
 
 

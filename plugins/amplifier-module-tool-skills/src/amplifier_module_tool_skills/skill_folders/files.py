@@ -53,13 +53,19 @@ class DiskFiles:
 
     def read(self, name: str, most: int, /) -> bytes:
         """Return a file's content; see `SkillFiles.read`."""
-        paths = ConfinedPaths([self.folder], base=self.folder, denied_names=SECRET_NAMES)
+        paths = ConfinedPaths(
+            [self.folder], base=self.folder, denied_names=SECRET_NAMES
+        )
         if paths.roots[0] != self.folder:
-            raise ToolError(f"{printable(str(self.folder))}: the folder became a link since the skill was found")
+            raise ToolError(
+                f"{printable(str(self.folder))}: the folder became a link since the skill was found"
+            )
         with paths.locate(name) as spot, spot.open_file() as file:
             data = file.read(most + 1)
         if len(data) > most:
-            raise ToolError(f"{name!r} has more than {most} bytes; read a part of it by its path")
+            raise ToolError(
+                f"{name!r} has more than {most} bytes; read a part of it by its path"
+            )
         return data
 
     def names(self) -> tuple[str, ...]:
@@ -84,14 +90,20 @@ class JudgedFiles:
         """Return a file's content; see `SkillFiles.read`."""
         data = self.contents.get(normpath(name))
         if data is None:
-            raise ToolError(f"the skill has no file {name!r:.200}{did_you_mean(name[:200], self.names())}")
+            raise ToolError(
+                f"the skill has no file {name!r:.200}{did_you_mean(name[:200], self.names())}"
+            )
         if len(data) > most:
-            raise ToolError(f"{name!r} has more than {most} bytes; read a part of it by its path")
+            raise ToolError(
+                f"{name!r} has more than {most} bytes; read a part of it by its path"
+            )
         return data
 
     def names(self) -> tuple[str, ...]:
         """Return the names of the files beside `SKILL.md` in order; see `SkillFiles.names`."""
-        return tuple(sorted(printable(name) for name in self.contents if name != MAIN))[:_MAX_NAMES]
+        return tuple(sorted(printable(name) for name in self.contents if name != MAIN))[
+            :_MAX_NAMES
+        ]
 
 
 def is_passed_over(name: str) -> bool:
@@ -109,5 +121,9 @@ def _files(folder: Path, prefix: str, depth: int) -> Iterator[str]:
         name = f"{prefix}{printable(entry.name)}"
         if entry.is_file(follow_symlinks=False) and name != MAIN:
             yield name
-        elif entry.is_dir(follow_symlinks=False) and depth < _MAX_DEPTH and not is_passed_over(entry.name):
+        elif (
+            entry.is_dir(follow_symlinks=False)
+            and depth < _MAX_DEPTH
+            and not is_passed_over(entry.name)
+        ):
             yield from _files(folder / entry.name, f"{name}/", depth + 1)

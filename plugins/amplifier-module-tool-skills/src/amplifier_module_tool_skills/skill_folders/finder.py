@@ -13,10 +13,27 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.resolved import printable
-from amplifier_module_tool_skills.skill_folders.files import MAIN, DiskFiles, JudgedFiles, SkillFiles, is_passed_over
-from amplifier_module_tool_skills.skill_folders.head import SkillError, SkillHead, parse_skill
+from amplifier_module_tool_skills.skill_folders.files import (
+    MAIN,
+    DiskFiles,
+    JudgedFiles,
+    SkillFiles,
+    is_passed_over,
+)
+from amplifier_module_tool_skills.skill_folders.head import (
+    SkillError,
+    SkillHead,
+    parse_skill,
+)
 
-__all__ = ["MAX_SKILL_BYTES", "BrokenSkill", "Found", "Skill", "SkillFolder", "find_skills"]
+__all__ = [
+    "MAX_SKILL_BYTES",
+    "BrokenSkill",
+    "Found",
+    "Skill",
+    "SkillFolder",
+    "find_skills",
+]
 
 MAX_SKILL_BYTES: Final = 1_000_000
 """How many bytes a `SKILL.md` may have."""
@@ -26,7 +43,10 @@ _MAX_FOLDERS: Final = 5_000
 _PATIENCE: Final = 20.0
 """Seconds after which a search ends; a thousand skills take a third of one."""
 _OPEN: Final[int] = (
-    os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
 )
 
 
@@ -116,7 +136,11 @@ class _Search:
 
     def among(self, contents: Mapping[str, bytes]) -> None:
         """Search files that were judged."""
-        roots = {name.removesuffix(MAIN) for name in contents if name == MAIN or name.endswith(f"/{MAIN}")}
+        roots = {
+            name.removesuffix(MAIN)
+            for name in contents
+            if name == MAIN or name.endswith(f"/{MAIN}")
+        }
         roots = {root for root in roots if _is_searched(root)}
         files: dict[str, dict[str, bytes]] = {}
         for name, data in contents.items():
@@ -131,7 +155,10 @@ class _Search:
     def _is_late(self) -> bool:
         if monotonic() < self.end:
             return False
-        self._note(self.folder.path, f"the search took longer than {_PATIENCE:g} s; the other skills are not read")
+        self._note(
+            self.folder.path,
+            f"the search took longer than {_PATIENCE:g} s; the other skills are not read",
+        )
         return True
 
     def _roots(self, path: Path, depth: int) -> Iterator[Path]:
@@ -153,7 +180,10 @@ class _Search:
         self.visited += 1
         if self.visited > _MAX_FOLDERS:
             if self.visited == _MAX_FOLDERS + 1:
-                self._note(self.folder.path, f"it holds more than {_MAX_FOLDERS} folders; the others are not searched")
+                self._note(
+                    self.folder.path,
+                    f"it holds more than {_MAX_FOLDERS} folders; the others are not searched",
+                )
             return []
         try:
             with os.scandir(path) as listed:
@@ -169,7 +199,10 @@ class _Search:
             data = _read_main(real)
         except OSError as error:
             is_link = error.errno in (errno.ELOOP, errno.EMLINK)
-            problem = "SKILL.md is a link; put the file itself there" if is_link else f"SKILL.md: {error.strerror}"
+            if is_link:
+                problem = "SKILL.md is a link; put the file itself there"
+            else:
+                problem = f"SKILL.md: {error.strerror}"
             self._note(shown, problem)
         except SkillError as error:
             self._note(shown, str(error))
@@ -184,7 +217,13 @@ class _Search:
             return
         folder = self.folder
         self.skills.append(
-            Skill(head=head, folder=path, source=folder.source, is_trusted=folder.is_trusted, files=files)
+            Skill(
+                head=head,
+                folder=path,
+                source=folder.source,
+                is_trusted=folder.is_trusted,
+                files=files,
+            )
         )
 
     def _note(self, path: Path, problem: str) -> None:
@@ -211,8 +250,12 @@ def _read_main(folder: Path) -> bytes:
 
 def _text(data: bytes) -> str:
     if len(data) > MAX_SKILL_BYTES:
-        raise SkillError(f"SKILL.md has more than {MAX_SKILL_BYTES} bytes; move parts of it to files of their own")
+        raise SkillError(
+            f"SKILL.md has more than {MAX_SKILL_BYTES} bytes; move parts of it to files of their own"
+        )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SkillError(f"SKILL.md is not UTF-8 at byte {error.start}; save it as UTF-8") from error
+        raise SkillError(
+            f"SKILL.md is not UTF-8 at byte {error.start}; save it as UTF-8"
+        ) from error

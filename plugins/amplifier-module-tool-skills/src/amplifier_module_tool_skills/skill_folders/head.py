@@ -16,7 +16,15 @@ from amplifier_kit.files.frontmatter import parse_front_matter
 from amplifier_kit.trust.untrusted import without_unseen
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["MAX_DESCRIPTION", "MAX_NAME", "SkillError", "SkillHead", "SkillText", "is_skill_name", "parse_skill"]
+__all__ = [
+    "MAX_DESCRIPTION",
+    "MAX_NAME",
+    "SkillError",
+    "SkillHead",
+    "SkillText",
+    "is_skill_name",
+    "parse_skill",
+]
 
 MAX_NAME: Final = 64
 """Characters of a name."""
@@ -132,11 +140,17 @@ def _parts(text: str, remarks: list[str]) -> tuple[Mapping[str, JSONValue], str]
         try:
             loose = parse_loosely(text, _FIELDS)
         except DocumentError:
-            raise SkillError("its front matter does not end; close it with a line of '---'") from error
-        remarks.append(f"the front matter is no sound YAML ({error.place or 'as a whole'}); put texts in quotes")
+            raise SkillError(
+                "its front matter does not end; close it with a line of '---'"
+            ) from error
+        remarks.append(
+            f"the front matter is no sound YAML ({error.place or 'as a whole'}); put texts in quotes"
+        )
         fields, body = loose.fields, loose.body
     if not fields:
-        raise SkillError("it has no front matter; begin it with '---', name, description and '---'")
+        raise SkillError(
+            "it has no front matter; begin it with '---', name, description and '---'"
+        )
     return fields, body
 
 
@@ -144,9 +158,13 @@ def _name(fields: _Fields, folder_name: str) -> str:
     """Return the name that is given, else the folder's, else what can be made of one of them."""
     given = unicodedata.normalize("NFKC", fields.line("name", 1000) or "")
     folder = unicodedata.normalize("NFKC", folder_name)
-    name = next(filter(is_skill_name, (given, folder, _made(given), _made(folder))), None)
+    name = next(
+        filter(is_skill_name, (given, folder, _made(given), _made(folder))), None
+    )
     if name is None:
-        raise SkillError("it has no name of letters, digits and hyphens, and neither has its folder")
+        raise SkillError(
+            "it has no name of letters, digits and hyphens, and neither has its folder"
+        )
     if name != given:
         fields.remarks.append(
             f"name is of letters and digits in lower case with hyphens between them, at most {MAX_NAME}; it is called"
@@ -164,7 +182,9 @@ def _made(text: str) -> str:
 def _description(fields: _Fields) -> str:
     description = fields.line("description", MAX_DESCRIPTION)
     if not description:
-        raise SkillError("it has no description; say in one what it does and when to use it")
+        raise SkillError(
+            "it has no description; say in one what it does and when to use it"
+        )
     return description
 
 
@@ -189,7 +209,9 @@ class _Fields:
             return None
         text = " ".join(without_unseen(value or "").split())
         if len(text) > most:
-            self.remarks.append(f"{key} has {len(text)} characters, {most} of them count")
+            self.remarks.append(
+                f"{key} has {len(text)} characters, {most} of them count"
+            )
             text = text[: most - 1].rstrip() + "…"
         return text or None
 
@@ -208,13 +230,20 @@ class _Fields:
             return {}
         if isinstance(value, Mapping) and len(json.dumps(value)) <= _MAX_METADATA:
             return value
-        self.remarks.append(f"{key} is a mapping of at most {_MAX_METADATA} characters; it is left out")
+        self.remarks.append(
+            f"{key} is a mapping of at most {_MAX_METADATA} characters; it is left out"
+        )
         return {}
 
     def tools(self, key: str) -> tuple[str, ...]:
         value = self.fields.get(key)
-        entries = value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            entries = value
+        else:
+            entries = [value]
         texts = [without_unseen(entry) for entry in entries if isinstance(entry, str)]
         if value is not None and len(texts) < len(entries):
             self.remarks.append(f"{key} is a text or a list of texts")
-        return tuple(match[:_MAX_SHORT] for text in texts for match in _TOOL.findall(text))[:100]
+        return tuple(
+            match[:_MAX_SHORT] for text in texts for match in _TOOL.findall(text)
+        )[:100]

@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from amplifier_module_tool_skills.skill_folders.finder import BrokenSkill, Skill, SkillFolder, find_skills
+from amplifier_module_tool_skills.skill_folders.finder import (
+    BrokenSkill,
+    Skill,
+    SkillFolder,
+    find_skills,
+)
 
 __all__ = ["ShadowedSkill", "SkillLibrary", "gather"]
 
@@ -36,7 +41,9 @@ class SkillLibrary:
     refused: Mapping[str, Skill] = attrs.field(factory=dict)
 
 
-def gather(folders: Iterable[SkillFolder], *, with_untrusted: bool = True) -> SkillLibrary:
+def gather(
+    folders: Iterable[SkillFolder], *, with_untrusted: bool = True
+) -> SkillLibrary:
     """Find the skills of folders; the first folder has precedence.
 
     A skill that nobody stands for never takes the place of one that somebody does, nor does that one stand in for it:
@@ -60,7 +67,9 @@ def gather(folders: Iterable[SkillFolder], *, with_untrusted: bool = True) -> Sk
                 shadowed.append(ShadowedSkill(skill=skill, by=known))
             if not known.is_trusted and (skill.is_trusted or not is_used):
                 refused[skill.name] = known
-    used = {name: skill for name, skill in sorted(skills.items()) if name not in refused}
+    used = {
+        name: skill for name, skill in sorted(skills.items()) if name not in refused
+    }
     return SkillLibrary(
         skills=used,
         broken=tuple(broken),

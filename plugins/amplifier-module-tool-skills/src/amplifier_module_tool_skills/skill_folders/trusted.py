@@ -35,10 +35,19 @@ def project_skills(project: Path, name: str, store: TrustStore) -> ProjectSkills
         store: what the person trusted.
     """
     usual = PROJECT_FILES[_KIND]
-    kind, items = (_KIND, usual) if name in usual else (f"{_KIND}:{name}", (name,))
+    if name in usual:
+        kind, items = (_KIND, usual)
+    else:
+        kind, items = (f"{_KIND}:{name}", (name,))
     decision = store.require(project, kind, items)
     below = f"{name}/"
-    contents = {found.removeprefix(below): data for found, data in decision.contents.items() if found.startswith(below)}
+    contents = {
+        found.removeprefix(below): data
+        for found, data in decision.contents.items()
+        if found.startswith(below)
+    }
     path = Path(decision.folder) / name
-    folder = SkillFolder(path=path, source="project", is_trusted=decision.trusted, contents=contents)
+    folder = SkillFolder(
+        path=path, source="project", is_trusted=decision.trusted, contents=contents
+    )
     return ProjectSkills(folder=folder, decision=decision)
