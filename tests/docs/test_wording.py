@@ -10,7 +10,9 @@ import pytest
 from tests.docs.wording import find_phrases, messages_of_python, prose_of_markdown
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-COMMANDS: Final = ROOT / "src" / "amplifier" / "cli"  # their docstrings are the help that a person reads
+COMMANDS: Final = (
+    ROOT / "src" / "amplifier" / "cli"
+)  # their docstrings are the help that a person reads
 PAGES: Final = ("*.md", "docs/**/*.md", "changes/*.md", "plugins/*/README.md")
 
 
