@@ -9,7 +9,7 @@ import yaml
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profile_activation import use_bundle
+from amplifier.app.profile_activation import activate
 from amplifier.app.profiles.selection import active_profile
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import Survey, find_entry, survey_providers
@@ -332,7 +332,7 @@ async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) ->
         places.home / "bundles/kit.md",
         "---\nbundle: {name: kit}\nproviders: [provider-acme]\n---\n",
     )
-    use_bundle("kit", "user", places)
+    activate("bundle:kit", "user", places)
     survey = survey_providers(places, INSTALLED)
     setup = Setup(provider=find_entry(survey.entries, "acme"), profile="dev")
     assert "profile: dev" in await carry_out(setup, survey)

@@ -18,7 +18,8 @@ from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
-from amplifier.app.profiles.chains import compile_chain, follow_chain
+from amplifier.app.profiles.chain import follow
+from amplifier.app.profiles.compiler import compile_chain
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
@@ -180,7 +181,7 @@ def test_a_profile_may_say_any_text_where_text_belongs(
         )
         library = ProfileLibrary.of(places)
         try:
-            compile_chain(follow_chain(library, f"p{number}"))
+            compile_chain(follow(library, f"p{number}"))
         except ConfigError:
             pass
         finally:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from itertools import chain
+from pathlib import Path, PurePath
 from typing import Final
 
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
+from amplifier.app.definitions import (
+    DefinitionFile,
+    is_definition,
+    of_collections,
+    of_project,
+    of_user,
+)
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.invalid_files import InvalidFile
 from amplifier.app.project_agents import missing_modules, widening
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.layers import read_fields, with_lines
 from amplifier.app.sources.absolute_sources import anchor_sources
-from amplifier_kit.files.documents import read_text
 from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -25,6 +32,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["AgentFile", "AgentLibrary", "parse_agent"]
 
 _FOLDER: Final = "agents"
+_ENVIRONMENT: Final = "environment"
 _VARIABLE: Final = "AMPLIFIER_AGENT_"
 _LISTS: Final = ("hooks", "providers", "tools")
 _EMPTY: Final = (
@@ -152,43 +160,37 @@ class AgentLibrary:
         return agent.level != "environment" and self.project.owns(agent.path)
 
     def every(self) -> Iterator[AgentFile | InvalidFile]:
-        """Read the agents of every place, the strongest first, also those that another one hides."""
+        """Read all agents, the strongest first, also those that another one hides."""
+        for file in chain(
+            self._of_environment(),
+            of_project(self.project, _FOLDER, f"{FOLDER}/{_FOLDER}"),
+            of_user(self.places.home, _FOLDER, _FOLDER, "*.md"),
+            of_collections(self.collections, _FOLDER, "*.md"),
+        ):
+            if file.level == _ENVIRONMENT or is_definition(file.place):
+                yield self._read(file)
+
+    def _of_environment(self) -> Iterator[DefinitionFile]:
         for variable, value in sorted(self.environ.items()):
             if variable.startswith(_VARIABLE) and value:
                 name = variable.removeprefix(_VARIABLE).lower().replace("_", "-")
                 path = self.places.working_dir / os.path.expanduser(value)
-                yield _read(path, level="environment", name=name)
-        folder = self.places.root / FOLDER / _FOLDER
-        for name, data in sorted(self.project.contents("agents").items()):
-            if _is_agent(path := self.places.root / name, folder):
-                yield _read(path, level="project", data=data, is_narrow=True)
-        for name, data in sorted(self.project.untrusted("agents").items()):
-            if _is_agent(path := self.places.root / name, folder):
-                refusal = self.project.refusal("agents", path)
-                claimed = _claimed_name(data, path)
-                yield InvalidFile(
-                    name=claimed,
-                    path=path,
-                    level="project",
-                    problem=refusal,
-                    is_untrusted=True,
+                yield DefinitionFile(
+                    path=path, place=PurePath(name), name=name, level=_ENVIRONMENT
                 )
-        folder = self.places.home / _FOLDER
-        yield from (
-            _read(path, level="user")
-            for path in sorted(folder.glob("*.md"))
-            if _is_agent(path, folder)
-        )
-        for layer in self.collections.layers():
-            files = (
-                path
-                for path in layer.resources(_FOLDER)
-                if _is_agent(path, path.parent)
+
+    def _read(self, file: DefinitionFile) -> AgentFile | InvalidFile:
+        is_named = file.level == _ENVIRONMENT
+        try:
+            return parse_agent(
+                file.read(self.project),
+                path=file.path,
+                level=file.level,
+                name=file.name if is_named else None,
+                is_narrow=not is_named and self.project.owns(file.path),
             )
-            yield from (
-                _read(path, level=layer.level, is_narrow=self.project.owns(path))
-                for path in files
-            )
+        except ConfigError as error:
+            return attrs.evolve(file, name=_claimed_name(file)).invalid(error)
 
     def choose(
         self, choice: str | Sequence[str], session: JSONObject | None = None
@@ -278,37 +280,12 @@ def parse_agent(
     )
 
 
-def _claimed_name(data: bytes, path: Path) -> str:
-    """Return the name that an agent's file gives itself, else the file's."""
+def _claimed_name(file: DefinitionFile) -> str:
+    """Return the name that a file takes which cannot be used."""
+    # One that nobody trusted may give itself another name than the file's.
+    if not file.claim:
+        return file.name
     try:
-        return parse_agent(data, path=path, level="project").name
+        return parse_agent(file.claim, path=file.path, level=file.level).name
     except AmplifierError:
-        return path.stem
-
-
-def _is_agent(path: Path, folder: Path) -> bool:
-    return path.parent == folder and path.suffix == ".md" and path.stem != "README"
-
-
-def _read(
-    path: Path,
-    *,
-    level: str,
-    name: str | None = None,
-    data: bytes | None = None,
-    is_narrow: bool = False,
-) -> AgentFile | InvalidFile:
-    """Read a file, or the bytes that were trusted in its place."""
-    try:
-        if data is None:
-            content = read_text(path).encode()
-        else:
-            content = data
-        return parse_agent(
-            content, path=path, level=level, name=name, is_narrow=is_narrow
-        )
-    except ConfigError as error:
-        problem = " ".join(str(error).split())
-        return InvalidFile(
-            name=name or path.stem, path=path, level=level, problem=problem
-        )
+        return file.name

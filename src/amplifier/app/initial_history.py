@@ -60,7 +60,7 @@ async def instruct(opened: OpenSession) -> None:
     if profile is None or text is None:
         return
     coordinator = opened.session.coordinator
-    text = await opened.mentions.instruction(text, profile.profile.path.parent)
+    text = await opened.mentions.instruction(text, profile.folder)
     context = coordinator.context
     stored = list(await context.get_messages())
     system: MessageDict = {"role": "system", "content": text}

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 
 import attrs
 
-from amplifier.app.profiles.chains import CompiledProfile, Origin, flatten
+from amplifier.app.profiles.compiler import CompiledProfile
+from amplifier.app.profiles.origins import Origin, flatten
 from amplifier.app.session_plan import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator
@@ -56,7 +57,7 @@ def list_values(composition: Composition) -> list[PlanValue]:
     origins = {} if composition.profile is None else composition.profile.origins
     # What a profile says of its model becomes the loop's configuration, and stands in no profile's plan.
     model = Origin(
-        profile="" if composition.profile is None else composition.profile.profile.name
+        profile="" if composition.profile is None else composition.profile.name
     )
     values = []
     for path, value in flatten(
@@ -147,7 +148,7 @@ def profile_to_dict(composition: Composition, instruction: str) -> JSONObject:
         if key != "agents"
     }
     return {
-        "name": None if profile is None else profile.profile.name,
+        "name": None if profile is None else profile.name,
         "chain": chain,
         "plan": shown,  # type: ignore[dict-item]  # a plan is JSON data, and withholding keeps it
         "values": values,

@@ -13,10 +13,10 @@ from amplifier.app.profiles.selection import BUNDLE, active_profile
 from amplifier.app.session_plan import compose
 from amplifier.app.settings.layers import Key
 from amplifier.app.settings.settings import load_settings
-from amplifier.app.settings_changes import change, revise
+from amplifier.app.settings_changes import revise
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Choice", "use_bundle", "use_profile"]
+__all__ = ["Choice", "activate"]
 
 
 @attrs.frozen(kw_only=True)
@@ -34,49 +34,27 @@ class Choice:
     holds: bool
 
 
-def use_profile(name: str, scope: str, places: Places) -> Choice:
-    """Use a profile for new sessions, in place of a bundle that the same scope chose; the function blocks.
+def activate(name: str, scope: str, places: Places) -> Choice:
+    """Use a profile or bundle for new sessions; the function blocks.
+
+    Args:
+        name: the profile, or `bundle:` and the bundle.
+        scope: whose settings are changed: what it chose before is replaced.
+        places: where the files stand.
 
     Raises:
         ConfigError: it is not sound; nothing has changed.
         AmplifierError: the scope has no file here.
         OSError: the file cannot be written.
     """
-    name = _absolute(name, places)
-    compose(PlanOptions(profile=name), places, fill=False)
-    chosen: list[tuple[Key, JSONValue]] = [
-        (("bundle", "active"), None),
-        (("profile", "active"), name),
-    ]
-    return _chosen(name, revise(scope, lambda _: chosen, places), name, places)
-
-
-def use_bundle(name: str, scope: str, places: Places) -> Choice:
-    """Use a bundle for new sessions, in place of a profile; the function blocks.
-
-    Raises:
-        ConfigError: it is not sound; nothing has changed.
-        AmplifierError: the scope has no file here.
-        OSError: the file cannot be written.
-    """
-    name = _absolute(name, places)
-    compose(PlanOptions(profile=f"{BUNDLE}{name}"), places, fill=False)
-    return _chosen(
-        name,
-        change(scope, ("bundle", "active"), name, places),
-        f"{BUNDLE}{name}",
-        places,
-    )
-
-
-def _absolute(name: str, places: Places) -> str:
-    """Return a name that means the same wherever a session begins."""
-    if not name.startswith((".", "~")):
-        return name
-    return os.path.normpath(places.working_dir / os.path.expanduser(name))
-
-
-def _chosen(name: str, path: Path, active: str, places: Places) -> Choice:
-    return Choice(
-        name=name, path=path, holds=active_profile(load_settings(places)) == active
-    )
+    prefix, name = BUNDLE if name.startswith(BUNDLE) else "", name.removeprefix(BUNDLE)
+    if name.startswith((".", "~")):
+        # The name must mean the same wherever a session begins.
+        name = os.path.normpath(places.working_dir / os.path.expanduser(name))
+    compose(PlanOptions(profile=f"{prefix}{name}"), places, fill=False)
+    changes: list[tuple[Key, JSONValue]] = [(("bundle", "active"), name)]
+    if not prefix:  # a bundle wins over a profile of the same scope
+        changes = [(("bundle", "active"), None), (("profile", "active"), name)]
+    path = revise(scope, lambda _: changes, places)
+    holds = active_profile(load_settings(places)) == f"{prefix}{name}"
+    return Choice(name=name, path=path, holds=holds)

@@ -107,7 +107,7 @@ def describe_composition(composition: Composition) -> RecordedComposition:
     if composition.profile is None:
         profile = None
     else:
-        profile = composition.profile.profile.name
+        profile = composition.profile.name
     if composition.agent_name is not None:
         profile = composition.chosen.profile
     return RecordedComposition(

@@ -19,11 +19,10 @@ from amplifier.app.base_plans import (
     make_plan,
     set_loop,
 )
-from amplifier.app.bundles.choice import choose_profile
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.profiles.chains import CompiledProfile
+from amplifier.app.profiles.compiler import CompiledProfile, choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import expand
@@ -149,7 +148,7 @@ def compose(
         options = attrs.evolve(
             options, provider=options.provider or settings.read().config.active
         )
-        library = ProfileLibrary(places, project, collections)
+        library = ProfileLibrary(places, project, collections, settings)
         if options.provider or settings.read().config.providers:
             provider = None
         else:

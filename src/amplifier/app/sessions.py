@@ -288,7 +288,7 @@ def new_record(composition: Composition) -> SessionRecord:
     return SessionRecord(
         session_id=str(uuid4()),
         working_dir=str(composition.places.working_dir),
-        profile=None if profile is None else profile.profile.name or None,
+        profile=None if profile is None else profile.name or None,
         provider=provider,
         model=model,
     )

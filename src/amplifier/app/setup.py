@@ -11,7 +11,7 @@ from anyio import to_thread
 
 from amplifier.app.base_plans import DEFAULT_PROVIDER, PlanOptions
 from amplifier.app.directories import Places
-from amplifier.app.profile_activation import use_profile
+from amplifier.app.profile_activation import activate
 from amplifier.app.providers.details import ProviderState
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.selection import use_provider
@@ -109,7 +109,7 @@ async def carry_out(
         wins = ""
         if not dry_run:
             chosen = await to_thread.run_sync(
-                use_profile, setup.profile, setup.scope, places
+                activate, setup.profile, setup.scope, places
             )
             if chosen.holds:
                 wins = ""

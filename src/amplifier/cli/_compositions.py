@@ -94,8 +94,8 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
             "No profile is active: a session is made of what is installed and of the settings."
         )
     else:
-        head = composition.profile.profile.head
-        say(" ".join(filter(None, (composition.profile.profile.name, head.version))))
+        head = composition.profile.chain[-1].head
+        say(" ".join(filter(None, (composition.profile.name, head.version))))
         if head.description:
             say(visible(head.description))
         say("chain: " + " -> ".join(file.name for file in composition.profile.chain))
@@ -151,6 +151,6 @@ def _instruction(composition: Composition) -> str:
         return ""
     resolver = MentionResolver(composition.places, composition.collections)
     loader = MentionLoader(resolver, composition.settings.read().mentions)
-    writer = Writer(composition.profile.profile.path.parent)
+    writer = Writer(composition.profile.folder)
     batch = loader.load(composition.instruction, writer, ContentDeduplicator())
     return prepend_context_to_markdown(batch.messages, composition.instruction)

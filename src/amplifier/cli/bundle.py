@@ -14,6 +14,7 @@ from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.session_plan import Composition
+    from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["bundle"]
 
@@ -32,55 +33,44 @@ def bundle() -> None:
 def _list(output: str) -> None:
     """List the bundles that can be used, the active one and those of every session marked."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.bundles.library import BundleLibrary
     from amplifier.app.directories import Places
+    from amplifier.app.profiles.library import ProfileLibrary
     from amplifier.app.profiles.selection import active_bundle
 
-    library = BundleLibrary.of(Places.find())
-    chosen, everywhere = (
-        active_bundle(library.settings),
-        library.settings.read().bundle.app,
-    )
-    found = library.all()
-    if output == "json":
-        say_json(
-            [
-                {
-                    "name": each.name,
-                    "active": each.name == chosen,
-                    "every_session": each.name in everywhere,
-                    "level": each.level,
-                    "trusted": each.refusal is None,
-                    "path": None if each.path is None else str(each.path),
-                    "source": each.source,
-                }
-                for each in found
-            ]
-        )
-        return
-    if not found:
-        notice("There is no bundle.")
-        return
+    library = ProfileLibrary.of(Places.find())
+    chosen = active_bundle(library.settings)
+    everywhere = library.settings.read().bundle.app
+    found: dict[str, JSONObject] = {}
+    for file in library.found("bundle"):
+        found[file.name] = _fields(file.level, str(file.path), file.refusal is None)
+    for name, source in library.added.items():
+        found.setdefault(name, _fields("added", None, source=source))
+    listed: list[JSONValue] = []
     rows = [("", "NAME", "LEVEL", "WHERE")]
-    for each in found:
-        if each.name == chosen:
+    for name, fields in sorted(found.items()):
+        marks = {"active": name == chosen, "every_session": name in everywhere}
+        listed.append({"name": name, **marks, **fields})
+        mark = "+" if name in everywhere else ""
+        if name == chosen:
             mark = "*"
-        else:
-            mark = "+" if each.name in everywhere else ""
-        if each.refusal is None:
-            level = each.level
-        else:
-            level = f"{each.level}, not trusted"
-        rows.append(
-            (
-                mark,
-                one_line(each.name),
-                level,
-                one_line(each.source or str(each.path), 200),
-            )
-        )
-    for line in columns(rows):
-        say(line)
+        level = str(fields["level"])
+        if not fields["trusted"]:
+            level += ", not trusted"
+        where = one_line(str(fields["source"] or fields["path"]), 200)
+        rows.append((mark, one_line(name), level, where))
+    if output == "json":
+        say_json(listed)
+    elif not found:
+        notice("There is no bundle.")
+    else:
+        for line in columns(rows):
+            say(line)
+
+
+def _fields(
+    level: str, path: str | None, trusted: bool = True, source: str | None = None
+) -> JSONObject:
+    return {"level": level, "trusted": trusted, "path": path, "source": source}
 
 
 @bundle.command("use")
@@ -91,9 +81,10 @@ def _use(name: str, scope: str) -> None:
     """Use the bundle NAME for new sessions, in place of a profile; it must be sound."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
-    from amplifier.app.profile_activation import use_bundle
+    from amplifier.app.profile_activation import activate
+    from amplifier.app.profiles.selection import as_bundle
 
-    tell_choice("bundle", use_bundle(name, scope, Places.find()))
+    tell_choice("bundle", activate(as_bundle(name), scope, Places.find()))
 
 
 @bundle.command("clear")
@@ -141,8 +132,8 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
     What has to be fetched, for it and for what it includes, is fetched now, and its commits are pinned.
     """
     # with the runtime: help and wrong usage need none
-    from amplifier.app.bundles.registry import add_bundle
     from amplifier.app.directories import Places
+    from amplifier.app.profiles.added_bundles import add_bundle
 
     added, path = add_bundle(
         Places.find(), address, name=name, every_session=app, scope=scope
@@ -163,8 +154,8 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
     what changed is shown with its commits and hashes, and pinned once you agreed.
     """
     # with the runtime: help and wrong usage need none
-    from amplifier.app.bundles.registry import refresh_bundles
     from amplifier.app.directories import Places
+    from amplifier.app.profiles.added_bundles import refresh_bundles
 
     tell_refresh(
         refresh_bundles(Places.find(), names),
@@ -182,8 +173,8 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
 def _remove(ctx: click.Context, name: str, scope: str) -> None:
     """Forget the bundle NAME, which was added; its files stay where they are."""
     # with the runtime: help and wrong usage need none
-    from amplifier.app.bundles.registry import remove_bundle
     from amplifier.app.directories import Places
+    from amplifier.app.profiles.added_bundles import remove_bundle
 
     path = remove_bundle(Places.find(), name, scope=scope)
     if path is None:
@@ -195,7 +186,7 @@ def _remove(ctx: click.Context, name: str, scope: str) -> None:
 def _composed(name: str | None) -> Composition:
     from amplifier.app.base_plans import PlanOptions
     from amplifier.app.directories import Places
-    from amplifier.app.profiles.selection import BUNDLE, active_bundle
+    from amplifier.app.profiles.selection import active_bundle, as_bundle
 
     # with the runtime: help and wrong usage need none
     from amplifier.app.session_plan import compose
@@ -210,7 +201,7 @@ def _composed(name: str | None) -> Composition:
             "no bundle is active; name one, or choose it with 'amplifier bundle use NAME'",
         )
         raise ConfigError([problem], subject="choice of bundles")
-    return compose(PlanOptions(profile=f"{BUNDLE}{name}"), places, fill=False)
+    return compose(PlanOptions(profile=as_bundle(name)), places, fill=False)
 
 
 add_looking(bundle, "bundle", _composed)

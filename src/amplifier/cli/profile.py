@@ -87,7 +87,7 @@ def _fields(file: ProfileFile | InvalidFile) -> JSONObject:
         **fields,
         "version": file.head.version,
         "description": file.head.description,
-        "extends": file.head.extends,
+        "extends": next(iter(file.bases), None),
     }
 
 
@@ -101,11 +101,12 @@ def _diff(left: str, right: str, output: str) -> None:
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
     from amplifier.app.plan_details import compare
-    from amplifier.app.profiles.chains import compile_chain, follow_chain
+    from amplifier.app.profiles.chain import follow
+    from amplifier.app.profiles.compiler import compile_chain
     from amplifier.app.profiles.library import ProfileLibrary
 
     library = ProfileLibrary.of(Places.find())
-    one, other = (compile_chain(follow_chain(library, name)) for name in (left, right))
+    one, other = (compile_chain(follow(library, name)) for name in (left, right))
     found = compare(one, other)
     if output == "json":
         say_json(
@@ -150,9 +151,9 @@ def _current() -> None:
 def _use(name: str, scope: str) -> None:
     """Use the profile NAME for new sessions, in place of a bundle; it must be sound."""
     from amplifier.app.directories import Places
-    from amplifier.app.profile_activation import use_profile
+    from amplifier.app.profile_activation import activate
 
-    tell_choice("profile", use_profile(name, scope, Places.find()))
+    tell_choice("profile", activate(name, scope, Places.find()))
 
 
 @profile.command("reset")

@@ -36,10 +36,10 @@ async def test_a_profile_is_a_sound_plan_with_a_whole_instruction(
     )
     assert MountPlanValidator().validate(composition.plan) == ()
     assert composition.profile is not None
-    assert composition.profile.profile.head.description
+    assert composition.profile.chain[-1].head.description
     mentions = SessionMentions(places, composition.collections, MentionSettings())
     text = await mentions.instruction(
-        composition.instruction or "", composition.profile.profile.path.parent
+        composition.instruction or "", composition.profile.folder
     )
 
     assert "<context_file" in text

@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from amplifier.app.agents import AgentLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.profiles.chains import (
-    CompiledProfile,
-    compile_chain,
-    flatten,
-    follow_chain,
-)
-from amplifier.app.profiles.documents import ProfileFile, parse_profile
+from amplifier.app.profiles.chain import follow
+from amplifier.app.profiles.compiler import CompiledProfile, compile_chain
+from amplifier.app.profiles.documents import ProfileFile, parse_file
 from amplifier.app.profiles.library import ProfileLibrary
+from amplifier.app.profiles.origins import flatten
 from amplifier.app.projects import ProjectFiles
 from amplifier_sdk.errors import ConfigError
 from tests.app.projects import trust, write
@@ -44,7 +41,7 @@ def user(places: Places, name: str, text: str) -> Path:
 
 
 def compiled(places: Places, name: str) -> CompiledProfile:
-    return compile_chain(follow_chain(ProfileLibrary.of(places), name))
+    return compile_chain(follow(ProfileLibrary.of(places), name))
 
 
 def problem(places: Places, name: str) -> str:
@@ -230,6 +227,22 @@ def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted
     )
 
 
+@pytest.mark.parametrize("base", ["../../../own.md", "~/own.md", "{}/own.md"])
+def test_a_collections_profile_builds_on_what_came_with_it_alone(
+    places: Places, base: str
+) -> None:
+    collection = places.home / "collections" / "acme"
+    write(collection / "parts/base.md", BASE)
+    write(collection / "profiles/sound.md", head("../parts/base.md"))
+    write(collection / "profiles/dev.md", head(base.format(Path.home())))
+    write(Path.home() / "own.md", BASE)
+    write(places.home / "own.md", BASE)
+    assert compiled(places, "acme:sound").model == "acme/small"
+    told = problem(places, "acme:dev")
+    assert "leads out of what came with the profile" in told
+    assert "line 2, profile.extends: acme:dev -> " in told
+
+
 def test_a_path_into_the_projects_own_folder_is_no_way_around_trust(
     places: Places,
 ) -> None:
@@ -293,7 +306,7 @@ def test_what_is_wrong_is_named(places: Places, text: str, told: str) -> None:
 
 def test_a_profile_that_is_no_text_is_named(places: Places) -> None:
     with pytest.raises(ConfigError, match="not UTF-8 at byte 0"):
-        parse_profile(b"\xff", name="x", path=Path("x.md"), level="user")
+        parse_file(b"\xff", kind="profile", path=Path("x.md"), level="user")
 
 
 @given(
@@ -443,3 +456,13 @@ def test_a_project_without_trust_shows_what_is_withheld(places: Places) -> None:
     project = ProjectFiles(places)
     assert project.contents("agents") == {}
     assert [decision.kind for decision in project.withheld] == ["agents"]
+
+
+def test_an_untrusted_collection_claims_the_names_of_its_agents(places: Places) -> None:
+    write(places.root / ".amplifier/collections/theirs/agents/x.md", AGENT)
+    write(places.home / "collections/acme/agents/reviewer.md", AGENT)
+
+    with pytest.raises(ConfigError, match="is not trusted"):
+        agents(places).require("reviewer")
+    trust(places, "profiles")
+    assert agents(places).require("reviewer").path.is_relative_to(places.root)

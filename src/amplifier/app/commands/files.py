@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import attrs
 from anyio import to_thread
 
+from amplifier.app.definitions import DefinitionFile, of_project, of_user
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier_kit.claude_plugins import CommandFile, parse_command
-from amplifier_kit.files.documents import read_text
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.trust.untrusted import mark_untrusted
@@ -32,7 +32,7 @@ from amplifier_sdk.results import HookResult
 __all__ = ["CommandFiles"]
 
 _FOLDER: Final = "commands"
-_IN_PROJECTS: Final = (f"{FOLDER}/{_FOLDER}/", f".claude/{_FOLDER}/")
+_IN_PROJECTS: Final = (f"{FOLDER}/{_FOLDER}", f".claude/{_FOLDER}")
 _SECONDS: Final = 120.0
 _MOST_OUTPUT: Final = 60_000
 _MOST_FILE_BYTES: Final = 256_000
@@ -69,7 +69,29 @@ class CommandFiles:
         The name of one that nobody trusted is nobody else's: it refuses, and says how to trust it.
         """
         self.problems.clear()
-        return [*map(self._command, self._found()), *self._untrusted()]
+        own = of_user(self.places.home, _FOLDER, _FOLDER, "**/*.md")
+        brought = (of_project(self.project, _FOLDER, folder) for folder in _IN_PROJECTS)
+        files = chain(own, *brought)
+        read = (self._read(file) for file in files if file.path.suffix == ".md")
+        return [command for command in read if command is not None]
+
+    def _read(self, file: DefinitionFile) -> SessionCommand | None:
+        folders = file.place.parent.parts
+        if file.refusal is not None:
+            source = ":".join(("project", *folders))
+            return refusing_command(file.name, file.refusal, source=source)
+        try:
+            text = file.read(self.project).decode("utf-8-sig")
+            command = parse_command(text, file.path, ":".join(folders))
+        except UnicodeDecodeError:
+            self.problems.append(f"file {str(file.path)!r}: it is not UTF-8")
+        except (AmplifierError, OSError) as error:
+            self.problems.append(str(error))
+        else:
+            return self._command(
+                _Found(level=file.level, folder=file.path.parent, file=command)
+            )
+        return None
 
     def _command(self, found: _Found) -> SessionCommand:
         file = found.file
@@ -80,43 +102,6 @@ class CommandFiles:
             argument_hint=file.argument_hint,
             source=":".join(filter(None, (found.level, file.folder))),
         )
-
-    def _untrusted(self) -> Iterator[SessionCommand]:
-        for name in sorted(self.project.untrusted("commands")):
-            place = _place_in_commands(name)
-            if place is not None:
-                refusal = self.project.refusal("commands", self.places.root / name)
-                yield refusing_command(
-                    place.stem,
-                    refusal,
-                    source=":".join(("project", *place.parent.parts)),
-                )
-
-    def _found(self) -> Iterator[_Found]:
-        own = self.places.home / _FOLDER
-        for path in sorted(own.rglob("*.md")):
-            yield from self._read("user", path, path.relative_to(own), None)
-        for name, data in sorted(self.project.contents("commands").items()):
-            place = _place_in_commands(name)
-            if place is not None:
-                yield from self._read("project", self.places.root / name, place, data)
-
-    def _read(
-        self, level: str, path: Path, place: Path, data: bytes | None
-    ) -> Iterator[_Found]:
-        """Read a file, or the bytes that were trusted in its place."""
-        try:
-            if data is None:
-                text = read_text(path)
-            else:
-                text = data.decode("utf-8-sig")
-            file = parse_command(text, path, ":".join(place.parent.parts))
-        except UnicodeDecodeError:
-            self.problems.append(f"file {str(path)!r}: it is not UTF-8")
-        except (AmplifierError, OSError) as error:
-            self.problems.append(str(error))
-        else:
-            yield _Found(level=level, folder=path.parent, file=file)
 
     async def _make(self, found: _Found, arguments: str) -> CommandPrompt:
         """Write a command's prompt: programs run once they are allowed.
@@ -223,11 +208,3 @@ class CommandFiles:
             raise CommandError(
                 f"/{name} mentions @{path}, which cannot be read: {error}"
             ) from error
-
-
-def _place_in_commands(name: str) -> Path | None:
-    """Return where a project's file stands in its folder of commands; `None` for what is none."""
-    prefix = next((prefix for prefix in _IN_PROJECTS if name.startswith(prefix)), None)
-    if prefix is not None and name.endswith(".md"):
-        return Path(name.removeprefix(prefix))
-    return None

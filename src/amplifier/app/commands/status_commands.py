@@ -77,7 +77,7 @@ class Showing:
             ("Name", (record.name if record is not None else None) or "none"),
             ("Kept", "no" if opened.kept is None else str(opened.kept.folder)),
             ("Folder", str(places.working_dir)),
-            ("Profile", "none" if profile is None else profile.profile.name),
+            ("Profile", "none" if profile is None else profile.name),
             (
                 "Provider",
                 talk.provider

@@ -99,7 +99,7 @@ def _composition(places: Places, found: list[Finding]) -> Composition | None:
         return bare
     name = "none; sessions are made of what is installed"
     if composition.profile is not None:
-        name = composition.profile.profile.name
+        name = composition.profile.name
     problems = find_problems(composition, installed_modules())
     remedy = "'amplifier profile show' says where each value comes from"
     found += [broken("profile", str(problem), remedy) for problem in problems]

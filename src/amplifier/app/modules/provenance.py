@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from amplifier.app.bundles.choice import choose_profile
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.modules.resolver import LayeredResolver, Tried, make_resolver
+from amplifier.app.profiles.compiler import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.settings import load_settings
@@ -127,7 +127,9 @@ def resolver_of(
 
 def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONValue:
     """Return the source that a profile or bundle names for a module."""
-    library = ProfileLibrary(resolver.places, resolver.project, resolver.collections)
+    library = ProfileLibrary(
+        resolver.places, resolver.project, resolver.collections, resolver.settings
+    )
     chosen = choose_profile(profile, library, resolver.settings, dict)
     if chosen is None:
         plan = {}

@@ -1,1 +1,1 @@
-"""Profiles: Markdown files that say what a session is made of and what the agent is told."""
+"""Profiles and bundles: files that say what a session is made of, and build on others."""

@@ -1,4 +1,4 @@
-"""A profile's file, read strictly: the fields at its head and the text below them."""
+"""The file of a profile or a bundle, read strictly: its fields, and its instruction."""
 
 from __future__ import annotations
 
@@ -8,131 +8,186 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.settings.layers import read_fields
+from amplifier.app.profiles.schema import BundleFields, FileHead, ProfileFields
+from amplifier.app.profiles.selection import BUNDLE
+from amplifier.app.settings.layers import Key, decode_mapping, read_fields, with_lines
 from amplifier_kit.files.frontmatter import decode_front_matter
+from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = [
-    "PLAN_SECTIONS",
-    "DisplayChoices",
-    "Entries",
-    "ProfileFile",
-    "ProfileHead",
-    "parse_profile",
-]
+__all__ = ["Kind", "ProfileFile", "parse_file"]
 
-PLAN_SECTIONS: Final = (
-    "session",
-    "orchestrator",
-    "context",
-    "providers",
-    "tools",
-    "hooks",
-)
-"""The sections of a profile that become those of the mount plan."""
+Kind: TypeAlias = Literal["profile", "bundle"]
 
-Entries: TypeAlias = tuple[str | Mapping[str, JSONValue], ...]
-"""Modules of a section: each an id, or a mapping as in a mount plan."""
-
-
-@attrs.frozen(kw_only=True)
-class ProfileHead:
-    """What a profile says of itself.
-
-    Args:
-        name: under which it is found.
-        version: of its author's counting.
-        description: one line.
-        model: `provider/model`, or a model alone.
-        extends: the profile that it builds on.
-    """
-
-    name: str = ""
-    version: str = ""
-    description: str = ""
-    model: str | None = None
-    extends: str | None = None
-
-
-@attrs.frozen(kw_only=True)
-class DisplayChoices:
-    """What a person is shown; `None` leaves it to the settings."""
-
-    show_thinking_stream: bool | None = None
-    show_tool_lines: bool | None = None
-    show_usage: bool | None = None
-
-
-@attrs.frozen(kw_only=True)
-class _Fields:
-    """The keys of a profile."""
-
-    profile: ProfileHead = attrs.field(factory=ProfileHead)
-    session: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    orchestrator: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    context: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    providers: Entries = ()
-    tools: Entries = ()
-    hooks: Entries = ()
-    agents: Literal["all", "none"] | tuple[str, ...] | None = None
-    exclude: Mapping[str, JSONValue] = attrs.field(factory=dict)
-    ui: DisplayChoices = attrs.field(factory=DisplayChoices)
+_PLAN: Final = ("session", "providers", "tools", "hooks")
+_PLAN_SECTIONS: Final = {
+    "profile": (*_PLAN, "orchestrator", "context"),
+    "bundle": _PLAN,  # what it calls `context` is files
+}
+_OWN: Final = ("added", "path", "project", "user")
 
 
 @attrs.frozen(kw_only=True)
 class ProfileFile:
-    """One profile as its author wrote it.
+    """One profile or bundle as its author wrote it.
 
     Args:
-        name: what it is called where it was found: `dev`, or `foundation:base`.
+        kind: which of the two it is.
+        name: what it is called where it was found: `dev`, `foundation:base`; `bundle:`
+            and its own name.
         path: its file.
-        level: whose it is: `project`, `user`, `bundled`.
-        collection: the collection it belongs to.
+        level: whose it is: `project`, `user`, `bundled`, `added`, `path`, `git`.
+        collection: the collection that it came with.
         head: what it says of itself.
-        fields: all that stands at its head.
-        body: what the agent is told.
+        bases: what it builds on, the first below the second.
+        model: `provider/model`, or a model alone.
+        plan: its part of the mount plan.
+        exclude: what it takes out of the plans that it builds on.
+        ui: what a person is shown.
+        agents: of a profile `all`, `none` or names; of a bundle further names.
+        own_agents: agents that stand in it, as partial mount plans.
+        context: files that the agent is shown.
+        body: the agent's instruction.
+        text: the YAML of its fields, in their lines.
     """
 
-    name: str
+    kind: Kind = "profile"
+    name: str = ""
     path: Path
     level: str
     collection: str | None = None
-    head: ProfileHead
-    fields: Mapping[str, JSONValue]
-    body: str
+    head: FileHead = attrs.field(factory=FileHead)
+    bases: tuple[str, ...] = ()
+    model: str | None = None
+    plan: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    exclude: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    ui: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    agents: str | tuple[str, ...] | None = None
+    own_agents: Mapping[str, Mapping[str, JSONValue]] = attrs.field(factory=dict)
+    context: tuple[str, ...] = ()
+    body: str = ""
+    text: str = attrs.field(default="", repr=False)
 
     @property
-    def plan(self) -> JSONObject:
-        """The part of the fields that becomes the mount plan."""
-        return {
-            key: value for key, value in self.fields.items() if key in PLAN_SECTIONS
-        }
+    def own_name(self) -> str:
+        """Its name among those of its kind."""
+        return self.name.removeprefix(BUNDLE)
+
+    @property
+    def subject(self) -> str:
+        """What messages call it."""
+        return f"{self.kind} {str(self.path)!r}"
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the person chose where it stands: a collection's or a fetched one is others'."""
+        return self.collection is None and self.level in _OWN
+
+    def base_key(self, index: int) -> Key:
+        """Return where it names what it builds on."""
+        return ("profile", "extends") if self.kind == "profile" else ("includes", index)
+
+    def says(self, section: str) -> bool:
+        """Tell whether it has a section of the plan, or excludes it."""
+        return section in self.plan or section in self.exclude
+
+    def refuse(self, key: Key, message: str) -> ConfigError:
+        """Return the error that a value is wrong, with its place."""
+        problems = with_lines([Problem(_written(key), message)], self.text)
+        return ConfigError(problems, subject=self.subject)
 
 
-def parse_profile(
-    data: bytes, *, name: str, path: Path, level: str, collection: str | None = None
+def parse_file(
+    data: bytes,
+    *,
+    kind: Kind,
+    path: Path,
+    level: str,
+    name: str = "",
+    collection: str | None = None,
 ) -> ProfileFile:
-    """Read a profile.
+    """Read a profile or a bundle.
 
     Args:
         data: the file's content.
-        name: what it is called where it was found.
-        path: the file, for messages and for what is relative to it.
+        kind: which of the two it is.
+        path: the file; a bundle that does not end in `.md` is YAML without a body.
         level: whose it is.
-        collection: the collection it belongs to.
+        name: what a profile is called where it was found; a bundle names itself.
+        collection: the collection that it came with.
 
     Raises:
-        ConfigError: it is no UTF-8, its head is no YAML, or has a key that no profile has; names file and line.
+        ConfigError: it is no UTF-8, no YAML, or has a key that no such file has; names
+            file, line and path of each.
     """
-    subject = f"profile {str(path)!r}"
-    read = decode_front_matter(data, subject=subject)
-    head = read_fields(_Fields, read.fields, read.head, subject=subject).profile
-    return ProfileFile(
+    subject = f"{kind} {str(path)!r}"
+    if kind == "profile" or path.suffix == ".md":
+        read = decode_front_matter(data, subject=subject)
+        fields, body, text = read.fields, read.body.strip(), read.head
+    else:
+        (fields, text), body = decode_mapping(data, subject=subject), ""
+    plan = {key: fields[key] for key in _PLAN_SECTIONS[kind] if key in fields}
+    file = ProfileFile(
+        kind=kind,
         name=name,
         path=path,
         level=level,
         collection=collection,
-        head=head,
-        fields=read.fields,
-        body=read.body.strip(),
+        plan=plan,
+        exclude=_mapping(fields.get("exclude")),
+        ui=_mapping(fields.get("ui")),
+        body=body,
+        text=text,
     )
+    return _READERS[kind](file, fields)
+
+
+def _read_profile(file: ProfileFile, fields: Mapping[str, JSONValue]) -> ProfileFile:
+    read = read_fields(ProfileFields, fields, file.text, subject=file.subject)
+    base = read.profile.extends
+    return attrs.evolve(
+        file,
+        head=read.profile,
+        bases=() if base is None else (base,),
+        model=read.profile.model,
+        agents=read.agents,
+    )
+
+
+def _read_bundle(file: ProfileFile, fields: Mapping[str, JSONValue]) -> ProfileFile:
+    read = read_fields(BundleFields, fields, file.text, subject=file.subject)
+    is_named_by_folder = file.path.stem == "bundle"
+    name = file.path.parent.name if is_named_by_folder else file.path.stem
+    return attrs.evolve(
+        file,
+        name=f"{BUNDLE}{read.bundle.name or name}",
+        head=read.bundle,
+        bases=read.included,
+        plan=_with_spawn(file.plan, read.spawn.config),
+        agents=read.agents.include,
+        own_agents=read.agents.inline,
+        context=read.context.include,
+    )
+
+
+_READERS: Final = {"profile": _read_profile, "bundle": _read_bundle}
+
+
+def _with_spawn(
+    plan: Mapping[str, JSONValue], config: JSONObject
+) -> Mapping[str, JSONValue]:
+    """Return a plan in which what agents get is the configuration of `tool-task`."""
+    if not config:
+        return plan
+    tools = plan.get("tools")
+    listed = tools if isinstance(tools, list) else []
+    return {**plan, "tools": [*listed, {"module": "tool-task", "config": config}]}
+
+
+def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _written(key: Key) -> str:
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in key)
+    return "".join(parts).removeprefix(".")

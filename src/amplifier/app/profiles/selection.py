@@ -7,10 +7,15 @@ from typing import Final
 from amplifier.app.settings.layers import SCOPES, Key
 from amplifier.app.settings.settings import Settings
 
-__all__ = ["BUNDLE", "active_bundle", "active_profile"]
+__all__ = ["BUNDLE", "active_bundle", "active_profile", "as_bundle"]
 
 BUNDLE: Final = "bundle:"
 """How the name of a profile begins that is a bundle's."""
+
+
+def as_bundle(name: str) -> str:
+    """Return the name of a bundle as that of a profile."""
+    return f"{BUNDLE}{name.removeprefix(BUNDLE)}"
 
 
 def active_profile(settings: Settings) -> str | None:
@@ -23,7 +28,7 @@ def active_profile(settings: Settings) -> str | None:
     if bundle is not None and (
         profile is None or _rank(settings, _BUNDLE_KEY) <= _rank(settings, _PROFILE_KEY)
     ):
-        return f"{BUNDLE}{bundle}"
+        return as_bundle(bundle)
     return profile or chosen.profile.default
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from amplifier.app.bundles.chains import compile_over, follow_includes
-from amplifier.app.bundles.library import ADDED, BundleLibrary
 from amplifier.app.directories import Places
+from amplifier.app.profiles.chain import follow
+from amplifier.app.profiles.compiler import compile_chain
+from amplifier.app.profiles.library import ADDED, ProfileLibrary
+from amplifier.app.profiles.selection import as_bundle
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, value_at
 from amplifier.app.settings_changes import revise
@@ -52,21 +54,21 @@ def add_bundle(
         OSError: the file cannot be written.
     """
     refresh = Refresh(SourceCache.of(places), keeps=True)
-    library = BundleLibrary.of(places, refresh.open)
+    library = ProfileLibrary.of(places, refresh.open)
     location = read_location(address, places.working_dir)
     if isinstance(location, PathLocation):
         address = os.path.normpath(location.path)
     else:
         address = str(location)
-    file = library.open(address, places.working_dir)
-    name = name or file.name
+    file = library.open(address, "bundle", places.working_dir)
+    name = name or file.own_name
     if not name or ":" in name or name.startswith((".", "~", "/")):
         problem = Problem(
             name,
             "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name",
         )
         raise ConfigError([problem], subject="name of a bundle")
-    compile_over(follow_includes(library, [address]))
+    compile_chain(follow(library, as_bundle(address)))
     refresh.pin()
     known = name
 
@@ -94,11 +96,11 @@ def refresh_bundles(places: Places, names: Sequence[str] = ()) -> Refresh:
         OSError: the cache cannot be written.
     """
     refresh = Refresh(SourceCache.of(places))
-    library = BundleLibrary.of(places, refresh.open)
+    library = ProfileLibrary.of(places, refresh.open)
     chosen = library.settings.read().bundle
     active = () if chosen.active is None else (chosen.active,)
     for name in dict.fromkeys(names or (*library.added, *active, *chosen.app)):
-        compile_over(follow_includes(library, [name]))
+        compile_chain(follow(library, as_bundle(name)))
     return refresh
 
 

@@ -7,13 +7,18 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.base_plans import PlanOptions
-from amplifier.app.bundles.library import BundleLibrary
-from amplifier.app.bundles.registry import add_bundle, refresh_bundles, remove_bundle
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import MentionLoader
 from amplifier.app.mentions.resolver import MentionResolver, Writer
+from amplifier.app.profiles.added_bundles import (
+    add_bundle,
+    refresh_bundles,
+    remove_bundle,
+)
+from amplifier.app.profiles.chain import MAX_FILES
+from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.session_plan import Composition, compose
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.app.sources.cache import SourceCache
@@ -77,7 +82,7 @@ def shown(composition: Composition) -> str:
     loader = MentionLoader(
         MentionResolver(composition.places, composition.collections), MentionSettings()
     )
-    writer = Writer(composition.profile.profile.path.parent)
+    writer = Writer(composition.profile.folder)
     batch = loader.load(composition.instruction or "", writer, ContentDeduplicator())
     return "\n".join(
         str(message.content if hasattr(message, "content") else message)
@@ -173,6 +178,22 @@ def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
     assert "Of b." in text
 
 
+def test_a_bundle_that_includes_its_own_name_means_the_next_weaker_one(
+    places: Places,
+) -> None:
+    own = write(
+        places.home / "bundles/dev.yaml", "includes: [dev]\ntools: [tool-own]\n"
+    )
+    with pytest.raises(ConfigError, match="names itself, and there is no weaker one"):
+        made(places, "dev")
+    added = write(places.home / "lib/base.yaml", "tools: [tool-base]\n")
+    write(places.home / "settings.yaml", f"bundle: {{added: {{dev: {added}}}}}\n")
+    tools = [{"module": "tool-base"}, {"module": "tool-own"}]
+    assert made(places, "dev").plan["tools"] == tools
+    own.unlink()
+    assert made(places, "dev").plan["tools"] == tools[:1]
+
+
 def test_excluded_is_taken_out_of_what_is_included(places: Places) -> None:
     write(places.home / "bundles/base.yaml", "tools: [tool-a, tool-b]\n")
     write(
@@ -264,7 +285,10 @@ def test_a_bundle_is_added_from_a_path_with_dollar_signs(
 ) -> None:
     write(tmp_path / "a$$b${HOME}/bundle.yaml", "bundle: {name: odd}\n")
     add_bundle(places, str(tmp_path / "a$$b${HOME}"))
-    assert BundleLibrary.of(places).find("odd").path.parent.name == "a$$b${HOME}"
+    assert (
+        ProfileLibrary.of(places).find("odd", "bundle").path.parent.name
+        == "a$$b${HOME}"
+    )
 
 
 # -- mistakes
@@ -364,7 +388,7 @@ def test_an_unknown_name_is_told_with_the_nearest(places: Places) -> None:
     with pytest.raises(
         ConfigError, match="a bundle is a file, a folder, or a repository"
     ):
-        BundleLibrary.of(places).open("some-package", places.working_dir)
+        ProfileLibrary.of(places).open("some-package", "bundle", places.working_dir)
 
 
 @pytest.mark.parametrize(
@@ -387,7 +411,7 @@ def test_a_name_that_no_file_can_have_is_told(places: Places, name: str) -> None
 def test_too_long_a_chain_is_refused(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("amplifier.app.bundles.chains._MAX", 3)
+    monkeypatch.setitem(MAX_FILES, "bundle", 3)
     for number in range(4):
         write(
             places.home / f"bundles/b{number}.yaml",
@@ -408,14 +432,14 @@ def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
         made(places, "acme")
     with pytest.raises(ConfigError, match="nobody trusted"):
         made(places, str(places.project / "bundles/acme"))
-    assert [
-        (found.name, found.refusal is None) for found in BundleLibrary.of(places).all()
-    ] == [("acme", False)]
+    (untrusted,) = ProfileLibrary.of(places).found("bundle")
+    assert (untrusted.name, untrusted.refusal is None) == ("acme", False)
     trust(places, "profiles")
     composition = made(places, "acme")
     assert "helper" in (composition.plan["agents"] or {})  # type: ignore[operator]  # a mapping
     assert "House rules." in shown(composition)
-    assert [found.name for found in BundleLibrary.of(places).all()] == ["acme"]
+    (trusted,) = ProfileLibrary.of(places).found("bundle")
+    assert (trusted.name, trusted.refusal) == ("acme", None)
     write(places.project / "bundles/acme/agents/helper.md", "Changed.")
     with pytest.raises(ConfigError, match="changed since it was trusted"):
         made(places, "acme")
@@ -504,15 +528,15 @@ def test_a_bundle_is_added_used_and_removed(places: Places, tmp_path: Path) -> N
     name, path = add_bundle(places, str(acme(tmp_path / "lib")), every_session=True)
     assert (name, path) == ("acme", places.home / "settings.yaml")
     assert path.read_text().count(str(tmp_path / "lib")) == 1
-    assert [(found.name, found.level) for found in BundleLibrary.of(places).all()] == [
-        ("acme", "added")
-    ]
+    library = ProfileLibrary.of(places)
+    added = {"acme": str(tmp_path / "lib")}
+    assert (library.added, library.found("bundle")) == (added, [])
     assert "hooks-quiet" in str(made(places, None).plan["hooks"])
     add_bundle(places, str(tmp_path / "lib"), every_session=True)
-    assert BundleLibrary.of(places).settings.read().bundle.app == ("acme",)
+    assert ProfileLibrary.of(places).settings.read().bundle.app == ("acme",)
     path.write_text(path.read_text() + "  active: acme\n")
     assert remove_bundle(places, "acme") == path
-    assert BundleLibrary.of(places).all() == []
+    assert ProfileLibrary.of(places).added == {}
     assert made(places, None).profile is None
     assert remove_bundle(places, "acme") is None
 

@@ -1,1 +1,0 @@
-"""Bundles: files that say what a session is made of by including one another."""
