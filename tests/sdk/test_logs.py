@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.logfiles import log_files, rotated_name
+from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.logs import (
     LogRecord,
     decode_record,
@@ -111,34 +111,6 @@ def test_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
     for path in (tmp_path / "events.jsonl", tmp_path / "nowhere" / "events.jsonl"):
         with pytest.raises(FileNotFoundError, match="events"):
             next(read_log(path))
-
-
-def test_a_file_is_the_one_that_was_seen_or_none(tmp_path: Path) -> None:
-    path = tmp_path / "events.jsonl"
-    path.write_bytes(b"old")
-    [seen] = log_files(path)
-
-    path.rename(rotated_name(path, 1))
-    assert seen.open() is None
-    path.write_bytes(b"new")
-    assert seen.open() is None
-    assert [file.identity == seen.identity for file in log_files(path)] == [False, True]
-
-
-def test_a_log_that_is_turned_while_it_is_opened_is_opened_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "events.jsonl"
-    path.write_bytes(encode_record(record(1)))
-    looks = iter([log_files(path)])  # what the first look saw
-    path.rename(rotated_name(path, 1))
-    path.write_bytes(encode_record(record(2)))
-    monkeypatch.setattr(
-        "amplifier_sdk.logfiles.log_files",
-        lambda path: next(looks, None) or log_files(path),
-    )
-
-    assert [found.seq for found in read_log(path)] == [1, 2]
 
 
 @pytest.mark.parametrize(

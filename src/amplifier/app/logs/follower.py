@@ -1,7 +1,7 @@
-"""Following logs while they are written: new lines, turned files, new sessions.
+"""Following logs while they are written: new lines, rotated files, new sessions.
 
-The files are looked at several times a second on anyio's clock, in a thread; nothing is held between two looks but
-the beginning of a line that is not whole yet.
+The files are read several times a second on anyio's clock, in a thread; nothing is
+held between two reads but the beginning of a line that has no end yet.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from anyio import to_thread
 
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.reader import LONGEST_LINE, LogLine, LogSnapshot, parse_line
-from amplifier_sdk.logfiles import LogFile, log_files
+from amplifier_sdk.logfiles import is_open_as, open_log
 
 __all__ = ["FollowedLog", "follow"]
 
-_MOST: Final = 8_388_608
-"""Bytes that are taken of one log at one look."""
+_MAX_BYTES: Final = 8_388_608
+"""How much of one log is read at a time."""
 _BLOCK: Final = 262_144
 
 
@@ -40,28 +40,19 @@ class FollowedLog:
     _is_too_long: bool = False
 
     def skip_to(self, snapshot: LogSnapshot) -> None:
-        """Begin where a snapshot of the log ended."""
-        if snapshot.identity is None:
-            return
-        for file in log_files(self.path):
-            if (
-                file.identity == snapshot.identity
-                and (handle := file.open()) is not None
-            ):
-                handle.seek(snapshot.end)
-                self._handle = handle
+        """Begin where a snapshot of the log ended; it is not read any more."""
+        if snapshot.newest is not None:
+            self._handle = _duplicate(snapshot.newest)
+            self._handle.seek(snapshot.end)
 
     def read_new(self) -> list[LogLine]:
         """Return the lines that came since; call it in a thread."""
         lines: list[LogLine] = []
-        left = _MOST
+        left = _MAX_BYTES
         while left > 0:
-            if self._handle is None:
-                self._handle = _open(self.path)
-                if self._handle is None:
-                    return lines
-            left -= self._take(self._handle, lines, left)
-            if left > 0 and not self._advance(self._handle, lines):
+            if self._handle is not None:
+                left -= self._read(self._handle, lines, left)
+            if left > 0 and not self._advance(lines):
                 return lines
         return lines
 
@@ -71,16 +62,16 @@ class FollowedLog:
             self._handle.close()
             self._handle = None
 
-    def _take(self, handle: BinaryIO, lines: list[LogLine], most: int) -> int:
-        """Read what there is, at most so many bytes."""
+    def _read(self, handle: BinaryIO, lines: list[LogLine], max_bytes: int) -> int:
+        """Read what there is; return how many bytes that was."""
         if os.fstat(handle.fileno()).st_size < handle.tell():  # somebody emptied it
             handle.seek(0)
             self._held = b""
         taken = 0
-        while taken < most and (data := handle.read(_BLOCK)):
+        while taken < max_bytes and (data := handle.read(_BLOCK)):
             taken += len(data)
-            *whole, rest = (self._held + data).split(b"\n")
-            for line in whole:
+            *complete, rest = (self._held + data).split(b"\n")
+            for line in complete:
                 self._add(line, lines)
             self._held = rest
             if len(rest) > LONGEST_LINE:
@@ -93,35 +84,37 @@ class FollowedLog:
         if line is not None:
             lines.append(line)
 
-    def _advance(self, handle: BinaryIO, lines: list[LogLine]) -> bool:
-        """Go to the next file once this one was turned and read to its end; return whether there is more."""
-        following = self._next(_identity(handle))
+    def _advance(self, lines: list[LogLine]) -> bool:
+        """Open the next file once this one was rotated; return whether there is one."""
+        following = self._open_next()
         if following is None:
             return False
-        opened = following.open()
-        if opened is None:
-            return True  # it was turned meanwhile
-        self._take(handle, lines, _MOST)  # what came between the last look and the turn
-        if self._held:
-            self._add(self._held, lines)
-            self._held = b""
-        handle.close()
-        self._handle = opened
+        if self._handle is not None:
+            # What was written between the last read and the rotation.
+            self._read(self._handle, lines, _MAX_BYTES)
+            if self._held:
+                self._add(self._held, lines)
+                self._held = b""
+            self._handle.close()
+        self._handle = following
         return True
 
-    def _next(self, identity: tuple[int, int]) -> LogFile | None:
-        """Return the file behind the one that is read; `None` while that is the newest."""
-        if _identity_of(self.path) == identity:
+    def _open_next(self) -> BinaryIO | None:
+        """Open the file behind the one that is read; `None` while that is the newest.
+
+        Where none is read, or that one was deleted, it is the oldest one.
+        """
+        current = self._handle
+        if current is not None and is_open_as(current, self.path):
             return None
-        files = log_files(self.path)
-        for number, file in enumerate(files):
-            if file.identity == identity:
-                if number:
-                    return files[number - 1]
+        with open_log(self.path) as files:
+            later = files
+            for number, file in enumerate(files, 1):
+                if current is not None and _is_same(current, file):
+                    later = files[number:]
+            if not later:
                 return None
-        if files:
-            return files[-1]
-        return None
+            return _duplicate(later[0])
 
 
 async def follow(
@@ -130,17 +123,17 @@ async def follow(
     begun: Sequence[FollowedLog] = (),
     interval: float = 0.25,
 ) -> AsyncGenerator[list[LogLine], None]:
-    """Yield what logs grow by, the lines of each look in the order of time; it ends when its reader does.
+    """Yield what logs grow by, in the order of time; it ends when its reader does.
 
     Args:
         find: returns the logs, those that came since among them; called in a thread.
         begun: logs that were read up to a place already.
-        interval: seconds between two looks.
+        interval: seconds between two reads.
     """
     followed = {log.path: log for log in begun}
     try:
         while True:
-            if lines := await to_thread.run_sync(lambda: _look(find, followed)):
+            if lines := await to_thread.run_sync(lambda: _read_all(find, followed)):
                 yield lines
             await anyio.sleep(interval)
     finally:
@@ -148,7 +141,7 @@ async def follow(
             log.close()
 
 
-def _look(
+def _read_all(
     find: Callable[[], Sequence[SessionLog]], followed: dict[Path, FollowedLog]
 ) -> list[LogLine]:
     for log in find():
@@ -157,21 +150,10 @@ def _look(
     return sorted(lines, key=lambda line: "" if line.record is None else line.record.ts)
 
 
-def _open(path: Path) -> BinaryIO | None:
-    try:
-        return path.open("rb")
-    except FileNotFoundError:
-        return None
+def _duplicate(handle: BinaryIO) -> BinaryIO:
+    """Open an open file again, whatever it is called by now."""
+    return os.fdopen(os.dup(handle.fileno()), "rb")
 
 
-def _identity(handle: BinaryIO) -> tuple[int, int]:
-    state = os.fstat(handle.fileno())
-    return state.st_dev, state.st_ino
-
-
-def _identity_of(path: Path) -> tuple[int, int] | None:
-    try:
-        state = path.stat()
-    except FileNotFoundError:
-        return None
-    return state.st_dev, state.st_ino
+def _is_same(one: BinaryIO, other: BinaryIO) -> bool:
+    return os.path.sameopenfile(one.fileno(), other.fileno())

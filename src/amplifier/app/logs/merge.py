@@ -82,7 +82,10 @@ class Logs:
         self.damaged += sum(snapshot.is_torn for snapshot in self._snapshots)
 
     def followed(self) -> list[FollowedLog]:
-        """Return the logs from here on; whoever takes them closes them."""
+        """Return the logs from here on; whoever takes them closes them.
+
+        These are not read any more.
+        """
         followed = []
         for snapshot in self._snapshots:
             log = FollowedLog(snapshot.path)

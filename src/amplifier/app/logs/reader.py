@@ -80,12 +80,11 @@ class LogSnapshot:
         return 0
 
     @property
-    def identity(self) -> tuple[int, int] | None:
-        """Which file the newest one is, whatever it will be called."""
-        if not self._parts:
-            return None
-        state = os.fstat(self._parts[-1].handle.fileno())
-        return state.st_dev, state.st_ino
+    def newest(self) -> BinaryIO | None:
+        """The newest file, which is open as long as the snapshot; `None` for none."""
+        if self._parts:
+            return self._parts[-1].handle
+        return None
 
     def forwards(self, since: str | None = None) -> Iterator[LogLine]:
         """Yield the lines, the oldest first.
