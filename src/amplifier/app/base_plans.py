@@ -307,7 +307,7 @@ def _listed(value: JSONValue) -> list[JSONValue]:
 
 
 def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
-    """Return what tells one module of a list from another: its id and its instance."""
+    """Return what identifies a module of a list: its id and its instance."""
     return _module_of(entry), _mapping(entry).get("instance_id")
 
 

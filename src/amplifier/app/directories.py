@@ -61,12 +61,12 @@ class Places:
 
     @property
     def state(self) -> Path:
-        """The folder of what is kept of the project's sessions, below the person's own: `session.dir`."""
+        """The folder for files of the project's sessions, in the person's own folder: `session.dir`."""
         return self.home / "projects" / self.slug
 
     @property
     def slug(self) -> str:
-        """The name under which the project is kept: its folder's name and a digest of its path."""
+        """The name under which the project is stored: its folder's name and a digest of its path."""
         legible = (
             re.sub(r"[^a-z0-9]+", "-", self.root.name.lower()).strip("-")[:40] or "root"
         )

@@ -1,4 +1,4 @@
-"""A profile as a person looks at it: its chain, its plan with every origin, what the agent is told, what it lacks."""
+"""A profile as it is shown to a person: its chain, its plan with every origin, the instruction, what is missing."""
 
 from __future__ import annotations
 

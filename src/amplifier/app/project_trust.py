@@ -1,4 +1,4 @@
-"""What a project brings along, as a person looks at it before they trust it."""
+"""What a project brings along, as it is shown to a person before they trust it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
 
 
 def grant(brought: Brought) -> None:
-    """Trust what was looked at, as it was then.
+    """Trust what was shown, as it was then.
 
     Raises:
         ConfigError: it cannot be trusted; says why.
@@ -95,7 +95,7 @@ def revoke(kinds: Collection[str] = ()) -> list[str]:
 def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator[None]:
     """Trust what a project brings of one kind as the block leaves it, where it was trusted before.
 
-    What else changed meanwhile was not the person's doing: then it has to be looked at again.
+    What else changed meanwhile was not the person's doing and has to be shown anew.
 
     Args:
         places: where the project is.

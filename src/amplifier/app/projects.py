@@ -18,7 +18,7 @@ __all__ = ["ProjectFiles"]
 
 @attrs.define(eq=False)
 class ProjectFiles:
-    """What a project brings along, by kind; see `PROJECT_FILES`. Each kind is judged once.
+    """What a project brings along, by kind; see `PROJECT_FILES`. Each kind is evaluated once.
 
     Args:
         places: where the project is.
@@ -89,14 +89,14 @@ class ProjectFiles:
 
     @property
     def withheld(self) -> tuple[Decision, ...]:
-        """What was looked at and is not trusted, sorted by kind."""
+        """What was evaluated and is not trusted, sorted by kind."""
         return tuple(
             found for _, found in sorted(self._decisions.items()) if not found.trusted
         )
 
     @property
     def used(self) -> dict[str, dict[str, str]]:
-        """What was looked at, is there and is trusted: digests of files by kind and name."""
+        """What was evaluated, exists and is trusted: digests of files by kind and name."""
         return {
             kind: {
                 name: digest

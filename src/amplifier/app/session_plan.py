@@ -83,7 +83,7 @@ class Composition:
 
     @property
     def instruction(self) -> str | None:
-        """What the agent is told, mentions not yet followed; `None` where no profile says anything."""
+        """The agent's instruction, mentions not yet followed; `None` where no profile has one."""
         if self.profile is not None:
             return self.profile.instruction or None
         return None
@@ -129,7 +129,7 @@ def compose(
         installed: the ids of the modules that can be mounted; default what this interpreter has.
         session: the folder of a session that has settings of its own.
         project: what of the project's folder may be used.
-        fill: put values in place of references to the environment; a plan that is only looked at keeps them.
+        fill: put values in place of references to the environment; a plan that is only shown keeps them.
 
     Raises:
         ConfigError: a file has problems, or something that is named is missing; names the file and the place.
@@ -254,7 +254,7 @@ def _choose_model(plan: JSONObject, model: str | None, chosen: str | None) -> No
 
 
 def fill_plan(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObject:
-    """Return a plan with its references to the environment filled in, but for what models are told.
+    """Return a plan with its references to the environment filled in, except in what models read.
 
     Raises:
         ConfigError: a name has no value and no default.

@@ -134,7 +134,7 @@ class OpenSession:
         await self.record_composition()
 
     async def record_composition(self) -> None:
-        """Record what the session is made of, where it is kept.
+        """Record what the session is made of, where it is stored.
 
         Raises:
             OSError: it could not be stored.
@@ -196,8 +196,8 @@ async def open_session(
     Args:
         composition: what the session is made of. Its working directory is the capability `session.working_dir`,
             and what a relative path under `source` in the plan is relative to.
-        record: who it is; default a session of its own. One that the store has goes on where it ended.
-        store: where it is kept; default nowhere.
+        record: who it is; default a session of its own. One that the store has is resumed.
+        store: where it is stored; default nowhere.
         first_tool: a tool that must be mounted.
         needs_provider: whether a session that has providers and could mount none is refused.
         display: shows messages to the person.
@@ -324,7 +324,7 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
 
 
 def _require_provider(session: AmplifierSession) -> None:
-    """Raise what kept every provider of the plan from being mounted."""
+    """Raise why no provider of the plan could be mounted."""
     named = {spec.module for spec in session.plan.modules["provider"]}
     failed = [failure for failure in session.failures if failure.module_id in named]
     if not failed or session.coordinator.get("providers"):

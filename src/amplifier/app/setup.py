@@ -31,8 +31,8 @@ class Setup:
     Args:
         provider: the provider of new sessions.
         model: the model of requests that name none; `None` leaves it to the provider.
-        variable: the variable under which the key is kept.
-        key: the key; `None` where none is to be kept.
+        variable: the variable under which the key is stored.
+        key: the key; `None` where none is to be stored.
         profile: the profile of new sessions; `None` leaves it as it is.
         scope: whose settings are changed.
     """

@@ -28,7 +28,7 @@ __all__ = [
 
 @attrs.frozen(kw_only=True)
 class ToolShown:
-    """A tool as a person looks at it; `effects` is `None` where nobody says what it does."""
+    """A tool as it is shown to a person; `effects` is `None` where nobody says what it does."""
 
     name: str
     description: str

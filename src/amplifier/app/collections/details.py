@@ -1,4 +1,4 @@
-"""Collections as a person looks at them: what they hold, from where they come, whether they are as installed."""
+"""Collections as they are shown to a person: what they hold, from where they come, whether they are as installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collections that need others: whether these are there, in versions that will do, and not in a circle."""
+"""Collections that need others: whether these are there, in suitable versions, and without cycles."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_requirements(
         names: those that are new; what they need, and who needs them, is checked.
 
     Raises:
-        ConfigError: one is missing, has a version that will not do, or they need each other in a circle.
+        ConfigError: one is missing or has an unsuitable version, or they form a cycle.
     """
     problems = [
         problem
@@ -89,7 +89,7 @@ def _circle(
     trail: tuple[str, ...],
     sound: set[str],
 ) -> tuple[str, ...] | None:
-    """Return the names of a circle that begins at one, `None` where there is none; `sound` are those without."""
+    """Return the names of a cycle that begins at one, `None` where there is none; `sound` are those without."""
     if name in trail:
         return (*trail[trail.index(name) :], name)
     found = collections.get(name)

@@ -39,7 +39,7 @@ _FORMS: Final[Mapping[str, Form]] = {
 
 @attrs.frozen(eq=False)
 class Changing:
-    """The commands that change the conversation or what is kept of it; they wait for the end of a turn.
+    """The commands that change the conversation or what is stored of it; they wait for the end of a turn.
 
     Args:
         talk: the conversation.

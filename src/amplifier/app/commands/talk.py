@@ -40,7 +40,7 @@ class Talk:
 
     @classmethod
     def of(cls, opened: OpenSession) -> Self:
-        """Begin, or go on with, the conversation of a session."""
+        """Begin or resume the conversation of a session."""
         return cls(
             opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened)
         )
@@ -93,7 +93,7 @@ class Talk:
         self.starts = starts
 
     async def clear(self) -> None:
-        """Give up the whole conversation; what the agent was told stays.
+        """Give up the whole conversation; the agent's instruction stays.
 
         Raises:
             OSError: it could not be stored.

@@ -1,1 +1,1 @@
-"""What keeps Amplifier from working here, and what helps: one finding for each thing that is looked at."""
+"""What prevents Amplifier from working here, and what helps: one finding for each check."""

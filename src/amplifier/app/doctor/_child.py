@@ -1,4 +1,4 @@
-"""The child that imports modules: each is told before and after, so that one that ends the process is known."""
+"""The child that imports modules: it reports each before and after, so that one that ends the process is known."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
 _PYTHON: Final = (3, 11)
 _SCARCE: Final = 200_000_000
 _NONE: Final = 20_000_000
-"""Bytes of the disk: below the first there is a warning, below the second nothing can be kept."""
+"""Bytes of the disk: below the first there is a warning, below the second nothing can be stored."""
 
 
 def check_platform() -> Iterator[Finding]:
@@ -66,7 +66,7 @@ def check_platform() -> Iterator[Finding]:
 
 
 def check_extras() -> Iterator[Finding]:
-    """Look at which extras are installed; without `cli` sessions are not kept and nothing can be changed."""
+    """Check which extras are installed; without `cli` sessions are not stored and nothing can be changed."""
     missing = {
         extra: [name for name in names if not _is_there(name)]
         for extra, names in EXTRAS.items()

@@ -1,4 +1,4 @@
-"""Looking at everything in turn; what fails while it is looked at is a finding as well."""
+"""Run every check in turn; a check that fails is a finding as well."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def modules_of(plan: Mapping[str, JSONValue]) -> list[str]:
 def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
     """Import modules in a child process and return what is wrong with those that fail.
 
-    A module that ends its process, or takes all the time, is told so; the others are imported in another one.
+    A module that ends its process, or takes all the time, is reported; the others are imported in another one.
 
     Args:
         ids: the modules.

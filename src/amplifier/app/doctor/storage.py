@@ -1,4 +1,4 @@
-"""What is kept: sessions, trust, secrets."""
+"""Checks of what is stored: sessions, trust, secrets."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
 
     Args:
         places: where the project is.
-        project: what of it was looked at.
+        project: which of its files may be used.
     """
     try:
         grants = TrustStore.in_home().list()
@@ -75,7 +75,7 @@ def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
 
 
 def check_secrets(places: Places) -> Iterator[Finding]:
-    """Look at whether the secrets that are kept can be read; none is shown."""
+    """Check whether the stored secrets can be read; none is shown."""
     store = SecretStore.of(places)
     try:
         names = store.names()

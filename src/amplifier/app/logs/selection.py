@@ -68,7 +68,7 @@ class Selection:
 
 
 def comparable(ts: str) -> str:
-    """Return the part of a record's time that tells earlier from later: its date and time to the millisecond."""
+    """Return the part of a record's time that orders records: its date and time to the millisecond."""
     return ts[:23]
 
 

@@ -183,14 +183,14 @@ def amount(value: object) -> int:
 
 
 def seconds_of(data: Mapping[str, JSONValue]) -> float:
-    """Return the duration that a record tells, in seconds; 0 where it tells none."""
+    """Return the duration in a record, in seconds; 0 where it has none."""
     value = data.get("duration")
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value < 1e9 else 0.0  # type: ignore[arg-type, operator]  # a number
 
 
 def cost_of(usage: Mapping[str, JSONValue]) -> Decimal | None:
-    """Return the cost in US dollars that usage tells; `None` where it tells none."""
+    """Return the cost in US dollars in a usage; `None` where it has none."""
     value = usage.get("cost_usd")
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         return None

@@ -19,7 +19,7 @@ _SHORT: Final = 2_000
 
 
 def summary_of(record: LogRecord) -> str:
-    """Say what a record tells, as far as it is worth a line; it may have line ends and control characters."""
+    """Summarise a record for one line; the text may have line ends and control characters."""
     data = record.data
     write = _WRITERS.get(record.event)
     if write is None:
@@ -57,7 +57,7 @@ def result_text(result: JSONValue) -> str:
 
 
 def decision_words(data: _Data) -> tuple[str, str]:
-    """Return what a `hook:decided` tells: the action with what it changed, on which event; and why."""
+    """Return what a `hook:decided` reports: the action with what it changed, on which event; and why."""
     changed = data.get("changed")
     if isinstance(changed, Mapping) and changed:
         what = f" ({', '.join(changed)})"

@@ -35,7 +35,7 @@ __all__ = [
 
 _MOST_MENTIONS: Final = 1000
 _LOOKED_AT: Final = 64
-"""How many times as many bytes may be looked at as may be shown."""
+"""How many times as many bytes may be read as may be shown."""
 _TAG: Final = re.compile(r"<(?=\s*/?\s*context_file)", re.IGNORECASE)
 _METADATA: Final = "mentions"
 """The key of a message's metadata under which the places that it shows stand, with their digests."""
@@ -108,7 +108,7 @@ class _Entry:
 
 @attrs.define(eq=False)
 class _Wanted:
-    """A mention that is yet to be looked at: who wrote it, and the files that led to it."""
+    """A mention that is yet to be resolved: who wrote it, and the files that led to it."""
 
     mention: Mention
     writer: Writer

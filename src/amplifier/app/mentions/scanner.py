@@ -44,7 +44,7 @@ class Mention:
     Args:
         text: as it is written, with the `@`.
         targets: what it may name, the likeliest first: what follows the `@`, then without the punctuation behind it.
-        is_certain: it looks like a path. Of a bare word nothing is told where it names nothing.
+        is_certain: it looks like a path. A bare word that names nothing is not reported.
     """
 
     text: str

@@ -117,7 +117,7 @@ class LayeredResolver:
         raise ModuleNotFoundError(module_id, f"no layer names a source ({told})")
 
     def _approved(self, module_id: str, tried: Tried, location: Location) -> Location:
-        """Return a copy of what was judged of a folder that the project names, since the folder may be another by now.
+        """Return a copy of the checked files of a folder that the project names, since the folder may change.
 
         Raises:
             ModuleLoadError: nobody trusted it.

@@ -20,7 +20,7 @@ def refresh_modules(
 ) -> Refresh:
     """Look what the sources of modules are now: what `Refresh.pin` would change.
 
-    A repository is fetched. A package is looked at as it is installed; nothing is installed.
+    A repository is fetched. A package is compared as it is installed; nothing is installed.
 
     Args:
         resolver: says where modules come from.

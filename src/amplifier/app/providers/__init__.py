@@ -1,1 +1,1 @@
-"""Providers as a person looks at them: which there are, whether their keys are there, what they offer."""
+"""Providers as they are shown to a person: which there are, whether their keys are there, what they offer."""

@@ -106,7 +106,7 @@ def survey_providers(places: Places, installed: Sequence[str] | None = None) -> 
 def load_keys(
     store: SecretStore, environ: Mapping[str, str] = os.environ
 ) -> dict[str, KeySource]:
-    """Put what the person keeps into the environment, and return where each kept or set variable comes from.
+    """Put stored secrets into the environment, and return where each stored or set variable comes from.
 
     Raises:
         PrivateFileError: others may have written the file of secrets, or it is damaged.

@@ -117,7 +117,7 @@ def _write(folder: Path, texts: dict[str, str]) -> None:
 
 
 def _umask() -> int:
-    """Return the process's umask; the system tells it only to whoever sets it."""
+    """Return the process's umask, which can only be read by setting it."""
     mask = os.umask(0o077)
     os.umask(mask)
     return mask

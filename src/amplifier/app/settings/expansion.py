@@ -22,7 +22,7 @@ _REFERENCE: Final = re.compile(
 def expand(
     value: JSONValue, lookup: Lookup, *, path: str, subject: str = "settings"
 ) -> JSONValue:
-    """Return a value with its references filled in; `$$` is a dollar sign. Values alone are looked at, not keys.
+    """Return a value with its references filled in; `$$` is a dollar sign. Keys are left as they are.
 
     Args:
         value: JSON data; it is not changed.

@@ -85,7 +85,7 @@ class MentionSettings:
 
 @attrs.frozen(kw_only=True)
 class _Sessions:
-    """How sessions are kept: `sync` survives a power loss, `async` the end of the process; `keep` is false for none."""
+    """How sessions are stored: `sync` survives a power loss, `async` the end of the process; unless `keep` is false."""
 
     keep: bool = True
     durability: Literal["sync", "async"] = "async"

@@ -86,7 +86,7 @@ class SecretStore:
 
     Args:
         file: names the secrets, and holds those that the keyring does not.
-        keyring: where they are kept if it is there.
+        keyring: where they are stored if it is there.
     """
 
     file: PrivateFile
@@ -98,7 +98,7 @@ class SecretStore:
         return cls(file=PrivateFile(places.home / "secrets.json"))
 
     def names(self) -> dict[str, Literal["keyring", "file"]]:
-        """Return the names of what is kept, with where it is kept.
+        """Return the names of the stored secrets, with where each is stored.
 
         Raises:
             PrivateFileError: others may have written the file, or it is damaged.
@@ -109,7 +109,7 @@ class SecretStore:
         }
 
     def get(self, name: str) -> str | None:
-        """Return a secret; `None` where none of that name is kept.
+        """Return a secret; `None` where none of that name is stored.
 
         Raises:
             PrivateFileError: others may have written the file, or it is damaged.
@@ -162,7 +162,7 @@ class SecretStore:
         return True
 
     def enter(self, environ: MutableMapping[str, str] = os.environ) -> list[str]:
-        """Put what is kept into the environment, where it lacks it; return the names that were put.
+        """Put stored secrets into the environment, where it lacks them; return their names.
 
         Modules find their keys there whoever wrote them. Child processes get a list of variables of their own.
         """

@@ -13,7 +13,7 @@ __all__ = ["cut_entry"]
 def cut_entry(text: str, key: Sequence[str | int]) -> str | None:
     """Return a text without an entry, and without the mappings that it leaves empty; `None` where lines do not do.
 
-    Nothing is known of anchors: whoever calls looks at what the result means.
+    Nothing is known of anchors: the caller checks what the result means.
 
     Args:
         text: sound YAML.
@@ -36,7 +36,7 @@ def cut_entry(text: str, key: Sequence[str | int]) -> str | None:
 
 @attrs.frozen
 class _Entry:
-    """What holds it, what names it (of a list's, itself), and its value."""
+    """Its container, its key (in a list itself), and its value."""
 
     holder: yaml.CollectionNode
     name: yaml.Node

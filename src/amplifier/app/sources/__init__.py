@@ -1,1 +1,1 @@
-"""Where modules and collections come from: folders, repositories, packages, and what of them is kept."""
+"""Where modules and collections come from: folders, repositories, packages, and what of them is cached."""

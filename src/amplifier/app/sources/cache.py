@@ -32,7 +32,7 @@ class SourceCache:
     """Keeps fetched sources below the person's folder. Its functions block.
 
     Args:
-        folder: where they are kept.
+        folder: where they are stored.
         pins: which commit of each is used, and the digest of its files.
         git: fetches them.
     """
@@ -55,7 +55,7 @@ class SourceCache:
 
         Raises:
             FetchError: it has to be fetched and cannot be.
-            ConfigError: what is kept is not what was pinned, or holds what is refused.
+            ConfigError: what is stored is not what was pinned, or holds what is refused.
             OSError: the cache cannot be read or written.
         """
         pin = self.pins.find(str(location))

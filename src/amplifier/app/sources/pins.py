@@ -1,4 +1,4 @@
-"""What of a source was fetched: its commit and the digest of its files, kept in `modules.lock`."""
+"""What of a source was fetched: its commit and the digest of its files, stored in `modules.lock`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Pin:
 
     @property
     def state(self) -> tuple[str | None, str | None, str]:
-        """What tells one state of the source from another: commit, version and digest."""
+        """What identifies a state of the source: commit, version and digest."""
         return self.commit, self.version, self.hash
 
     def to_dict(self) -> JSONObject:

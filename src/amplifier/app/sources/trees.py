@@ -87,7 +87,7 @@ def copy_tree(source: Path, target: Path) -> None:
 
 
 def clean_tree(folder: Path) -> None:
-    """Remove compiled Python from a folder: it would run in place of the source that is looked at.
+    """Remove compiled Python from a folder: it would run in place of the source that is checked.
 
     Raises:
         ConfigError: the folder is too deep.

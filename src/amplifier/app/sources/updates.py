@@ -1,4 +1,4 @@
-"""Bringing pinned sources to what they mean now: all is fetched and looked at first, pinned once somebody agreed."""
+"""Bringing pinned sources to what they mean now: all is fetched and compared first, pinned once somebody agreed."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Refresh:
 
     @property
     def changes(self) -> list[SourceChange]:
-        """What was looked at, in that order."""
+        """What was compared, in that order."""
         return list(self._changes.values())
 
     def open(self, location: GitLocation) -> Path:
@@ -90,7 +90,7 @@ class Refresh:
         self._note(after)
 
     def pin(self, agree: Consent = lambda _: True) -> list[SourceChange]:
-        """Pin what changed, if somebody agrees, and return all that was looked at.
+        """Pin what changed, if somebody agrees, and return all that was compared.
 
         Raises:
             AmplifierError: nobody agreed; the pins are as they were.

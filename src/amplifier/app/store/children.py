@@ -1,4 +1,4 @@
-"""Child sessions in the store: kept like any other, with what was asked of them and the plan of their last turn.
+"""Child sessions in the store: stored like any other, with what was asked of them and the plan of their last turn.
 
 Neither is stored with its secrets: a child's plan is made anew from that of its parent.
 """
@@ -33,7 +33,7 @@ class StoredChildren:
     """The capability `session.children`: children outlive the process of their parent, and are journaled as it is.
 
     Args:
-        store: where sessions are kept.
+        store: where sessions are stored.
         working_dir: where the person works.
         durability: what a record in a child's files means, as in its parent's.
         clean: returns what takes secrets out of what is written, as far as something does by then.
@@ -67,7 +67,7 @@ class StoredChildren:
                 del self._open[record.session_id]
 
     async def save(self, record: ChildRecord, /) -> None:
-        """Keep a child, in place of what was kept under its id.
+        """Store a child, in place of what was stored under its id.
 
         Raises:
             LockedError: another process has it open.
@@ -91,7 +91,7 @@ class StoredChildren:
         )
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
-        """Return what was kept under an id, or `None`; a turn that was interrupted is closed and counted.
+        """Return what was stored under an id, or `None`; a turn that was interrupted is closed and counted.
 
         Raises:
             LockedError: another process has it open.

@@ -1,4 +1,4 @@
-"""Another session that goes on from a point of a stored one."""
+"""A new session that continues from a point of a stored one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def fork_session(
     go along, and what it was made of; what was spent does not.
 
     Args:
-        store: where the new one is kept.
+        store: where the new one is stored.
         session: the other one; it may be open.
         at_turn: how many turns go along; default all.
         at_message: how many messages go along instead.

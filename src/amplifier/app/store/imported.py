@@ -52,7 +52,7 @@ async def import_session(
     plan nor a parent is taken from it.
 
     Args:
-        store: where it is kept.
+        store: where it is stored.
         path: what `amplifier session export` wrote as JSON.
         working_dir: where the person works.
 

@@ -1,4 +1,4 @@
-"""What a turn is doing, written before it does it, so that a turn that was killed is told truly afterwards."""
+"""What a turn is doing, written before it does it, so that a killed turn is known exactly afterwards."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class InterruptedTurn:
 class FileJournal:
     """The journal of a session, the capability `session.journal`; it holds what the transcript does not have yet.
 
-    `turns` are those that it told when it was opened, `turn_id` is the one that it tells now.
+    `turns` are those that it had when it was opened, `turn_id` is the one that it records now.
     """
 
     _log: AppendLog
@@ -217,7 +217,7 @@ def _text(message: MessageDict) -> str:
 
 @attrs.define(eq=False)
 class _Turn:
-    """A turn being told from its records."""
+    """A turn that is read from its records."""
 
     turn_id: str
     prompt: str

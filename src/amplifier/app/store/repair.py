@@ -175,7 +175,7 @@ def _renew_alone(folder: Path, session_id: str) -> None:
 
 
 def _renew(folder: Path, session_id: str) -> None:
-    """Put a record made of what was said in the place of one that cannot be read, which is kept beside it.
+    """Put a record made of what was said in the place of one that cannot be read, which stays beside it.
 
     Raises:
         NewerRecordError: it can be read, by a newer version.

@@ -60,9 +60,9 @@ def search_sessions(
     Upper and lower case are the same. It blocks: call it in a thread.
 
     Args:
-        sessions: where to look, in the order in which they are told.
+        sessions: where to search, in the order of the results.
         text: what to look for; nothing is in no session.
-        limit: how many sessions are told at most.
+        limit: the maximum number of sessions returned.
         max_bytes: how much of transcripts is read at most.
     """
     wanted = text.casefold()

@@ -98,7 +98,7 @@ class SessionStore:
         return self.root / "sessions"
 
     def folder(self, session_id: str) -> Path:
-        """Return where a session is kept; no id leads elsewhere."""
+        """Return where a session is stored; no id leads elsewhere."""
         return self.sessions / folder_name(session_id)
 
     @asynccontextmanager
@@ -222,7 +222,7 @@ class SessionStore:
         return [tree.session for tree in self._old(before)]
 
     def left_behind(self, before: float) -> list[Path]:
-        """Return the folders of sessions that were not kept, in which modules left something and nothing changed since.
+        """Return the folders of unstored sessions in which modules left something and nothing changed since.
 
         A folder in which something was said is a session's, also where its record is missing.
 

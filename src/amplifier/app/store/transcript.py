@@ -2,7 +2,7 @@
 
 A line says which place of the history it is and to which turn it belongs, so that lines that are written again take
 the place of what was there, and a damaged line costs its own message alone. Lines behind the last closing line are
-those of a turn that was being stored when the process ended; where the journal tells that turn, it tells it better.
+those of a turn that was being stored when the process ended; where the journal has that turn, it is more complete.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class KeptSession:
     """A stored session and its writer; `SessionStore.open` opens and closes it.
 
     Args:
-        folder: where it is kept.
+        folder: where it is stored.
         record: who it is, as it is stored.
         transcript: what was said.
         journal: what the running turn does; register it as `session.journal`.
@@ -60,7 +60,7 @@ class KeptSession:
 
     @property
     def messages(self) -> list[MessageDict]:
-        """The history to go on with, without system messages: what was stored, and the turn that was interrupted."""
+        """The history to continue, without system messages: what was stored, and the turn that was interrupted."""
         interrupted = self.interrupted
         return [
             *self.transcript.messages,
@@ -142,14 +142,14 @@ class KeptSession:
         *,
         spending: Mapping[str, JSONValue] | None = None,
     ) -> None:
-        """Store how the turn that the journal tells left the history; the journal begins anew.
+        """Store how the journal's turn left the history; the journal begins anew.
 
         Args:
             messages: the whole history; system messages are left out.
             spending: what the session has spent in all, as `Spending.to_dict` writes it; `None` for as before.
 
         Raises:
-            OSError: it was not stored; the journal still tells the turn.
+            OSError: it was not stored; the journal still has the turn.
         """
         record = attrs.evolve(self.record, turn_count=self.record.turn_count + 1)
         if spending is not None:
@@ -160,7 +160,7 @@ class KeptSession:
     async def store_turn(
         self, turn_id: str, messages: Sequence[MessageDict], record: SessionRecord
     ) -> None:
-        """Store how a turn left the history, every message of it, then forget what the journal tells.
+        """Store how a turn left the history, every message of it, then clear the journal.
 
         Args:
             turn_id: the turn.
@@ -168,7 +168,7 @@ class KeptSession:
             record: who the session is by now, but for when it was updated.
 
         Raises:
-            OSError: it was not stored; the journal still tells the turn.
+            OSError: it was not stored; the journal still has the turn.
         """
         await self.transcript.store(turn_id, messages, self._clean)
         await self.journal.begin_anew()
@@ -179,10 +179,10 @@ class KeptSession:
         self.journal.turns = tuple(turn.with_note(note) for turn in self.journal.turns)
 
     async def settle(self) -> InterruptedTurn | None:
-        """Store what the journal tells and the transcript does not have; return a turn that did not come to its end.
+        """Store what the journal has and the transcript does not; return a turn that did not come to its end.
 
         Raises:
-            OSError: it was not stored; the journal still tells it.
+            OSError: it was not stored; the journal still has it.
         """
         turn = self.interrupted
         if turn is None:

@@ -1,6 +1,6 @@
 """The page itself: one HTML file with its style, its script and its data, which asks no host for anything.
 
-The browser is told so: the policy in the page allows the one script and the one style that stand in it, known by
+The policy in the page allows the one script and the one style that stand in it, known by
 their digests, and nothing else. The data are JSON in which no character could end their element; the script writes
 them as text.
 """
