@@ -121,7 +121,7 @@ class ScriptedProvider(BaseProvider):
 
     Args:
         steps: what it does, one step a request.
-        name: how it is called, so that several can be told apart.
+        name: its name, to distinguish several.
         repeat: start the script again at its end, instead of failing.
         context_window: tokens it claims to take.
         max_output_tokens: tokens it claims to write.

@@ -118,7 +118,7 @@ class TodoList(Protocol):
         ...
 
     async def items(self) -> Sequence[TodoItem]:
-        """Return the plan as it is now; of a resumed session the one that was kept."""
+        """Return the plan as it is now; of a resumed session the stored one."""
         ...
 
 

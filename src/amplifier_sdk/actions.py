@@ -1,8 +1,8 @@
 """Which actions an event takes from its handlers, and what `modify` may change of what runs.
 
-A decision that cannot be carried out is none: the handler that made it has failed, and the failure of one that decides
-is a denial. Events that are not in the table, such as those of modules, take every action: whoever emits one says
-what comes of it.
+A decision that cannot be carried out is a failure of its handler, and the failure of a blocking handler is a
+denial. Events that are not in the table, such as those of modules, take every action: whoever emits one says what
+comes of it.
 """
 
 from __future__ import annotations

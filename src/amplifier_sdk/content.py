@@ -124,7 +124,7 @@ class ImageBlock(Value):
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class VendorBlock(Value):
-    """A block of a type unknown here, kept unchanged so that it can go back where it came from."""
+    """A block of a type unknown here, stored unchanged so that it can go back where it came from."""
 
     type: str
     visibility: Visibility | None = None

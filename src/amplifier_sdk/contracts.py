@@ -250,8 +250,8 @@ class Hooks(Protocol):
             name: how the handler is named in errors and logs; default its `__name__`.
             decides: whether a failing handler denies the operation; `None` means yes for `tool:pre` and
                 `prompt:submit` and no elsewhere.
-            timeout: the handler's own deadline in seconds; `None` means the session's for a deciding
-                handler and none for an observing one.
+            timeout: the handler's own deadline in seconds; `None` means the session's for a blocking
+                handler and none for an observer.
         """
         ...
 
@@ -427,7 +427,7 @@ class ApprovalSystem(Protocol):
                 text, what "Allow always" covers. Nothing in it is obeyed by a terminal.
             options: the answers to choose from.
             timeout: seconds to wait for an answer.
-            default: what holds when nobody answers.
+            default: the answer when nobody gives one.
 
         Raises:
             ApprovalTimeoutError: nobody answered within `timeout` seconds.
@@ -521,7 +521,7 @@ class Coordinator(Protocol):
     ) -> T:
         """Open a resource in a task of its own and close it there when the session ends.
 
-        For what holds a task group or cancel scope (clients, watchers, servers).
+        For objects with a task group or cancel scope (clients, watchers, servers).
 
         Raises:
             OwnerTaskError: the session was not opened with `async with` or given a task group.

@@ -224,7 +224,7 @@ class ProviderErrorPayload(EventFields):
 
 
 class ProviderRetry(EventFields):
-    """A provider tries again after `delay` seconds."""
+    """A provider retries after `delay` seconds."""
 
     provider: str
     model: str | None

@@ -253,7 +253,7 @@ class HookResult(Value):
             prompt: what the person reads below the tool's name and arguments.
             options: the answers to choose from; default "Allow" and "Deny".
             timeout: seconds to wait for an answer.
-            default: what holds when nobody answers.
+            default: the answer when nobody gives one.
             allowing: options that allow, once, besides "Allow", "Allow once" and "Allow always"; any other denies.
             scope: what "Allow always" covers, in words that the person reads; default this very question with
                 these very arguments. Every question of this handler with the same scope is then allowed.

@@ -56,7 +56,7 @@ class ThinkingDelta(Value):
 class ToolCallDelta(Value):
     """A piece of a tool call as it forms; `arguments` is a fragment of JSON text.
 
-    `id` and `name` stand in every delta of a call, so that any one of them tells which call it is.
+    `id` and `name` stand in every delta of a call, so that any one of them identifies the call.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The coordinator: what modules receive, and what holds a session's parts together.
+"""The coordinator: what modules receive, and what connects a session's parts.
 
 It wraps the session's plugins, mount points, hooks, capabilities and channels. Modules may set attributes
 of their own on it. Source: the module contracts.

@@ -97,7 +97,7 @@ class VirtualClock:
 
 
 class _JumpingLoop(asyncio.SelectorEventLoop):
-    """An event loop that tells the time of its selector."""
+    """An event loop whose time is that of its selector."""
 
     def __init__(self, threshold: float) -> None:
         self._time = _JumpingSelector(threshold)

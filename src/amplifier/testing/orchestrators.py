@@ -11,7 +11,7 @@ __all__ = ["MockOrchestrator", "ScriptedOrchestrator"]
 
 
 class MockOrchestrator(Loop):
-    """The least loop: asks the provider, runs the tools it calls, asks again."""
+    """The minimal loop: asks the provider, runs the tools it calls, repeats."""
 
     name = "mock-orchestrator"
 

@@ -24,7 +24,7 @@ class ToolPair:
 
     Args:
         ours: its name here.
-        theirs: its names there; the first is the one that hooks are told.
+        theirs: its names there; the first is the one that hooks read.
         fields: argument names here, each with its name there, where the two differ.
         paths: arguments that are paths, by their names there; there they are absolute.
         scaled: arguments that are numbers in another unit, by their names there, and what ours are multiplied by.
@@ -94,7 +94,7 @@ _THEIRS: Final = {name: pair.ours for pair in CALLS for name in pair.theirs}
 
 @attrs.frozen(kw_only=True)
 class ClaudeCall:
-    """One call as hooks of Claude Code are told of it.
+    """One call as hooks of Claude Code read it.
 
     Args:
         name: the tool's name there; ours where it has none.
@@ -174,7 +174,7 @@ def to_claude(
 def claude_calls(
     name: str, arguments: Mapping[str, JSONValue], directory: str
 ) -> tuple[ClaudeCall, ...]:
-    """Write one of our calls as all that hooks of Claude Code would be told of, did its agent do the same.
+    """Write one of our calls as the calls that hooks of Claude Code would read, if its agent did the same.
 
     There nobody has tools that move and delete: a shell command does it, or a file is written. What guards one or the
     other is asked about both. The first is the call itself, and the only one whose changes can be brought back.

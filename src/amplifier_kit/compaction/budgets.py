@@ -13,7 +13,7 @@ from amplifier_sdk.contracts import Provider
 __all__ = ["budget_of"]
 
 SAFETY_MARGIN: Final = 4_096
-"""Tokens kept free of a provider's window: what hooks inject, and what a vendor adds."""
+"""Tokens reserved in a provider's window: what hooks inject, and what a vendor adds."""
 
 SMALL_WINDOW: Final = 8
 """The margin is at most this part of a window."""

@@ -8,7 +8,7 @@ __all__ = ["UsageCalibration"]
 
 SMALLEST: Final = 0.7
 LARGEST: Final = 4.0
-"""What a ratio is kept within: an estimate that is too high costs room, one that is too low costs the request."""
+"""The bounds of a ratio: an estimate that is too high costs room, one that is too low costs the request."""
 
 IMPLAUSIBLE: Final = 0.3
 """A ratio below this is not believed: something else than the text was counted."""

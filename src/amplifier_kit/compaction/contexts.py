@@ -89,7 +89,7 @@ class CompactingContext:
             raise ValueError(f"A message needs a 'role'; got {message!r:.200}")
 
     def append(self, message: MessageDict) -> None:
-        """Put a message behind the others; it is kept as it is.
+        """Append a message; it is stored unchanged.
 
         Raises:
             ValueError: it has no role.

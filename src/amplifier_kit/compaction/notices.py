@@ -1,4 +1,4 @@
-"""What a model is told of what it does not see, and how to get it."""
+"""The notice to a model about what it does not see, and how to get it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Loss", "notice", "ranges_of", "ranges_text"]
 
 MINIMAL: Final = "Some of the conversation so far is not shown."
 PROMPT_CHARACTERS: Final = 80
-"""How much of a prompt that is left out the most verbose notice tells."""
+"""How much of a prompt that is left out the most verbose notice quotes."""
 
 
 @attrs.frozen(kw_only=True)

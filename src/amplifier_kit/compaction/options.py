@@ -18,19 +18,19 @@ MeterName: TypeAlias = Literal["actual", "estimate", "bpe"]
 """How tokens are counted."""
 
 Verbosity: TypeAlias = Literal["minimal", "normal", "verbose"]
-"""How much a notice tells the model of what it does not see."""
+"""How detailed a notice is about what the model does not see."""
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class CompactionOptions(Value):
-    """When a view is compacted, how far, and what the model is told of it.
+    """When a view is compacted, how far, and what the model reads about it.
 
     Args:
         max_tokens: the budget where the provider names no window.
         compact_threshold: the fraction of the budget above which a view is compacted.
         compaction_threshold: another name of the same; it wins where both are given.
         target_usage: the fraction of the budget that a compacted view aims at.
-        output_reserve_fraction: the part of the provider's longest answer that is kept free of the window.
+        output_reserve_fraction: the part of the provider's longest answer that is reserved in the window.
         protected_recent: the newest part of the messages that stays until nothing else is left to leave out.
         protected_tool_results: how many of the newest tool results are not shortened.
         pinned_tools: the tools whose results always stay, whole.
@@ -41,9 +41,9 @@ class CompactionOptions(Value):
         token_meter: `estimate` counts words, `actual` corrects that by the usage which the provider reports, `bpe`
             counts as OpenAI's models do (needs `amplifier[tokens]`) and corrects it as well.
         token_margin: how much larger than counted a view is taken to be.
-        compaction_notice_enabled: whether the model is told what it does not see.
+        compaction_notice_enabled: whether a notice says what the model does not see.
         compaction_notice_token_reserve: the most tokens that a notice takes.
-        compaction_notice_verbosity: how much the notice tells.
+        compaction_notice_verbosity: how detailed the notice is.
         compaction_notice_min_level: the level of compaction from which on there is a notice.
         left_out_tool: whether the model gets a tool that reads what was left out.
         summary_provider: the name of the provider that summarises; default the one that is asked.

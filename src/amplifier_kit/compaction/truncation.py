@@ -29,7 +29,7 @@ def shortened(message: MessageDict, limit: int, number: int) -> MessageDict:
 
     Args:
         message: a tool's result or a prompt, in any shape.
-        limit: characters of a text that are kept; the note of what is missing comes on top.
+        limit: characters of a text that stay; the note of what is missing comes on top.
         number: the message's place in the history, for the note.
     """
     return _with_content(

@@ -51,7 +51,7 @@ class StaleFileError(OSError):
 
 @attrs.frozen(kw_only=True)
 class FileVersion:
-    """What tells one state of a file from another without reading it."""
+    """What identifies a state of a file without reading it."""
 
     device: int
     inode: int

@@ -129,7 +129,7 @@ class PathKindError(PathError):
 
 
 class SymlinkLoopError(PathError):
-    """The links on the path lead round in a circle, or are too many."""
+    """The links on the path form a cycle, or are too many."""
 
     def __init__(self, path: str) -> None:
         super().__init__(

@@ -39,7 +39,7 @@ class PathRules:
         names: with `*`, `?` and `[…]`; of those that match a name the last one decides, and one that begins
             with `!` says that the name is not protected.
         paths: absolute paths; links in them are resolved each time.
-        refuses: tells of the real parts of a path whether it is one that nothing may lift: the product's own files.
+        refuses: whether the real parts of a path are refused whatever the rules allow: the product's own files.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PathRules:
         return self._known[name]
 
     def rule(self, root: Sequence[str], below: Sequence[str]) -> str | None:
-        """Return the rule that protects a path, if one does; `root`'s own names are not judged.
+        """Return the rule that protects a path, if one does; `root`'s own names do not count.
 
         Args:
             root: the real parts of a directory that may be used.
@@ -95,7 +95,7 @@ class PathRules:
         return None
 
     def below(self, directory: Path) -> Callable[[Sequence[str]], bool]:
-        """Return what tells of the parts of an entry below a directory whether the entry itself is protected.
+        """Return a predicate on the parts of an entry below a directory: whether the entry itself is protected.
 
         For a walk that does not enter protected directories.
         """

@@ -72,7 +72,7 @@ class ProductFiles:
         return self.refuses("write")(path_parts(str(path)))
 
     def refuses(self, purpose: Purpose) -> Callable[[Sequence[str]], bool]:
-        """Return what tells whether the real parts of a path may not be used; the folder's links are resolved once."""
+        """Return a predicate: whether the real parts of a path may not be used; links are resolved once."""
         home = self.parts
 
         def refused(parts: Sequence[str]) -> bool:

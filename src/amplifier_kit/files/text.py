@@ -274,7 +274,7 @@ class Line:
 class LineReader:
     """Reads a file line by line in bounded memory, however long the file or a line is.
 
-    Only lines that are read are judged: a file may hold anything behind them.
+    Only lines that are read are checked: a file may hold anything behind them.
 
     Args:
         stream: the file, at its start; the caller closes it.
@@ -313,7 +313,7 @@ class LineReader:
         return self.lines_read - before
 
     def read_line(self, max_length: int) -> Line | None:
-        """Read the next line to its end, keeping at most `max_length` characters; `None` at the end.
+        """Read the next line to its end, at most `max_length` characters of it; `None` at the end.
 
         Raises:
             UndecodableTextError: the line is no text; names the line.

@@ -104,7 +104,7 @@ class EventDecoder:
             yield self._without_mark(line)
 
     def _line_end(self) -> int:
-        """Return where the first line ends, looking only at bytes not looked at before; -1 if it does not."""
+        """Return where the first line ends, searching only new bytes; -1 if it does not."""
         found = _LINE_END.search(self._pending, self._searched)
         if found is None:
             self._searched = len(self._pending)

@@ -1,7 +1,7 @@
 """The process between a program and its command: nothing that descends from it outlives it.
 
 It is the subreaper of the command on Linux: a process whose parent ends becomes its child, whatever sessions and
-groups it has made for itself. It ends them all when the command ends, when it is told to, and when the other
+groups it has made for itself. It ends them all when the command ends, when it is asked to, and when the other
 end of its control socket is closed, which the system does even for a program that was killed. It runs without
 installed packages: what it imports is of the standard library, or of this package and of that alone.
 """
@@ -176,7 +176,7 @@ class Keeper:
         return source
 
     def _wait(self, output: int | None) -> bool:
-        """Wait until the command ends; return whether it was told to."""
+        """Wait until the command ends; return whether it was asked to."""
         poll = select.poll()
         poll.register(self._control, select.POLLIN)
         timeout: float | None = _POLL_SECONDS * 1000

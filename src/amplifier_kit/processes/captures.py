@@ -18,7 +18,7 @@ class Capture:
     """Takes output as it comes; `close` closes the file.
 
     Args:
-        limit: bytes that are kept in memory and shown; the first half and the last.
+        limit: bytes that stay in memory and are shown; the first half and the last.
         spill: the path of the file that takes the whole output once it is longer than that; `None` for none.
         max_spill: bytes that the file holds at most.
     """

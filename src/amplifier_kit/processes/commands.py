@@ -1,4 +1,4 @@
-"""What is run, what it is kept inside, and how it ended."""
+"""What is run, what confines it, and how it ended."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Command:
 
 @attrs.frozen(kw_only=True)
 class Confinement:
-    """What a command is kept inside; all paths are absolute.
+    """What confines a command; all paths are absolute.
 
     Args:
         writable: folders in which it may write.

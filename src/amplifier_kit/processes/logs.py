@@ -1,7 +1,7 @@
 """The output of a command that runs in the background: the latest part of it, in files, by its place in the whole.
 
 A log is a row of files `NAME.START`, where `START` is the number of bytes before the file's first. When a file is
-full a new one begins, and only the last two are kept.
+full a new one begins, and only the last two stay.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class JobLog:
     name: str
 
     def read(self, since: int, limit: int) -> LogPage:
-        """Return at most `limit` bytes of what was put out from `since` on; what is no longer kept is skipped."""
+        """Return at most `limit` bytes of what was put out from `since` on; what is no longer there is skipped."""
         files = self._files()
         data = b""
         start = max(since, files[0][0] if files else 0)

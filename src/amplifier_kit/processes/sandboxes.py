@@ -51,7 +51,7 @@ def confined(
 
     Args:
         command: what to run.
-        confinement: what it is kept inside; for bubblewrap each protected path exists (see `Placeholders`).
+        confinement: what confines it; for bubblewrap each protected path exists (see `Placeholders`).
         sandbox: one that `find_sandbox` found.
     """
     if sandbox == "bubblewrap":

@@ -55,7 +55,7 @@ class ProcessTree:
         """Start a command; whoever does calls `aclose`.
 
         Raises:
-            OSError: the keeping process cannot be started.
+            OSError: the supervising process cannot be started.
         """
         mark = uuid4().hex
         order = attrs.asdict(command, recurse=False)

@@ -1,4 +1,4 @@
-"""Passwords that are told by the program, the protocol or the file in whose line they stand."""
+"""Passwords that are recognised by the program, the protocol or the file in whose line they stand."""
 
 from __future__ import annotations
 

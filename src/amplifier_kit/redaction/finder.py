@@ -36,7 +36,7 @@ def secrets_in(text: str) -> Iterator[Found]:
 
 
 def lines_in(text: str) -> Iterator[Found]:
-    """Yield the secrets of a text that are told by the line they stand in: of programs, tables, variables."""
+    """Yield the secrets of a text that are recognised by the line they stand in: of programs, tables, variables."""
     if len(text) >= _SHORTEST:
         yield from command_lines(text)
         yield from columns(text)

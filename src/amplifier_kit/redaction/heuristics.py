@@ -1,4 +1,4 @@
-"""Looks: what tells a secret from a word, a name of code, a path and a placeholder."""
+"""Heuristics: what distinguishes a secret from a word, a name of code, a path and a placeholder."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def is_random(value: str) -> bool:
 
 
 def _entropy(text: str) -> float:
-    """Return how many bits each character tells, by how often each is there."""
+    """Return the entropy of a text in bits per character."""
     size = len(text)
     return -sum(
         count / size * math.log2(count / size) for count in Counter(text).values()

@@ -24,7 +24,7 @@ def secrets_of_environment(
 ) -> tuple[str, ...]:
     """Return the values of the variables whose names say that they are secrets; default those of this process.
 
-    The path of something that exists is none: it tells where the secret is.
+    The path of something that exists is none: it says where the secret is.
     """
     variables = os.environ if environment is None else environment
     return tuple(
@@ -39,7 +39,7 @@ def _is_path(name: str, value: str) -> bool:
 
 
 class KnownSecrets:
-    """Finds the texts it was told, and the text of every `Secret` that lives.
+    """Finds the texts it was given, and the text of every `Secret` that lives.
 
     Args:
         texts: further ones, such as `secrets_of_environment()`.

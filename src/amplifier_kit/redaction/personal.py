@@ -1,4 +1,4 @@
-"""What tells who a person is: addresses of mail, telephone and card numbers. Never guessed in ids, dates and hashes."""
+"""What identifies a person: addresses of mail, telephone and card numbers. Never guessed in ids, dates and hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The strict redactor: what holds until a module offers another one."""
+"""The strict redactor: the default until a module offers another one."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = ["TOO_DEEP", "TOO_MUCH", "StrictRedactor"]
 
 TOO_DEEP: Final = "(withheld: nested too deep)"
-"""What stands in the place of what nests deeper than is looked at."""
+"""Replaces what nests too deeply to be checked."""
 TOO_MUCH: Final = "(withheld: too large to check)"
-"""What stands in the place of what is behind the largest number of values that are looked at."""
+"""Replaces what follows the maximum number of values that are checked."""
 
 _LONG: Final = 50_000
 _MAX_DEPTH: Final = 100
@@ -82,7 +82,7 @@ class StrictRedactor:
     Args:
         known: the secrets that the process holds; default those of its environment and every `Secret`.
         finders: what else is looked for in texts, such as `personal_details`.
-        allowlist: dotted paths such as `usage.total`; what is there is looked at for known secrets alone.
+        allowlist: dotted paths such as `usage.total`; what is there is searched for known secrets alone.
         secrets: whether to look for secrets; without it known ones are taken out, and what `finders` find.
     """
 
@@ -187,7 +187,7 @@ def _fitted(text: str, documents: Documents, place: Found) -> Found:
 
 
 class _Walk:
-    """One pass through a value; `left` is how many values are still looked at."""
+    """One pass through a value; `left` is how many values are still checked."""
 
     def __init__(self, redactor: StrictRedactor, allowed: frozenset[str]) -> None:
         self._redactor = redactor

@@ -33,7 +33,7 @@ _LEAD_NUMBER: Final = 32
 _MAX_LEADS: Final = 4
 """How many words that announce a secret are held where one follows the other."""
 _SHORT: Final = 64
-"""How many held characters are looked at with every piece; more only when they have grown, else that is quadratic."""
+"""How many held characters are searched with every piece; more only when they have grown, else that is quadratic."""
 _BEGIN: Final = "-----BEGIN "
 _KEY: Final = re.compile(
     r"-----BEGIN (?P<kind>[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----"
@@ -54,7 +54,7 @@ class StreamFilter:
 
     A word is shown when it is over, a name that announces a secret together with what follows, and a line that may hold
     a secret of several words when it is over. A private key is held to its end. A table is shown line by line, so what
-    stands in a column is told by itself alone. Of a word of more than 16,384 characters the first part is shown.
+    stands in a column is recognised by itself alone. Of a word of more than 16,384 characters the first part is shown.
     """
 
     def __init__(self, redactor: StrictRedactor) -> None:

@@ -1,4 +1,4 @@
-"""Secrets that are told by where they stand: headers, URLs, cookies, pairs of a name and a value."""
+"""Secrets that are recognised by where they stand: headers, URLs, cookies, pairs of a name and a value."""
 
 from __future__ import annotations
 

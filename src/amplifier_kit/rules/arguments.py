@@ -77,7 +77,7 @@ def _at(value: JSONValue, path: Sequence[str | int | None]) -> Iterator[JSONValu
 
 
 def _is_same(value: JSONValue, wanted: JSONValue) -> bool:
-    """Compare, keeping `true` from `1`: to Python they are equal."""
+    """Compare, `true` unequal to `1`: to Python they are equal."""
     if isinstance(value, bool) is not isinstance(wanted, bool):
         return False
     return value == wanted

@@ -64,7 +64,7 @@ class Permissions:
 
     Args:
         file: where those are that outlive a session.
-        clock: tells the time, in seconds since the epoch.
+        clock: returns the time, in seconds since the epoch.
     """
 
     file: PrivateFile
@@ -114,7 +114,7 @@ class Permissions:
         """Let a permission hold; what has expired is forgotten on the way.
 
         Raises:
-            OSError: it cannot be kept; nothing changed.
+            OSError: it cannot be stored; nothing changed.
         """
         if permission.scope == "session":
             self._session[permission.id] = permission

@@ -204,7 +204,7 @@ class Rule:
             )
 
     def _together(self, truths: Iterable[Truth]) -> Truth:
-        """Put together what holds for each value; a tool that the rule names and that gives none may still be meant."""
+        """Combine the truths of all values; a tool that the rule names and that gives none may still be meant."""
         found = list(truths)
         if not found:
             named = any("*" not in name for name in self.tools)

@@ -14,5 +14,5 @@ _WEIGHT: Final[dict[Decision, int]] = {"allow": 0, "ask": 1, "deny": 2}
 
 
 def strictest(decisions: Iterable[Decision]) -> Decision:
-    """Return the decision that weighs most."""
+    """Return the decision that takes precedence."""
     return max(decisions, key=_WEIGHT.__getitem__)

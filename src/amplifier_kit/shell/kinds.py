@@ -15,7 +15,7 @@ from amplifier_kit.shell.scripts import Word, word_of
 __all__ = ["KINDS", "Kind", "kind_fits"]
 
 Kind: TypeAlias = Callable[[Word, PathPolicy], bool]
-"""Tells whether a word is of a kind, evaluated by where paths lead."""
+"""Decides whether a word is of a kind, by where paths lead."""
 
 _MAX_BYTES: Final = 100 * 1024 * 1024
 _UNITS: Final = {"": 1, "b": 512, "k": 1024, "m": 1024**2, "g": 1024**3}

@@ -46,7 +46,7 @@ _MADE_AGAIN_SUFFIXES: Final = (
     ".swp", ".temp", ".tmp", ".tsbuildinfo", "~",
 )  # fmt: skip
 _MAX_ENTRIES: Final = 20_000
-"""So many entries of a folder are looked at before it counts as one that may hold anything."""
+"""So many entries of a folder are checked before it counts as one that may hold anything."""
 
 _MAX_MATCHES: Final = 2_000
 _HOMES: Final = ("/root", "/home", "/Users")
@@ -82,7 +82,7 @@ class PathPolicy:
         writable: folders in which everything may be changed but what is protected.
         protected: names or paths, relative to any folder, that stay as they are, such as `.git/hooks`.
         home: the person's home folder.
-        has_sandbox: whether what runs is kept inside the writable folders.
+        has_sandbox: whether what runs is confined to the writable folders.
         is_changing: whether the text gives files other names before it uses them: what is there now says nothing then.
     """
 
@@ -165,7 +165,7 @@ class PathPolicy:
         )
 
     def holds_secret(self, value: str, *, hidden: bool = True) -> bool:
-        """Whether a folder may hold a secret, at any depth; one with too many entries to look at may.
+        """Whether a folder may hold a secret, at any depth; one with too many entries to check may.
 
         Args:
             value: the path.

@@ -417,7 +417,7 @@ def _is_harmless_word(value: str) -> bool:
 
 
 def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
-    """Return the verdict that weighs most; of equal ones the one that fewest answers can cover."""
+    """Return the verdict that takes precedence; of equal ones the one that fewest answers can cover."""
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
     found = [verdict for verdict in verdicts if verdict.decision == decision]
     return max(found, key=lambda verdict: _WEIGHT[verdict.cause], default=_ALLOWED)

@@ -38,7 +38,7 @@ class Rule:
     Args:
         decision: what becomes of a command that fits one of the patterns.
         commands: the patterns.
-        paths: what holds for all the command's words behind the first, or the rule does not fit.
+        paths: what all the command's words behind the first must be, or the rule does not fit.
         runs_files: whether such a command runs a file of the folder it works in; then it does not fit where the same
             text also writes files, whose content nobody has seen.
         reason: why, for the person and the model.

@@ -1,4 +1,4 @@
-"""What holds for a shell text as a whole: where it works, whether it writes files, whether it lists their names."""
+"""Properties of a shell text as a whole: where it works, whether it writes files, whether it lists their names."""
 
 from __future__ import annotations
 

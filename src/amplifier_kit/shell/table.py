@@ -54,7 +54,7 @@ class Finding:
         cause: `unlisted` where the program or subcommand is not in the table, `secret` where it would read one, and
             `unknown` where only its arguments are none that the table names.
         effects: of the usage that the call is: `run`, `work`, `names`.
-        arguments: the words that have a kind, in the order in which they were looked at.
+        arguments: the words that have a kind, in the order in which they were checked.
     """
 
     name: str = ""

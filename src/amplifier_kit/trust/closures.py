@@ -28,7 +28,7 @@ __all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_proj
 
 _OF_SCRIPTS: Final = frozenset({"commands", "hooks", "plugins"})
 _SERVERS: Final = "mcp"
-"""The kind whose module fills in variables and judges what comes of it."""
+"""The kind whose module fills in variables and evaluates the result."""
 
 _RUNNING: Final = _OF_SCRIPTS | {"agents", "modules", "profiles", "settings", _SERVERS}
 """The kinds whose files name what runs."""
@@ -42,13 +42,13 @@ _SHELL_NAMES: Final = (".sh", ".bash", ".zsh", ".ksh", ".envrc", ".mk", ".just")
 
 @attrs.frozen(kw_only=True)
 class Closure:
-    """What would run besides the files that were looked at.
+    """What would run besides the files that were evaluated.
 
     Args:
         items: paths below the folder, of files and folders; some need not exist.
         certain: those of them that are run or imported, and not only named.
         sources: likewise, where modules come from; copies of them are run.
-        problem: why it cannot be told.
+        problem: why it cannot be known.
     """
 
     items: tuple[str, ...] = ()
@@ -60,13 +60,13 @@ class Closure:
 def judge_project(
     store: TrustStore, folder: Path, kind: str, items: Sequence[str] | None = None
 ) -> Decision:
-    """Judge what a project brings of a kind, together with all that it would run; blocks.
+    """Evaluate what a project brings of a kind, together with all that it would run; blocks.
 
     Args:
         store: what was trusted.
         folder: the project's folder.
         kind: what the items are for.
-        items: what is looked at; default the kind's in `PROJECT_FILES`.
+        items: what is evaluated; default the kind's in `PROJECT_FILES`.
     """
     wanted: list[str | Code] = [*(PROJECT_FILES[kind] if items is None else items)]
     if kind == "modules":
@@ -132,7 +132,7 @@ def closure_of(
         contents: files by their paths below it. Of JSON, YAML and Markdown their commands and sources count, of
             other files all that they name.
         command: a shell text that is run besides.
-        known: files that were looked at besides.
+        known: files that were evaluated besides.
         has_directives: whether Markdown is a command, in which shell texts behind `!` run.
     """
     search = ProjectSearch(Tree(str(folder)), known=frozenset((*contents, *known)))
@@ -177,14 +177,14 @@ def changed_code(
 ) -> tuple[str, ...]:
     """Return what a shell text would run that a person trusted and that is other than it was then; blocks.
 
-    Of a text that nothing trusted belongs to nothing is looked at: whether it may run at all is decided elsewhere. Of
+    Of a text that nothing trusted belongs to nothing is evaluated: whether it may run at all is decided elsewhere. Of
     any other one what it runs besides has changed as well: it was not there when the person looked.
 
     Args:
         store: what was trusted.
         folder: the project's folder.
         command: the text, as the project wrote it.
-        trusted: files as they were judged, by their paths below the folder.
+        trusted: files as they were evaluated, by their paths below the folder.
         copied: those of which copies run in their place; what they name counts, they themselves do not.
 
     Raises:

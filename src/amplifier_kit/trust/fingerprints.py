@@ -31,7 +31,7 @@ _COMPILED: Final = "__pycache__"
 
 
 class UnreadableItemError(ValueError):
-    """An item cannot be trusted, since what it is cannot be told for certain."""
+    """An item cannot be trusted, since what it is cannot be known for certain."""
 
     def __init__(self, name: str, problem: str) -> None:
         self.name = name

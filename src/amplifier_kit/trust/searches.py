@@ -211,7 +211,7 @@ class ProjectSearch:
         )
 
     def _existing(self, word: str, bases: Iterable[str]) -> Iterator[str]:
-        """Yield where a word leads to something; most words are in no folder, which their beginning tells."""
+        """Yield where a word leads to something; most words are in no folder, which their beginning shows."""
         first, slash, _ = word.partition("/")
         if first in ("", ".", "..", "~", "~+"):
             yield from (

@@ -127,7 +127,7 @@ class _ShellScan:
         return HOLE
 
     def _value(self, place: re.Match[str]) -> str:
-        """Return what stands for a variable: nothing where its value stands in a text that is looked at anyhow."""
+        """Return what stands for a variable: nothing where its value stands in a text that is evaluated anyhow."""
         name = place["bare"] or place["braced"]
         default = _DEFAULT.fullmatch(name)
         if default is not None:

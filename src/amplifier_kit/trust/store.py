@@ -1,4 +1,4 @@
-"""What was trusted: kept outside every project, by folder and kind, as digests."""
+"""What was trusted: stored outside every project, by folder and kind, as digests."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Decision:
         reason: why not, in words.
         folder: the project's folder, links resolved.
         kind: what the items are for.
-        items: what was looked at: a digest by name, `absent` or `folder`; `=` stands before what is declared.
+        items: what was evaluated: a digest by name, `absent` or `folder`; `=` stands before what is declared.
         changed: the names that are other than when they were trusted, new and missing ones too.
-        contents: the files as they were judged; use these, since the files may have changed by now.
+        contents: the files as they were evaluated; use these, since the files may have changed by now.
         can_be_trusted: whether `TrustStore.grant` takes it.
     """
 
@@ -130,7 +130,7 @@ class TrustStore:
         return attrs.evolve(refuse("", found), trusted=True)
 
     def lost(self, decision: Decision) -> str:
-        """Say how what was judged is other than a person trusted; nothing where they never trusted any of it.
+        """Say how what was evaluated differs from what a person trusted; nothing where they never trusted any of it.
 
         What was trusted may hold guards: without it more is allowed than the person believes.
         """
@@ -159,11 +159,11 @@ class TrustStore:
         return ""
 
     def grant(self, decision: Decision) -> None:
-        """Trust what a decision looked at, that content and no other.
+        """Trust what a decision evaluated, that content and no other.
 
         Raises:
             ValueError: the decision is about something that cannot be trusted.
-            OSError: it cannot be kept.
+            OSError: it cannot be stored.
         """
         if not decision.can_be_trusted:
             raise ValueError(

@@ -100,7 +100,7 @@ def is_loopback(address: str) -> bool:
 
 
 def join_address(base: str, path: str) -> str:
-    """Put a path behind an address; the queries of both are kept."""
+    """Put a path behind an address; the queries of both stay."""
     parts, added = urlsplit(base), urlsplit(path)
     if added.path:
         whole = f"{parts.path.rstrip('/')}/{added.path.lstrip('/')}"

@@ -119,7 +119,7 @@ class VendorClient:
         )
 
     async def aclose(self) -> None:
-        """Close the connections that are kept."""
+        """Close the pooled connections."""
         await self._http.aclose()
 
     async def events(
@@ -171,7 +171,7 @@ class VendorClient:
             raise told from told.__cause__
 
     async def _send(self, call: Call) -> httpx2.Response:
-        """Send the call, and once more when a connection that was kept turns out to be closed."""
+        """Send the call, and once more when a pooled connection turns out to be closed."""
         if call.body is None:
             content = None
         else:

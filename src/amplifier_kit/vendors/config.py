@@ -66,7 +66,7 @@ class VendorConfig:
         priority: a loop that chooses among providers takes the lowest.
         max_retries: how often a request is sent again after a failure that may pass.
         min_retry_delay: seconds before the first of them; each further wait is twice as long.
-        max_retry_delay: the longest wait in seconds. A vendor that asks for a longer one is not asked again.
+        max_retry_delay: the longest wait in seconds. A request for a longer one is not retried.
         retry_jitter: spread each wait, so that many clients do not return at once.
         max_concurrent_requests: requests that are under way at once; further ones wait. Default without limit.
         max_images: images of a request; texts stand in place of the oldest of more. 0 for models that cannot see.

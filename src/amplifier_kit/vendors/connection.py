@@ -52,7 +52,7 @@ class Connection:
                 yield event
 
     async def json(self, path: str, body: JSONObject | None) -> JSONValue:
-        """Get a path, or post to it, and return the JSON of the answer; what may pass is tried again.
+        """Get a path, or post to it, and return the JSON of the answer; transient failures are retried.
 
         Raises:
             LLMError: it cannot be had; it names the provider.
@@ -75,7 +75,7 @@ class Connection:
                 attempt.fail(error)
 
     async def aclose(self) -> None:
-        """Close the connections that are kept."""
+        """Close the pooled connections."""
         if self._client is not None:
             await self._client.aclose()
             self._client = None

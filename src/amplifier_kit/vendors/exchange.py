@@ -41,7 +41,7 @@ class Answering:
     _is_shown: bool = attrs.field(default=False, init=False)
 
     async def deltas(self) -> AsyncGenerator[Delta | ChatResponse, None]:
-        """Yield the answer; what failed is tried again as long as nothing of it was shown.
+        """Yield the answer; failures are retried as long as nothing of it was shown.
 
         Raises:
             LLMError: it cannot be had; the error names the provider and the model.

@@ -85,7 +85,7 @@ def _until(text: str) -> float | None:
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """Return whether the vendor wants to be asked again; `None` when it does not say."""
+    """Return whether the vendor wants a retry; `None` when it does not say."""
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
 
 

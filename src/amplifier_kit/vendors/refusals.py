@@ -61,7 +61,7 @@ _BY_CODE: Final[Mapping[str, type[LLMError]]] = {
     "model_not_found": NotFoundError,
     "request_too_large": ContextLengthError,
 }
-"""What vendors' `code` or `type` tells more exactly than the status."""
+"""Errors that vendors' `code` or `type` names more exactly than the status."""
 
 
 def refusal(

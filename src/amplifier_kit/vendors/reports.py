@@ -37,7 +37,7 @@ _CLOSE_TO_LIMIT: Final = 0.1
 
 @attrs.define(eq=False, repr=False)
 class ExchangeReport:
-    """What is told of one try; nothing is put together that nobody hears."""
+    """The events of one attempt; none is made that nobody handles."""
 
     provider: VendorProvider
     model: str

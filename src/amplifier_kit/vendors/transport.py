@@ -21,8 +21,8 @@ _MOST_KEPT: Final = 20
 def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransport:
     """Make what carries requests to an address; it reads certificates from the disk for https.
 
-    Connections to this machine are not kept: making one costs nothing, and llama.cpp's server closes those that are
-    kept, so that every third request would fail.
+    Connections to this machine are not pooled: making one costs nothing, and llama.cpp's server closes those that are
+    pooled, so that every third request would fail.
 
     Args:
         address: where requests go; connections to it, as to everything, are made with the first request.

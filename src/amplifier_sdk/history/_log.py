@@ -1,7 +1,7 @@
 """An append-only log of messages, with views that cost nothing.
 
 A context manager keeps its messages in a `MessageLog` and hands out views of it. A view is a sequence of
-the stored JSON objects; `typed` reads the same view as `Message` values, each converted once and kept
+the stored JSON objects; `typed` reads the same view as `Message` values, each converted once and cached
 beside its message. So a request costs no walk over the history, however long it is.
 """
 

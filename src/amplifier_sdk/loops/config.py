@@ -43,7 +43,7 @@ class LoopConfig(Value):
         breaker_failures: how many failures in a row within `breaker_window` keep a provider from being asked;
             `None` means none do.
         breaker_window: seconds within which failures count.
-        breaker_cooldown: seconds after which such a provider is tried again, with one request.
+        breaker_cooldown: seconds after which such a provider is retried, with one request.
     """
 
     default_provider: str | None = None

@@ -25,7 +25,7 @@ class SteeringEntered(EventFields):
 
 
 class RateLimitDelay(EventFields):
-    """A loop waits before it asks again; `delay` is in seconds."""
+    """A loop waits before its next request; `delay` is in seconds."""
 
     delay: float
 
@@ -33,7 +33,7 @@ class RateLimitDelay(EventFields):
 class Stopping(EventFields):
     """A loop is about to end its turn with `response`; a handler that denies keeps it at work with the reason.
 
-    `continued` is how many times handlers have kept this turn at work already.
+    `continued` is how many times handlers have continued this turn already.
     """
 
     response: str

@@ -61,7 +61,7 @@ class ToolSelected(EventFields):
 
 
 class ToolFailed(EventFields):
-    """A call of a turn failed, whatever kept it from its result."""
+    """A call of a turn failed, for whatever reason."""
 
     tool: str
     tool_call_id: str

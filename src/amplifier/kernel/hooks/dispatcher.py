@@ -1,10 +1,10 @@
 """The dispatcher of hooks: who hears an event, and what all of them decided together.
 
-Handlers run in turn, on the loop, each with its own shallow copy of the data. A handler that decides fails
-closed: raising, answering nonsense or passing its deadline denies the operation and names it. A handler
-that observes fails open and is reported once. When a handler changes the data, deciders that ran before
-are asked again, and a second change is a deny: what was checked is what runs. An event that nobody hears
-costs one look-up.
+Handlers run in turn, on the loop, each with its own shallow copy of the data. A blocking handler fails
+closed: raising, answering nonsense or passing its deadline denies the operation and names it. An observer
+fails open and is reported once. When a handler changes the data, blocking handlers that ran before run
+once more, and a second change is a deny: what was checked is what runs. An event without handlers costs
+one look-up.
 
 What an application registers on a session its children hear as well: a child's registry shows its parent's as it
 is at any time. What modules register is the session's own, since a child mounts its modules anew.
@@ -257,7 +257,7 @@ class HookDispatcher:
     async def _dispatch(
         self, event: str, audience: _Audience, data: Mapping[str, object] | None
     ) -> Emission:
-        """Call handlers in turn; a blocking one that decided on data which changed later is asked again."""
+        """Call handlers in turn; a blocking one that decided on data which changed later runs once more."""
         final: dict[str, object] = data if type(data) is dict else dict(data or {})
         if not audience:
             return Emission(final)

@@ -1,7 +1,7 @@
-"""Read-only views: what handlers are told of data that a session goes on to use.
+"""Read-only views: what handlers get of data that a session continues to use.
 
 A view is a `dict` or a `list` in every respect but one: it cannot be changed. What it holds is seen through views too,
-made when it is looked at. A copy such as `dict(view)` or `[*view]` can be changed, but what it holds cannot;
+made when it is read. A copy such as `dict(view)` or `[*view]` can be changed, but what it holds cannot;
 `copy.deepcopy` copies all of it.
 """
 

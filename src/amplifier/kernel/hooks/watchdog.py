@@ -1,6 +1,6 @@
 """The watchdog: names the handler in which an event has been waiting for long.
 
-Nothing ends a handler that observes, and a blocking one keeps the event loop from noticing anything. So a
+Nothing ends an observer, and a blocking one keeps the event loop from noticing anything. So a
 thread looks, once for all sessions: an emit writes down which handler it is in, which costs two operations
 on a dict, and starts the thread when there is none. The thread ends when it has met nobody in a handler
 twice in a row.
@@ -29,11 +29,11 @@ INTERVAL: Final = 1.0
 """Seconds between two looks: each takes the interpreter from the event loop for a moment."""
 
 IDLE_LOOKS: Final = 2
-"""After so many looks at nobody the thread ends."""
+"""After so many idle polls the thread ends."""
 
 
 class Watchdog:
-    """The thread that looks at `WAITING`; `is_awake` while it runs."""
+    """The thread that polls `WAITING`; `is_awake` while it runs."""
 
     def __init__(self) -> None:
         self.is_awake: bool = False

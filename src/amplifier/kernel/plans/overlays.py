@@ -61,7 +61,7 @@ def merge_plans(
 def keep_modules(
     plan: Mapping[str, object], section: str, keeps: Callable[[str], bool]
 ) -> _Plan:
-    """Return a merged plan whose section has only the modules whose ids are kept."""
+    """Return a merged plan whose section has only the modules with the given ids."""
     modules = plan.get(section)
     if isinstance(modules, list):
         kept = [entry for entry in modules if keeps(_key(entry)[0])]

@@ -1,4 +1,4 @@
-"""What is kept of a session's children: by the application, else in memory while the session lives."""
+"""What is stored of a session's children: by the application, else in memory while the session lives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChildRecords:
     _records: dict[str, ChildRecord] = attrs.field(factory=dict)
 
     async def find(self, session_id: str) -> ChildRecord | None:
-        """Return what is kept of a child, or `None`."""
+        """Return what is stored of a child, or `None`."""
         store = self._store
         if store is None:
             return self._records.get(session_id)

@@ -37,7 +37,7 @@ class SessionHistory:
     _length: int = 0
 
     async def mend(self) -> None:
-        """Repair the history if it is another than the last turn's; a session's first turn looks at any.
+        """Repair the history if it is another than the last turn's; a session's first turn checks any.
 
         The repair is stored, logged and announced.
 

@@ -216,7 +216,7 @@ class AmplifierSession:
         """Mount the plan's modules; a second call does nothing. A session whose start failed is closed.
 
         The loop and the context come first, then providers, tools and hooks, each in the plan's order. A
-        provider or tool that fails is kept in `failures` and announced; a loop, a context or a hook that
+        provider or tool that fails is in `failures` and announced; a loop, a context or a hook that
         fails ends the session's start, and what was mounted is released.
 
         Raises:
@@ -306,7 +306,7 @@ class AmplifierSession:
         Raises:
             SessionBusyError: a turn is running.
             SessionClosedError: the session was cleaned up.
-            TurnCancelled: `cancel` stopped the turn; the history is closed and the partial text kept.
+            TurnCancelled: `cancel` stopped the turn; the history is closed and has the partial text.
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """

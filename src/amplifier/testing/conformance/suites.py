@@ -189,7 +189,7 @@ def conformance(
     leave_out: Mapping[str, str] | None = None,
     loader: ModuleLoader | None = None,
 ) -> type[ConformanceTests]:
-    """Make the suite of a module, to be kept under a name that begins with `Test`; see `ConformanceTests`.
+    """Make the suite of a module, to be assigned to a name that begins with `Test`; see `ConformanceTests`.
 
     Raises:
         ValueError: there is no suite for the type, or `leave_out` names something that is no behaviour.

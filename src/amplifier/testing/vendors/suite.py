@@ -22,7 +22,7 @@ class VendorBehaviorTests(StreamTests, RefusalTests, WaitTests, SecrecyTests):
         thinking: a whole stream with visible thinking before its text, if the vendor has any.
         bad: a folder of streams that are broken, one in each file.
         becomes: what becomes of each, by the file's name without its ending: the name of an `LLMError`; the reason of
-            an answer that is not whole, such as `length`; `problem` for an answer whose calls cannot be read;
+            an incomplete answer, such as `length`; `problem` for an answer whose calls cannot be read;
             `text` for one without calls in which what is broken is passed over.
         statuses: the error's class, and whether it may pass, by HTTP status; default those of the SDK.
         least_bad: how many bad streams there are at least.

@@ -159,7 +159,7 @@ class WaitTests(PlayedTests):
     def test_connections_are_closed_with_the_provider(
         self, anyio_backend_name: str
     ) -> None:
-        """`aclose` closes what is kept, and may be called again."""
+        """`aclose` closes what is pooled, and may be called twice."""
         self.run(anyio_backend_name, self._closed)
 
     async def _closed(self) -> None:

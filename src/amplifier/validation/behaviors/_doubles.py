@@ -76,7 +76,7 @@ class ListContext:
 
 
 class PlainLoop(Loop):
-    """Asks, runs the tools that are called, asks again."""
+    """Asks, runs the tools that are called, repeats."""
 
     name = "loop-plain"
 

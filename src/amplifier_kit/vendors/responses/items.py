@@ -54,7 +54,7 @@ VENDOR_ITEMS: Final = frozenset(
         "web_search_call",
     }
 )
-"""Output items of the API's own tools: they are kept as vendor blocks and go back as they came."""
+"""Output items of the API's own tools: they are stored as vendor blocks and go back as they came."""
 
 _Items: TypeAlias = Iterator[JSONObject]
 

@@ -97,7 +97,7 @@ _IMAGE_CODES: Final = ("image", "base64")
 def refusal_of(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
     """Return the error for an answer that is none.
 
-    A 403 that is a page, not JSON, comes from a gateway on the way and passes: it may be tried again.
+    A 403 that is a page, not JSON, comes from a gateway on the way and is transient: it may be retried.
 
     Args:
         status: the HTTP status.
