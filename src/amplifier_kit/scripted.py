@@ -137,7 +137,7 @@ class ScriptedProvider(BaseProvider):
         context_window: int = 200_000,
         max_output_tokens: int = 8_000,
     ) -> None:
-        self.name = name  # type: ignore[misc]  # several in one session are told apart by it
+        self.name = name  # type: ignore[misc]  # it distinguishes several in one session
         self.steps: list[Step] = list(steps)
         self.requests: list[ChatRequest] = []
         self._repeat = repeat

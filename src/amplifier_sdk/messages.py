@@ -105,7 +105,7 @@ class Message(Value):
             data.get("tool_call_id"),
             data.get("metadata"),
         )
-        # A field that is not of our type is somebody else's: it is kept as it is.
+        # A field that is not of our type is somebody else's: it stays as it is.
         extras = {
             key: value
             for key, value in data.items()
@@ -214,7 +214,7 @@ def _read_input(arguments: JSONValue) -> Mapping[str, JSONValue]:
             value = json.loads(value)
         except ValueError:
             value = None
-    # A call in a stored history was answered already; what cannot be read is kept where a reader sees it.
+    # A call in a stored history was answered already; what cannot be read stays where a reader sees it.
     if isinstance(value, Mapping):
         return value
     return {"raw_arguments": arguments}

@@ -1,4 +1,4 @@
-"""Pages, the changelog and messages use the words of the glossary, and no phrase that was given up."""
+"""Pages, the changelog, messages, docstrings and comments use no phrase that was given up."""
 
 from __future__ import annotations
 
@@ -7,12 +7,9 @@ from typing import Final
 
 import pytest
 
-from tests.docs.wording import find_phrases, messages_of_python, prose_of_markdown
+from tests.docs.wording import find_phrases, prose_of_markdown, texts_of_python
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-COMMANDS: Final = (
-    ROOT / "src" / "amplifier" / "cli"
-)  # their docstrings are the help that a person reads
 PAGES: Final = ("*.md", "docs/**/*.md", "changes/*.md", "plugins/*/README.md")
 
 
@@ -38,15 +35,13 @@ def test_no_page_has_a_phrase_that_was_given_up() -> None:
     assert found == []
 
 
-def test_no_message_has_a_phrase_that_was_given_up() -> None:
+def test_no_text_of_the_code_has_a_phrase_that_was_given_up() -> None:
     found = [
         f"{path.relative_to(ROOT)}:{line + offset}: {phrase!r}; write: {term}"
         for path in sorted(
             {*ROOT.glob("src/**/*.py"), *ROOT.glob("plugins/*/src/**/*.py")}
         )
-        for line, text in messages_of_python(
-            path.read_text("utf-8"), docstrings=path.is_relative_to(COMMANDS)
-        )
+        for line, text in texts_of_python(path.read_text("utf-8"))
         for offset, phrase, term in find_phrases(text)
     ]
 
@@ -76,10 +71,18 @@ def test_a_line_is_that_of_the_phrase() -> None:
     ]
 
 
-def test_messages_are_strings_of_several_words_but_no_docstrings() -> None:
-    source = 'NAME = "kept"\n\n\ndef run():\n    """Return what is kept."""\n    fail(f"{NAME} is told")\n'
+def test_texts_of_code_are_messages_docstrings_and_comments() -> None:
+    source = (
+        'NAME = "kept"\n\n\n'
+        "def run(kept):\n"
+        '    """Return what is kept.\n\n    Args:\n        kept: `kept` and told.\n    """\n'
+        '    fail(f"{NAME} is told")  # nobody judges\n'
+    )
 
-    assert [(line, text.strip()) for line, text in messages_of_python(source)] == [
-        (6, "is told")
+    found = [
+        (line + offset, phrase)
+        for line, text in texts_of_python(source)
+        for offset, phrase, _ in find_phrases(text)
     ]
-    assert [line for line, _ in messages_of_python(source, docstrings=True)] == [5, 6]
+
+    assert found == [(5, "kept"), (10, "is told"), (10, "judges")]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from typing import Final
 
-__all__ = ["PHRASES", "find_phrases", "messages_of_python", "prose_of_markdown"]
+__all__ = ["PHRASES", "find_phrases", "prose_of_markdown", "texts_of_python"]
 
 PHRASES: Final = {
     r"(?:go|goes|going|gone|went) on with": "resume, continue",
@@ -39,37 +41,35 @@ _PATTERNS: Final = {
 }
 _FENCE: Final = re.compile(r"^ *```.*?^ *```$", re.DOTALL | re.MULTILINE)
 _CODE: Final = re.compile(r"``.*?``|`[^`\n]*`|\]\([^)]*\)|<!--.*?-->", re.DOTALL)
+_ARGUMENT: Final = re.compile(r"^ +\*{0,2}\w+:(?= )", re.MULTILINE)
 
 
 def prose_of_markdown(text: str) -> str:
     """Return a page with its code and link targets blanked, so that offsets and lines stay."""
     for pattern in (_FENCE, _CODE):
-        text = pattern.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
+        text = pattern.sub(_blank, text)
     return text
 
 
-def messages_of_python(
-    source: str, *, docstrings: bool = False
-) -> Iterator[tuple[int, str]]:
-    """Yield the line and text of each string of several words: what a person or a model reads.
+def _blank(match: re.Match[str]) -> str:
+    return re.sub(r"[^\n]", " ", match[0])
 
-    Args:
-        docstrings: also those, as the help of commands is one.
+
+def texts_of_python(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and text of each string of several words, and of each comment.
+
+    They are messages, prompts and docstrings. What is quoted as code, and the names
+    of arguments in a docstring's list, are blanked.
     """
-    tree = ast.parse(source)
-    skipped = (
-        set()
-        if docstrings
-        else {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    )
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         match node:
-            case ast.Constant(value=str(text)) if (
-                " " in text.strip() and id(node) not in skipped
-            ):
-                yield node.lineno, prose_of_markdown(text)
+            case ast.Constant(value=str(text)) if " " in text.strip():
+                yield node.lineno, _ARGUMENT.sub(_blank, prose_of_markdown(text))
             case _:
                 pass
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], prose_of_markdown(token.string)
 
 
 def find_phrases(text: str) -> Iterator[tuple[int, str, str]]:

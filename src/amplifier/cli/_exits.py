@@ -68,7 +68,9 @@ def _run(ctx: click.Context, command: Callable[[click.Context], object]) -> int:
         if isinstance(error, SignalledError):
             return error.exit_code
         return CANCELLED
-    except Exception as error:  # whatever a command or foreign code raised is told here
+    except (
+        Exception
+    ) as error:  # whatever a command or foreign code raised is reported here
         return _report(error, debug=is_debug(ctx))
     return 0
 

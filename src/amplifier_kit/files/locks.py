@@ -116,7 +116,7 @@ class WriterLock:
     def release(self) -> None:
         """Let go; the lock file is removed. A second call does nothing."""
         if self._lock.is_locked:
-            # While it is held: whoever opened this file before finds it without a name, and tries again.
+            # While it is held: whoever opened this file before finds it without a name, and retries.
             with suppress(OSError):
                 self.path.unlink()
             self._lock.release()

@@ -34,7 +34,7 @@ class LogWriter:
                 self._turn()
                 continue
             piece, data = data[:room], data[room:]
-            # A full disk must not stop the command: what cannot be kept is lost, and its place stays empty.
+            # A full disk must not stop the command: what cannot be stored is lost, and its place stays empty.
             with suppress(OSError), open(self._path(self._starts[-1]), "r+b") as file:
                 file.seek(self._total - self._starts[-1])
                 file.write(piece)

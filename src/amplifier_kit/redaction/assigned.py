@@ -106,7 +106,7 @@ def assignments(text: str) -> Iterator[Found]:
     head = pattern.search(lowered)
     looked, run_end = 0, 0
     while head is not None:
-        # A run of names that no value follows is looked at a few times, else it takes quadratic time.
+        # A run of names that no value follows is searched a few times, else it takes quadratic time.
         if head.end() < run_end:
             looked = looked + 1
         else:

@@ -162,7 +162,7 @@ class _Reader:
             container[self._key] = value
             self._key = None
         elif isinstance(value, PlacedText):
-            # named twice: what was named first is looked at by itself
+            # named twice: what was named first is checked by itself
             if value in container:
                 self._documents.values.append({value: container.pop(value)})
             container[value] = None

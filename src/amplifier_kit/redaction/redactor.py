@@ -309,7 +309,7 @@ class _Search(_Walk):
         self, redactor: StrictRedactor, finders: Sequence[Finder], depth: int
     ) -> None:
         super().__init__(redactor, frozenset())
-        # it takes linear time, and what is not looked at could not be withheld
+        # it takes linear time, and what is not checked could not be withheld
         self._left = sys.maxsize
         self._finders = finders
         self._depth = depth
@@ -325,7 +325,7 @@ class _Search(_Walk):
             found = self._redactor.found(
                 text, finders if has_all else self._finders, self._depth
             )
-        # it was looked at as a part of what it stands in, but for what is told by a whole line
+        # it was checked as a part of its container, except for what only a whole line shows
         elif has_all and self._redactor.names_secrets and _LINE.search(text):
             found = [*lines_in(text)]
         else:

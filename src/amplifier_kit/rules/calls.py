@@ -110,7 +110,7 @@ def _key(name: object) -> str:
 
 def _found(value: JSONValue, keys: tuple[str, ...], depth: int) -> Iterator[JSONValue]:
     if depth > _MAX_DEPTH:
-        yield None  # what stands deeper is not looked at, and is no text that could fit
+        yield None  # what stands deeper is not checked, and is no text that could fit
     elif isinstance(value, Mapping):
         for key, item in value.items():
             if _key(key) in keys:

@@ -161,7 +161,7 @@ class _Reader:
     def found(self, value: JSONValue, depth: int = 0) -> Iterator[TouchedPath]:
         """Yield the paths in a value, however deep."""
         if depth > _MAX_DEPTH:
-            # what stands deeper is not looked at, and may be any path
+            # what stands deeper is not checked, and may be any path
             yield TouchedPath(None)
         elif isinstance(value, Mapping):
             for key, item in value.items():

@@ -132,7 +132,7 @@ class _ShellScan:
         default = _DEFAULT.fullmatch(name)
         if default is not None:
             self.found.words.add(default[1].strip("\"'"))
-        # Positional parameters come from a text that is looked at as well.
+        # Positional parameters come from a text that is evaluated as well.
         if name in self.fixed or name[:1] in "@*123456789":
             return ""
         return HOLE

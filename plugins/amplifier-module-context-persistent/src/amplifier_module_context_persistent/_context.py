@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["PersistentContext"]
 
 TURN_ENDS: Final = (ORCHESTRATOR_COMPLETE, EXECUTION_END, CANCEL_COMPLETED)
-"""What tells that a turn ended; the last comes when the history of a cancelled one is closed."""
+"""Events that end a turn; the last comes when the history of a cancelled one is closed."""
 
 _log = getLogger("amplifier_module_context_persistent")
 

@@ -43,7 +43,7 @@ class Retention:
 
 @attrs.frozen(kw_only=True)
 class PersistentConfig(CompactionOptions):
-    """Where the conversation is kept and what it begins with; the rest says what the model sees of it.
+    """Where the conversation is stored and what it begins with; the rest says what the model sees of it.
 
     Args:
         transcript_path: the file; default one for the session.

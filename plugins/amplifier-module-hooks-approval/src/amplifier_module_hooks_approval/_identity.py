@@ -70,7 +70,7 @@ class ToolIdentity:
 class Keys:
     """What permissions for a call are known by.
 
-    Those are for this tool, of this distribution and version, kept inside as it is now. `call` is for exactly these
+    Those are for this tool, of this distribution and version, confined as it is now. `call` is for exactly these
     arguments in this folder.
     """
 
@@ -93,7 +93,7 @@ class Keys:
         Args:
             call: the call.
             tool: the tool.
-            distributions: tells where the tool came from.
+            distributions: finds where the tool came from.
             assessment: what the tool says of the call: where it works, and what keeps it inside.
 
         Raises:

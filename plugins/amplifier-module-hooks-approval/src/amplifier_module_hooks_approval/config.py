@@ -42,7 +42,7 @@ class Policy:
 
 @attrs.frozen(kw_only=True)
 class ToolSettings:
-    """What holds for a tool whatever its arguments: ask about it, or let it run where no rule is stricter."""
+    """The decision for a tool whatever its arguments: ask about it, or let it run where no rule is stricter."""
 
     require_approval: bool
 
@@ -75,9 +75,9 @@ class ApprovalConfig:
         otherwise: what becomes of a call that no rule is about; default `ask`.
         policy_driven_only: ask about nothing but what rules and `tools` name: `otherwise: allow`.
         allow_reads: let tools that only read run, where no rule is stricter.
-        default_action: what holds when nobody answers; `continue` lets a tool that only reads go on.
+        default_action: the decision when nobody answers; `continue` lets a tool that only reads run.
         default_timeout: seconds to wait for an answer; `None` means as long as it takes.
-        tools: what holds for single tools.
+        tools: decisions for single tools.
         effects: what tools do that do not say so themselves.
         scopes: how far a person may let an answer reach.
         permission_days: after how many days a permission ends that outlasts its session; `None` means never.

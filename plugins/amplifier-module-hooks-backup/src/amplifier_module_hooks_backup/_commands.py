@@ -1,4 +1,4 @@
-"""The commands that a person types: what was kept, what differs, and the way back."""
+"""The commands that a person types: list, compare and restore copies."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def commands_of(
     """Make the commands of a session.
 
     Args:
-        backups: what was kept.
+        backups: the session's copies.
         directory: where relative paths that are typed start.
         redact: takes secrets out of what is shown.
     """
@@ -61,7 +61,7 @@ class _Typed:
     redact: Callable[[str], str]
 
     async def list_or_compare(self, arguments: str) -> CommandAnswer:
-        """List what was kept; with a file compare the latest copy with what is there now."""
+        """List the copies; with a file compare the latest copy with what is there now."""
         wanted = arguments.strip()
         try:
             if wanted:
@@ -127,7 +127,7 @@ class _Typed:
         return found
 
     async def _of_path(self, wanted: str) -> Sequence[Entry]:
-        """Return what was kept of a path, and of what it led to when it was a link: that is what changed then."""
+        """Return the copies of a path, and of what it led to when it was a link: that is what changed then."""
         path = await to_thread.run_sync(partial(_real, self.directory, wanted))
         found = await self.backups.entries(path)
         if not found:
@@ -160,7 +160,7 @@ def _latest(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _parts(whole: Entry, entries: Sequence[Entry]) -> list[Entry]:
-    """Return an entry, and of a directory what was in it then: as its call kept it, or an earlier one of its turn."""
+    """Return an entry, and of a directory what was in it then: as its call or an earlier one of its turn copied it."""
     if whole.state.kind != "directory":
         return [whole]
     turn = [entry for entry in entries if entry.turn == whole.turn]

@@ -1,4 +1,4 @@
-"""What the entry point names, and the hook: before a call changes files, they are kept."""
+"""What the entry point names, and the hook: before a call changes files, they are copied."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAME: Final = "hooks-backup"
 
 
 async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-    """Keep files before tools change them; a child's are kept with its parent's.
+    """Copies files before tools change them; a child's copies are its parent's.
 
     Raises:
         ConfigError: the configuration does not fit.
@@ -90,12 +90,12 @@ class _Hook:
         return redactor_of(self.coordinator).redact_text(text)
 
     def begin(self, _: str, data: ExecutionStart) -> None:
-        """Note which turn what is kept belongs to."""
+        """Note the turn to which copies belong."""
         self.backups.turn = data.get("turn_id", "")
 
     async def keep(self, _: str, data: ToolPre) -> HookResult | None:
         """Keep what a call may change, or deny it."""
-        # not every loop tells that a turn begins
+        # not every loop reports that a turn begins
         if self.backups.session_id == self.coordinator.session_id:
             self.backups.turn = data.get("turn_id", self.backups.turn)
         paths, with_directories = self._paths(data)

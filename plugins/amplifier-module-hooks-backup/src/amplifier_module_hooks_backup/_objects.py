@@ -1,4 +1,4 @@
-"""The copies: files named after their content, so that each content is kept once."""
+"""The copies: files named after their content, so that each content is stored once."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CHUNK: Final = 1 << 18
 
 
 class TooLargeError(Exception):
-    """A file has more bytes than are kept."""
+    """A file has more bytes than are copied."""
 
 
 @attrs.define(eq=False)

@@ -1,4 +1,4 @@
-"""Bringing a path back to a state that was kept; no link is followed. It blocks."""
+"""Restoring a path to a copied state; no link is followed. It blocks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ __all__ = ["earliest_states", "restore_mode", "restore_state"]
 
 
 def earliest_states(entries: Iterable[Entry]) -> list[State]:
-    """Return what was at each path when the first of some entries was kept, in the order to bring it back.
+    """Return what was at each path when the first of some entries was copied, in the order to restore it.
 
-    What was kept later below a path that was no directory at first came into being since, and a path that is no
-    directory later was one when something below it was kept first.
+    What was copied later below a path that was no directory at first came into being since, and a path that is no
+    directory later was one when something below it was copied first.
     """
     found: dict[str, State] = {}
     above: set[str] = set()

@@ -1,4 +1,4 @@
-"""The backups of a session and its children: kept before changes, listed, compared, brought back."""
+"""The backups of a session and its children: copied before changes, listed, compared, restored."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RESTORE: Final = "restore"
 
 _DAY: Final = 86_400.0
 _SHARE: Final = 0.8
-"""How much of what may be kept is left when the oldest goes."""
+"""The fraction of the maximum size to which the oldest copies are removed."""
 _MAX_COMPARED: Final = 200_000
 _MAX_LINES: Final = 5_000
 _MAX_ENTRIES: Final = 20_000
@@ -57,13 +57,13 @@ class Restored:
 
 @attrs.define(eq=False)
 class Backups:
-    """What was kept; one thing at a time is done, in worker threads.
+    """The copies; one operation runs at a time, in worker threads.
 
     Nothing is on the disk before the first entry. Whoever opens backups closes them with `aclose`.
 
     Args:
         folder: where they are, for their user alone.
-        config: how much is kept.
+        config: how much is copied.
         session_id: the outermost session.
         turn: its turn of now.
     """
@@ -95,7 +95,7 @@ class Backups:
         session: str,
         with_directories: bool,
     ) -> list[Entry]:
-        """Keep what is at some paths; return the new entries, none for what its turn has kept as it is.
+        """Copy what is at some paths; return the new entries, none for what its turn has copied unchanged.
 
         Args:
             paths: as a tool is given them.
@@ -103,10 +103,10 @@ class Backups:
             tool: the tool that may change them.
             call: the id of its call.
             session: whose call it is.
-            with_directories: whether of a directory everything below it is kept.
+            with_directories: whether of a directory everything below it is copied.
 
         Raises:
-            BackupError: something could not be copied; nothing of this call is kept.
+            BackupError: something could not be copied; nothing of this call is stored.
         """
         async with self._lock:
             await self._open()
@@ -128,7 +128,7 @@ class Backups:
                 ) from error
 
     async def entries(self, path: Path | str | None = None) -> tuple[Entry, ...]:
-        """Return what was kept, the earliest first; with a path that of this path alone."""
+        """Return the copies, the earliest first; with a path those of this path alone."""
         async with self._lock:
             if not self.folder.exists():
                 return ()
@@ -140,7 +140,7 @@ class Backups:
             )
 
     async def difference(self, entry: Entry) -> str:
-        """Compare a kept file with the one of now, line by line; other things are told in words.
+        """Compare a copy with the present file, line by line; other things are described in words.
 
         Raises:
             BackupError: the copy is gone.
@@ -150,13 +150,13 @@ class Backups:
         )
 
     async def restore(self, entries: Iterable[Entry]) -> Restored:
-        """Bring paths back to their earliest state among some entries; what is there now is kept before.
+        """Restore paths to their earliest state among some entries; what is there now is copied before.
 
-        What is kept of now is a turn of its own, which can be restored as well. No copy makes room for it until the
-        next call is kept: what could not be brought back can be tried again.
+        The copy of what is there now is a turn of its own, which can be restored as well. No copy makes room for
+        it until the next call is copied: what could not be restored can be retried.
 
         Raises:
-            BackupError: what is there now cannot be kept; nothing is changed then.
+            BackupError: what is there now cannot be copied; nothing is changed then.
         """
         states = earliest_states(entries)
         async with self._lock:
@@ -211,7 +211,7 @@ class Backups:
             ) from error
 
     async def _take_over(self, log: AppendLog) -> None:
-        """Find what an open log tells, and forget what is too old."""
+        """Read an open log, and forget what is too old."""
         try:
             # once nobody else writes there
             await to_thread.run_sync(self._objects.open)
@@ -304,7 +304,7 @@ def _take_now(taker: Taker, states: Sequence[State]) -> list[State]:
 def _restore_all(
     states: Sequence[State], lost: Sequence[State], objects: Objects
 ) -> Restored:
-    """Bring back what can be; what is there now and was not kept stays."""
+    """Restore what can be; what is there now and was not copied stays."""
     done: list[State] = []
     problems: list[str] = []
     for state in states:

@@ -55,7 +55,7 @@ class State:
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One state that was kept, and for which call.
+    """One copied state, and for which call.
 
     Args:
         number: counts from 1 in a session.

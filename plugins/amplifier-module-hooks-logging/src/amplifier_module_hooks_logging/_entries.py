@@ -43,7 +43,7 @@ _HEADER: Final = frozenset(
 _MAX_VALUES: Final = 20_000
 _MAX_DEPTH: Final = 60
 _SPARE: Final = 8_192
-"""Characters that are looked at behind the longest text: a secret that is cut is not recognised."""
+"""Characters that are searched behind the longest text: a secret that is cut is not recognised."""
 _EDGE: Final = 4_096
 """How many of them are never written."""
 

@@ -25,7 +25,7 @@ def log_path(template: str | None, coordinator: Coordinator) -> Path:
     stand for is one folder name each, whatever the session is called.
 
     Raises:
-        ConfigError: the template has other fields, or none that tells sessions apart.
+        ConfigError: the template has other fields, or none that distinguishes sessions.
     """
     session = folder_name(coordinator.session_id)
     told = coordinator.get_capability("session.working_dir")

@@ -102,5 +102,5 @@ class CallListener:
 
 
 def _call_id(data: Data) -> str:
-    """Return what the events of one call have in common; what a loop tells of its own calls has other steps' ids."""
+    """Return what the events of one call have in common; a loop's own events of its calls have other steps' ids."""
     return str(data.get("tool_call_id") or data.get("span_id"))

@@ -20,7 +20,7 @@ __all__ = [
 
 
 def answer(response: ChatResponse) -> Attributes:
-    """Return what an answer tells of itself, but nothing of what it says."""
+    """Return the attributes of an answer, without its content."""
     attributes: Attributes = {names.FINISH_REASONS: [finish_reason(response)]}
     for key, value in (response.metadata or {}).items():
         if not isinstance(value, str) or not value:
@@ -55,7 +55,7 @@ def finish_reason(response: ChatResponse) -> str:
 
 
 def error_type(data: Mapping[str, object]) -> str:
-    """Return what kind of error an event tells of."""
+    """Return the kind of error in an event."""
     error = data.get("error")
     return short(
         str((error.get("type") if isinstance(error, Mapping) else None) or "error")

@@ -116,7 +116,7 @@ def _handlers(spans: Trace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
 
 @attrs.define(eq=False)
 class _End:
-    """Ends what is open when the session does, and tells the person what is missing."""
+    """Ends what is open when the session does, and notifies the person of what is missing."""
 
     coordinator: Coordinator
     spans: Trace

@@ -24,7 +24,7 @@ from amplifier_sdk.messages import MessageDict
 __all__ = ["RequestListener"]
 
 _MESSAGES: Final = 200
-"""How many messages of a history are looked at for what there is room for."""
+"""How many messages of a history are considered for the attribute."""
 
 
 @attrs.frozen(eq=False)

@@ -119,7 +119,7 @@ class Steps:
             attach(step.before)
 
     def abandon(self, step: Step, error: str | None) -> None:
-        """End a step of which no end was told, perhaps in another task than the one where it is current."""
+        """End a step whose end was not reported, perhaps in another task than the one where it is current."""
         if get_current_span() is not step.span:
             step.before = None
         self.close(step, error)

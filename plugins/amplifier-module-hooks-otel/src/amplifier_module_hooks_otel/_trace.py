@@ -28,7 +28,7 @@ __all__ = ["UNFINISHED", "Data", "Trace"]
 Data: TypeAlias = Mapping[str, object]
 
 UNFINISHED: Final = "unfinished"
-"""The error of a step of which no end was told."""
+"""The error of a step whose end was not reported."""
 
 
 @attrs.define(eq=False)
@@ -81,7 +81,7 @@ class Trace:
         return self.turn
 
     def abandon(self) -> None:
-        """End what is open of a turn of which no end was told."""
+        """End what is open of a turn whose end was not reported."""
         if self.turn is not None:
             self.end(
                 self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False

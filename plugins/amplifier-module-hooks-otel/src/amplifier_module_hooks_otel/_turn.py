@@ -17,7 +17,7 @@ class Turn:
 
     `requests` are the open requests to a model by the ids of their steps, `calls` the open tool calls by theirs.
     `usage` is what its requests used, `error` how the last one failed.
-    `is_framed` says that the turn's end will be told: a loop written by hand may not.
+    `is_framed` says that the turn's end will be reported: a loop written by hand may not.
     """
 
     id: str

@@ -48,7 +48,7 @@ class TurnListener:
         )
 
     def loop_completed(self, event: str, data: Data) -> None:
-        """End the turn of a loop that tells no other end of it."""
+        """End the turn of a loop that reports no other end of it."""
         if self.trace.turn is not None and not self.trace.turn.is_framed:
             self.turn_ended(event, data)
 
@@ -70,7 +70,7 @@ class TurnListener:
         self.trace.end(turn, failed.get(str(status)))
 
     def happened(self, event: str, data: Data) -> None:
-        """Note on a step's span that it was tried again, or that a person was asked."""
+        """Note on a step's span that it was retried, or that a person was asked."""
         if self.trace.turn is None:
             step = None
         else:

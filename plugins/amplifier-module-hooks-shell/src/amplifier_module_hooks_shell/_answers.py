@@ -57,7 +57,7 @@ class Answer:
         verdict: what it says; `None` when nothing.
         reason: why, for the model.
         context: what it adds to the conversation.
-        message: what it tells the person, and the model where it can.
+        message: its message to the person, and to the model where it can have one.
         plain: what it put out that is no JSON.
         updated: arguments that it changes.
         halt: why the agent shall stop altogether.

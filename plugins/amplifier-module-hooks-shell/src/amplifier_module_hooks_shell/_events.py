@@ -1,4 +1,4 @@
-"""Which of our events the hooks of plugin folders hear, what they are told, and what their answers do."""
+"""Which of our events the hooks of plugin folders handle, what they read, and what their answers do."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ class ClaudeEvents:
         )
 
     async def _notified(self, _: str, data: UserNotification) -> None:
-        """Tell hooks what the person is told."""
+        """Pass the person's notifications to hooks."""
         kind = data.get("notification_type") or "notification"
         told = {"message": data["message"], "notification_type": kind}
         await self._runner.observe("Notification", (kind,), told)

@@ -45,7 +45,7 @@ class Found:
 def find_plugins(surroundings: Surroundings) -> Found:
     """Find and read the plugins of a session; blocks.
 
-    Of a project nothing is used before it is trusted, and then as it was judged: from a copy of its own.
+    Of a project nothing is used before it is trusted, and then as it was evaluated: from a copy of its own.
 
     Raises:
         ConfigError: a folder that is configured is no plugin, or a manifest or a hook cannot be read.
@@ -113,7 +113,7 @@ class _Finder:
         self._single.append(_CLAUDE)
 
     def finish(self) -> Found:
-        """Judge what the project brings, take what is trusted, and return everything."""
+        """Evaluate what the project brings, take what is trusted, and return everything."""
         decisions = self._judge()
         _require_guards(decisions)
         pending = tuple(decision for decision in decisions if not decision.trusted)
@@ -146,7 +146,7 @@ class _Finder:
         return Path(whole), None
 
     def _judge(self) -> list[Decision]:
-        """Judge what the project brings, each kind by itself, as people are asked about it."""
+        """Evaluate what the project brings, each kind by itself, as people are asked about it."""
         plugins = [
             path
             for path in dict.fromkeys((*self._single, *self._several))
@@ -161,7 +161,7 @@ class _Finder:
         return [self._judge_kind(kind, items) for kind, items in asked.items()]
 
     def _judge_kind(self, kind: str, items: Sequence[str]) -> Decision:
-        """Judge some files and folders, with all that they would run."""
+        """Evaluate some files and folders, with all that they would run."""
         return judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
 
     def _take_copies(self, contents: Mapping[str, bytes]) -> None:

@@ -86,7 +86,7 @@ class HookRunner:
         Args:
             event: one of Claude Code's events.
             names: what matchers may say of it.
-            data: what is told of it, besides what is told of every event.
+            data: its keys, besides those of every event.
             env: variables that they are given besides.
         """
         chosen = []

@@ -1,4 +1,4 @@
-"""A plugin that may be used: whose it is, and how what it says is told to the model."""
+"""A plugin that may be used: whose it is, and how its texts reach the model."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Loaded:
         plugin: what was read; its `root` is what runs.
         path: the folder that was named or found.
         is_own: whether it is the person's; otherwise a project brought it, and `root` is a private copy.
-        copied: the files of the project that were judged, each with the path of its copy.
+        copied: the files of the project that were evaluated, each with the path of its copy.
         contents: what those files held.
     """
 
@@ -50,7 +50,7 @@ class Loaded:
         return {"CLAUDE_PLUGIN_ROOT": str(self.plugin.root)}
 
     def command(self, text: str) -> str:
-        """Return a shell text as it is run: files of the project that it names are those that were judged."""
+        """Return a shell text as it is run: files of the project that it names are those that were evaluated."""
         if self.copied:
             return _FILE.sub(self._copy_of, text)
         return text

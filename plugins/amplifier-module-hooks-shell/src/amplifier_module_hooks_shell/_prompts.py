@@ -75,7 +75,7 @@ class PromptJudge:
                 failure=f"the model did not answer within {entry.timeout:g} s"
             )
         except Exception as error:
-            # foreign code, and a hook that fails is told apart from one that answers
+            # foreign code, and a failing hook differs from one that answers
             return Answer(
                 failure=f"the model could not be asked: {type(error).__name__}: {error}"
             )
@@ -97,7 +97,7 @@ class PromptJudge:
 
 
 def fill(prompt: str, data: Mapping[str, object], limit: int) -> str:
-    """Write what is judged into a prompt: at its places, else behind it, always marked as what it is.
+    """Write what is evaluated into a prompt: at its places, else behind it, always marked as what it is.
 
     Args:
         prompt: the person's criteria, with places such as `$TOOL_INPUT`; `$ARGUMENTS` is all of it.

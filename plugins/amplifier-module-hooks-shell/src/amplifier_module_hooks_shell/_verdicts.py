@@ -103,7 +103,7 @@ class Verdicts:
         return "\n\n".join(parts)
 
     def message(self, *, plain: bool = False) -> str | None:
-        """Return what the person is told: their messages, and what went wrong."""
+        """Return the text for the person: the hooks' messages, and what went wrong."""
         lines = []
         for told in self._told:
             answer = told.answer

@@ -1,4 +1,4 @@
-"""What is told of a repository: branch, changed files, commits."""
+"""The status of a repository: branch, changed files, commits."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MAX_TEXT: Final = 200
 class GitStatus:
     """What is known: `answer` is this module's own word, `text` holds what the repository says.
 
-    `is_slow` says that git took too long, so that it is better not asked again.
+    `is_slow` says that git took too long, so that it is not used again.
     """
 
     answer: str

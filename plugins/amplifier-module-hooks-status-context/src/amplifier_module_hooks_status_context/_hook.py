@@ -1,4 +1,4 @@
-"""The hook: tells with each request where and when the agent works; what is told is read once a turn."""
+"""The hook: adds to each request where and when the agent works, read once a turn."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
 
 @attrs.define(eq=False)
 class _Status:
-    """What is told, as it was when the turn began."""
+    """The status, as it was when the turn began."""
 
     coordinator: Coordinator
     config: StatusContextConfig
@@ -87,7 +87,7 @@ class _Status:
         return self._fitting("\n".join([_HEAD, *lines, "</status>"]), said)
 
     def _fitting(self, status: str, said: str) -> str:
-        """Join what is told and what the repository says, as much as an injection may hold; nothing where none may."""
+        """Join the status and what the repository says, as much as an injection may hold; nothing where none may."""
         room = longest_injection(self.coordinator, _LONGEST) - len(status)
         if room < 0:
             return ""

@@ -13,7 +13,7 @@ class Records:
     """Takes output as it comes; keeps the first records, each up to 4,096 bytes, and counts all.
 
     Args:
-        most: how many are kept.
+        most: how many are stored.
         end: the byte that ends one.
     """
 
@@ -34,12 +34,12 @@ class Records:
 
     @property
     def texts(self) -> list[str]:
-        """The records that are kept; bytes that are no UTF-8 are replaced."""
+        """The stored records; bytes that are no UTF-8 are replaced."""
         return [record.decode("utf-8", "replace") for record in self._kept]
 
     @property
     def paths(self) -> list[str]:
-        """The records that are kept, as paths to be opened."""
+        """The stored records, as paths to be opened."""
         return [record.decode("utf-8", "surrogateescape") for record in self._kept]
 
     def _take(self, record: bytes) -> None:

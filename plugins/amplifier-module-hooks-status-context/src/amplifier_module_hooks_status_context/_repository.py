@@ -146,7 +146,7 @@ async def open_repository(
 
     Args:
         git: the program.
-        directory: where to begin; the folders above are looked at as git does.
+        directory: where to begin; the folders above are searched as git does.
         timeout: seconds that one command may take.
 
     Raises:

@@ -70,7 +70,7 @@ class Watch:
         thinking = Flow(
             pen, self.redactor, self.level, "dim", self.config.max_lines, "thinking:"
         )
-        # Bound once: pieces of one painter are joined, which is told by identity.
+        # Bound once: pieces of one painter are joined, by identity.
         self._text, self._end_text = text.paint, text.end
         self._thinking, self._end_thinking = thinking.paint, thinking.end
 
@@ -122,7 +122,7 @@ class Watch:
         return None
 
     def answered(self, _: str, data: ProviderResponse) -> None:
-        """Count what a request used, and tell an answer that is not whole."""
+        """Count what a request used, and report an incomplete answer."""
         self.totals.add(data.get("usage"))
         # handwritten hosts announce what they have
         reason = getattr(data["response"], "finish_reason", None)
@@ -220,7 +220,7 @@ class Watch:
     # -- the rest of a turn
 
     def began(self, _: str, data: ExecutionStart) -> None:
-        """Begin to count a turn; a child's is told with its prompt."""
+        """Begin to count a turn; a child's is shown with its prompt."""
         self.totals = Totals()
         if self.parent is not None or self.level:
             agent = self.session_id.rpartition("_")[2]

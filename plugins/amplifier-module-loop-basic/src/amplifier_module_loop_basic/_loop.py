@@ -10,7 +10,7 @@ __all__ = ["BasicLoop"]
 
 @orchestrator
 class BasicLoop(Loop):
-    """Asks, runs tools, asks again; the session's limits end a model that never stops."""
+    """Asks, runs tools, repeats; the session's limits end a model that never stops."""
 
     name = "loop-basic"
 

@@ -63,7 +63,7 @@ class EventsConfig(LoopConfig):
 
 @orchestrator
 class EventsLoop(Loop):
-    """Asks whom handlers choose, runs the tools that handlers select, asks again."""
+    """Asks whom handlers choose, runs the tools that handlers select, repeats."""
 
     name = "loop-events"
     takes_steering = True

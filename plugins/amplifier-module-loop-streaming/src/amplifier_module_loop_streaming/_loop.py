@@ -39,7 +39,7 @@ class StreamingConfig(LoopConfig):
 
 @orchestrator
 class StreamingLoop(Loop):
-    """Asks, runs tools, asks again, and reads before each request what was typed meanwhile."""
+    """Asks, runs tools, repeats, and reads before each request what was typed meanwhile."""
 
     name = "loop-streaming"
     takes_steering = True
@@ -72,7 +72,7 @@ class StreamingLoop(Loop):
             choice = None
 
     async def _wait(self, turn: Turn) -> None:
-        """Wait until the model may be asked again."""
+        """Wait until the next request may be sent."""
         delay = self._asked_at + self._pause - anyio.current_time()
         if delay > 0:
             if turn.hooks.has_handlers(RATE_LIMIT_DELAY):

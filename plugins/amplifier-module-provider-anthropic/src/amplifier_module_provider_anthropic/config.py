@@ -33,7 +33,7 @@ class AnthropicConfig(VendorConfig):
         changed_history: what becomes of earlier thoughts when what was before them has changed, as by a compaction or
             an injection, for the models that notice: `drop` leaves them out, `error` refuses the request.
         enable_prompt_caching: let the API keep the beginning of a request for the next one.
-        cache_ttl: how long it is kept.
+        cache_ttl: how long it lasts.
         enable_1m_context: ask for a window of a million tokens, for the models of `models` that need to be asked.
         beta_headers: values of the `anthropic-beta` header.
         server_tools: the API's own tools, as the API takes them; offered with every request, before the session's.

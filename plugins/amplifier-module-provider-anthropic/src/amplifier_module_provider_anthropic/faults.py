@@ -55,7 +55,7 @@ _BY_WORDS: Final[Mapping[str, type[LLMError]]] = {
     "input length and `max_tokens` exceed context limit": ContextLengthError,
     "Your credit balance is too low": QuotaExceededError,
 }
-"""Invalid requests that the API tells from others by no code, only by how their message begins."""
+"""Invalid requests that the API distinguishes by no code, only by how their message begins."""
 
 
 def fault(

@@ -12,7 +12,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 __all__ = ["JSON_INSTRUCTION", "output_format", "wants_json"]
 
 JSON_INSTRUCTION: Final = "Answer with one JSON object and nothing else."
-"""What the model is told when a request wants JSON of no certain schema."""
+"""The instruction for a request that wants JSON without a schema."""
 
 _SCHEMAS_BY_NAME: Final = frozenset({"properties", "$defs", "definitions"})
 _SCHEMAS_IN_ORDER: Final = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})

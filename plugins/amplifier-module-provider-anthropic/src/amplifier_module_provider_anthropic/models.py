@@ -1,7 +1,7 @@
 """What is known of the models: windows, how they think, which parameters they take.
 
 As of 2026-11-21, from the model pages and the migration guides of the API's documentation. A model that the table
-lacks is judged by its name: `claude-…` is taken for a new model of Anthropic, anything else for a model behind
+lacks is classified by its name: `claude-…` is taken for a new model of Anthropic, anything else for a model behind
 a compatible server.
 """
 
@@ -55,7 +55,7 @@ class Model:
         context_window: tokens that a request and its answer may have together.
         max_output_tokens: tokens of its longest answer.
         thinking: how it thinks.
-        thinking_off: how it is told not to think.
+        thinking_off: how thinking is turned off.
         efforts: the levels of effort it takes; none when it takes no level.
         takes_temperature: whether requests may set `temperature` and `top_p`.
         takes_forced_tools: whether `tool_choice` may force a call.

@@ -32,6 +32,6 @@ def tool_names(names: Iterable[str]) -> dict[str, str]:
 def _taken(text: str, longest: int) -> str:
     if text and len(text) <= longest and not _FOREIGN.search(text):
         return text
-    # What was replaced or cut off still tells two texts apart, and the same text is always written the same.
+    # What was replaced or cut off still distinguishes two texts, and the same text is always written the same.
     mark = sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return f"{_FOREIGN.sub('_', text)[: longest - 9]}-{mark}"

@@ -76,7 +76,7 @@ def _body(
     )
     if known.binds_thinking and has_thoughts(request.messages):
         thought = thought.binding(config.changed_history)
-    # A model that binds its thoughts may refuse them where it is told not to think.
+    # A model that binds its thoughts may refuse them where thinking is turned off.
     prompt = _prompt(
         request,
         config,

@@ -81,7 +81,7 @@ def decide_thinking(
 
     Args:
         request: the request.
-        config: what holds where it says nothing.
+        config: the defaults for what it leaves open.
         model: the model that is asked.
         is_forced: whether `tool_choice` forces a call, which cannot be thought about first.
         losses: what cannot be given is noted here.

@@ -102,7 +102,7 @@ class AzureOpenAIProvider(ResponsesProvider):
         return FilteredReader(original_names(request.tools or ()))
 
     def refusal(self, status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
-        """Return the error for an answer that is none; a kept token that is refused gives way to a new one, once."""
+        """Return the error for an answer that is none; a cached token that is refused is replaced, once."""
         error = super().refusal(status, headers, body)
         if type(error) is AuthenticationError and self._tokens is not None:
             error.retryable = not self._tokens.is_fresh
@@ -135,7 +135,7 @@ class AzureOpenAIProvider(ResponsesProvider):
         return tuple(own.get(field.id, field) for field in super().config_fields())
 
     async def list_models(self) -> list[ModelInfo]:
-        """List the models of the configuration; Azure tells an account with a key nothing of its deployments."""
+        """List the models of the configuration; Azure reports no deployments to an account with a key."""
         names = [*self._own.deployment_mapping, self.config.default_model]
         return [
             self.described(name) for name in dict.fromkeys(names) if name is not None

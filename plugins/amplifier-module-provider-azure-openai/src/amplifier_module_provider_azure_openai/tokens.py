@@ -1,4 +1,4 @@
-"""Entra tokens: what a command prints, kept until it expires.
+"""Entra tokens: what a command prints, cached until it expires.
 
 The forms that are read: a bare token, and the JSON of `az account get-access-token`, of `azd auth token` and of the
 metadata service of a managed identity.
@@ -30,7 +30,7 @@ from amplifier_sdk.secret import Secret
 __all__ = ["CommandTokens", "Token", "read_token"]
 
 _LIFE: Final = 300.0
-"""Seconds for which a token is kept that does not say how long it holds."""
+"""Seconds for which a token without an expiry is cached."""
 
 _MARGIN: Final = 300.0
 """Seconds before its end in which a token is not used any more."""

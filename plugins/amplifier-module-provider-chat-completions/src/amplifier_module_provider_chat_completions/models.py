@@ -26,7 +26,7 @@ def read_models(listing: JSONValue, config: ChatCompletionsConfig) -> list[Model
 
     Args:
         listing: what the server sent.
-        config: tells of models of which the server does not.
+        config: describes models that the server does not.
     """
     found = {model.id: model for model in _models(listing, config)}
     if config.default_model is not None and config.default_model not in found:

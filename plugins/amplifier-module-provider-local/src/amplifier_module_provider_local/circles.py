@@ -1,4 +1,4 @@
-"""Answers that go round in circles: a small model may say the same until its tokens are used up."""
+"""Answers that repeat themselves: a small model may say the same until its tokens are used up."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def goes_round(text: str) -> bool:
     """Tell whether a text ends in the same words five times, in prose or line by line."""
     tail = text[-_LONGEST * TIMES :]
     longest = min(_LONGEST, len(tail) // TIMES)
-    # Asked with every token: most lengths are no circle's, as one character tells.
+    # Asked with every token: most lengths are no repetition's, as one character shows.
     lengths = [
         length
         for length in range(_SHORTEST, longest + 1)

@@ -29,7 +29,7 @@ class LocalConfig:
     Args:
         model_path: a GGUF file to use in place of the embedded model; `~` is the home directory.
         sha256: the checksum that the file at `model_path` must have; default unchecked.
-        cache_dir: where the embedded model's weights are kept; default `$AMPLIFIER_CACHE/models`, else
+        cache_dir: where the embedded model's weights are stored; default `$AMPLIFIER_CACHE/models`, else
             `$AMPLIFIER_HOME/cache/models`, else `amplifier/models` in the user's cache directory.
         n_ctx: tokens of context that all requests share.
         n_parallel: requests that are answered at once; each has `n_ctx / n_parallel` tokens of context.

@@ -1,6 +1,6 @@
 """Text or a tool: a rule over words, because a model this small cannot tell.
 
-The rule looks at the question alone. A tool is wanted when the words of one tool's name occur in it together
+The rule reads the question alone. A tool is wanted when the words of one tool's name occur in it together
 with something that could be an argument of that tool (a path, a number, a quoted text or a proper name, by the
 types and names of its required parameters), or when two words of the name occur and the question does not ask
 for an explanation. It is a rule, it errs, and answers say that it was applied.

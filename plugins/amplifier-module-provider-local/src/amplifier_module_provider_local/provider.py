@@ -38,7 +38,7 @@ __all__ = ["LocalProvider"]
 _EMBEDDED_MODEL: Final = "smollm2-135m-instruct"
 
 _FREE: Final = 1.1
-"""The penalty on words said before: without one a small model goes round in circles."""
+"""The penalty on words said before: without one a small model repeats itself."""
 
 _FAITHFUL: Final = 1.0
 """No penalty, where the answer retells what it was given."""

@@ -212,7 +212,7 @@ def _joined(
 
 
 def _others(schema: Mapping[str, JSONValue]) -> list[JSONValue]:
-    """Return what holds of a value as well: all of `allOf`, and of alternatives the first that is not null."""
+    """Return the further schemas of a value: all of `allOf`, and of alternatives the first that is not null."""
     every = schema.get("allOf")
     if isinstance(every, list):
         others = list(every)

@@ -1,4 +1,4 @@
-"""The embedded model's weights: where they are kept, how they get there, and that they are the right ones."""
+"""The embedded model's weights: where they are stored, how they get there, and that they are the right ones."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ModelFile:
 
 @attrs.frozen
 class _Stamp:
-    """What tells one state of a file from another without reading it."""
+    """What identifies a state of a file without reading it."""
 
     path: Path
     inode: int
@@ -110,7 +110,7 @@ _CHECKED: Final[dict[_Stamp, str]] = {}
 def cache_directory(
     config: LocalConfig, environment: Mapping[str, str] = os.environ
 ) -> Path:
-    """Return where the weights are kept; it need not exist."""
+    """Return where the weights are stored; it need not exist."""
     if config.cache_dir is not None:
         return _path(config.cache_dir)
     if cache := environment.get("AMPLIFIER_CACHE"):
@@ -276,7 +276,7 @@ def _failure(
     message = f"The embedded model could not be fetched. {report['error']}\n{advice}"
     if report.get("installer") is False:
         return ConfigurationError(message)
-    # pip and uv have tried again by themselves
+    # pip and uv have retried by themselves
     return ProviderUnavailableError(message, retryable=False)
 
 

@@ -1,4 +1,4 @@
-"""What a server tells of its models: `GET /api/tags` and `POST /api/show`."""
+"""What a server reports about its models: `GET /api/tags` and `POST /api/show`."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Abilities:
 
 
 UNKNOWN: Final = Abilities()
-"""Of a model that the server tells nothing of."""
+"""The abilities of a model that the server does not describe."""
 
 
 def read_abilities(shown: JSONValue) -> Abilities:

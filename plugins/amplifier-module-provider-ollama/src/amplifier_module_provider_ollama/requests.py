@@ -34,7 +34,7 @@ def write_request(
     Args:
         request: what is asked.
         model: whom.
-        config: what holds where the request says nothing.
+        config: the defaults for what the request leaves open.
         abilities: what the model can do; only a `reasoning_effort` and images need it.
 
     Raises:
@@ -171,7 +171,7 @@ def _format(wanted: ResponseFormat | None) -> JSONValue:
 def _effort(
     effort: str, abilities: Abilities, losses: list[Degradation]
 ) -> bool | str | None:
-    """Return how the model is told to think; `None` says nothing to it."""
+    """Return the request's `think`; `None` leaves it out."""
     think = abilities.think_for(effort)
     if think is None and effort != "none":
         losses.append(

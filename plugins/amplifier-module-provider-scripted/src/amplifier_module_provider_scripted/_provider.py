@@ -21,7 +21,7 @@ class ScriptedConfig(Value):
         responses: a list of answers (texts, or mappings as in `ScriptedResponse`), or the path of a JSON or
             JSON Lines file with one.
         repeat: start the script again at its end, instead of failing.
-        name: how the provider is called, so that several can be told apart.
+        name: the provider's name, to distinguish several.
         context_window: tokens it claims to take.
         max_output_tokens: tokens it claims to write.
     """

@@ -1,4 +1,4 @@
-"""The tool module `tool-bash`: shell commands, evaluated by rules, kept in a sandbox, with nothing left running."""
+"""The tool module `tool-bash`: shell commands, evaluated by rules, confined by a sandbox, with nothing left running."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The module's configuration: what runs unasked, what it is kept inside, and how much one call may do."""
+"""The module's configuration: what runs unasked, what confines it, and how much one call may do."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class BashConfig:
         timeout: seconds that a command may take when the call does not say.
         max_timeout: the most seconds that a call may ask for.
         max_output_bytes: bytes of each stream that a result holds; of longer ones the head and the tail.
-        max_spill_bytes: bytes of a longer stream that are kept in a file.
+        max_spill_bytes: bytes of a longer stream that are stored in a file.
         max_jobs: commands that run in the background at once.
         env_allow: variables of the process that commands are given, besides the ordinary ones; `*` for any characters.
         env: variables that commands are given, with their values.

@@ -1,4 +1,4 @@
-"""What holds unless `default_rules` is off: the table of known programs, and what never runs."""
+"""The rules unless `default_rules` is off: the table of known programs, and what never runs."""
 
 from __future__ import annotations
 

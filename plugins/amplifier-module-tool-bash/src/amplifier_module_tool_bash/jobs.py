@@ -48,7 +48,7 @@ class Job:
                 self.needs.close()
 
     def to_json(self) -> JSONObject:
-        """Return what a model is told of it."""
+        """Return the job as a model reads it."""
         ending = self.tree.ending
         told: JSONObject = {
             "job": self.id,
@@ -134,7 +134,7 @@ class Jobs:
         return self._jobs[name]
 
     def listed(self) -> list[JSONObject]:
-        """Return what a model is told of each job."""
+        """Return the jobs as a model reads them."""
         return [job.to_json() for job in self._jobs.values()]
 
     async def tidy(self) -> None:

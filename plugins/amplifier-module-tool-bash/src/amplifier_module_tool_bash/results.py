@@ -1,4 +1,4 @@
-"""What a model is told of a command that ended."""
+"""The result of a command, as a model reads it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class FilesystemConfig:
             may hold `*`, `?` and `[…]`; of those that match the last decides, and `!name` allows. Default what
             belongs to git and the files that other programs execute.
         denied_read_paths: what is never read, edited, moved or searched, in the same form; default the names
-            under which secrets are commonly kept, and the system's own files.
+            under which secrets are commonly stored, and the system's own files.
         read_before_write: whether a file must have been read in the session, and not changed since, before it
             is edited or written over.
         respect_ignore_files: whether `glob` and `grep` leave out what `.gitignore` and `.ignore` files name.
@@ -56,7 +56,7 @@ class FilesystemConfig:
         max_scan_bytes: how much of a file `read_file` reads on behind the lines asked for to count the rest.
         max_line_length: characters of a line that are shown; longer ones are cut with a mark.
         max_results: entries, paths or matches in one result.
-        max_visited: directory entries that one listing or search looks at.
+        max_visited: directory entries that one listing or search visits.
         search_timeout: seconds that one listing or search may take.
     """
 

@@ -148,7 +148,7 @@ def planned_edit(
         with _numbered(number, len(edits)):
             edit.check()
     with workspace.writable.locate(file_path) as spot:
-        # What an edit refuses tells of the content: it is a reading as well.
+        # A refused edit reveals content: it is a reading as well.
         workspace.readable.check(file_path, spot.path)
         with spot.open_file() as file:
             status = os.fstat(file.fileno())

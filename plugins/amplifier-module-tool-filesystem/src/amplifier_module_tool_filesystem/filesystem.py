@@ -66,7 +66,7 @@ class Filesystem:
     ) -> JSONObject | ToolResult:
         """Read lines of a text file, each with its number and a tab before it.
 
-        When `more` is true in the result, lines follow: go on with offset = offset + lines_read. An image is
+        When `more` is true in the result, lines follow: continue with offset = offset + lines_read. An image is
         shown as such; of a Jupyter notebook the cells and their outputs are shown.
 
         Args:

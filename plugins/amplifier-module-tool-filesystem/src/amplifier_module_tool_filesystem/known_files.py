@@ -17,7 +17,7 @@ __all__ = ["KnownFiles"]
 class KnownFiles:
     """The versions that one session has read or written.
 
-    A version is told by the file's inode, size and time of change: no content is read for it.
+    A version is identified by the file's inode, size and time of change: no content is read for it.
 
     Args:
         is_required: whether a file must be known before it is written over.

@@ -92,7 +92,7 @@ def planned_move(
         old.existing()
         _check_whole(workspace, old)
         with workspace.writable.locate(destination, follow=False) as new:
-            # A new name must not make readable what the old one kept from being read, nor the other way round.
+            # A new name must not make readable what the old one protected from being read, nor the other way round.
             workspace.readable.check(destination, new.path)
             if new.exists and new.path != old.path:
                 raise ToolError(
@@ -154,7 +154,7 @@ def planned_deletion(
 
 
 def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
-    """Refuse a root, what holds one, and what holds a protected place."""
+    """Refuse a root and what contains one or a protected place."""
     workspace.readable.check(spot.given, spot.path)
     for root in (
         workspace.directory,
@@ -197,7 +197,7 @@ def _rename(old: ResolvedPath, new: ResolvedPath, status: os.stat_result) -> Non
 def _count(
     workspace: Workspace, spot: ResolvedPath, budget: Budget, *, recursive: bool
 ) -> int:
-    """Count what is in a directory, and refuse to delete what is protected, or too much to look at."""
+    """Count what is in a directory, and refuse to delete what is protected, or too much to check."""
     handle = spot.open_directory()
     try:
         count = 0

@@ -52,7 +52,7 @@ class Budget:
         return True
 
     def spend(self) -> bool:
-        """Count one directory entry and return whether it may still be looked at."""
+        """Count one directory entry and return whether it may still be visited."""
         if self._visited >= self.max_visited:
             self._reason = (
                 f"the limit of {self.max_visited} directory entries was reached"
@@ -68,7 +68,7 @@ class Budget:
             self._reason = f"the limit of {_MAX_DEPTH} nested directories was reached"
 
     def miss_entry(self) -> None:
-        """Count an entry that the system tells nothing of."""
+        """Count an entry that cannot be examined."""
         self._unseen += 1
 
     def report(self) -> JSONObject:
@@ -127,7 +127,7 @@ def walk_tree(
 
     Args:
         handle: the open directory; the caller closes it.
-        budget: counts every entry looked at and stops the walk.
+        budget: counts every visited entry and stops the walk.
         enter: says whether to go into a directory.
         ignores: leaves entries out.
 

@@ -140,7 +140,7 @@ class McpConfig:
         pin_definitions: whether tools whose definition changed are held back until a person agrees.
         resources: whether servers' resources can be listed and read.
         prompts: whether servers' prompts are offered as commands.
-        roots: whether programs are told the working directory when they ask for roots.
+        roots: whether programs get the working directory when they ask for roots.
     """
 
     servers: Mapping[str, ServerConfig] = attrs.field(factory=dict)

@@ -41,7 +41,7 @@ class Connection:
         declared: what was written of the server.
         config: the module's configuration.
         links: makes the link that it goes over.
-        teller: tells what the server says.
+        teller: reports what the server says.
         offers: takes what the server lists.
         settled: set when it is ready or has failed.
         over: set when nothing of it is left.
@@ -206,7 +206,7 @@ class Connection:
             await anyio.sleep(_BETWEEN_LISTINGS)
 
     async def _subscribe(self, client: Client) -> None:
-        """Ask a server that tells of changes only then to do so."""
+        """Ask a server that reports changes only on request to do so."""
         from mcp import MCPError  # it is imported when there is a client
         from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
@@ -218,4 +218,4 @@ class Connection:
                 async for _ in changes:
                     self._changed.set()
         except (ListenNotSupportedError, SubscriptionLost, MCPError, TimeoutError):
-            return  # it tells unasked, or does not
+            return  # it reports them without being asked, or never

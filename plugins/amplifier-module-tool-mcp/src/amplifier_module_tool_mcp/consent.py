@@ -26,7 +26,7 @@ _AGREE: Final = "Agree"
 class Agreements:
     """Asks, and carries out what was agreed to: exactly what was shown, or nothing.
 
-    What was shown is kept by the call that it was shown for: another may ask meanwhile, when it is something else.
+    What was shown belongs to the call that it was shown for: another may ask meanwhile, when it is something else.
 
     Args:
         project: what the project says of servers.
@@ -62,7 +62,7 @@ class Agreements:
             call: the id of the call that asked.
 
         Raises:
-            ToolError: it is no longer what was shown, or cannot be kept.
+            ToolError: it is no longer what was shown, or cannot be stored.
         """
         try:
             if _awaits_trust(server):

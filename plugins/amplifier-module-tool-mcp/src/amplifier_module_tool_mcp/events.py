@@ -19,7 +19,7 @@ __all__ = [
 ServerState: TypeAlias = Literal[
     "waiting", "connecting", "ready", "failed", "refused", "closed"
 ]
-"""Not started yet, starting, in use, to be tried again, not to be used, or ended with the session."""
+"""Not started yet, starting, in use, to be retried, not to be used, or ended with the session."""
 
 
 class StateChanged(EventFields):

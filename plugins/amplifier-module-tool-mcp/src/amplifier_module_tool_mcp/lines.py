@@ -1,4 +1,4 @@
-"""Messages in lines, of bounded size: what is too long is not kept, but counted, and whose answer it was is told."""
+"""Messages in lines, of bounded size: what is too long is not stored, but counted, with the request that it answers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class LineSplitter:
     """Makes lines of pieces.
 
     Args:
-        max_bytes: the longest line that is kept whole.
+        max_bytes: the longest line that is stored.
     """
 
     max_bytes: int
@@ -97,7 +97,7 @@ class LineSplitter:
 
 
 def answered_id(line: TooLong) -> RequestId | None:
-    """Return the id of the request that a message answers; `None` when it is no answer, or that cannot be told."""
+    """Return the id of the request that a message answers; `None` when it is no answer, or the id is unknown."""
     found = _ID_FIRST.match(line.head)
     if found is None and _IS_ANSWER.match(line.head):
         found = _ID_LAST.search(line.tail)

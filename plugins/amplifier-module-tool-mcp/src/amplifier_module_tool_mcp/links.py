@@ -53,7 +53,7 @@ class Links:
     async def make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
         """Make the connection to a server, and return it with its configuration as it is used.
 
-        A project's server is looked at again each time: what was trusted is what runs.
+        A project's server is compared each time: what was trusted is what runs.
 
         Raises:
             RefusedError: it may not be used.

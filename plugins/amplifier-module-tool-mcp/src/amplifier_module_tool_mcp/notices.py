@@ -1,4 +1,4 @@
-"""What the module tells: events, and messages to the person when they next say something."""
+"""The module's notices: events, and messages to the person with their next prompt."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _LONGEST: Final = 1000
 
 
 class Teller:
-    """Tells of the servers of one session."""
+    """Reports on the servers of one session."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -64,7 +64,7 @@ class Teller:
         return f"{shown[:_LONGEST]}…"
 
     async def state(self, changed: StateChanged) -> None:
-        """Tell that a server's state changed; a failure is told to the person as well."""
+        """Report that a server's state changed; a failure is reported to the person as well."""
         problem = changed.get("problem")
         if problem:
             self._messages.append(

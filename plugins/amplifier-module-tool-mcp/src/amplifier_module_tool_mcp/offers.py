@@ -36,13 +36,13 @@ class Offers:
 
     Args:
         server: its name.
-        key: what its pins are kept by.
+        key: the key of its pins.
         config: the module's configuration.
         filter: the server's own.
         pins: what a person agreed to.
         offered: what is offered, by the server's names.
         withheld: what is not, with the reason, by names as they are shown.
-        unpinned: why what was agreed to could not be kept, when it could not.
+        unpinned: why what was agreed to could not be stored, when it could not.
     """
 
     server: str

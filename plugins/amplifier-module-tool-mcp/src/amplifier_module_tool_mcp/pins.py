@@ -1,4 +1,4 @@
-"""Which definitions a person has agreed to: kept outside every project, by server, in the words that were seen."""
+"""Which definitions a person has agreed to: stored outside every project, by server, in the words that were seen."""
 
 from __future__ import annotations
 

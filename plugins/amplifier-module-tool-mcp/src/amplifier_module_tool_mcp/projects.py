@@ -52,7 +52,7 @@ class ProjectFiles:
 
     Args:
         folder: the project's folder.
-        decision: on what was looked at last; `None` before, and where there is nothing.
+        decision: on what was evaluated last; `None` before, and where there is nothing.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ class ProjectFiles:
             return {}, None
         store, items = TrustStore.in_home(), files
         servers: dict[str, ServerConfig | str] = {}
-        while True:  # what the files name decides what else is looked at
+        while True:  # what the files name decides what else is evaluated
             found = store.require(self.folder, "mcp", items)
             if not found.can_be_trusted:
                 return servers or {files[0]: found.reason}, found
@@ -94,11 +94,11 @@ class ProjectFiles:
             items = [*items, *dict.fromkeys(wanted)]
 
     def grant(self, decision: Decision) -> None:
-        """Trust what was looked at.
+        """Trust what was evaluated.
 
         Raises:
             ValueError: it cannot be trusted.
-            OSError: that cannot be kept.
+            OSError: that cannot be stored.
         """
         TrustStore.in_home().grant(decision)
 
@@ -135,7 +135,7 @@ class ProjectFiles:
         return closure_of(Path(found.folder), scripts, known=found.contents).items
 
     def _all_items(self, servers: dict[str, ServerConfig | str]) -> Iterator[str]:
-        """Yield what the servers would run; one of which that cannot be told is replaced by the reason."""
+        """Yield what the servers would run; where that is unknown, the reason."""
         for name, config in list(servers.items()):
             try:
                 yield from list(self._items(config))

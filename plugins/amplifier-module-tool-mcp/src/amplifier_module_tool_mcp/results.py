@@ -61,7 +61,7 @@ class Reading:
         self._texts.append(text)
 
     def add_image(self, data: str, declared: str) -> None:
-        """Take an image in base64; one that models do not take is told of."""
+        """Take an image in base64; one that models do not accept becomes a line of text."""
         kind = _image_kind(data)
         if kind is None:
             self._texts.append(f"[{one_line(declared)}: no image that can be shown]")

@@ -1,4 +1,4 @@
-"""One server in one session: connected when it is needed, watched, and given up and tried again when it fails.
+"""One server in one session: connected when it is needed, watched, and given up and retried when it fails.
 
 The connection lives in a task of its own, which is the only one that opens and closes it. What it offers is what its
 definitions were when a person agreed to them.
@@ -47,7 +47,7 @@ class Server:
         declared: what was written of it.
         config: the module's configuration.
         links: makes the connections.
-        teller: tells what happens.
+        teller: reports what happens.
         offers: what of it is offered.
         tasks: where its task runs; ends with the session.
         refreshed: called when what it offers may have changed.
@@ -143,7 +143,7 @@ class Server:
             self._is_suspect = True
 
     def reopen(self) -> None:
-        """Let it be tried again at once, also when it was refused."""
+        """Let it be retried at once, also when it was refused."""
         if self._connection is None and self.state != "closed":
             self.state, self._retry_at, self._failures = "waiting", -inf, 0
 

@@ -37,7 +37,7 @@ class Hearing:
     _news: anyio.Event = attrs.field(factory=anyio.Event)
 
     def hear(self, level: str, data: bytes) -> None:
-        """Take some bytes of output; of a line only the beginning is kept."""
+        """Take some bytes of output; of a line only the beginning is stored."""
         *ended, rest = data.split(b"\n")
         part = self._parts.setdefault(level, bytearray())
         for piece in ended:
@@ -57,7 +57,7 @@ class Hearing:
             self._news.set()
 
     def ending(self) -> str:
-        """Return what the server put out last, for the message that tells of its end."""
+        """Return what the server put out last, for the message about its end."""
         for part in self._parts.values():
             if part.strip():
                 self._tail.append(part.decode("utf-8", "replace"))

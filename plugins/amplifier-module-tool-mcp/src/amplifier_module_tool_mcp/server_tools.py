@@ -31,7 +31,7 @@ _USUAL_SECONDS: Final = 120.0
 _LONGEST_PROGRESS: Final = 300
 _CLOSED: Final = "Connection closed"
 _TIMED_OUT: Final = "Request 'tools/call' timed out"
-"""How the library tells that the connection is gone or the time is up, in codes that servers use for any failure."""
+"""Codes of the library for a lost connection or a deadline, which servers use for any failure."""
 
 
 @attrs.define(eq=False, kw_only=True)

@@ -97,7 +97,7 @@ class WebLink:
 
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
-        """Open the connection for the protocol's client, once; the server is told when it is left in order."""
+        """Open the connection for the protocol's client, once; the server is notified when it is left in order."""
         # Reading certificates takes a tenth of a second.
         carrier = await to_thread.run_sync(
             Carrier.to, self.url, self.headers, self.timeout, self.public_only
@@ -168,14 +168,14 @@ class WebLink:
     ) -> None:
         """Send what has no answer; the answer to a request that is cancelled by it is waited for no more.
 
-        Leaving its answer is all that tells a server so in the versions of the protocol without sessions.
+        In the versions of the protocol without sessions, leaving its answer is the only notification.
         """
         is_cancel = (
             isinstance(message, JSONRPCNotification)
             and message.method == "notifications/cancelled"
         )
         if not is_cancel or self._version not in MODERN_PROTOCOL_VERSIONS:
-            # What fails here is told by the request that it is about.
+            # What fails here is reported by the request that it is about.
             with (
                 suppress(httpx2.HTTPError, WebError, ValueError),
                 anyio.move_on_after(self.timeout),

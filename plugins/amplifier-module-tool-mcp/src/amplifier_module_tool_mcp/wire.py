@@ -124,7 +124,7 @@ def write_message(message: JSONRPCMessage) -> bytes:
 def unanswered(
     request: RequestId, problem: str, why: NoAnswer, code: int = INTERNAL_ERROR
 ) -> JSONRPCError:
-    """Make the error that tells a caller that no answer comes."""
+    """Make the error for a caller that gets no answer."""
     return JSONRPCError(
         jsonrpc="2.0", id=request, error=ErrorData(code=code, message=problem, data=why)
     )

@@ -52,7 +52,7 @@ def listing(skills: Sequence[Skill], most: int) -> Listing:
 
 
 def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:
-    """Write what a model is told of the skills that it may load; empty when there are none."""
+    """Write the list of skills that a model may load; empty when there are none."""
     listed = listing(skills[:most_skills], most - len(HEAD) - 100)
     if not listed.entries:
         return ""

@@ -18,10 +18,10 @@ class Visibility:
     """How the model learns which skills there are without asking.
 
     Args:
-        enabled: whether it is told at all.
-        max_skills_visible: how many skills it is told of at most.
-        inject_role: the role of the message that tells it.
-        ephemeral: tell it with every request, behind all messages, instead of once in the history.
+        enabled: whether there is a list at all.
+        max_skills_visible: the maximum number of skills in the list.
+        inject_role: the role of the message with the list.
+        ephemeral: send it with every request, behind all messages, instead of once in the history.
         priority: when the module is asked among other handlers; lower is earlier.
     """
 
@@ -45,7 +45,7 @@ class SkillsConfig:
         visibility: how the model learns which skills there are.
         max_characters: how much of a text one result holds.
         max_file_bytes: how large a file of a skill may be.
-        pin_characters: how many characters of loaded skills are kept in the model's view whatever is left out of it.
+        pin_characters: how many characters of loaded skills stay in the model's view whatever is left out of it.
     """
 
     skills_dirs: tuple[str, ...] | str | None = None

@@ -1,4 +1,4 @@
-"""What the model is told of the skills that there are, without asking."""
+"""The list of skills that the model sees without asking."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Teller:
     _told: str | None = None
 
     def listen(self) -> None:
-        """Register for the event at which the model is told, if it is to be told at all."""
+        """Register for the event at which the model gets the list, if it is enabled."""
         hooks, config = self._coordinator.hooks, self._config
         if not config.enabled:
             return

@@ -105,7 +105,7 @@ class Skills:
 
         Args:
             input: the arguments, checked against the schema.
-            context: the call's own, whose result is kept in the model's view.
+            context: the call's own, whose result stays in the model's view.
         """
         try:
             return ToolResult(output=await self._answer(input, context))
@@ -202,7 +202,7 @@ class Skills:
         return {"skill_name": skill.name, **place, **told, **files}
 
     def _pin(self, context: ToolContext | None, size: int) -> None:
-        """Keep the call's result in every view, as long as there is room for what is kept."""
+        """Pin the call's result in every view, as long as there is room for pins."""
         pin = self._coordinator.get_capability("context.pin")
         if context is None or not context.call_id or not callable(pin):
             return

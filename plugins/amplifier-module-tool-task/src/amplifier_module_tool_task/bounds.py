@@ -58,7 +58,7 @@ def bounded(
 
 
 def _is_less(value: object, than: object) -> bool:
-    """Tell whether a limit is stricter than another, of which `None` is none; what is no number is not judged."""
+    """Tell whether a limit is stricter than another, of which `None` is none; what is no number is not compared."""
     if than is None:
         return True
     try:

@@ -1,4 +1,4 @@
-"""What a model is told of the agents: a list of names with one line each, and whole descriptions on demand."""
+"""The agents as a model sees them: a list of names with one line each, and full descriptions on demand."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Delegations:
     async def resume(
         self, request: Request, session_id: str, context: ToolContext
     ) -> ToolResult:
-        """Go on with an agent. Whether it is one of this session's is for `session.resume` to say.
+        """Resume an agent. Whether it is one of this session's is for `session.resume` to say.
 
         Raises:
             ToolError: something is asked that only a new agent can be given, or no agent may work any more.

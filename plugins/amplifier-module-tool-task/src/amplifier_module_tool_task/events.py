@@ -60,7 +60,7 @@ TASK_AGENT_SPAWNED: Final = Event[AgentSpawned]("task:agent_spawned")
 """Emitted before an agent's child session is made."""
 
 TASK_AGENT_RESUMED: Final = Event[AgentResumed]("task:agent_resumed")
-"""Emitted before a child session is asked again."""
+"""Emitted before a child session is resumed."""
 
 TASK_AGENT_COMPLETED: Final = Event[AgentCompleted]("task:agent_completed")
 """Emitted once for each of the other two, also when the agent failed, was refused or was cancelled."""

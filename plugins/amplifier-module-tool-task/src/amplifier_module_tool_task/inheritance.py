@@ -30,8 +30,8 @@ def inherited(
 ) -> _Shown:
     """Return the messages that an agent begins with, a note of what they are on top; none where there is nothing.
 
-    Whole turns are kept, the newest first. Of a newest turn that is too long by itself the prompt and the last steps
-    are kept.
+    Whole turns are inherited, the newest first; of a newest turn that is too long by itself the prompt and the last
+    steps.
 
     Args:
         messages: the parent's history.

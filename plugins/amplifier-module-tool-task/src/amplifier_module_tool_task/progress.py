@@ -1,4 +1,4 @@
-"""Telling of a delegation while it lasts: its events, in pairs, and what the agent does, as progress."""
+"""The reports of a delegation: its events, in pairs, and what the agent does, as progress."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _completed(
 
 @attrs.define(eq=False)
 class Watch:
-    """Hears what an agent does and tells it as progress of the call; `began` says that its session was opened."""
+    """Reports what an agent does as progress of the call; `began` says that its session was opened."""
 
     context: ToolContext
     agent: str

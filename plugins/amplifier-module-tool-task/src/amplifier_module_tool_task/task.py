@@ -84,7 +84,7 @@ class Task:
     async def execute(
         self, input: JSONObject, /, *, context: ToolContext | None = None
     ) -> ToolResult:
-        """Run an agent, go on with one, or describe some; see `ToolWithContext`."""
+        """Run an agent, resume one, or describe some; see `ToolWithContext`."""
         request = Request.read(input)
         await self._agents.collect()
         if request.describes:

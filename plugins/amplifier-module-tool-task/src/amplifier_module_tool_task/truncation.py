@@ -14,7 +14,7 @@ def shortened(text: str, most: int, remedy: str = "") -> str:
 
     Args:
         text: the text.
-        most: characters that are kept, two thirds of them from the beginning.
+        most: characters that stay, two thirds of them from the beginning.
         remedy: how to get the rest, for the note.
     """
     if len(text) <= most:

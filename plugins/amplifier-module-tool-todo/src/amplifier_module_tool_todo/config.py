@@ -15,7 +15,7 @@ class TodoConfig:
 
     Args:
         max_items: how many items a plan has at most.
-        keep: whether the plan is kept beside the session, where the application has a folder for sessions.
+        keep: whether the plan is stored beside the session, where the application has a folder for sessions.
     """
 
     max_items: int = attrs.field(default=100, validator=count)

@@ -1,4 +1,4 @@
-"""Where a plan is kept: a private file beside its session."""
+"""Where a plan is stored: a private file beside its session."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Shelf:
     _coordinator: Coordinator
 
     async def load(self) -> tuple[TodoItem, ...]:
-        """Return the plan that was kept; an empty one when there is none.
+        """Return the stored plan; an empty one when there is none.
 
         Raises:
             OSError: the file cannot be read, is damaged, or others may have written it.
@@ -37,7 +37,7 @@ class Shelf:
         """Keep a plan without its secrets, all at once.
 
         Raises:
-            OSError: the file cannot be written; what was kept stays.
+            OSError: the file cannot be written; what was stored stays.
         """
         plain: list[JSONValue] = [item.to_json() for item in items]
         redacted = redactor_of(self._coordinator).redact(plain)
@@ -46,7 +46,7 @@ class Shelf:
 
 
 def shelf_of(coordinator: Coordinator) -> Shelf | None:
-    """Return where a session's plan is kept: `sessions/ID/todos.json` in the folder that the application tells."""
+    """Return where a session's plan is stored: `sessions/ID/todos.json` in the application's folder for sessions."""
     told = coordinator.get_capability("session.dir")
     if not isinstance(told, (str, Path)):
         return None

@@ -67,7 +67,7 @@ class Todo:
         return self._shown
 
     async def items(self) -> Sequence[TodoItem]:
-        """Return the plan as it is now; of a resumed session the one that was kept."""
+        """Return the plan as it is now; of a resumed session the stored one."""
         if self._items is None:
             async with self._lock:
                 await self._load()

@@ -58,7 +58,7 @@ class PageCache:
             page: the page.
             headers: what came with it.
             is_validated: whether the headers are what the server knows `url` by. Of a page whose end is missing they
-                are not kept: the server would say that it is still right.
+                are not stored: the server would say that it is still right.
         """
         self._pages.pop(url, None)
         if (

@@ -1,4 +1,4 @@
-"""Reading a page: asking for it, telling what it is, and making text of it."""
+"""Reading a page: requesting it, detecting its type, and making text of it."""
 
 from __future__ import annotations
 

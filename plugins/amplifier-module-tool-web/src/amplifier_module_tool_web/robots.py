@@ -1,4 +1,4 @@
-"""What sites ask of programs that fetch their pages, for those who want to heed it.
+"""What sites ask of programs that fetch their pages, for those who want to respect it.
 
 Source: RFC 9309: no file means no rules, and a site whose rules cannot be read is not fetched from.
 """

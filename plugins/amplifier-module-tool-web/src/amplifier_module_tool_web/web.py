@@ -35,7 +35,7 @@ _LONGEST: Final = 200
 class Web:
     """Public web pages, and searches for them.
 
-    What pages say is marked as coming from elsewhere. Nothing is kept open between two calls.
+    What pages say is marked as coming from elsewhere. Nothing stays open between two calls.
     """
 
     def __init__(self, config: WebConfig, coordinator: Coordinator) -> None:

@@ -132,7 +132,7 @@ class LogLibrary:
 def _read(path: Path) -> SessionLog:
     try:
         record = read_record(path.parent)
-    except ConfigError:  # the log tells it as well
+    except ConfigError:  # the log has it as well
         record = None
     if record is None:
         return SessionLog.of_file(path)

@@ -146,7 +146,7 @@ async def _inspect(
     with anyio.move_on_after(timeout):
         try:
             return await _look_at(entry, composition, keys)
-        except Exception as error:  # foreign code; the others are told all the same
+        except Exception as error:  # foreign code; the others are listed all the same
             problem = _text(error)
         config = entry.entry.get("config")
         if isinstance(config, dict):
@@ -158,7 +158,7 @@ async def _inspect(
                 **entry.entry,
                 "config": {**given, "api_key": _STAND_IN},
             }
-            # then the key is not all that it lacks, which is told already
+            # then the key is not all that it lacks, which is reported already
             with suppress(Exception):
                 state = await _look_at(
                     attrs.evolve(entry, entry=stand_in), composition, keys

@@ -275,5 +275,5 @@ def _lacks(requirement: str) -> bool:
     try:
         return not satisfies(version(location.name), location.versions)
     except (PackageNotFoundError, ValueError):
-        # what holds on some systems alone is left to the installer
+        # markers of some systems alone are left to the installer
         return ";" not in requirement

@@ -163,7 +163,7 @@ class ResponsesReader:
             for draft in self._drafts
             if draft.whole is not None
         }
-        done.pop(None, None)  # items without ids cannot be told apart
+        done.pop(None, None)  # items without ids cannot be distinguished
         return [
             done.get(text(item, "id"), item)
             if text(item, "type") == "reasoning"

@@ -58,7 +58,7 @@ class SkillFolder:
         path: where it is.
         source: whose it is, in a word or two: `person`, `project`, `plugin:NAME`.
         is_trusted: whether somebody stands for what it says; what nobody stands for gives a model no orders.
-        contents: the files below it as they were judged, by name; `None` means that they are read from the disk.
+        contents: the files below it as they were evaluated, by name; `None` means that they are read from the disk.
     """
 
     path: Path
@@ -135,7 +135,7 @@ class _Search:
                 self._take_folder(root, Path(real))
 
     def among(self, contents: Mapping[str, bytes]) -> None:
-        """Search files that were judged."""
+        """Search files that were evaluated."""
         roots = {
             name.removesuffix(MAIN)
             for name in contents

@@ -17,14 +17,14 @@ _KIND: Final = "skills"
 
 @attrs.frozen(kw_only=True)
 class ProjectSkills:
-    """A project's folder of skills as it was judged; `store.grant(decision)` trusts it."""
+    """A project's folder of skills as it was evaluated; `store.grant(decision)` trusts it."""
 
     folder: SkillFolder
     decision: Decision
 
 
 def project_skills(project: Path, name: str, store: TrustStore) -> ProjectSkills:
-    """Judge a project's folder of skills; what is used afterwards are the files that were judged.
+    """Evaluate a project's folder of skills; exactly the evaluated files are used afterwards.
 
     The usual folders are trusted together, as the kind `skills`; any other one is trusted by itself, as the kind
     `skills:NAME`.
