@@ -34,7 +34,7 @@ class CompiledProfile:
         ui: what a person is shown, where the chain says it.
         origins: where each value of the plan comes from, by its path, modules by id:
             `tools[tool-bash].config.timeout`.
-        instruction: what the agent is told, mentions not yet followed.
+        instruction: the agent's instruction, mentions not yet followed.
         folder: what these are relative to.
     """
 
@@ -156,7 +156,7 @@ def _agents(chain: Chain) -> tuple[str | tuple[str, ...], Mapping[str, JSONObjec
 
 
 def _instruction(chain: Chain) -> tuple[str, Path]:
-    """Return what the agent is told, and the folder that its mentions are relative to.
+    """Return the agent's instruction, and the folder that its mentions are relative to.
 
     The body of a profile is its own; that of a bundle holds until another has one.
     """
