@@ -17,6 +17,7 @@ AmplifierError
 │   ├── BudgetExceededError         a limit is reached and nothing more may be spent
 │   ├── ChildNotFoundError          the session has no such child
 │   └── TurnCancelled               the turn was cancelled; holds the partial text
+├── ScopeLeftOpenError              foreign code left a task group or a cancel scope open
 ├── ApprovalTimeoutError            nobody answered in time
 ├── ApprovalUnavailableError        nobody can be asked
 ├── ToolError                       raised by a tool to speak to the model
@@ -80,6 +81,7 @@ __all__ = [
     "ProviderUnavailableError",
     "QuotaExceededError",
     "RateLimitError",
+    "ScopeLeftOpenError",
     "SessionBusyError",
     "SessionClosedError",
     "SessionError",
@@ -311,6 +313,23 @@ class ApprovalTimeoutError(AmplifierError):
 
 class ApprovalUnavailableError(AmplifierError):
     """Nobody can be asked: raised by an approval system without a terminal, or whose person has left."""
+
+
+class ScopeLeftOpenError(AmplifierError):
+    """Foreign code ended with a task group or a cancel scope open in its caller's task.
+
+    `where` is the asynchronous generator that has it, if it is known.
+    """
+
+    def __init__(self, name: str, where: str | None = None) -> None:
+        self.name: str = name
+        self.where: str | None = where
+        place = "" if where is None else f" in the generator {where}"
+        super().__init__(
+            f"{name} left a task group or a cancel scope open{place}; leave it in the"
+            " function that entered it, and a generator that has one by"
+            " 'async with aclosing(...)'"
+        )
 
 
 class ToolError(AmplifierError):

@@ -12,8 +12,8 @@ ORDINARY: Final = frozenset({"Exception"})
 EVERYTHING: Final = frozenset({"BaseException", "BaseExceptionGroup"})
 
 RAISED_LATER: Final = {
-    "src/amplifier/kernel/budgets/steps.py": "what is thrown into a wait is thrown into the step that waits",
     "src/amplifier/kernel/cleanups.py": "what is left must be released first; then the cancellation is raised",
+    "src/amplifier/kernel/foreign.py": "a wait's error is the call's that waits; the rest is closed first",
 }
 """Each file that keeps a cancellation for a moment, with its reason."""
 

@@ -86,7 +86,7 @@ FLOORS: Final = (
         "resources",
         "spans",
     },
-    {"budgets", "plans"},
+    {"budgets", "foreign", "plans"},
     {"hooks", "modules"},
     {"turn"},
     {"coordinator", "handwritten"},

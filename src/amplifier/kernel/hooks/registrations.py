@@ -6,11 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from fnmatch import fnmatchcase
 from inspect import isawaitable
 from time import perf_counter
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, cast
 
 import anyio
 import attrs
 
+from amplifier.kernel.foreign import ForeignCall
 from amplifier.kernel.hooks.readonly import writable
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
@@ -87,25 +88,25 @@ class Registration:
             watchdog.wake()
         token = current_module.set(self.plugin)
         try:
-            if timeout is None:
-                answer: object = self.handler(event, data)
-                return await answer if self.is_async or isawaitable(answer) else answer  # type: ignore[misc]  # an async handler's answer is awaitable
-            return await self._answer_within(timeout, event, data)
+            answer: object = self.handler(event, data)
+            if self.is_async or isawaitable(answer):
+                return await self._awaited(cast("Awaitable[object]", answer), timeout)
+            return answer
         finally:
             current_module.reset(token)
             del WAITING[id(data)]
 
-    async def _answer_within(
-        self, timeout: float, event: str, data: dict[str, object]
+    async def _awaited(
+        self, answer: Awaitable[object], timeout: float | None
     ) -> object:
-        answer: object = None
-        with anyio.move_on_after(timeout) as scope:
-            answer = self.handler(event, data)
-            if isawaitable(answer):
-                answer = await answer
-        if scope.cancelled_caught:
+        name = f"Handler {self.name!r}"
+        if timeout is None:
+            return await ForeignCall(name).run(answer)
+        foreign = ForeignCall(name, anyio.CancelScope(), timeout)
+        given = await foreign.run(answer)
+        if foreign.cancelled_caught:
             raise LateError(f"no answer within {timeout:g} s")
-        return answer
+        return given
 
 
 class LateError(Exception):

@@ -13,6 +13,7 @@ import anyio
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.kernel.foreign import ForeignCall
 from amplifier.kernel.modules.imports import ImportPaths
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.mounts import RESOLVER
@@ -112,10 +113,12 @@ class ModuleMounter:
         module = load_plugin(imported, spec, kind, coordinator.plugins)
         self.modules[spec.module, spec.instance_id] = module
         limit = self._limits.mount_timeout
-        has_mounted = False
+        name = f"The mount of module {module.id!r}"
+        mounting = ForeignCall(name, anyio.CancelScope(), limit)
         try:
-            with anyio.move_on_after(limit) as scope:
-                has_mounted = await coordinator.mount_module(spec, kind, module.plugin)
+            has_mounted = await mounting.run(
+                coordinator.mount_module(spec, kind, module.plugin)
+            )
         except ConfigError as error:
             problems = [
                 Problem(
@@ -133,10 +136,10 @@ class ModuleMounter:
             raise _mount_error(module, error) from error
         except (Exception, SystemExit) as error:  # foreign code
             raise _mount_error(module, error) from error
-        if scope.cancelled_caught:
+        if mounting.cancelled_caught:
             reason = f"its mount took longer than {limit:g} s ('mount_timeout' of the plan's limits)"
             raise ModuleLoadError(module.id, reason, distribution=module.distribution)
-        return module, has_mounted
+        return module, has_mounted is True
 
     def _check_mounted(self) -> None:
         """Refuse to start without a loop or a context."""
@@ -184,14 +187,14 @@ class ModuleMounter:
         limit = self._limits.mount_timeout
         failure: BaseException | None = None
         token = current_module.set(module.plugin)
-        with anyio.move_on_after(limit) as scope:
-            try:
-                await ready(self.coordinator)
-            except (Exception, SystemExit) as error:  # foreign code
-                failure = error
-            finally:
-                current_module.reset(token)
-        if scope.cancelled_caught:
+        foreign = ForeignCall(f"Module {module.id!r}", anyio.CancelScope(), limit)
+        try:
+            await foreign.run(ready(self.coordinator))
+        except (Exception, SystemExit) as error:  # foreign code
+            failure = error
+        finally:
+            current_module.reset(token)
+        if foreign.cancelled_caught:
             failure = TimeoutError(f"it took longer than {limit:g} s")
         if failure is not None:
             report("module.on_session_ready_failed", failure, module=module.id)

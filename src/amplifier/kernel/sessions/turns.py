@@ -11,8 +11,8 @@ import anyio
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
-from amplifier.kernel.budgets.steps import scope_class
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier.kernel.foreign import ForeignCall
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.reports import report
 from amplifier.kernel.sessions.history import SessionHistory
@@ -109,25 +109,21 @@ class Turns:
         span = Span(coordinator.session_id, current_span.get())
         token = current_span.set(span)
         try:
-            with anyio.move_on_after(turn.limits.wall_time) as scope:
-                span.scope = turn.budget.scope = scope
-                turn.budget.scope_class = scope_class(scope)
-                cancellation.attach(scope)
-                try:
-                    if coordinator.services.journal is not None:
-                        await coordinator.services.journal.append(
-                            TurnStarted(turn_id=current_turn_id(), prompt=prompt)
-                        )
-                    if not self._started:
-                        await self._announce()
-                    await self.history.mend()
-                    turn.answer = await self._orchestrate(turn, prompt)
-                    if turn.budget.reached is not None:
-                        await self._note_limit(turn, turn.answer)
-                    await self.history.note()
-                finally:
-                    cancellation.attach(None)
-            if scope.cancelled_caught:
+            scope = anyio.CancelScope(
+                deadline=anyio.current_time() + turn.limits.wall_time
+            )
+            span.scope = turn.budget.scope = scope
+            turn.budget.scope_class = type(scope)
+            cancellation.attach(scope)
+            # Its calls come first to leave a part that ignores its cancellation behind.
+            grace = 2 * self.plan.session.limits.cleanup_timeout
+            name = f"Orchestrator {self.plan.modules['orchestrator'][0].module!r}"
+            foreign = ForeignCall(name, scope, grace=grace)
+            try:
+                await foreign.run(self._work(turn, prompt))
+            finally:
+                cancellation.attach(None)
+            if foreign.cancelled_caught:
                 raise self._stopped(turn)
             if coordinator.services.journal is not None or cancellation.is_cancelled:
                 await self._end(turn, "completed")
@@ -155,6 +151,19 @@ class Turns:
             self.ended_at = time()
             self.ledger.settle(turn.budget)
             turn.release()
+
+    async def _work(self, turn: RunningTurn, prompt: str) -> None:
+        """Do all that a turn does within its deadline."""
+        journal = self.coordinator.services.journal
+        if journal is not None:
+            await journal.append(TurnStarted(turn_id=current_turn_id(), prompt=prompt))
+        if not self._started:
+            await self._announce()
+        await self.history.mend()
+        turn.answer = await self._orchestrate(turn, prompt)
+        if turn.budget.reached is not None:
+            await self._note_limit(turn, turn.answer)
+        await self.history.note()
 
     def _open(
         self,

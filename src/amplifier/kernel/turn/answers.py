@@ -19,7 +19,7 @@ from amplifier_sdk.errors import LLMError, LLMTimeoutError, StreamError
 from amplifier_sdk.limits import Limits
 from amplifier_sdk.streaming import Delta
 
-__all__ = ["answer_of", "late_error", "read_stream"]
+__all__ = ["StreamReader", "answer_of", "late_error"]
 
 _Items: TypeAlias = AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]
 _Deliver: TypeAlias = Callable[[Delta], Awaitable[object] | None]
@@ -28,27 +28,50 @@ ARMED_ANEW: Final = 0.01
 """The part of the idle deadline that has to pass before it is set anew: setting it costs as much as a delta."""
 
 
-async def read_stream(
-    stream: _Items, name: str, total: float, limits: Limits, deliver: _Deliver
-) -> ChatResponse:
-    """Read a stream to its `ChatResponse`; the time in which a slow reader holds it back does not count.
+class StreamReader:
+    """Reads a stream to its `ChatResponse` under two deadlines.
+
+    The time in which a slow reader holds it back does not count.
 
     Args:
         stream: the provider's.
         name: what errors call the provider.
+        scope: the one that is entered around `read`; it gets the deadlines.
         total: seconds for all of it.
         limits: has the seconds that the provider may be silent.
-        deliver: gets each delta; what it returns is awaited while no deadline runs.
-
-    Raises:
-        LLMTimeoutError: nothing came for `provider_idle_timeout`, or the answer took longer than `total`.
-        StreamError: the stream ended without an answer.
     """
-    idle = limits.provider_idle_timeout
-    now = armed = anyio.current_time()
-    end = now + total
-    with anyio.CancelScope(deadline=min(end, now + idle)) as scope:
-        async with stream as items:
+
+    __slots__ = ("_end", "_idle", "_name", "_scope", "_stream", "_total")
+
+    def __init__(
+        self,
+        stream: _Items,
+        name: str,
+        scope: anyio.CancelScope,
+        total: float,
+        limits: Limits,
+    ) -> None:
+        self._stream = stream
+        self._name = name
+        self._scope = scope
+        self._total = total
+        self._idle: float = limits.provider_idle_timeout
+        self._end = inf
+
+    async def read(self, deliver: _Deliver) -> ChatResponse:
+        """Read to the end.
+
+        Args:
+            deliver: gets each delta; what it returns is awaited while no deadline runs.
+
+        Raises:
+            StreamError: the stream ended without an answer.
+        """
+        scope, idle = self._scope, self._idle
+        now = armed = anyio.current_time()
+        self._end = now + self._total
+        scope.deadline = min(self._end, now + idle)
+        async with self._stream as items:
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
@@ -58,21 +81,21 @@ async def read_stream(
                     scope.deadline, held = inf, now
                     await waiting
                     now = anyio.current_time()
-                    end += now - held
+                    self._end += now - held
                 elif now < armed + idle * ARMED_ANEW:
                     continue
-                armed, scope.deadline = now, min(end, now + idle)
-    if scope.cancelled_caught:
-        raise late_error(
-            name,
-            f"was silent for {idle:g} s"
-            if scope.deadline < end
-            else f"took longer than {total:g} s",
+                armed, scope.deadline = now, min(self._end, now + idle)
+        raise StreamError(
+            f"Provider {self._name!r}: the stream ended before the answer was complete",
+            provider=self._name,
         )
-    raise StreamError(
-        f"Provider {name!r}: the stream ended before the answer was complete",
-        provider=name,
-    )
+
+    @property
+    def late_error(self) -> LLMTimeoutError:
+        """The error of the deadline that the stream passed."""
+        if self._scope.deadline < self._end:
+            return late_error(self._name, f"was silent for {self._idle:g} s")
+        return late_error(self._name, f"took longer than {self._total:g} s")
 
 
 def late_error(name: str, problem: str) -> LLMTimeoutError:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
 from functools import partial
+from math import inf
 from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 import anyio
 import attrs
 
-from amplifier.kernel.budgets.steps import limited
+from amplifier.kernel.foreign import ForeignCall
 from amplifier.kernel.spans import Span, current_span, current_turn_id
-from amplifier.kernel.turn.answers import answer_of, late_error, read_stream
+from amplifier.kernel.turn.answers import StreamReader, answer_of, late_error
 from amplifier.kernel.turn.blocks import BLOCK_EVENTS, BlockEvents
 from amplifier.kernel.turn.overlay import with_injections
 from amplifier_sdk.chat import ChatRequest, ChatResponse
@@ -116,16 +117,21 @@ class ProviderCaller:
                 if budget.account is not None:
                     held = budget.account.hold()
                 open_stream = getattr(provider, "stream", None)
+                scope = budget.scope_class()
+                foreign = self._foreign(name, scope, total)
                 if open_stream is not None:
-                    deliver = partial(self._deliver, blocks)
-                    answer = await read_stream(
-                        open_stream(asked), name, total, budget.limits, deliver
+                    reader = StreamReader(
+                        open_stream(asked), name, scope, total, budget.limits
                     )
+                    foreign.seconds = inf  # the reader sets the deadlines
+                    answer = await foreign.run(
+                        reader.read(partial(self._deliver, blocks))
+                    )
+                    if foreign.cancelled_caught:
+                        raise reader.late_error
                 else:
-                    answer = None
-                    with budget.scope_class() as scope:
-                        answer = await limited(provider.complete(asked), scope, total)
-                    if scope.cancelled_caught:
+                    answer = await foreign.run(provider.complete(asked))
+                    if foreign.cancelled_caught:
                         raise late_error(name, f"took longer than {total:g} s")
                 response = answer_of(provider, name, answer)
                 budget.spending.add_usage(response.usage)
@@ -159,6 +165,18 @@ class ProviderCaller:
             return response
         finally:
             current_span.reset(token)
+
+    def _foreign(
+        self, name: str, scope: anyio.CancelScope, seconds: float
+    ) -> ForeignCall:
+        budget = self.budget
+        return ForeignCall(
+            f"Provider {name!r}",
+            scope,
+            seconds,
+            outer=budget.scope,
+            grace=budget.limits.cleanup_timeout,
+        )
 
     async def _request_decided(
         self, emission: Emission, messages: Sequence[MessageDict], name: str

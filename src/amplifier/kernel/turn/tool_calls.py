@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 import anyio
 import attrs
 
-from amplifier.kernel.budgets.steps import limited
+from amplifier.kernel.foreign import ForeignCall
 from amplifier.kernel.groups import only_error, open_group
 from amplifier.kernel.hooks.readonly import read_only
 from amplifier.kernel.reports import report
@@ -371,23 +371,31 @@ class ToolRunner:
         self, name: str, tool: Tool, arguments: JSONObject, limit: float
     ) -> tuple[ToolResult, bool]:
         """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
-        answer: object = None
-        with self.budget.scope_class() as scope:
-            span = current_span.get()
-            assert span is not None  # the call's own
-            span.scope, span.limit = scope, limit
-            try:
-                answer = await limited(tool.execute(arguments), scope, limit, span)
-            except (Exception, SystemExit) as raised:  # foreign code
-                # a tool with a task group fails with a group
-                error = only_error(raised)
-                if not isinstance(error, ToolError):
-                    report("tool.failed", raised, tool=name)
-                    return ToolResult.failure(
-                        str(error) or type(error).__name__, type=type(error).__name__
-                    ), True
-                answer = ToolResult.failure(error.message, **error.details)
-        if scope.cancelled_caught:
+        span, budget = current_span.get(), self.budget
+        assert span is not None  # the call's own
+        scope = budget.scope_class()
+        span.scope, span.limit = scope, limit
+        foreign = ForeignCall(
+            f"Tool {name!r}",
+            scope,
+            limit,
+            span=span,
+            outer=budget.scope,
+            grace=budget.limits.cleanup_timeout,
+        )
+        answer: object
+        try:
+            answer = await foreign.run(tool.execute(arguments))
+        except (Exception, SystemExit) as raised:  # foreign code
+            # a tool with a task group fails with a group
+            error = only_error(raised)
+            if not isinstance(error, ToolError):
+                report("tool.failed", raised, tool=name)
+                return ToolResult.failure(
+                    str(error) or type(error).__name__, type=type(error).__name__
+                ), True
+            answer = ToolResult.failure(error.message, **error.details)
+        if foreign.cancelled_caught:
             return ToolResult.failure(
                 f"Tool {name!r} did not finish within {limit:g} s", type="timeout"
             ), True
