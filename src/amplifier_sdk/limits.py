@@ -42,7 +42,7 @@ class Limits(Value):
 
     iterations: int = attrs.field(default=50, validator=count)
     tool_calls: int = attrs.field(default=200, validator=count)
-    parallel_tools: int = attrs.field(default=8, validator=count)
+    parallel_tools: int = attrs.field(default=40, validator=count)
     tokens: int | None = attrs.field(
         default=None, validator=attrs.validators.optional(count)
     )

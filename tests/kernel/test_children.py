@@ -1079,6 +1079,69 @@ async def test_a_session_has_so_many_children_at_work_at_once() -> None:
     assert most == 2
 
 
+async def test_children_of_one_answer_have_their_own_limit_alone() -> None:
+    """A call that waits for a child leaves its place to the next one."""
+    at_work = 0
+    all_at_work = anyio.Event()
+
+    async def work(_: ChatRequest) -> ChatResponse:
+        nonlocal at_work
+        at_work += 1
+        if at_work == 5:
+            all_at_work.set()
+        await all_at_work.wait()
+        return answer("ok")
+
+    calls = [call("delegate", id=f"c{number}") for number in range(5)]
+    made = family(
+        calling(*calls),
+        *[work] * 5,
+        "end",
+        limits={"parallel_children": 5, "parallel_tools": 1},
+    )
+    with anyio.fail_after(5):
+        async with made.session as session:
+            assert await session.execute("go") == "end"
+
+    assert [result.output for result in made.results] == ["ok"] * 5
+
+
+async def test_a_call_continues_in_its_place_after_its_children() -> None:
+    """It may wait for several at once, and is one call again afterwards."""
+    running = max_running = 0
+
+    async def mount(coordinator: Coordinator, config: object) -> Worker:
+        async def spawn() -> None:
+            await spawn_of(coordinator)(agent_name="helper", instruction="x")
+
+        async def work(_: JSONObject) -> str:
+            nonlocal running, max_running
+            async with anyio.create_task_group() as group:
+                for _ in range(2):
+                    group.start_soon(spawn)
+            await spawn()
+            running += 1
+            max_running = max(max_running, running)
+            await anyio.wait_all_tasks_blocked()
+            running -= 1
+            return "done"
+
+        return Worker(name="team", function=work)
+
+    made = family(
+        calling(*[call("team", id=f"c{number}") for number in range(3)]),
+        *[answer("ok")] * 9,
+        "end",
+        tools={"tool-team": mount},
+        limits={"parallel_tools": 1},
+    )
+    with anyio.fail_after(5):
+        async with made.session as session:
+            assert await session.execute("go") == "end"
+
+    assert max_running == 1
+
+
 async def test_a_child_that_waits_for_its_turn_may_be_cancelled() -> None:
     blocking = Blocking()
     made = family(

@@ -31,7 +31,7 @@ TIMES = [
 def test_the_defaults_are_finite() -> None:
     limits = Limits()
 
-    assert (limits.iterations, limits.tool_calls, limits.parallel_tools) == (50, 200, 8)
+    assert (limits.iterations, limits.tool_calls, limits.parallel_tools) == (50, 200, 40)
     assert (
         limits.tool_timeout,
         limits.provider_idle_timeout,

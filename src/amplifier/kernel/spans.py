@@ -12,6 +12,9 @@ from random import getrandbits
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractAsyncContextManager
+
     from anyio import CancelScope
 
 __all__ = [
@@ -29,8 +32,8 @@ class Span:
     """One step of a turn: the turn itself, a provider call or a tool call.
 
     `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline, `limit`
-    how many seconds a step has that sets it when it first waits;
-    `was_cancelled` says that it was a turn that ended because it was asked to stop.
+    how many seconds a step has that sets it when it first waits; `release_slot` gives up
+    the slot of a tool call that runs beside others; `was_cancelled` says that it was a turn that ended because it was asked to stop.
     """
 
     __slots__ = (
@@ -41,6 +44,7 @@ class Span:
         "iteration",
         "limit",
         "parent",
+        "release_slot",
         "scope",
         "session_id",
         "turn",
@@ -56,6 +60,7 @@ class Span:
         self.iteration: int | None = iteration
         self.scope: CancelScope | None = None
         self.limit: float | None = None
+        self.release_slot: Callable[[], AbstractAsyncContextManager[None]] | None = None
         self.was_cancelled: bool = False
         self._id: str | None = None
         self._turn_id: str | None = None

@@ -23,6 +23,7 @@ from amplifier.kernel.sessions.child_plans import (
 from amplifier.kernel.sessions.child_records import ChildRecords
 from amplifier.kernel.sessions.guards import Guards, is_looser
 from amplifier.kernel.turn.routes import find_route
+from amplifier.kernel.turn.slots import call_slot_released
 from amplifier_sdk.delegation import ChildRecord, ChildResult, ResumeOptions
 from amplifier_sdk.errors import (
     BudgetExceededError,
@@ -181,7 +182,7 @@ class Children:
                     event, observer, LAST, OBSERVER, decides=False, inherited=False
                 )
             with call_deadlines_held():
-                async with self._adopt(child):
+                async with call_slot_released(), self._adopt(child):
                     await _remember(child, record)
                     providers = child.coordinator.providers
                     child.coordinator.services.route = await find_route(

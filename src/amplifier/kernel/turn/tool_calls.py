@@ -20,6 +20,7 @@ from amplifier.kernel.turn.arguments import copied
 from amplifier.kernel.turn.batches import batches, lanes
 from amplifier.kernel.turn.consent import needs_consent, with_consent
 from amplifier.kernel.turn.proxies import unwrapped
+from amplifier.kernel.turn.slots import CallSlot
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import Tool
@@ -110,23 +111,32 @@ class ToolRunner:
     ) -> list[ToolResult]:
         """Run calls beside each other: each worker takes the next lane until none is left."""
         results: dict[int, ToolResult] = {}
+        limit = self.budget.limits.parallel_tools
         side_by_side = lanes(calls, tools)
         waiting = iter(side_by_side)
         group_id = f"{getrandbits(64):016x}"
         interrupts: list[KeyboardInterrupt] = []
+        slots = anyio.Semaphore(limit, fast_acquire=True)
+
+        def start_next() -> None:
+            workers.start_soon(work)
 
         async def work() -> None:
             try:
                 for lane in waiting:
                     for index in lane:
-                        results[index] = await self.run(calls[index], tools, group_id)
+                        slot = CallSlot(slots, start_next)
+                        async with slot:
+                            results[index] = await self.run(
+                                calls[index], tools, group_id, slot=slot
+                            )
             except KeyboardInterrupt as interrupt:
                 # out of a task it would end asyncio's event loop
                 interrupts.append(interrupt)
                 workers.cancel_scope.cancel()
 
         async with open_group() as workers:
-            for _ in range(min(len(side_by_side), self.budget.limits.parallel_tools)):
+            for _ in range(min(len(side_by_side), limit)):
                 workers.start_soon(work)
         if interrupts:
             raise interrupts[0]
@@ -142,6 +152,7 @@ class ToolRunner:
         tools: Mapping[str, Tool],
         group: str | None = None,
         settled: SettledCall | None = None,
+        slot: CallSlot | None = None,
     ) -> ToolResult:
         """Run one tool call; see `TurnHost.run_tool`.
 
@@ -150,13 +161,15 @@ class ToolRunner:
             tools: what it may call.
             group: the id of the calls that run beside it.
             settled: what was decided of it already; `None` lets handlers decide.
+            slot: its place among the calls that run beside it.
         """
         log, budget = self.log, self.budget
         # a vendor may give the calls of every answer the same ids
         log.results.pop(call.id, None)
-        token = current_span.set(
-            Span(self.services.session_id, current_span.get(), log.iteration)
-        )
+        span = Span(self.services.session_id, current_span.get(), log.iteration)
+        if slot is not None:
+            span.release_slot = slot.released
+        token = current_span.set(span)
         try:
             reached = budget.take_call()
             if reached is None:
