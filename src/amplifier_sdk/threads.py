@@ -9,12 +9,15 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, Generic, TypeVar
+from contextlib import suppress
+from contextvars import copy_context
+from typing import Final, Generic, TypeVar, cast
 
 import attrs
-from anyio import to_thread
+from anyio import Event, RunFinishedError, current_time, from_thread, to_thread
+from anyio.lowlevel import current_token
 
-__all__ = ["AbandonedThread", "abandoned", "run_blocking"]
+__all__ = ["AbandonedThread", "SharedCall", "abandoned", "run_blocking"]
 
 T = TypeVar("T")
 
@@ -52,6 +55,84 @@ async def run_blocking(function: Callable[[], T], *, name: str) -> T:
         return await to_thread.run_sync(call.run, abandon_on_cancel=True)
     finally:
         call.leave(name)
+
+
+class SharedCall(Generic[T]):
+    """A blocking function in a thread of its own, for any number of tasks.
+
+    It runs from here on, whether or not other threads are free. All who wait are tasks
+    of this event loop. When none does any more, the thread is listed in `abandoned`
+    until its function returns. Context variables are those of whoever makes it.
+
+    Args:
+        function: takes no arguments; bind them with `functools.partial`.
+        name: how the thread is named in reports.
+    """
+
+    __slots__ = (
+        "_context",
+        "_ended",
+        "_entry",
+        "_error",
+        "_function",
+        "_result",
+        "_token",
+        "_waiting",
+        "begun_at",
+        "is_over",
+        "name",
+    )
+
+    def __init__(self, function: Callable[[], T], *, name: str) -> None:
+        self.name: str = name
+        self.is_over: bool = False
+        self.begun_at: float = current_time()
+        self._function = function
+        self._context = copy_context()
+        self._ended = Event()
+        self._entry: AbandonedThread | None = None
+        self._error: BaseException | None = None
+        self._result: T | None = None
+        self._token = current_token()
+        self._waiting = 0
+        threading.Thread(target=self._run, name=name, daemon=True).start()
+
+    async def wait(self) -> T:
+        """Wait for the function, and return or raise what it did."""
+        self._waiting += 1
+        try:
+            await self._ended.wait()
+        finally:
+            self._waiting -= 1
+            if not self._waiting:
+                self._leave()
+        return self.result
+
+    @property
+    def result(self) -> T:
+        """What the function returned or raised, once it `is_over`."""
+        if self._error is not None:
+            raise self._error
+        return cast("T", self._result)
+
+    def _run(self) -> None:
+        try:
+            self._result = self._context.run(self._function)
+        except BaseException as error:  # it is raised where the function is waited for
+            self._error = error
+        with _LOCK:
+            self.is_over = True
+            if self._entry is not None:
+                _ABANDONED.discard(self._entry)
+        with suppress(RunFinishedError):
+            from_thread.run_sync(self._ended.set, token=self._token)
+
+    def _leave(self) -> None:
+        """List the thread if it still runs."""
+        with _LOCK:
+            if not self.is_over and self._entry is None:
+                self._entry = AbandonedThread(self.name, time.monotonic())
+                _ABANDONED.add(self._entry)
 
 
 @attrs.define(eq=False, repr=False)

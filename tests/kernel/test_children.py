@@ -1117,7 +1117,7 @@ async def test_a_call_continues_in_its_place_after_its_children() -> None:
         async def work(_: JSONObject) -> str:
             nonlocal running, max_running
             async with anyio.create_task_group() as group:
-                for _ in range(2):
+                for _number in range(2):
                     group.start_soon(spawn)
             await spawn()
             running += 1

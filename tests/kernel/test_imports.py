@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
+from threading import Event, active_count
+from types import ModuleType, SimpleNamespace
+from typing import Final
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from amplifier import ModuleLoader
 from amplifier.kernel.modules.imports import import_package
 from amplifier.kernel.modules.sources import FoundModule
 from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError
+from amplifier_sdk.threads import abandoned
 from tests.kernel.packages import install, tool_source
 
 
@@ -128,3 +134,120 @@ async def test_a_module_without_a_specification_is_taken_as_it_is(
     monkeypatch.setitem(sys.modules, package, made)
 
     assert await import_package(found(site, package), 5) is made
+
+
+# -- at once
+
+
+async def test_an_import_waits_for_no_other_thread(site: Path, package: str) -> None:
+    """Its deadline is about its own time, not about that of a queue."""
+    (site / f"{package}.py").write_text("x = 1")
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    borrowers = [object() for _ in range(int(limiter.total_tokens))]
+    for borrower in borrowers:
+        limiter.acquire_on_behalf_of_nowait(borrower)
+    try:
+        assert (await import_package(found(site, package), 5)).__name__ == package
+    finally:
+        for borrower in borrowers:
+            limiter.release_on_behalf_of(borrower)
+
+
+@pytest.fixture
+def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[SimpleNamespace]:
+    """What a package waits for while it is imported, and how often it was."""
+    gate = SimpleNamespace(opened=Event(), imports=[])
+    monkeypatch.setitem(sys.modules, "kernel_test_gate", gate)
+    yield gate
+    gate.opened.set()
+
+
+GATED: Final = """
+import kernel_test_gate as gate
+gate.imports.append(__name__)
+gate.opened.wait(20)
+"""
+
+
+async def test_a_thousand_sessions_share_one_import(
+    site: Path, package: str, gate: SimpleNamespace
+) -> None:
+    (site / f"{package}.py").write_text(GATED)
+    imported: list[ModuleType] = []
+    before = active_count()
+
+    async def take() -> None:
+        imported.append(await import_package(found(site, package), 10))
+
+    async with anyio.create_task_group() as group:
+        for _ in range(1000):
+            group.start_soon(take)
+        await anyio.wait_all_tasks_blocked()
+        assert active_count() == before + 1
+        gate.opened.set()
+
+    assert len(imported) == 1000
+    assert {module.__name__ for module in imported} == {package}
+    assert gate.imports == [package]
+
+
+async def test_an_import_that_failed_is_begun_anew(
+    site: Path, package: str, gate: SimpleNamespace
+) -> None:
+    gate.opened.set()
+    (site / f"{package}.py").write_text(GATED + "raise OSError('no')")
+    for _ in range(2):
+        with pytest.raises(ModuleLoadError, match="OSError: no"):
+            await import_package(found(site, package), 5)
+
+    assert gate.imports == [package] * 2
+
+
+async def test_who_waits_may_leave_without_the_others(
+    site: Path, package: str, gate: SimpleNamespace
+) -> None:
+    (site / f"{package}.py").write_text(GATED)
+    async with anyio.create_task_group() as group:
+        group.start_soon(import_package, found(site, package), 10)
+        await anyio.wait_all_tasks_blocked()
+        with anyio.move_on_after(0):
+            await import_package(found(site, package), 10)
+        assert abandoned() == ()
+        gate.opened.set()
+
+    assert package in sys.modules
+
+
+async def test_an_import_that_nobody_waits_for_is_listed_while_it_runs(
+    site: Path, package: str, gate: SimpleNamespace
+) -> None:
+    (site / f"{package}.py").write_text(GATED)
+    for _ in range(2):
+        with pytest.raises(ModuleLoadError, match=r"took longer than 0\.01 s"):
+            await import_package(found(site, package), 0.01)
+
+    assert [entry.name for entry in abandoned()] == [f"import {package}"]
+    gate.opened.set()
+    with anyio.fail_after(5):
+        while abandoned():
+            await anyio.lowlevel.checkpoint()
+
+
+async def test_an_import_that_was_in_time_counts_on_a_busy_event_loop(
+    site: Path, package: str, gate: SimpleNamespace
+) -> None:
+    (site / f"{package}.py").write_text(GATED)
+    imported: list[ModuleType] = []
+
+    async def take() -> None:
+        imported.append(await import_package(found(site, package), 0.1))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(take)
+        await anyio.wait_all_tasks_blocked()
+        end = anyio.current_time() + 0.2
+        gate.opened.set()
+        while anyio.current_time() < end:  # the event loop sees nothing of it
+            pass
+
+    assert [module.__name__ for module in imported] == [package]

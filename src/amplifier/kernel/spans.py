@@ -31,9 +31,10 @@ _NO_FIELDS: Final[dict[str, object]] = {}
 class Span:
     """One step of a turn: the turn itself, a provider call or a tool call.
 
-    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that has its deadline, `limit`
-    how many seconds a step has that sets it when it first waits; `release_slot` gives up
-    the slot of a tool call that runs beside others; `was_cancelled` says that it was a turn that ended because it was asked to stop.
+    `turn` is the turn that it is a step of, `None` for a turn; `scope` is the one that
+    has its deadline, `limit` how many seconds a step has that sets it when it first
+    waits; `release_slot` gives up the slot of a tool call that runs beside others;
+    `was_cancelled` says that it was a turn that ended because it was asked to stop.
     """
 
     __slots__ = (

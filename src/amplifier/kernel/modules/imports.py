@@ -19,10 +19,11 @@ from types import ModuleType
 from typing import Final
 
 import anyio
+from anyio.lowlevel import RunVar
 
 from amplifier.kernel.modules.sources import FoundModule, holds_package
 from amplifier_sdk.errors import ModuleConflictError, ModuleError, ModuleLoadError
-from amplifier_sdk.threads import run_blocking
+from amplifier_sdk.threads import SharedCall
 
 __all__ = ["ImportPaths", "import_error", "import_package"]
 
@@ -42,19 +43,36 @@ async def import_package(found: FoundModule, timeout: float) -> ModuleType:
     if package is not None and not _is_loading(package):
         _check_place(found)
         return package
-    with anyio.move_on_after(timeout) as scope:
-        try:
-            package = await run_blocking(
-                partial(_import, found), name=f"import {found.package}"
-            )
-        except ModuleError:
-            raise
-        except (Exception, SystemExit) as error:  # foreign code
-            raise import_error(found, error) from error
-    if scope.cancelled_caught or package is None:
-        reason = f"importing {found.package!r} took longer than {timeout:g} s"
-        raise ModuleLoadError(found.id, reason, distribution=found.distribution)
-    return package
+    running = _running_import(found)
+    try:
+        with anyio.CancelScope(deadline=running.begun_at + timeout):
+            await running.wait()
+        if running.is_over:  # also where a busy event loop is late to notice it
+            return running.result
+    except ModuleError:
+        raise
+    except (Exception, SystemExit) as error:  # foreign code
+        raise import_error(found, error) from error
+    reason = f"importing {found.package!r} took longer than {timeout:g} s"
+    raise ModuleLoadError(found.id, reason, distribution=found.distribution)
+
+
+def _running_import(found: FoundModule) -> SharedCall[ModuleType]:
+    """Return the import of a package that runs, or begin it.
+
+    Threads that import one package wait for each other, and so would a thousand
+    sessions for some forty threads. Its time counts from its own beginning.
+    """
+    imports = _IMPORTS.get(None)
+    if imports is None:
+        imports = {}
+        _IMPORTS.set(imports)
+    key = (found.package, found.root, found.path)
+    running = imports.get(key)
+    if running is None or running.is_over:
+        name = f"import {found.package}"
+        running = imports[key] = SharedCall(partial(_import, found), name=name)
+    return running
 
 
 def import_error(found: FoundModule, error: BaseException) -> ModuleLoadError:
@@ -160,6 +178,11 @@ class _Pins:
             return None
         return PathFinder.find_spec(fullname, [root], target)
 
+
+_IMPORTS: Final = RunVar[dict[tuple[str, str | None, str], SharedCall[ModuleType]]](
+    "amplifier_imports"
+)
+"""The imports of an event loop, the one that runs or ran last of each package."""
 
 _LOCK: Final = Lock()
 _PINS: Final = _Pins()
