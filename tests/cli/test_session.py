@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from amplifier.app.directories import Places
+from amplifier.app.doctor.storage import check_sessions
 from amplifier.app.store.store import SessionStore
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject
@@ -139,6 +140,66 @@ def test_a_damaged_session_is_told_beside_the_others(
     result = call("list")
     assert "beta" in result.stdout
     assert "alpha is damaged" in result.stderr
+
+
+@pytest.mark.parametrize("name", ["alpha", "alp"])
+def test_a_session_whose_transcript_is_gone_is_refused(
+    talks: SessionStore, name: str
+) -> None:
+    (talks.folder("alpha") / "transcript.jsonl").unlink()
+    remedy = "'amplifier session repair alpha'"
+    assert remedy in call("list").stderr
+    assert remedy in call("show", name, expect=1).stderr
+    resumed = CliRunner().invoke(main, ["resume", name, "Go on"])
+    assert (resumed.exit_code, remedy in resumed.stderr) == (1, True)
+    told = [finding.message for finding in check_sessions(Places.find())]
+    assert any(remedy in message for message in told)
+    assert "turns that were stored: 1" in call("diagnose", name, expect=1).stdout
+    assert "It is repaired." in call("repair", name).stderr
+    assert "turn_count" not in call("show", name).stdout
+
+
+def test_a_damaged_line_is_told_where_a_session_is_shown(talks: SessionStore) -> None:
+    path = talks.folder("alpha") / "transcript.jsonl"
+    path.write_bytes(path.read_bytes().replace(b"Hi.", b"Ho."))
+    shown = call("show", "alpha").stderr
+    assert "transcript.jsonl is damaged. line 3: the checksum does not fit" in shown
+    assert "'amplifier session repair alpha' moves it aside" in shown
+    (piece,) = json.loads(call("show", "alpha", "--json").stdout)["damage"]
+    assert piece == {
+        "file": "transcript.jsonl",
+        "problem": "line 3: the checksum does not fit",
+    }
+
+
+def test_a_journal_with_a_broken_header_is_told_and_repaired(
+    talks: SessionStore,
+) -> None:
+    path = talks.folder("alpha") / "journal.jsonl"
+    path.write_bytes(b"[" + path.read_bytes()[1:])
+    assert "(damaged) Hello" in call("list").stdout
+    assert "journal.jsonl is damaged" in call("show", "alpha").stderr
+    assert "journal.jsonl: line 1" in call("diagnose", "alpha", expect=1).stdout
+    call("repair", "alpha")
+    assert "(damaged)" not in call("list").stdout
+
+
+def test_sessions_are_deleted_with_one_look_at_the_others(
+    talks: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[object] = []
+    families = SessionStore.families
+
+    def looking(self: SessionStore, session_ids: list[str]) -> object:
+        looks.append(session_ids)
+        return families(self, session_ids)
+
+    monkeypatch.setattr(SessionStore, "families", looking)
+    monkeypatch.setattr(SessionStore, "listing", lambda _: pytest.fail("a listing"))
+    told = call("delete", "-f", "alpha", "beta-1_scout", "beta", "trip").stderr
+    assert looks == [["alpha", "beta-1_scout", "beta"]]
+    deleted = ("alpha", "beta-1_scout", "beta")
+    assert told.splitlines() == [f"deleted: {name}" for name in deleted]
 
 
 def test_a_session_is_shown(talks: SessionStore) -> None:

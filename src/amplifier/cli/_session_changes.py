@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -132,19 +133,27 @@ def fork(
 @debug_option
 def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
     """Delete each SESSION and all that came of it."""
-    from amplifier.app.store.families import family_of
-
     require_locks()
-    found = [find(name, all_projects=all_projects) for name in sessions]
-    for store, session in found:
-        session_id = session.record.session_id
-        came = len(family_of(session_id, store.all(children=True))) - 1
-        question = f"Delete {one_line(session_id)} ({label(session)})" + (
-            f" and {came} that came of it?" if came else "?"
-        )
-        if force or click.confirm(question, default=False, err=True):
-            for deleted in store.delete(session_id):
-                notice(f"deleted: {one_line(deleted)}")
+    chosen: dict[SessionStore, dict[str, None]] = {}  # each session once, in order
+    for name in sessions:
+        store, session = find(name, all_projects=all_projects)
+        chosen.setdefault(store, {})[session.record.session_id] = None
+    for store, session_ids in chosen.items():
+        # Who came of whom stands in the records of all; they are read once.
+        for family in store.families([*session_ids]):
+            # What came of one of them may have been deleted with it.
+            left = [session for session in family if session.folder.exists()]
+            if left and (force or _is_wanted(left)):
+                for deleted in store.delete_family(left):
+                    notice(f"deleted: {one_line(deleted)}")
+
+
+def _is_wanted(family: Sequence[StoredSession]) -> bool:
+    """Ask whether a session and all that came of it shall be deleted."""
+    session, came = family[-1], len(family) - 1
+    known = f"{one_line(session.record.session_id)} ({label(session)})"
+    rest = f" and {came} that came of it" if came else ""
+    return click.confirm(f"Delete {known}{rest}?", default=False, err=True)
 
 
 @click.command()

@@ -72,38 +72,27 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     Raises:
         ConfigError: there is none, or several; names them.
     """
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.store.selection import find_session
     from amplifier.app.store.store import SessionStore
-    from amplifier.app.store.stored import pick
 
-    places = stores(all_projects=all_projects)
-    exact = [session for store in places if (session := store.session(name))]
-    # a name, the beginning of an id, or what is in several projects
-    if len(exact) != 1:
-        exact = [
-            pick(
-                (session for store in places for session in store.all(children=True)),
-                name,
-            )
-        ]
-    return SessionStore(exact[0].folder.parent.parent), exact[0]
+    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    session = find_session(roots, name)
+    return SessionStore(session.folder.parent.parent), session
 
 
 def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
-    """Find a session as `find` does, or one whose record is damaged by its whole id; return its id.
+    """Find a session as `find` does, also one that is damaged; return its id.
 
     Raises:
         ConfigError: there is none, or several; names them.
     """
-    from amplifier.app.store.stored import read_record
-    from amplifier_sdk.errors import ConfigError
+    from amplifier.app.store.selection import find_outline
+    from amplifier.app.store.store import SessionStore
 
-    for store in stores(all_projects=all_projects):
-        try:
-            read_record(store.folder(name))
-        except ConfigError:
-            return store, name
-    store, session = find(name, all_projects=all_projects)
-    return store, session.record.session_id
+    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    found = find_outline(roots, name)
+    return SessionStore(found.folder.parent.parent), found.session_id
 
 
 def has_locks() -> bool:

@@ -112,18 +112,21 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
     _, found = find(name, all_projects=all_projects)
     clean = cleaner()
     history = read_history(found.folder)
+    known = about(found)
+    is_open = known["state"] == "open"
+    damage = history.problems(is_open=is_open)
     if output == "json":
         lines = [line for line in history.lines if full or conversation([line.message])]
         said = [{"turn": line.turn, "message": clean(line.message)} for line in lines]
         say_json(
             {
-                **about(found),
+                **known,
                 "interrupted": history.interrupted is not None,
+                "damage": [{"file": file, "problem": why} for file, why in damage],
                 "messages": said,
             }
         )
         return
-    known = about(found)
     for field, value in known.items():
         if value:
             if field in _TIMES and isinstance(value, float):
@@ -143,11 +146,17 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
         say(f"{one_line(who)}:")
         say(visible(words_of(clean(message))))
     if history.interrupted is not None:
-        notice(
-            "Its last turn runs."
-            if known["state"] == "open"
-            else "Its last turn was interrupted."
-        )
+        notice("Its last turn runs." if is_open else "Its last turn was interrupted.")
+    _report_damage(found, damage)
+
+
+def _report_damage(session: StoredSession, damage: Sequence[tuple[str, str]]) -> None:
+    """Report which files of a session are damaged, and what helps."""
+    for file, problem in damage:
+        notice(f"warning: {file} is damaged. {one_line(problem, 300)}")
+    if damage:
+        name = one_line(session.record.session_id)
+        notice(f"'amplifier session repair {name}' moves it aside.")
 
 
 @session.command("search")

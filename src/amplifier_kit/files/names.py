@@ -6,7 +6,7 @@ import hashlib
 import re
 from typing import Final
 
-__all__ = ["folder_name"]
+__all__ = ["folder_beginnings", "folder_name"]
 
 _PLAIN: Final = r"[a-z0-9][a-z0-9_-]{0,99}"
 _ODD: Final = r"[^a-z0-9_-]+"
@@ -22,5 +22,17 @@ def folder_name(name: str) -> str:
     if re.fullmatch(_PLAIN, name) and not re.fullmatch(_RESERVED, name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    legible = re.sub(_ODD, "-", name[:200].lower()).strip("-")[:40]
-    return f"={legible}-{digest}"
+    return f"={_legible(name)}-{digest}"
+
+
+def folder_beginnings(begin: str) -> tuple[str, ...]:
+    """Return what the folder names of all names with this beginning begin with.
+
+    Other names may have folders that begin so.
+    """
+    odd = f"={_legible(begin)}"
+    return (odd,) if re.search(_ODD, begin) else (begin, odd)
+
+
+def _legible(name: str) -> str:
+    return re.sub(_ODD, "-", name[:200].lower()).strip("-")[:40]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -223,12 +224,19 @@ class Meanwhile(SessionStore):
 
     def listing(self) -> Listing:
         found = super().listing()
-        for session in found.sessions:
-            write_record(
-                session.folder,
-                attrs.evolve(session.record, prompt="Hello", updated=99.0),
-            )
+        self.resume(found.sessions)
         return found
+
+    def families(self, session_ids: Sequence[str]) -> list[list[StoredSession]]:
+        found = super().families(session_ids)
+        for family in found:
+            self.resume(family)
+        return found
+
+    def resume(self, sessions: Sequence[StoredSession]) -> None:
+        for session in sessions:
+            record = attrs.evolve(session.record, prompt="Hello", updated=99.0)
+            write_record(session.folder, record)
 
 
 @pytest.mark.parametrize("how", ["cleanup", "forget_unused"])

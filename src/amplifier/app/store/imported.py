@@ -67,11 +67,9 @@ async def import_session(
     ):
         record = attrs.evolve(record, session_id=str(uuid4()))
     told = with_turns(repair([line.message for line in lines]).messages, lines)
-    record = attrs.evolve(
-        record, working_dir=working_dir, turn_count=len(turns_of(told))
-    )
-    async with store.open(record) as kept:
+    async with store.open(attrs.evolve(record, working_dir=working_dir)) as kept:
         await kept.transcript.put(told)
+        await kept.write(attrs.evolve(kept.record, turn_count=len(turns_of(told))))
         return StoredSession(folder=kept.folder, record=kept.record)
 
 

@@ -29,9 +29,19 @@ from amplifier_sdk.journal import (
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["EXPECTED", "FileJournal", "InterruptedTurn", "join_turns", "read_turns"]
+__all__ = [
+    "EXPECTED",
+    "REMEDY",
+    "FileJournal",
+    "InterruptedTurn",
+    "join_turns",
+    "read_turns",
+]
 
-EXPECTED: Final = Expected(holds="journal")
+REMEDY: Final = "'amplifier session repair' moves it aside"
+"""What helps where a file of a session is no log."""
+
+EXPECTED: Final = Expected(holds="journal", remedy=REMEDY)
 """What such a file is opened for."""
 
 _KINDS: Final[Mapping[type[JournalRecord], str]] = {
@@ -106,9 +116,7 @@ class FileJournal:
             LogFormatError: it is something else, or a newer version's.
             OSError: the system refuses.
         """
-        log = await AppendLog.open(
-            path, holds=EXPECTED.holds, version=EXPECTED.version, durability=durability
-        )
+        log = await AppendLog.open(path, holds=EXPECTED, durability=durability)
         return cls(log, read_turns(log.take()))
 
     @property

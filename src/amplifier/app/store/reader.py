@@ -29,6 +29,7 @@ __all__ = [
     "conversation",
     "interrupted_turn",
     "read_history",
+    "read_journal",
     "turns_of",
     "words_of",
 ]
@@ -55,6 +56,18 @@ class StoredHistory:
         """The messages alone."""
         return [line.message for line in self.lines]
 
+    def problems(self, *, is_open: bool = False) -> tuple[tuple[str, str], ...]:
+        """Say what could not be read, by the name of its file.
+
+        Args:
+            is_open: a process has the session, and a line may be half written.
+        """
+        return tuple(
+            (file, f"line {piece.line}: {piece.reason}")
+            for file, piece in self.damage
+            if not (is_open and piece.is_tail)
+        )
+
     @property
     def turns(self) -> list[Sequence[Line]]:
         """The messages by turns."""
@@ -78,7 +91,7 @@ def read_history(folder: Path) -> StoredHistory:
         ConfigError: a file of it is none that is understood.
         OSError: the system refuses.
     """
-    journal = _read(folder, JOURNAL, JOURNAL_LOG)
+    journal = read_journal(folder)
     transcript = _read(folder, TRANSCRIPT, EXPECTED)
     lines, last_turn = read_lines(transcript.records)
     turns = untold(read_turns(journal.records), last_turn)
@@ -114,9 +127,19 @@ def interrupted_turn(folder: Path) -> InterruptedTurn | None:
         ConfigError: a file of it is none that is understood.
         OSError: the system refuses.
     """
-    if read_turns(_read(folder, JOURNAL, JOURNAL_LOG).records):
+    if read_turns(read_journal(folder).records):
         return read_history(folder).interrupted
     return None
+
+
+def read_journal(folder: Path) -> LogContent:
+    """Return what the journal of the session of a folder holds. It blocks: call it in a thread.
+
+    Raises:
+        ConfigError: it is none that is understood.
+        OSError: the system refuses.
+    """
+    return _read(folder, JOURNAL, JOURNAL_LOG)
 
 
 def conversation(messages: Iterable[MessageDict]) -> list[MessageDict]:

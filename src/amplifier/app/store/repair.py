@@ -8,14 +8,19 @@ from pathlib import Path
 import attrs
 from anyio import to_thread
 
+from amplifier.app.base_plans import provider_and_model
 from amplifier.app.store.fork import with_turns
+from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.reader import read_history, words_of
+from amplifier.app.store.reader import read_history, turns_of, words_of
+from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of
 from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore
-from amplifier.app.store.stored import read_record
-from amplifier.app.store.writer import JOURNAL, METADATA, write_record
+from amplifier.app.store.stored import read_metadata, read_record
+from amplifier.app.store.transcript import EXPECTED as TRANSCRIPT_LOG
+from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT, write_record
+from amplifier_kit.files.appendlog import LogFile
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.history import Finding
 from amplifier_sdk.history import diagnose as find_problems
@@ -94,16 +99,9 @@ def diagnose(store: SessionStore, session_id: str) -> Diagnosis:
     except ConfigError as error:
         problem = error.in_one_line
         return attrs.evolve(found, damage=((folder.name, problem),))
-    damage = [
-        (file, piece)
-        for file, piece in history.damage
-        if not (found.is_open and piece.is_tail)
-    ]
     return attrs.evolve(
         found,
-        damage=tuple(
-            (file, f"line {piece.line}: {piece.reason}") for file, piece in damage
-        ),
+        damage=history.problems(is_open=found.is_open),
         interrupted=None if found.is_open else history.interrupted,
         findings=find_problems(history.messages),
     )
@@ -142,9 +140,7 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
     found = await to_thread.run_sync(diagnose, store, session_id)
     if found.is_sound and not found.is_open:
         return found
-    folder = store.folder(session_id)
-    if found.record is not None:
-        await to_thread.run_sync(_renew_alone, folder, session_id)
+    await to_thread.run_sync(_restore_files, store.folder(session_id), session_id)
     async with store.open(SessionRecord(session_id=session_id)) as kept:
         await kept.settle()
         lines = kept.transcript.lines
@@ -163,44 +159,74 @@ def _record_problem(folder: Path) -> str | None:
         return error.in_one_line
 
 
-def _renew_alone(folder: Path, session_id: str) -> None:
+def _restore_files(folder: Path, session_id: str) -> None:
+    """Leave files that can be opened: logs that are logs, and a record that fits them.
+
+    Raises:
+        NewerRecordError: the record can be read, by a newer version.
+    """
     from amplifier_kit.files.locks import WriterLock
 
+    for name, expected in ((JOURNAL, JOURNAL_LOG), (TRANSCRIPT, TRANSCRIPT_LOG)):
+        if (folder / name).exists():
+            LogFile.open(folder / name, attrs.evolve(expected, is_named=True)).close()
     folder.stat()  # the lock would make one that is not there
     lock = WriterLock.take(folder / JOURNAL)
     try:
-        _renew(folder, session_id)
+        if _record_problem(folder) is not None:
+            _renew(folder, session_id)
     finally:
         lock.release()
 
 
 def _renew(folder: Path, session_id: str) -> None:
-    """Put a record made of what was said in the place of one that cannot be read, which stays beside it.
+    """Make a record that fits what was said.
+
+    One that can be read but for what was said has its turns counted anew. Another is kept
+    beside its successor, which is made of the history and the recorded composition.
 
     Raises:
         NewerRecordError: it can be read, by a newer version.
     """
+    history = read_history(folder)
+    running = len(history.interrupted.messages) if history.interrupted else 0
+    # The turns of the journal are counted when they are moved to the transcript.
+    turn_count = len(turns_of(history.lines[: len(history.lines) - running]))
     try:
-        read_record(folder)
+        stored = read_metadata(folder)
     except NewerRecordError:
         raise
     except ConfigError:
-        pass
-    history = read_history(folder)
+        stored = None
+    if stored is not None:
+        write_record(folder, attrs.evolve(stored, turn_count=turn_count))
+        return
     file = folder / METADATA
-    first = next(
-        (line.message for line in history.lines if line.message.get("role") == "user"),
-        {},
-    )
+    said = (line.message for line in history.lines)
+    first = next((each for each in said if each.get("role") == "user"), {})
     record = SessionRecord(
         session_id=session_id,
         created=max(0.0, folder.stat().st_mtime),
         prompt=beginning_of(words_of(first)),
-        turn_count=len(history.turns),
+        turn_count=turn_count,
         # where it is lost as well, nothing else may stand in for it unasked
         has_composition=True,
         is_renewed=True,
     )
     if file.exists():
         os.replace(file, file.with_name(f"{METADATA}.damaged"))
-    write_record(folder, record)
+    write_record(folder, _with_composition(folder, record))
+
+
+def _with_composition(folder: Path, record: SessionRecord) -> SessionRecord:
+    """Say in a record who answers, as far as the recorded composition can be read."""
+    try:
+        recorded = read_recorded(folder)
+    except ConfigError:
+        return record
+    if recorded is None:
+        return record
+    provider, model = provider_and_model(recorded.plan)
+    return attrs.evolve(
+        record, profile=recorded.profile, provider=provider, model=model
+    )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.store.families import family_of
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.reader import interrupted_turn
+from amplifier.app.store.reader import interrupted_turn, read_journal
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.files.locks import LockedError, WriterLock
@@ -35,6 +35,8 @@ def state_of(folder: Path) -> State:
     try:
         if holder_of(folder) is not None:
             return "open"
+        if any(not piece.is_tail for piece in read_journal(folder).damage):
+            return "damaged"
         if interrupted_turn(folder) is None:
             return "idle"
         return "interrupted"
@@ -67,18 +69,17 @@ def cut_off_below(store: SessionStore, session_id: str) -> tuple[CutOff, ...]:
     Raises:
         OSError: the system refuses.
     """
-    family = reversed(family_of(session_id, store.all(children=True)))
-    made = [session for session in family if session.record.session_id != session_id]
-    turns = (
-        (each, interrupted_turn(each.folder))
-        for each in made
-        if state_of(each.folder) == "interrupted"
-    )
-    return tuple(
-        CutOff(session=session, turn=turn)
-        for session, turn in turns
-        if turn is not None
-    )
+    (family,) = store.families([session_id])
+    cut_off: list[CutOff] = []
+    for session in reversed(family):
+        if session.record.session_id == session_id:
+            continue
+        # One that cannot be read is reported where it is resumed itself.
+        with suppress(ConfigError, OSError):
+            turn = interrupted_turn(session.folder)
+            if turn is not None and holder_of(session.folder) is None:
+                cut_off.append(CutOff(session=session, turn=turn))
+    return tuple(cut_off)
 
 
 def resumable(cut_off: Iterable[CutOff], parent_id: str) -> str:

@@ -26,11 +26,11 @@ from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.selection import find_session, outlines_in
 from amplifier.app.store.stored import (
     Listing,
     StoredSession,
     has_history,
-    pick,
     read_record,
     read_sessions,
 )
@@ -127,6 +127,8 @@ class SessionStore:
             stored = await to_thread.run_sync(_begin, folder, record)
             transcript = await Transcript.open(folder / TRANSCRIPT, durability)
             stack.push_async_callback(_close, transcript)
+            if transcript.damage:  # perhaps nothing of it is left
+                await to_thread.run_sync(_read_own, folder, record)
             yield KeptSession(folder, stored, transcript, journal)
 
     def listing(self) -> Listing:
@@ -173,9 +175,24 @@ class SessionStore:
         """Return the session of an id, of its beginning, or of a name.
 
         Raises:
-            ConfigError: there is none, or several; names them.
+            ConfigError: there is none, or several, which it names; or it is damaged.
         """
-        return self.session(name) or pick(self.listing().sessions, name)
+        return find_session([self.sessions], name)
+
+    def families(self, session_ids: Sequence[str]) -> list[list[StoredSession]]:
+        """Return each of some sessions with all that came of it, children before their parents.
+
+        All records are read once, but for those of other families only in outline.
+        """
+        outlines = list(outlines_in([self.sessions]))
+        known = set(session_ids)
+        size = 0
+        while size < len(known):  # once for each generation
+            size = len(known)
+            known |= {each.session_id for each in outlines if each.parent_id in known}
+        folders = [each.folder for each in outlines if each.session_id in known]
+        related = read_sessions(folders).sessions
+        return [family_of(session_id, related) for session_id in session_ids]
 
     def delete(self, session_id: str) -> list[str]:
         """Delete a session and all that came of it, children first; return their ids.
@@ -184,10 +201,19 @@ class SessionStore:
             LockedError: one of them is open; nothing is deleted.
             OSError: the system refuses.
         """
-        doomed = family_of(session_id, self.listing().sessions)
-        with _held(doomed):
-            self._remove(doomed)
-        return [session.record.session_id for session in doomed]
+        (doomed,) = self.families([session_id])
+        return self.delete_family(doomed)
+
+    def delete_family(self, family: Sequence[StoredSession]) -> list[str]:
+        """Delete the sessions of a family, as `families` returned them; return their ids.
+
+        Raises:
+            LockedError: one of them is open; nothing is deleted.
+            OSError: the system refuses.
+        """
+        with _held(family):
+            self._remove(family)
+        return [session.record.session_id for session in family]
 
     def forget_unused(self, session_id: str) -> None:
         """Delete a session in which nothing was said and of which nothing came, unless somebody named it.
@@ -207,7 +233,7 @@ class SessionStore:
             or not {file.name for file in folder.iterdir()} <= _OWN
         ):
             return
-        family = family_of(session_id, self.listing().sessions)
+        (family,) = self.families([session_id])
         if len(family) == 1:
             with _held(family):
                 if _are_as_listed(family):

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import json
+import os
 import stat
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
 import attrs
 
-from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.records import NewerRecordError, SessionRecord
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
-from amplifier_kit.files.documents import read_document
+from amplifier_kit.files.documents import MAX_BYTES, read_document
+from amplifier_kit.files.names import folder_name
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
     "Listing",
     "StoredSession",
     "has_history",
-    "pick",
+    "read_metadata",
+    "read_outline",
     "read_record",
     "read_sessions",
 ]
+
+_MAX_HEADER: Final = 250
+"""How many bytes a log's header has at most."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,52 +69,65 @@ def read_sessions(folders: Iterable[Path]) -> Listing:
     return Listing(sessions=tuple(sessions), damaged=tuple(damaged))
 
 
-def pick(sessions: Iterable[StoredSession], name: str) -> StoredSession:
-    """Return the session of an id, of a name, or of the beginning of an id.
-
-    Raises:
-        ConfigError: there is none, or several; names them.
-    """
-    every = sorted(sessions, key=lambda session: session.record.latest, reverse=True)
-    exact = [session for session in every if session.record.session_id == name]
-    named = [session for session in every if session.record.name == name]
-    begun = [
-        session
-        for session in every
-        if name and session.record.session_id.startswith(name)
-    ]
-    for found in (exact, named, begun):
-        if len(found) == 1:
-            return found[0]
-        if found:
-            ids = ", ".join(session.record.session_id for session in found[:10])
-            raise ConfigError(
-                [Problem(name, f"ambiguous; the sessions are {ids}")],
-                subject="choice of a session",
-            )
-    problem = Problem(name, "no such session; 'amplifier session list' shows them")
-    raise ConfigError([problem], subject="choice of a session")
-
-
 def read_record(folder: Path) -> SessionRecord | None:
     """Return who the session of a folder is; `None` where the folder is none of a session.
 
     Raises:
+        ConfigError: as `read_metadata`, or what was said in its turns is gone.
+    """
+    record = read_metadata(folder)
+    if record is None or not record.turn_count:
+        return record
+    if _has_records(folder / TRANSCRIPT, are_others_counted=True):
+        return record
+    # Resumed as if nothing had been said, it would overwrite what may yet be found.
+    lost = f"the file is missing or empty; turns that were stored: {record.turn_count}"
+    remedy = (
+        f"put it back, or 'amplifier session repair {folder.name}' empties the session"
+    )
+    raise ConfigError(
+        [Problem(TRANSCRIPT, f"{lost}; {remedy}")], subject=_subject(folder)
+    )
+
+
+def read_metadata(folder: Path) -> SessionRecord | None:
+    """Return what the record of a folder says, whatever became of the other files.
+
+    Raises:
         ConfigError: its record is damaged or a newer version's, or it is missing beside what was said.
     """
-    subject = f"session {str(folder)!r}"
     try:
         written = read_document(folder / METADATA)
     except ConfigError as error:
-        if not isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
-            raise
-        if not has_history(folder):
-            return None
-        remedy = (
-            f"the file is missing; 'amplifier session repair {folder.name}' renews it"
-        )
-        raise ConfigError([Problem(METADATA, remedy)], subject=subject) from error
-    return SessionRecord.from_dict(written, subject=subject)
+        if isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+            if not has_history(folder):
+                return None
+            raise _unreadable(folder, "the file is missing") from error
+        raise _unreadable(folder, error.in_one_line) from error
+    try:
+        record = SessionRecord.from_dict(written, subject=_subject(folder))
+    except NewerRecordError:
+        raise
+    except ConfigError as error:
+        raise _unreadable(folder, error.in_one_line) from error
+    if folder_name(record.session_id) != folder.name:
+        raise _unreadable(folder, f"it is that of session {record.session_id!r:.200}")
+    return record
+
+
+def read_outline(folder: Path) -> JSONObject:
+    """Return the record of a folder as it is written, unchecked; nothing where it cannot be read.
+
+    It takes a tenth of the time that `read_record` does.
+    """
+    try:
+        with open(folder / METADATA, "rb", buffering=0) as file:
+            # A buffer for the largest record is what would take the time here.
+            size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
+            written: object = json.loads(file.read(size))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return written if isinstance(written, dict) else {}
 
 
 def has_history(folder: Path) -> bool:
@@ -116,13 +138,28 @@ def has_history(folder: Path) -> bool:
     return any(_has_records(folder / name) for name in (TRANSCRIPT, JOURNAL))
 
 
-def _has_records(file: Path) -> bool:
+def _unreadable(folder: Path, problem: str) -> ConfigError:
+    remedy = f"'amplifier session repair {folder.name}' renews it"
+    told = Problem(METADATA, f"{problem}; {remedy}")
+    return ConfigError([told], subject=_subject(folder))
+
+
+def _subject(folder: Path) -> str:
+    return f"session {str(folder)!r}"
+
+
+def _has_records(file: Path, *, are_others_counted: bool = False) -> bool:
+    """Tell whether a log holds more than its header, or something else where that counts."""
     try:
-        if not stat.S_ISREG(file.stat().st_mode):
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
             return False
+        if status.st_size > _MAX_HEADER:
+            return True
         with file.open("rb") as stream:
-            stream.readline()
-            return bool(stream.read(1))
+            head = stream.readline()
+            is_other = are_others_counted and head[:1] not in (b"", b"{")
+            return bool(stream.read(1)) or is_other
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:

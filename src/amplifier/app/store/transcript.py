@@ -15,6 +15,7 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.journal import REMEDY
 from amplifier_kit.files.appendlog import (
     AppendLog,
     Damage,
@@ -67,13 +68,7 @@ class Transcript:
             LogFormatError: it is something else, or a newer version's.
             OSError: the system refuses.
         """
-        log = await AppendLog.open(
-            path,
-            holds=EXPECTED.holds,
-            version=EXPECTED.version,
-            check=EXPECTED.check,
-            durability=durability,
-        )
+        log = await AppendLog.open(path, holds=EXPECTED, durability=durability)
         return cls(log, *read_lines(log.take()))
 
     @property
@@ -225,5 +220,5 @@ def _problem(record: Record) -> str | None:
             return "it is neither a message nor the end of a turn"
 
 
-EXPECTED: Final = Expected(holds="transcript", check=_problem)
+EXPECTED: Final = Expected(holds="transcript", check=_problem, remedy=REMEDY)
 """What such a file is opened for."""

@@ -14,7 +14,15 @@ import attrs
 from amplifier_kit.files.appendlog._values import decode, encode
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["BEGIN", "HEADER", "Record", "decode_line", "encode_line", "header_line"]
+__all__ = [
+    "BEGIN",
+    "HEADER",
+    "Record",
+    "decode_line",
+    "encode_line",
+    "header_line",
+    "is_sealed",
+]
 
 HEADER: Final = "log"
 """The kind of the header."""
@@ -64,9 +72,7 @@ def decode_line(line: bytes) -> Record:
     Raises:
         ValueError: the line is damaged, or it is none of a log.
     """
-    if not line.startswith(BEGIN) or line[_DIGITS] != b"%08x" % crc32(
-        memoryview(line)[_BODY:]
-    ):
+    if not line.startswith(BEGIN) or not is_sealed(line):
         raise ValueError("the checksum does not fit")
     value = decode(line)
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
@@ -77,6 +83,11 @@ def decode_line(line: bytes) -> Record:
         data=value.get("data"),
         at=at if isinstance(at, (int, float)) else 0.0,
     )
+
+
+def is_sealed(line: bytes) -> bool:
+    """Tell whether the checksum of a line fits, whatever its first bytes have become."""
+    return line[_DIGITS] == b"%08x" % crc32(memoryview(line)[_BODY:])
 
 
 def header_line(holds: str, version: int, at: float) -> bytes:

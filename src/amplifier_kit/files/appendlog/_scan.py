@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -19,6 +19,7 @@ from amplifier_kit.files.appendlog._lines import (
     HEADER,
     Record,
     decode_line,
+    is_sealed,
 )
 from amplifier_kit.files.appendlog.errors import LogFormatError
 
@@ -30,11 +31,22 @@ Check: TypeAlias = Callable[[Record], str | None]
 
 @attrs.frozen(kw_only=True)
 class Expected:
-    """What a log is opened for: the content's name, the newest version that is understood, and its own check."""
+    """What a log is opened for.
+
+    Args:
+        holds: the content's name.
+        version: the newest version of it that is understood.
+        check: the content's own check.
+        remedy: what helps where the file is no log.
+        is_named: the file's name alone says that it is such a log, so that whatever
+            else stands in it is damage.
+    """
 
     holds: str
     version: int = 1
     check: Check | None = None
+    remedy: str = "name another file, or move this one away"
+    is_named: bool = False
 
 
 @attrs.frozen(kw_only=True)
@@ -91,9 +103,6 @@ class Scan:
         )
 
 
-_NO_LOG: Final = "it is no log; name another file, or move this one away"
-
-
 def scan(path: Path, data: bytes, expected: Expected) -> Scan:
     """Find what a file holds.
 
@@ -112,9 +121,9 @@ def scan(path: Path, data: bytes, expected: Expected) -> Scan:
         found.damage
         and not found.records
         and not found.has_header
-        and not _is_ours(data)
+        and not (expected.is_named or _is_ours(data))
     ):
-        raise LogFormatError(path, _NO_LOG)
+        raise _no_log(path, expected)
     return found
 
 
@@ -206,7 +215,7 @@ def _read_header(path: Path, header: Record, expected: Expected) -> None:
             "holds": {"name": name, "version": int() as held},
         }:
             if format_ != FORMAT:
-                raise LogFormatError(path, _NO_LOG)
+                raise _no_log(path, expected)
             if version > FORMAT_VERSION or (
                 name == expected.holds and held > expected.version
             ):
@@ -219,9 +228,17 @@ def _read_header(path: Path, header: Record, expected: Expected) -> None:
                     f"it holds {name!r}, not {expected.holds!r}; name another file",
                 )
         case _:
-            raise LogFormatError(path, _NO_LOG)
+            raise _no_log(path, expected)
+
+
+def _no_log(path: Path, expected: Expected) -> LogFormatError:
+    return LogFormatError(path, f"it is no log; {expected.remedy}")
 
 
 def _is_ours(data: bytes) -> bool:
-    """Tell whether a log was here: its header, damaged, or what a crash in the very first append leaves."""
-    return BEGIN in data or BEGIN.startswith(data) or not data.strip(b"\0")
+    """Tell whether a log was here: its header, damaged, or what a crash in the very first append leaves.
+
+    A header that was hit in the very bytes by which one is told still has its checksum.
+    """
+    is_begun = BEGIN in data or BEGIN.startswith(data) or not data.strip(b"\0")
+    return is_begun or any(map(is_sealed, data.split(b"\n")))

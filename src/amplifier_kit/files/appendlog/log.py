@@ -44,7 +44,7 @@ class AppendLog:
         cls,
         path: Path,
         *,
-        holds: str,
+        holds: str | Expected,
         version: int = 1,
         check: Check | None = None,
         durability: Durability = "written",
@@ -55,6 +55,7 @@ class AppendLog:
         Args:
             path: the file; folders that are missing are made.
             holds: the name of what the records are; a log of anything else is refused.
+                Or all that the log is opened for, in the place of the next two.
             version: the newest version of them that is understood; a log of a newer one is refused.
             check: says what is wrong with a record; such a record counts as damaged.
             durability: `written`, a record outlives this process once it is appended; `sync`, also a power failure.
@@ -65,7 +66,9 @@ class AppendLog:
             LogFormatError: it is no log, one of something else, or a newer version's.
             OSError: the system refuses.
         """
-        expected = Expected(holds=holds, version=version, check=check)
+        expected = holds
+        if isinstance(expected, str):
+            expected = Expected(holds=expected, version=version, check=check)
         limiter = CapacityLimiter(1)
         opening = partial(
             LogFile.open, path, expected, durability=durability, patience=patience

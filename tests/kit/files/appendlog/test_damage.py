@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import attrs
 import pytest
 
 from amplifier_kit.files.appendlog import (
@@ -272,10 +273,14 @@ def test_a_damaged_file_without_any_record_left_is_taken_for_none_of_ours(
     path: Path,
 ) -> None:
     data = written(path, 1)
-    path.write_bytes(data.replace(b"crc", b"???"))
+    path.write_bytes(data.replace(b'{"crc":"', b'{"???":"?'))
 
-    with pytest.raises(LogFormatError, match="it is no log"):
+    with pytest.raises(LogFormatError, match="it is no log; name another file"):
         LogFile.open(path, NOTES)
+    log = LogFile.open(path, attrs.evolve(NOTES, is_named=True))
+    log.close()
+    assert (log.records, len(log.damage)) == ((), 2)
+    assert log.damage[0].kept_in == path.with_name("notes.jsonl.damaged")
 
 
 def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None:
@@ -283,10 +288,14 @@ def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None
     log.replace(())
     log.close()
     data = path.read_bytes()
-    for place in range(len(b'{"crc":"'), len(data)):
-        flipped = bytearray(data)
-        flipped[place] ^= 4
-        assert Opened(path, bytes(flipped)).holds([]), place
+    for bit in range(8 * len(data)):
+        damaged = bytearray(data)
+        damaged[bit // 8] ^= 1 << bit % 8
+        found = scan(path, bytes(damaged), NOTES)
+        assert found.damage, bit
+        assert not any(piece.is_tail for piece in found.damage), bit
+        if bit % 8 == 2:
+            assert Opened(path, bytes(damaged)).holds([]), bit
 
 
 @pytest.mark.parametrize(
