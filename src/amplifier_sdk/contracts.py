@@ -319,6 +319,11 @@ class TurnHost(Protocol):
         ...
 
     @property
+    def conversation_id(self) -> str:
+        """What a vendor may group the session's requests by: the session's id."""
+        ...
+
+    @property
     def assigned(self) -> str | None:
         """The provider that the session was given for all its requests, whatever its loop chooses."""
         ...

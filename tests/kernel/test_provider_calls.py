@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
+from functools import partial
 
 import anyio
 import pytest
 
-from amplifier_sdk import ChatRequest, ChatResponse
+from amplifier_sdk import ChatRequest, ChatResponse, Loop, Turn
 from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.content import ReasoningBlock, TextBlock, ToolCallBlock
 from amplifier_sdk.errors import LLMError, LLMTimeoutError, RateLimitError, StreamError
@@ -597,3 +598,43 @@ async def test_the_account_adds_up_over_turns_that_reported_usage_and_turns_that
             await session.execute(prompt)
 
         assert session.spending.usage == USAGE + USAGE
+
+
+class OwnRequests(Loop):
+    """A loop that builds its requests itself."""
+
+    def __init__(self, conversation_id: str | None) -> None:
+        super().__init__()
+        self._conversation_id = conversation_id
+
+    async def run(self, turn: Turn) -> str:
+        request = partial(ChatRequest, conversation_id=self._conversation_id)
+        name, provider = next(iter(turn.providers.items()))
+        asked = turn.host.complete(provider, request, context=turn.context, name=name)
+        return (await asked).text
+
+
+class OneCall(Loop):
+    """A loop with the requests of the SDK."""
+
+    async def run(self, turn: Turn) -> str:
+        return (await turn.complete()).text
+
+
+@pytest.mark.parametrize(
+    ("loop", "conversation"),
+    [
+        (OneCall(), "s-1"),
+        (OwnRequests(None), "s-1"),
+        (OwnRequests("talk-7"), "talk-7"),
+    ],
+    ids=["sdk", "own", "chosen"],
+)
+async def test_requests_say_of_which_conversation_they_are(
+    loop: object, conversation: str
+) -> None:
+    provider = ScriptedProvider(answer("Hi."))
+    async with build_session(provider=provider, loop=loop, session_id="s-1") as session:
+        await session.execute("go")
+
+    assert [each.conversation_id for each in provider.requests] == [conversation]

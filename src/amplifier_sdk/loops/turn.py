@@ -234,6 +234,7 @@ class Turn:
                 temperature=config.temperature,
                 max_output_tokens=config.max_output_tokens,
                 reasoning_effort=config.reasoning_effort,
+                conversation_id=self.host.conversation_id,
             )
         return request
 

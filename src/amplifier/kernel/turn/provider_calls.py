@@ -112,6 +112,9 @@ class ProviderCaller:
                 if self.decisions.pending or max_reached:
                     messages = self._with_pending(messages, max_reached)
                 asked = request(messages=messages)
+                if asked.conversation_id is None:  # a loop's own builder left it open
+                    session_id = services.session_id
+                    asked = attrs.evolve(asked, conversation_id=session_id)
                 total = asked.timeout or budget.limits.provider_timeout
                 started = perf_counter()
                 if budget.account is not None:

@@ -98,6 +98,11 @@ class RunningTurn:
         return self.services.cancellation
 
     @property
+    def conversation_id(self) -> str:
+        """What a vendor may group the session's requests by."""
+        return self.services.session_id
+
+    @property
     def assigned(self) -> str | None:
         """The provider that a child session was given, whatever its loop chooses."""
         route = self.services.route

@@ -105,12 +105,19 @@ def test_the_options_of_a_request_are_written() -> None:
         64,
     )
     assert body["prompt_cache_key"] == "talk-7"
-    assert (
-        write(ask(conversation_id="talk-7"), prompt_cache_key="team").body[
-            "prompt_cache_key"
-        ]
-        == "team"
-    )
+    named = write(ask(conversation_id="talk-7"), prompt_cache_key="team").body
+    assert named["prompt_cache_key"] == "team"
+
+
+@pytest.mark.parametrize("length", [64, 65, 500])
+def test_no_cache_key_is_longer_than_the_api_takes(length: int) -> None:
+    keys = {
+        write(ask(conversation_id=text)).body["prompt_cache_key"]
+        for text in ("a" * length, "b" * length)
+    }
+    assert {len(str(key)) for key in keys} == {64}
+    assert ("a" * length in keys) is (length == 64)
+    assert len(keys) == 2
 
 
 def test_tools_are_written_with_their_schemas_as_they_are() -> None:
