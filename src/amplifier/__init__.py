@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
+    from amplifier.app.base_plans import PlanOptions as PlanOptions
     from amplifier.app.collections.folders import CollectionLibrary as CollectionLibrary
     from amplifier.app.collections.installation import (
         CollectionInstaller as CollectionInstaller,
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from amplifier.app.mentions.resolver import MentionResolver as MentionResolver
     from amplifier.app.modules.resolver import make_resolver as make_resolver
     from amplifier.app.projects import ProjectFiles as ProjectFiles
+    from amplifier.app.reopened import reopen as reopen
+    from amplifier.app.session_plan import compose as compose
     from amplifier.app.sessions import OpenSession as OpenSession
     from amplifier.app.sessions import open_session as open_session
     from amplifier.app.settings.layers import read_key as read_key
@@ -52,17 +55,20 @@ __all__ = [
     "MountPlanValidator",
     "OpenSession",
     "Places",
+    "PlanOptions",
     "ProjectFiles",
     "SessionRecord",
     "SessionStore",
     "Spending",
     "StoredChildren",
+    "compose",
     "fork_session",
     "load_settings",
     "make_resolver",
     "open_session",
     "read_history",
     "read_key",
+    "reopen",
     "search_sessions",
 ]
 
@@ -79,17 +85,20 @@ _HOME = {
     "MountPlanValidator": "kernel.plans.plan",
     "OpenSession": "app.sessions",
     "Places": "app.directories",
+    "PlanOptions": "app.base_plans",
     "ProjectFiles": "app.projects",
     "SessionRecord": "app.store.records",
     "SessionStore": "app.store.store",
     "Spending": "kernel.budgets.expenses",
     "StoredChildren": "app.store.children",
+    "compose": "app.session_plan",
     "fork_session": "app.store.fork",
     "load_settings": "app.settings.settings",
     "make_resolver": "app.modules.resolver",
     "open_session": "app.sessions",
     "read_history": "app.store.reader",
     "read_key": "app.settings.layers",
+    "reopen": "app.reopened",
     "search_sessions": "app.store.search",
 }
 

@@ -204,6 +204,15 @@ class Stage:
         )
         self.write()
 
+    def weaken(self) -> None:
+        """Let the profile lose its hooks, its limits and what it configures of tools."""
+        tools = self.made.plan.get("tools")
+        listed = tools if isinstance(tools, list) else []
+        modules: list[JSONValue] = [{"module": _module(tool)} for tool in listed]
+        kept: JSONObject = {"tools": modules} if modules else {}
+        self.made = Made(plan=kept, settings=self.made.settings)
+        self.write()
+
     def composition(self) -> tuple[str, ...]:
         """Return the options that say what a session is made of."""
         if self.profile is None:

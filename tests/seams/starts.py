@@ -14,6 +14,8 @@ from amplifier import AmplifierSession
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.session_plan import compose
 from amplifier.app.sessions import open_session
+from amplifier.app.store.fork import fork_session
+from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
@@ -280,15 +282,54 @@ class EmbeddedProfile(EmbeddedStart):
 
     async def embed(self, stage: Stage) -> str:
         stage.resume()
-        places = stage.places()
-        composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
-        async with open_session(composition, store=SessionStore.of(places)) as opened:
-            stage.equip(opened.session)
-            async with opened.stream(stage.prompt) as events:
-                async for _ in events:
-                    pass
-            end = opened.session.last_turn
-            return end.text if end is not None else ""
+        return await _turn(stage, stage.prompt)
+
+
+class EmbeddedStored(EmbeddedStart):
+    """A stored session that a program opens again, with a profile that guards less."""
+
+    name = "embedded-stored"
+    by_profile = True
+    is_resumed = True
+    can_refuse = True
+
+    async def embed(self, stage: Stage) -> str:
+        store = SessionStore.of(stage.places())
+        await _turn(stage, BEGIN)
+        record = await self.stored(store)
+        stage.resume()
+        stage.weaken()
+        return await _turn(stage, stage.prompt, record)
+
+    async def stored(self, store: SessionStore) -> SessionRecord:
+        """Return the record of the session to open."""
+        (session,) = store.all()
+        return session.record
+
+
+class EmbeddedStoredFork(EmbeddedStored):
+    """The same of a session that was forked from the stored one."""
+
+    name = "embedded-stored-fork"
+    is_same = False
+
+    async def stored(self, store: SessionStore) -> SessionRecord:
+        (session,) = store.all()
+        return (await fork_session(store, session)).record
+
+
+async def _turn(stage: Stage, prompt: str, record: SessionRecord | None = None) -> str:
+    """Take a turn in a session of the profile, with the person's settings, kept in the store."""
+    places = stage.places()
+    composition = compose(PlanOptions(profile=stage.profile, provider="ay"), places)
+    opening = open_session(composition, record=record, store=SessionStore.of(places))
+    async with opening as opened:
+        stage.equip(opened.session)
+        async with opened.stream(prompt) as events:
+            async for _ in events:
+                pass
+        end = opened.session.last_turn
+        return end.text if end is not None else ""
 
 
 class EmbeddedChild(EmbeddedStart):
@@ -368,6 +409,8 @@ STARTS: Final[tuple[Start, ...]] = (
     ToolInvoke(),
     EmbeddedPlan(),
     EmbeddedProfile(),
+    EmbeddedStored(),
+    EmbeddedStoredFork(),
     EmbeddedChild(),
     EmbeddedFork(),
     EmbeddedResumedChild(),

@@ -1,17 +1,28 @@
-"""What a person trusted of a project to guard a session: without it the session does not begin."""
+"""What guards a session: without what it had, or a person trusted, it does not begin."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
-from amplifier.app.session_plan import Composition
+from amplifier.app.restrictions import find_lacking
+from amplifier.app.session_plan import Composition, fill_plan
+from amplifier.app.store.lineage import find_recorded, subject_of
+from amplifier.app.store.plan_secrets import conceal
+from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["require_guards"]
+__all__ = ["require_guards", "require_recorded_guards"]
 
 _HOOKS: Final = "hooks-shell"
 """The module that runs the hooks and plugins of a project."""
+
+_REMEDY: Final = Problem(
+    "composition",
+    "open the session with the one that `amplifier.reopen` returns, which restores the"
+    " guards; `with_current_plan=True` there takes what there is now instead",
+)
 
 
 def require_guards(composition: Composition) -> None:
@@ -30,6 +41,40 @@ def require_guards(composition: Composition) -> None:
     ]
     if problems:
         raise ConfigError(problems, subject="session's guards")
+
+
+def require_recorded_guards(
+    composition: Composition, store: SessionStore, record: SessionRecord
+) -> None:
+    """Refuse to open a stored session with fewer guards than it was made with; blocks.
+
+    Whatever opens the session again, and however it found the composition: resuming may
+    add a guard, and never drops one.
+
+    Args:
+        composition: what the session would be made of.
+        store: where it is stored.
+        record: its stored record; a fork has what was recorded of its origin.
+
+    Raises:
+        ConfigError: a hook, a limit or the configuration of a tool is missing or not
+            as strict; names each, and the remedy.
+    """
+    if composition.replaces_recorded:
+        return
+    recorded = find_recorded(store, record)
+    if recorded is None:
+        return
+    # Who answers guards nothing, and a key that is gone must not keep another provider
+    # from answering.
+    plan = {key: value for key, value in recorded.plan.items() if key != "providers"}
+    if not recorded.is_literal:
+        plan = fill_plan(plan, composition.settings)
+    lacking = find_lacking(conceal(plan), conceal(composition.plan))
+    if lacking:
+        lost = "the session was made with this guard, and would be resumed without it"
+        problems = [*(Problem(path, lost) for path in lacking), _REMEDY]
+        raise ConfigError(problems, subject=subject_of(record))
 
 
 def _kinds_of(composition: Composition) -> list[str]:

@@ -77,7 +77,8 @@ def reopen(
     """
     folder = store.folder(record.session_id)
     if with_current_plan:
-        return Reopened(composition=_compose_anew(options, record, places, folder))
+        composed = _compose_anew(options, record, places, folder)
+        return Reopened(composition=attrs.evolve(composed, replaces_recorded=True))
     try:
         recorded = find_recorded(store, record)
         if recorded is not None:

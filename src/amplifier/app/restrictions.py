@@ -7,7 +7,7 @@ or ask, entries of lists that deny, whatever requires, and the stricter one of t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, cast
 
@@ -18,7 +18,7 @@ from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits
 
-__all__ = ["Restricted", "restrict"]
+__all__ = ["Restricted", "find_lacking", "restrict"]
 
 _STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
 _DECISIONS: Final = ("otherwise", "unlisted", "default_action", "on_failure")
@@ -76,6 +76,44 @@ def restrict(
         base["agents"] = work.agents(_mapping(base["agents"]), agents)
     removed, problems = tuple(work.removed), tuple(work.problems)
     return Restricted(plan=base, removed=removed, problems=problems)
+
+
+def find_lacking(
+    recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue]
+) -> list[str]:
+    """Return the guards of a recorded plan that a plan of now lacks, by their places.
+
+    What a hook or a tool is configured with must be what `restrict` would make of both
+    plans: which of its keys restrict and which allow, the module alone knows.
+
+    Args:
+        recorded: the plan of a stored session.
+        present: the plan that it would be resumed with; it may restrict more.
+    """
+    now = cast("JSONObject", merge_plans(present, {}))
+    required = restrict(recorded, now)
+    places = [problem.path for problem in required.problems]
+    return list(dict.fromkeys([*places, *_lacking(required.plan, now)]))
+
+
+def _lacking(required: JSONObject, now: JSONObject, path: str = "") -> Iterator[str]:
+    for section in ("hooks", "tools"):
+        known = {_key(entry): entry for entry in _entries(now, section)}
+        for entry in _entries(required, section):
+            if _plain(known.get(_key(entry), {})) != _plain(entry):
+                label = entry.get("instance_id") or entry.get("module")
+                yield f"{path}{section}[{label}]"
+    session, wanted = _mapping(now.get("session")), _mapping(required.get("session"))
+    if wanted.get(_ASKS) is True and session.get(_ASKS) is not True:
+        yield f"{path}session.{_ASKS}"
+    limits = _mapping(session.get("limits"))
+    for name, limit in _mapping(wanted.get("limits")).items():
+        if limits.get(name) != limit:
+            yield f"{path}session.limits.{name}"
+    agents = _mapping(now.get("agents"))
+    for name, agent in _mapping(required.get("agents")).items():
+        place = f"{path}agents.{name}."
+        yield from _lacking(_mapping(agent), _mapping(agents.get(name)), place)
 
 
 @attrs.define(eq=False)
@@ -260,6 +298,11 @@ def _entries(plan: Mapping[str, JSONValue], section: str) -> list[JSONObject]:
         {"module": entry} if isinstance(entry, str) else dict(_mapping(entry))
         for entry in listed
     ]
+
+
+def _plain(entry: Mapping[str, JSONValue]) -> JSONObject:
+    """Return a module of a plan without what says nothing."""
+    return {key: value for key, value in entry.items() if value not in (None, {})}
 
 
 def _key(entry: Mapping[str, JSONValue]) -> tuple[JSONValue, JSONValue]:

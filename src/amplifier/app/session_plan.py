@@ -59,6 +59,8 @@ class Composition:
         is_literal: whether references in `written` mean nothing.
         chosen: the provider and the model that the person chose.
         agent_name: the agent, where it is an agent's session; it is not told what the profile says.
+        replaces_recorded: whether the person wants a stored session to be made of it,
+            whatever guards the session had.
         invalid: the files of agents that are left out because they cannot be read.
     """
 
@@ -79,6 +81,7 @@ class Composition:
     is_literal: bool = False
     chosen: PlanOptions = attrs.field(factory=PlanOptions, repr=False)
     agent_name: str | None = None
+    replaces_recorded: bool = False
     invalid: tuple[InvalidFile, ...] = ()
 
     @property

@@ -13,7 +13,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.base_plans import provider_and_model, set_loop
-from amplifier.app.guards import require_guards
+from amplifier.app.guards import require_guards, require_recorded_guards
 from amplifier.app.initial_history import instruct, restore
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.reopened import describe_composition, resolver_of
@@ -206,7 +206,8 @@ async def open_session(
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
 
     Raises:
-        ConfigError: the plan has problems, no provider of several could be mounted, `first_tool` is unknown, or what
+        ConfigError: the plan has problems, it guards a stored session less than what that
+            was made of, no provider of several could be mounted, `first_tool` is unknown, or what
             a person trusted of the project, and may guard the session, is other now.
         ModuleError: a module that is needed failed.
         LockedError: another process has the session open.
@@ -226,6 +227,10 @@ async def open_session(
             stack.push_async_callback(_forget_unused, store, record.session_id)
             kept = await stack.enter_async_context(
                 store.open(record, durability=durability)
+            )
+            # Nobody else can change what is recorded now: the session is locked.
+            await to_thread.run_sync(
+                require_recorded_guards, composition, store, kept.record
             )
         if kept is None:
             before = Spending()

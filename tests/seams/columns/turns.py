@@ -97,6 +97,8 @@ class PipedMention(Guard):
         "chat": "what comes there was typed",
         "continued-chat": "what comes there was typed",
         "embedded-profile": "what comes there was typed",
+        "embedded-stored": "what comes there was typed",
+        "embedded-stored-fork": "what comes there was typed",
         "tool-invoke": "there is no prompt",
     }
 
