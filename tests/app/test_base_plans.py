@@ -168,7 +168,7 @@ def test_a_provider_of_the_plan_keeps_its_configuration_when_it_is_chosen(
         ]
 
     assert providers("b") == [{"module": "provider-b", "config": {"k": 1}}]
-    assert providers("provider-a") == ["provider-a"]
+    assert providers("provider-a") == [{"module": "provider-a"}]
     assert providers("provider-c") == [{"module": "provider-c"}]
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from amplifier.app.plan_entries import as_object, entries, identity
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
@@ -96,7 +97,7 @@ def make_plan(
             plan = read_plan(options.file)
         if options.provider is not None:
             plan["providers"] = _only(
-                options.provider, plan.get("providers"), installed
+                options.provider, entries(plan, "providers"), installed
             )
     if options.model is not None:
         set_loop(plan, "model", options.model)
@@ -122,16 +123,13 @@ def choose_from(
     """
     chosen = dict(plan)
     if options.provider is not None:
-        known = _listed(plan.get("providers"))
-        named = {_identity(entry) for entry in known}
-        more = [
-            entry
-            for entry in _listed(offered.get("providers"))
-            if _identity(entry) not in named
-        ]
+        known = entries(plan, "providers")
+        named = {identity(entry) for entry in known}
+        offers = entries(offered, "providers")
+        more = [entry for entry in offers if identity(entry) not in named]
         only = _only(options.provider, [*known, *more], installed_modules())
         chosen["providers"] = only
-        if named != {_identity(entry) for entry in only}:
+        if named != set(map(identity, only)):
             for key in ("default_provider", "model"):
                 set_loop(chosen, key, None)
     if options.model is not None:
@@ -200,7 +198,7 @@ def complete_plan(
         "session": {
             **session,
             "ask_before_changes": True,
-            **_mapping(plan.get("session")),
+            **as_object(plan.get("session")),
         },
         "providers": [
             {"module": module} for module in (DEFAULT_PROVIDER,) if module in installed
@@ -247,26 +245,13 @@ def read_plan(path: Path) -> JSONObject:
 
 
 def _only(
-    provider: str, entries: JSONValue, installed: Collection[str]
-) -> list[JSONValue]:
-    """Return the plan's entries of one provider or instance, with their configuration; else a new entry."""
-    listed = _listed(entries)
+    provider: str, known: Sequence[JSONObject], installed: Collection[str]
+) -> list[JSONObject]:
+    """Return the entries of one provider or instance as they are; else a new entry."""
     module = full_id(provider, installed)
-    named = [
-        entry
-        for entry in listed
-        if isinstance(entry, Mapping) and entry.get("instance_id") == provider
-    ]
-    found: list[JSONValue] = [*named] or [
-        entry for entry in listed if _module_of(entry) == module
-    ]
-    return found or [{"module": module}]
-
-
-def _module_of(entry: JSONValue) -> JSONValue:
-    if isinstance(entry, Mapping):
-        return entry.get("module")
-    return entry
+    named = [entry for entry in known if entry.get("instance_id") == provider]
+    alike = [entry for entry in known if entry.get("module") == module]
+    return named or alike or [{"module": module}]
 
 
 def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
@@ -274,10 +259,10 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
 
     `None` takes the key away, from both.
     """
-    session = dict(_mapping(plan.get("session")))
-    entry, section = session.get("orchestrator"), _mapping(plan.get("orchestrator"))
+    session = dict(as_object(plan.get("session")))
+    entry, section = session.get("orchestrator"), as_object(plan.get("orchestrator"))
     if isinstance(entry, Mapping) and (
-        value is not None or key in _mapping(entry.get("config"))
+        value is not None or key in as_object(entry.get("config"))
     ):
         session["orchestrator"] = {
             **entry,
@@ -286,7 +271,7 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
         plan["session"] = session
         if value is not None:
             return
-    if value is not None or key in _mapping(section.get("config")):
+    if value is not None or key in as_object(section.get("config")):
         plan["orchestrator"] = {
             **section,
             "config": _with_key(section.get("config"), key, value),
@@ -294,45 +279,24 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
 
 
 def _with_key(config: JSONValue, key: str, value: str | None) -> JSONObject:
-    rest = {name: item for name, item in _mapping(config).items() if name != key}
+    rest = {name: item for name, item in as_object(config).items() if name != key}
     if value is None:
         return rest
     return {**rest, key: value}
 
 
-def _listed(value: JSONValue) -> list[JSONValue]:
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    return []
-
-
-def _identity(entry: JSONValue) -> tuple[JSONValue, JSONValue]:
-    """Return what identifies a module of a list: its id and its instance."""
-    return _module_of(entry), _mapping(entry).get("instance_id")
-
-
 def provider_and_model(plan: Mapping[str, JSONValue]) -> tuple[str | None, str | None]:
     """Return the provider and the model that a plan's loop asks first; `None` where the plan leaves it open."""
-    own = _mapping(_mapping(plan.get("session")).get("orchestrator")).get("config")
+    session = as_object(plan.get("session"))
     loop = {
-        **_mapping(_mapping(plan.get("orchestrator")).get("config")),
-        **_mapping(own),
+        **as_object(as_object(plan.get("orchestrator")).get("config")),
+        **as_object(as_object(session.get("orchestrator")).get("config")),
     }
     provider, model = loop.get("default_provider"), loop.get("model")
-    providers = plan.get("providers")
-    if (
-        provider is None
-        and isinstance(providers, (list, tuple))
-        and len(providers) == 1
-    ):
-        provider = _module_of(providers[0])
+    providers = entries(plan, "providers")
+    if provider is None and len(providers) == 1:
+        provider = providers[0].get("module")
     return (
         provider if isinstance(provider, str) else None,
         model if isinstance(model, str) else None,
     )
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    if isinstance(value, Mapping):
-        return value
-    return {}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
+from amplifier.app.plan_entries import entries
 from amplifier.app.restrictions import find_lacking
 from amplifier.app.session_plan import Composition, fill_plan
 from amplifier.app.store.lineage import find_recorded, subject_of
@@ -79,19 +79,8 @@ def require_recorded_guards(
 
 def _kinds_of(composition: Composition) -> list[str]:
     """Return the kinds of files of a project that the session would use as guards."""
-    hooks = composition.plan.get("hooks")
-    if isinstance(hooks, list | tuple):
-        entries = hooks
-    else:
-        entries = ()
-    modules = [
-        entry.get("module") if isinstance(entry, Mapping) else entry
-        for entry in entries
-    ]
-    if composition.is_plan_file:
-        kinds = []
-    else:
-        kinds = ["settings"]
-    if _HOOKS in modules:
+    kinds = [] if composition.is_plan_file else ["settings"]
+    hooks = entries(composition.plan, "hooks")
+    if any(entry.get("module") == _HOOKS for entry in hooks):
         return [*kinds, "hooks", "plugins"]
     return kinds

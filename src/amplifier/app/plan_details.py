@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 import attrs
 
+from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import CompiledProfile
 from amplifier.app.profiles.origins import Origin, flatten
 from amplifier.app.session_plan import Composition
@@ -102,7 +103,7 @@ def find_problems(
         installed: the ids of the modules that can be mounted.
     """
     problems = list(MountPlanValidator().validate(composition.plan))
-    for path, entry in _modules(composition.plan):
+    for path, entry in named_modules(composition.plan):
         module = entry.get("module")
         if (
             isinstance(module, str)
@@ -179,26 +180,3 @@ def _all(profile: CompiledProfile) -> dict[str, JSONValue]:
         values["agents"] = list(profile.agents)
     values["instruction"] = profile.instruction
     return values
-
-
-def _modules(
-    plan: Mapping[str, JSONValue],
-) -> Iterator[tuple[str, Mapping[str, JSONValue]]]:
-    session = plan.get("session")
-    for name in ("orchestrator", "context"):
-        if isinstance(session, Mapping):
-            entry = session.get(name)
-        else:
-            entry = None
-        if entry is not None:
-            yield f"session.{name}", _entry(entry)
-    for section in ("providers", "tools", "hooks"):
-        entries = plan.get(section)
-        for number, entry in enumerate(entries if isinstance(entries, list) else ()):
-            yield f"{section}[{number}]", _entry(entry)
-
-
-def _entry(entry: JSONValue) -> Mapping[str, JSONValue]:
-    if isinstance(entry, Mapping):
-        return entry
-    return {"module": entry}

@@ -17,6 +17,7 @@ from amplifier.app.base_plans import PlanOptions, choose_from, read_plan, set_lo
 from amplifier.app.directories import Places
 from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
+from amplifier.app.plan_entries import as_object, entries, label
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.restrictions import Restricted, restrict
 from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
@@ -245,17 +246,7 @@ def _differ(plan: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> bool
 
 
 def _providers(plan: Mapping[str, JSONValue]) -> list[str]:
-    entries = plan.get("providers")
-    if isinstance(entries, list):
-        listed = entries
-    else:
-        listed = []
-    return [
-        str(entry.get("instance_id") or entry.get("module"))
-        if isinstance(entry, Mapping)
-        else str(entry)
-        for entry in listed
-    ]
+    return [label(entry) for entry in entries(plan, "providers")]
 
 
 def _other_choices(
@@ -284,12 +275,8 @@ def _other_choices(
 
 def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Problem]:
     """Refuse limits of a whole session where it is not known what the session has spent."""
-    session = plan.get("session")
-    if isinstance(session, Mapping):
-        limits = session.get("limits")
-    else:
-        limits = None
-    if not record.is_renewed or not isinstance(limits, Mapping):
+    limits = as_object(as_object(plan.get("session")).get("limits"))
+    if not record.is_renewed:
         return []
     told = "what the session has spent is not known: its damaged record was made anew by a repair"
     return [

@@ -7,12 +7,13 @@ or ask, entries of lists that deny, whatever requires, and the stricter one of t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Final, cast
 
 import attrs
 
+from amplifier.app.plan_entries import as_object, entries, identity, label
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -60,20 +61,20 @@ def restrict(
     base = cast("JSONObject", merge_plans(recorded, {}))
     now = cast("JSONObject", merge_plans(present, {}))
     work = _Work()
-    agents = _mapping(now.get("agents"))
+    agents = as_object(now.get("agents"))
     offered = [
-        *_entries(now, "tools"),
-        *_entries(_mapping(agents.get(agent or "")), "tools"),
+        *entries(now, "tools"),
+        *entries(as_object(agents.get(agent or "")), "tools"),
     ]
     if "tools" in base:
-        base["tools"] = work.tools(_entries(base, "tools"), offered)
+        base["tools"] = work.tools(entries(base, "tools"), offered)
     if "hooks" in base or "hooks" in now:
-        base["hooks"] = work.hooks(_entries(base, "hooks"), _entries(now, "hooks"))
+        base["hooks"] = work.hooks(entries(base, "hooks"), entries(now, "hooks"))
     base["session"] = work.session(
-        _mapping(base.get("session")), _mapping(now.get("session"))
+        as_object(base.get("session")), as_object(now.get("session"))
     )
     if "agents" in base:
-        base["agents"] = work.agents(_mapping(base["agents"]), agents)
+        base["agents"] = work.agents(as_object(base["agents"]), agents)
     removed, problems = tuple(work.removed), tuple(work.problems)
     return Restricted(plan=base, removed=removed, problems=problems)
 
@@ -98,22 +99,21 @@ def find_lacking(
 
 def _lacking(required: JSONObject, now: JSONObject, path: str = "") -> Iterator[str]:
     for section in ("hooks", "tools"):
-        known = {_key(entry): entry for entry in _entries(now, section)}
-        for entry in _entries(required, section):
-            if _plain(known.get(_key(entry), {})) != _plain(entry):
-                label = entry.get("instance_id") or entry.get("module")
-                yield f"{path}{section}[{label}]"
-    session, wanted = _mapping(now.get("session")), _mapping(required.get("session"))
+        known = {identity(entry): entry for entry in entries(now, section)}
+        for entry in entries(required, section):
+            if _plain(known.get(identity(entry), {})) != _plain(entry):
+                yield f"{path}{section}[{label(entry)}]"
+    session, wanted = as_object(now.get("session")), as_object(required.get("session"))
     if wanted.get(_ASKS) is True and session.get(_ASKS) is not True:
         yield f"{path}session.{_ASKS}"
-    limits = _mapping(session.get("limits"))
-    for name, limit in _mapping(wanted.get("limits")).items():
+    limits = as_object(session.get("limits"))
+    for name, limit in as_object(wanted.get("limits")).items():
         if limits.get(name) != limit:
             yield f"{path}session.limits.{name}"
-    agents = _mapping(now.get("agents"))
-    for name, agent in _mapping(required.get("agents")).items():
+    agents = as_object(now.get("agents"))
+    for name, agent in as_object(required.get("agents")).items():
         place = f"{path}agents.{name}."
-        yield from _lacking(_mapping(agent), _mapping(agents.get(name)), place)
+        yield from _lacking(as_object(agent), as_object(agents.get(name)), place)
 
 
 @attrs.define(eq=False)
@@ -126,26 +126,24 @@ class _Work:
     def tools(
         self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
     ) -> list[JSONValue]:
-        known = {_key(entry): entry for entry in present}
+        known = {identity(entry): entry for entry in present}
         kept: list[JSONValue] = []
         for entry in recorded:
-            if _key(entry) in known:
-                kept.append(self._module(entry, known[_key(entry)]))
+            if identity(entry) in known:
+                kept.append(self._module(entry, known[identity(entry)]))
             else:
-                self.removed.append(
-                    str(entry.get("instance_id") or entry.get("module"))
-                )
+                self.removed.append(label(entry))
         return kept
 
     def hooks(
         self, recorded: Sequence[JSONObject], present: Sequence[JSONObject]
     ) -> list[JSONValue]:
-        known = {_key(entry): entry for entry in present}
-        base = {_key(entry) for entry in recorded}
+        known = {identity(entry): entry for entry in present}
+        base = {identity(entry) for entry in recorded}
         kept: list[JSONValue] = [
-            self._module(entry, known.get(_key(entry), {})) for entry in recorded
+            self._module(entry, known.get(identity(entry), {})) for entry in recorded
         ]
-        return [*kept, *(entry for entry in present if _key(entry) not in base)]
+        return [*kept, *(entry for entry in present if identity(entry) not in base)]
 
     def session(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
         session = dict(recorded)
@@ -154,13 +152,13 @@ class _Work:
             if (
                 isinstance(old, Mapping)
                 and isinstance(new, Mapping)
-                and _key(old) == _key(new)
+                and identity(old) == identity(new)
             ):
                 session[name] = self._module(old, new)
         if present.get(_ASKS) is True:
             session[_ASKS] = True
         limits = _lower(
-            _mapping(recorded.get("limits")), _mapping(present.get("limits"))
+            as_object(recorded.get("limits")), as_object(present.get("limits"))
         )
         if limits:
             return {**session, "limits": limits}
@@ -178,15 +176,15 @@ class _Work:
             agent: JSONObject = dict(entry)
             if "tools" in agent:
                 agent["tools"] = self.tools(
-                    _entries(entry, "tools"), _entries(now, "tools")
+                    entries(entry, "tools"), entries(now, "tools")
                 )
             if "hooks" in agent or "hooks" in now:
                 agent["hooks"] = self.hooks(
-                    _entries(entry, "hooks"), _entries(now, "hooks")
+                    entries(entry, "hooks"), entries(now, "hooks")
                 )
             if "session" in agent or "session" in now:
                 agent["session"] = self.session(
-                    _mapping(entry.get("session")), _mapping(now.get("session"))
+                    as_object(entry.get("session")), as_object(now.get("session"))
                 )
             agents[name] = agent
         return agents
@@ -194,7 +192,7 @@ class _Work:
     def _module(
         self, recorded: Mapping[str, JSONValue], present: Mapping[str, JSONValue]
     ) -> JSONObject:
-        old, new = _mapping(recorded.get("config")), _mapping(present.get("config"))
+        old, new = as_object(recorded.get("config")), as_object(present.get("config"))
         config = self._config(old, new, str(recorded.get("module")))
         if config != old:
             return {**recorded, "config": config}
@@ -226,7 +224,7 @@ class _Work:
             elif isinstance(value, Mapping) and (
                 old is None or isinstance(old, Mapping)
             ):
-                inner = self._config(_mapping(old), dict(value), where)
+                inner = self._config(as_object(old), dict(value), where)
                 if inner:
                     config[key] = inner
         return config
@@ -287,29 +285,6 @@ def _strictness(value: JSONValue) -> int:
     return _STRICTNESS.get(str(value), 0)
 
 
-def _entries(plan: Mapping[str, JSONValue], section: str) -> list[JSONObject]:
-    entries = plan.get(section)
-    listed: Collection[JSONValue]
-    if isinstance(entries, list):
-        listed = entries
-    else:
-        listed = ()
-    return [
-        {"module": entry} if isinstance(entry, str) else dict(_mapping(entry))
-        for entry in listed
-    ]
-
-
 def _plain(entry: Mapping[str, JSONValue]) -> JSONObject:
     """Return a module of a plan without what says nothing."""
     return {key: value for key, value in entry.items() if value not in (None, {})}
-
-
-def _key(entry: Mapping[str, JSONValue]) -> tuple[JSONValue, JSONValue]:
-    return entry.get("module"), entry.get("instance_id")
-
-
-def _mapping(value: JSONValue) -> JSONObject:
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from amplifier.app.plan_entries import named_modules
 from amplifier_kit.trust import PROJECT_FILES
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -37,7 +38,7 @@ def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadF
         root: the project's folder.
         plan: the session's mount plan.
     """
-    mounted = set(_modules_of(plan))
+    mounted = {entry.get("module") for _, entry in named_modules(plan)}
     return [
         UnreadFile(path, module)
         for kind, module in _READERS.items()
@@ -45,15 +46,3 @@ def find_unread_files(root: Path, plan: Mapping[str, JSONValue]) -> list[UnreadF
         for path in PROJECT_FILES[kind]
         if (root / path).exists()
     ]
-
-
-def _modules_of(plan: Mapping[str, JSONValue]) -> Iterator[str]:
-    for section in ("tools", "hooks"):
-        entries = plan.get(section)
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, Mapping):
-                module = entry.get("module")
-            else:
-                module = entry
-            if isinstance(module, str):
-                yield module

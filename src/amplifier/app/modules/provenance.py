@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.modules.resolver import LayeredResolver, Tried, make_resolver
+from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
@@ -131,30 +130,10 @@ def _hint(resolver: LayeredResolver, module: str, profile: str | None) -> JSONVa
         resolver.places, resolver.project, resolver.collections, resolver.settings
     )
     chosen = choose_profile(profile, library, resolver.settings, dict)
-    if chosen is None:
-        plan = {}
-    else:
-        plan = chosen.plan
-    return next((source for entry, source in _entries(plan) if entry == module), None)
-
-
-def _entries(plan: Mapping[str, JSONValue]) -> list[tuple[JSONValue, JSONValue]]:
-    """Return the modules of a plan that name a source, with it."""
-    session = plan.get("session")
-    if isinstance(session, Mapping):
-        fields = session
-    else:
-        fields = {}
-    named = [
-        (value, fields.get(f"{key}_source"))
-        for key, value in fields.items()
-        if isinstance(value, str)
-    ]
-    listed = [
-        entry for value in plan.values() if isinstance(value, list) for entry in value
-    ]
-    entries = [
-        entry for entry in (*fields.values(), *listed) if isinstance(entry, Mapping)
-    ]
-    pairs = [*named, *((entry.get("module"), entry.get("source")) for entry in entries)]
-    return [(module, source) for module, source in pairs if source is not None]
+    plan = {} if chosen is None else chosen.plan
+    sources = (
+        entry.get("source")
+        for _, entry in named_modules(plan)
+        if entry.get("module") == module
+    )
+    return next((source for source in sources if source is not None), None)

@@ -8,6 +8,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.profiles.schema import BundleFields, FileHead, ProfileFields
 from amplifier.app.profiles.selection import BUNDLE
 from amplifier.app.settings.layers import Key, decode_mapping, read_fields, with_lines
@@ -134,8 +135,8 @@ def parse_file(
         level=level,
         collection=collection,
         plan=plan,
-        exclude=_mapping(fields.get("exclude")),
-        ui=_mapping(fields.get("ui")),
+        exclude=as_object(fields.get("exclude")),
+        ui=as_object(fields.get("ui")),
         body=body,
         text=text,
     )
@@ -179,13 +180,8 @@ def _with_spawn(
     """Return a plan in which what agents get is the configuration of `tool-task`."""
     if not config:
         return plan
-    tools = plan.get("tools")
-    listed = tools if isinstance(tools, list) else []
-    return {**plan, "tools": [*listed, {"module": "tool-task", "config": config}]}
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    return value if isinstance(value, Mapping) else {}
+    tools = as_list(plan.get("tools"))
+    return {**plan, "tools": [*tools, {"module": "tool-task", "config": config}]}
 
 
 def _written(key: Key) -> str:

@@ -15,6 +15,7 @@ from amplifier.app.base_plans import (
     provider_and_model,
 )
 from amplifier.app.directories import Places
+from amplifier.app.plan_entries import as_object, entries
 from amplifier.app.session_plan import Composition, bare_composition, compose
 from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
@@ -130,7 +131,7 @@ def list_entries(
     """
     if installed is None:
         installed = installed_modules()
-    used = _entries(composition.plan)
+    used = entries(composition.plan, "providers")
     ordered = sorted(used, key=_priority)
     asked, _ = provider_and_model(composition.plan)
     ordered.sort(key=lambda entry: asked is None or asked not in _names(entry))
@@ -197,23 +198,10 @@ def find_entry(
     )
 
 
-def _entries(plan: Mapping[str, JSONValue]) -> list[JSONObject]:
-    listed = plan.get("providers")
-    if isinstance(listed, list):
-        entries = listed
-    else:
-        entries = []
-    return [
-        entry if isinstance(entry, dict) else {"module": entry} for entry in entries
-    ]
-
-
 def _listed_alone(settings: Settings) -> JSONObject:
     """Return the providers of the settings without the choice of one of them."""
-    config = settings.values.get("config")
-    if isinstance(config, dict):
-        return {"providers": config.get("providers") or []}
-    return {}
+    config = as_object(settings.values.get("config"))
+    return {"providers": config.get("providers") or []}
 
 
 def _names(entry: JSONObject) -> tuple[JSONValue, ...]:
@@ -226,11 +214,7 @@ def _names(entry: JSONObject) -> tuple[JSONValue, ...]:
 
 
 def _priority(entry: JSONObject) -> float:
-    config = entry.get("config")
-    if isinstance(config, Mapping):
-        priority = config.get("priority")
-    else:
-        priority = None
+    priority = as_object(entry.get("config")).get("priority")
     if isinstance(priority, (int, float)):
         return priority
     return 100

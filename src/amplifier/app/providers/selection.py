@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 from anyio import to_thread
 
+from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.settings.layers import Key, value_at
@@ -47,7 +48,7 @@ async def use_provider(
     """
     merged: JSONObject = {
         **entry.entry,
-        "config": {**_mapping(entry.entry.get("config")), **config},
+        "config": {**as_object(entry.entry.get("config")), **config},
     }
     tried = attrs.evolve(entry, entry=merged if merged["config"] else entry.entry)
     (state,) = await inspect_providers(
@@ -74,11 +75,7 @@ def _configured(
     entry: ProviderEntry, values: JSONObject, config: Mapping[str, JSONValue]
 ) -> Iterator[tuple[Key, JSONValue]]:
     """Yield what is set of the provider in a scope's file, or the whole of it where it is not there yet."""
-    listed = value_at(values, _LIST)
-    if isinstance(listed, list):
-        entries = listed
-    else:
-        entries = []
+    entries = as_list(value_at(values, _LIST))
     instance = entry.entry.get("instance_id")
     for index, known in enumerate(entries):
         if isinstance(known, dict) and (known.get("module"), known.get("id")) == (
@@ -96,9 +93,3 @@ def _configured(
         "config": dict(config),
     }
     yield (*_LIST, len(entries)), fresh
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    if isinstance(value, Mapping):
-        return value
-    return {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.settings.layers import plan_entry
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.app.settings.settings import Settings
@@ -33,15 +34,10 @@ def apply_settings(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObj
     }
 
 
-def _listed(values: JSONObject, section: str) -> list[JSONValue]:
+def _listed(settings: JSONObject, section: str) -> list[JSONValue]:
     """Return the modules that the settings add to a section of a plan, as its entries."""
-    added: list[JSONValue] = []
-    for holder in ("config", "modules"):
-        entries = _mapping(values.get(holder)).get(section)
-        added += (
-            [_entry(entry) for entry in entries] if isinstance(entries, list) else []
-        )
-    return added
+    values = (as_object(settings.get(holder)) for holder in ("config", "modules"))
+    return [_entry(entry) for each in values for entry in as_list(each.get(section))]
 
 
 def _entry(entry: JSONValue) -> JSONValue:
@@ -90,9 +86,3 @@ def _module(entry: object, settings: SettingsSchema) -> object:
     if override is not None and override.config:
         changed["config"] = merge_values(whole.get("config"), dict(override.config))
     return entry if changed == whole else changed
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    if isinstance(value, dict):
-        return value
-    return {}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier.app.directories import FOLDER, Places
+from amplifier.app.plan_entries import as_object
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
 from amplifier.app.settings.layers import (
@@ -190,7 +191,7 @@ def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
         )
         if isinstance(lower, list) and isinstance(upper, list):
             result[section] = {
-                **_mapping(result.get(section)),
+                **as_object(result.get(section)),
                 name: _merged_modules(lower, upper),
             }
     return result
@@ -202,20 +203,10 @@ def _merged_modules(lower: list[JSONValue], upper: list[JSONValue]) -> list[JSON
 
 
 def _unkeyed(entry: object) -> JSONValue:
-    if isinstance(entry, dict):
-        fields = entry
-    else:
-        fields = {}
     return {
         ("id" if name == "instance_id" else name): value
-        for name, value in fields.items()
+        for name, value in as_object(entry).items()
     }
-
-
-def _mapping(value: JSONValue) -> Mapping[str, JSONValue]:
-    if isinstance(value, dict):
-        return value
-    return {}
 
 
 def _has(values: JSONValue, key: Sequence[str | int]) -> bool:

@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.plan_entries import as_list
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, value_at
 from amplifier.app.settings.settings import load_settings
@@ -227,10 +228,7 @@ def _written(path: Path, places: Places, scope: str) -> str:
 
 
 def _entries(values: JSONObject, section: str) -> list[JSONValue]:
-    entries = value_at(values, ("modules", section))
-    if isinstance(entries, list):
-        return entries
-    return []
+    return as_list(value_at(values, ("modules", section)))
 
 
 def _index(entries: list[JSONValue], module: str) -> int:
