@@ -222,21 +222,17 @@ def test_an_implementation_that_does_not_fit_is_refused_with_its_plugin() -> Non
     assert plugins.manager.list_name_plugin() == []
 
 
-async def test_an_implementation_that_an_application_registers_itself_is_checked_when_it_is_asked(
-    reports: Reports,
-) -> None:
-    coordinator = ModuleCoordinator()
+def test_what_an_application_registers_itself_is_checked_likewise() -> None:
+    manager = Plugins().manager
     impl = HookimplMarker(PROJECT)(specname="amplifier_contributions")
-    coordinator.plugins.manager.register(
-        SimpleNamespace(f=impl(lambda channel: 1)), name="own"
-    )
 
-    assert await coordinator.collect_contributions("x") == []
-    (report,) = reports
-    assert (report["event"], report["contributor"]) == (
-        "channel.contributor_failed",
-        "own",
-    )
+    with pytest.raises(
+        HookspecError,
+        match="own: an implementation of amplifier_contributions is an 'async def'",
+    ):
+        manager.register(SimpleNamespace(f=impl(lambda channel: 1)), name="own")
+
+    assert manager.list_name_plugin() == []
 
 
 def test_a_later_capability_replaces_an_earlier_one() -> None:

@@ -8,7 +8,7 @@ from typing import Final, Protocol, runtime_checkable
 
 import attrs
 import pytest
-from pluggy import HookimplMarker
+from pluggy import HookimplMarker, HookspecMarker
 
 from amplifier import AmplifierSession, ModuleCoordinator
 from amplifier.kernel.modules.mounts import Mounted
@@ -509,13 +509,164 @@ async def test_replacing_a_single_instance_forgets_the_one_before() -> None:
     assert not coordinator.plugins.manager.is_registered(before)
 
 
-async def test_a_blocked_plugin_is_not_mounted() -> None:
-    session = a_session({"tool": Worker("one")}, tools=["tool"])
-    session.coordinator.plugins.manager.set_blocked("tool")
+async def test_a_blocked_plugin_is_reported_and_never_imported() -> None:
+    session = a_session({"tool": Worker("one")}, tools=["tool", "no-such-tool"])
+    manager = session.coordinator.plugins.manager
+    manager.set_blocked("tool")
+    manager.set_blocked("no-such-tool")
+
+    async with session, session.fork() as child:
+        tools = {*session.coordinator.tools, *child.coordinator.tools}
+        failures = (session.failures, child.failures)
+
+    assert tools == set()
+    for failed in failures:
+        assert [failure.module_id for failure in failed] == ["tool", "no-such-tool"]
+        assert "the application blocked it with 'set_blocked('tool')'" in str(failed[0])
+
+
+async def test_a_session_starts_without_a_blocked_hook_but_not_without_a_blocked_loop() -> (
+    None
+):
+    @hook
+    class Guard:
+        @on(TOOL_PRE)
+        async def decide(self, event: str, data: ToolPre) -> HookResult:
+            return HookResult.deny("no")
+
+    session = a_session({"guard": Guard}, hooks=["guard"])
+    session.coordinator.plugins.manager.set_blocked("guard")
+    async with session:
+        assert [failure.module_id for failure in session.failures] == ["guard"]
+
+    session = a_session({})
+    session.coordinator.plugins.manager.set_blocked("loop")
+    with pytest.raises(ModuleLoadError, match="'loop': the application blocked it"):
+        await session.initialize()
+
+
+# -- what an application registers with pluggy itself
+
+implements: Final = HookimplMarker("amplifier")
+
+
+class Offering:
+    """A plugin as pluggy's users write one: a tool, and a handler that denies it."""
+
+    @implements
+    async def amplifier_tool(self, coordinator: Coordinator) -> object:
+        return [Worker("offered"), Worker(f"for-{coordinator.session_id}")]
+
+    @implements
+    async def amplifier_hook(self, coordinator: Coordinator) -> None:
+        coordinator.hooks.register(TOOL_PRE, self.decide)
+
+    async def decide(self, event: str, data: ToolPre) -> HookResult:
+        return HookResult.deny("not offered today")
+
+
+async def test_what_an_application_registers_with_pluggy_is_mounted() -> None:
+    worker = Worker("work")
+    session = build_session(calling(call("work")), "done", tools=[worker])
+    session.coordinator.plugins.manager.register(Offering(), name="offering")
 
     async with session:
-        assert session.coordinator.tools == {}
-        assert session.failures == ()
+        assert list(session.coordinator.tools) == [
+            "work",
+            "offered",
+            f"for-{session.session_id}",
+        ]
+        await session.execute("go")
+        assert worker.inputs == []
+
+        session.coordinator.plugins.manager.unregister(name="offering")
+
+        assert list(session.coordinator.tools) == ["work"]
+        assert not session.coordinator.hooks.has_handlers(TOOL_PRE)
+
+
+async def test_a_child_has_of_its_parent_s_plugins_the_handlers_alone() -> None:
+    session = a_session({})
+    session.coordinator.plugins.manager.register(Offering(), name="offering")
+    toolbox = SimpleNamespace(amplifier_tool=Offering().amplifier_tool)
+    session.coordinator.plugins.manager.register(toolbox, name="toolbox")
+
+    async with session, session.fork() as child, child.fork() as grandchild:
+        for below in (child, grandchild):
+            assert below.coordinator.tools == {}
+            assert below.coordinator.hooks.has_handlers(TOOL_PRE)
+
+
+async def test_a_plugin_that_comes_too_late_is_refused() -> None:
+    async with a_session({}) as session:
+        manager = session.coordinator.plugins.manager
+        with pytest.raises(
+            HookspecError,
+            match=r"late: .*nobody would call its amplifier_tool, amplifier_hook; register it before",
+        ):
+            manager.register(Offering(), name="late")
+
+        assert not manager.has_plugin("late")
+        assert manager.register(SimpleNamespace(), name="no module") == "no module"
+
+
+async def test_pluggy_s_order_holds_among_an_application_s_plugins() -> None:
+    order: list[str] = []
+
+    def noting(name: str, *, first: bool = False, last: bool = False) -> object:
+        @implements(specname="amplifier_tool", tryfirst=first, trylast=last)
+        async def mount() -> None:
+            order.append(name)
+
+        return SimpleNamespace(mount=mount)
+
+    session = a_session({})
+    manager = session.coordinator.plugins.manager
+    manager.register(noting("last", last=True))
+    manager.register(noting("second"))
+    manager.register(noting("third"))
+    manager.register(noting("first", first=True))
+
+    async with session:
+        assert order == ["first", "second", "third", "last"]
+
+
+async def test_a_plugin_that_fails_is_among_the_failures() -> None:
+    class Broken:
+        @implements
+        async def amplifier_tool(self) -> object:
+            raise RuntimeError("out of order")
+
+    session = a_session({})
+    session.coordinator.plugins.manager.register(Broken(), name="broken")
+
+    async with session:
+        (failure,) = session.failures
+
+    assert "'broken': mounting failed: RuntimeError: out of order" in str(failure)
+
+
+def test_pluggy_s_relay_says_what_to_call_instead() -> None:
+    plugins = Plugins()
+    plugins.register_module("offering", Offering())
+    plugins.manager.add_hookspecs(Foreign)
+    plugins.manager.register(SimpleNamespace(sync=implements(lambda: "own")))
+
+    with pytest.raises(
+        HookspecError, match=r"await amplifier_sdk\.hookspecs\.amplifier_tool\.call"
+    ):
+        plugins.manager.hook.amplifier_tool(coordinator=None, config={})
+
+    assert plugins.manager.hook.sync() == ["own"]
+
+
+class Foreign:
+    """Hooks of an application, which pluggy calls as it always does."""
+
+    @staticmethod
+    @HookspecMarker("amplifier")
+    def sync() -> str:
+        raise NotImplementedError
 
 
 def test_a_plugin_s_name_and_object_are_registered_once() -> None:
@@ -530,9 +681,6 @@ def test_a_plugin_s_name_and_object_are_registered_once() -> None:
         plugins.register_module("a", Empty())
     with pytest.raises(ModuleConflictError, match="Module 'b': "):
         plugins.register_module("b", plugin)
-
-
-implements: Final = HookimplMarker("amplifier")
 
 
 class Misspelt:

@@ -38,6 +38,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     turns.Agents(),
     turns.AgentSpending(),
     registered.Handler(),
+    registered.RegisteredPlugin(),
     registered.RegisteredRedactor(),
     registered.RegisteredCapability(),
     registered.Cancel(),

@@ -338,6 +338,7 @@ class ModuleCoordinator:
     def inherit(self, parent: ModuleCoordinator) -> Callable[[], None]:
         """Begin with what applications registered on a parent, and see what changes of it; return what ends that."""
         self.capabilities.parent = parent.capabilities
+        self.plugins.inherit(parent.plugins)
         return self.hooks.inherit(parent.hooks)
 
     def _is_module(self, owner: object) -> bool:

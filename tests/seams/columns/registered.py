@@ -8,8 +8,12 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 import anyio
+import attrs
 
 from amplifier import AmplifierSession
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.events import TOOL_PRE
+from amplifier_sdk.hookspecs import Config, amplifier_hook
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.redaction import REDACTOR
 from amplifier_sdk.results import HookResult
@@ -23,6 +27,7 @@ __all__ = [
     "Cancel",
     "Handler",
     "RegisteredCapability",
+    "RegisteredPlugin",
     "RegisteredRedactor",
     "Swordfish",
 ]
@@ -42,6 +47,40 @@ class Handler(KeepsNotes):
             )
 
         stage.equip = lambda session: _register(session, deny)
+
+
+class RegisteredPlugin(Handler):
+    """A plugin that a program registers with pluggy decides for all that come of the session."""
+
+    name = "registered-plugin"
+    without: ClassVar[Reasons] = {
+        **Handler.without,
+        "embedded-profile": "its session is open, which the registration refuses",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        def register(session: AmplifierSession) -> None:
+            session.coordinator.plugins.manager.register(Watching(self.reason))
+
+        stage.equip = register
+
+
+@attrs.frozen
+class Watching:
+    """A plugin whose handler denies deletions."""
+
+    reason: str
+
+    @amplifier_hook.impl
+    async def watch(self, coordinator: Coordinator, config: Config) -> None:
+        """Register the handler."""
+        coordinator.hooks.register(TOOL_PRE, self.decide)
+
+    def decide(self, event: str, data: Mapping[str, object]) -> HookResult | None:
+        """Deny a deletion."""
+        if data["tool_name"] == "delete":
+            return HookResult.deny(self.reason)
+        return None
 
 
 class RegisteredRedactor(Redaction):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import ModuleType
+from typing import Final
 
 import attrs
 import pluggy
@@ -17,25 +18,46 @@ from amplifier.kernel.channels import Contributor
 from amplifier.kernel.modules.mounts import Mounted, place_name
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleConflictError, did_you_mean
-from amplifier_sdk.hookspecs import KINDS, PROJECT, ModuleKind, amplifier_contributions
+from amplifier_sdk.hookspecs import (
+    KINDS,
+    PROJECT,
+    ModuleKind,
+    amplifier_contributions,
+    amplifier_hook,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["MountFunction", "Plugins"]
+
+_GUARD: Final = amplifier_hook.name
+"""The hook whose plugins register handlers, which decide for a session's children as well."""
 
 MountFunction = Callable[[Coordinator, Mapping[str, JSONValue]], Awaitable[object]]
 """What a module's entry point comes down to: `mount(coordinator, config)`."""
 
 
 class _Manager(pluggy.PluginManager):
-    """Reports who was unregistered, so that unregistering a mounted instance unmounts it."""
+    """pluggy's manager, whose plugins are checked when they come and unmounted when they go."""
 
-    def __init__(self, on_unregister: Callable[[object], None]) -> None:
+    def __init__(self, plugins: Plugins) -> None:
         super().__init__(PROJECT)
-        self._on_unregister = on_unregister
+        self._plugins = plugins
+        # pluggy's relay would make coroutines that nobody awaits
+        self.add_hookcall_monitoring(plugins.refuse_call, _nothing)
+
+    def add(self, plugin: object, name: str) -> str | None:
+        """Register a plugin of ours, about which the application need not be asked."""
+        return super().register(plugin, name)
+
+    def register(self, plugin: object, name: str | None = None) -> str | None:
+        registered = super().register(plugin, name)
+        if registered is not None:
+            self._plugins.accept(registered, plugin)
+        return registered
 
     def unregister(self, plugin: object = None, name: str | None = None) -> object:
         gone = super().unregister(plugin=plugin, name=name)
-        self._on_unregister(gone)
+        self._plugins.unregistered(gone)
         return gone
 
     def parse_hookimpl_opts(
@@ -63,10 +85,12 @@ class Plugins:
     kinds: Sequence[ModuleKind] = KINDS
     on_unmount: Callable[[Mounted], None] = lambda _: None
     on_withdraw: Callable[[object], None] = lambda _: None
-    manager: pluggy.PluginManager = attrs.field(init=False)
+    manager: _Manager = attrs.field(init=False)
+    _given: dict[str, tuple[object, bool]] | None = None
+    _is_mounted: bool = False
 
     def __attrs_post_init__(self) -> None:
-        self.manager = _Manager(self._unregistered)
+        self.manager = _Manager(self)
         for kind in self.kinds:
             kind.spec.add_to(self.manager)
 
@@ -82,19 +106,98 @@ class Plugins:
             ModuleConflictError: the name or the object is registered already.
         """
         try:
-            self.manager.register(plugin, name=plugin_name)
-            self._know_contributions()
-            self.manager.check_pending()
+            self.manager.add(plugin, plugin_name)
         except pluggy.PluginValidationError as error:
-            self._withdraw(plugin)
             raise self._refusal(plugin_name, plugin, error) from error
         except ValueError as error:
             raise ModuleConflictError(plugin_name, str(error)) from error
-        try:
-            self._check(plugin_name, plugin)
-        except HookspecError:
-            self._withdraw(plugin)
-            raise
+        self._verify(plugin_name, plugin)
+
+    # -- what an application registers with pluggy itself
+
+    def accept(self, plugin_name: str, plugin: object) -> None:
+        """Take a plugin that was registered with the manager: it is mounted behind the plan's modules.
+
+        Raises:
+            HookspecError: an implementation does not fit, or the modules are mounted already.
+        """
+        self._verify(plugin_name, plugin)
+        hooks = self._mounting_hooks(plugin)
+        if not hooks:
+            return
+        if self._is_mounted:
+            self.manager.unregister(plugin)
+            raise HookspecError(
+                f"{plugin_name}: the session's modules are mounted, so nobody would call its {', '.join(hooks)};"
+                " register it before the session is initialized, or mount the instance with 'coordinator.mount'"
+            )
+        self._give(plugin_name, plugin, is_inherited=False)
+
+    def inherit(self, parent: Plugins) -> None:
+        """Take over what guards a parent: its plugins with handlers, and the names that are blocked.
+
+        What its other plugins mount is the parent's alone.
+        """
+        for name, plugin in parent.manager.list_name_plugin():
+            if plugin is None:
+                self.manager.set_blocked(name)
+        for name, (plugin, _) in (parent._given or {}).items():
+            if _GUARD in parent._mounting_hooks(plugin):
+                self.manager.add(plugin, name)
+                self._give(name, plugin, is_inherited=True)
+
+    def given(self, kind: ModuleKind) -> list[tuple[str, object]]:
+        """Return the application's plugins that mount something of a type, by name, in the order of their registration.
+
+        pluggy's `tryfirst` and `trylast` go before and behind the others.
+        """
+        if self._given is None:
+            return []
+        return [
+            (implementation.plugin_name, implementation.plugin)
+            for implementation in self._implementations(kind.spec.name)
+            if implementation.plugin_name in self._given
+            and (
+                kind.spec.name == _GUARD
+                or not self._given[implementation.plugin_name][1]
+            )
+        ]
+
+    def is_blocked(self, plugin_name: str) -> bool:
+        """Whether the application blocked a plugin by pluggy's `set_blocked`."""
+        return self.manager.is_blocked(plugin_name)
+
+    def end_mounting(self) -> None:
+        """Accept no more plugins of an application: those there are have been asked."""
+        self._is_mounted = True
+
+    def refuse_call(
+        self, hook: str, _: Sequence[pluggy.HookImpl], __: Mapping[str, object]
+    ) -> None:
+        """Refuse a call of a module's hook by pluggy's relay, which cannot await.
+
+        Raises:
+            HookspecError: it is one of the hooks of modules.
+        """
+        if hook in self._checks():
+            raise HookspecError(
+                f"pluggy cannot await {hook}, so 'manager.hook.{hook}(...)' calls nothing: a session calls it while it"
+                " is initialized. To call the implementations of one plugin,"
+                f" write 'await amplifier_sdk.hookspecs.{hook}.call(manager, plugin, ...)'"
+            )
+
+    def _give(self, name: str, plugin: object, *, is_inherited: bool) -> None:
+        if self._given is None:
+            self._given = {}
+        self._given[name] = plugin, is_inherited
+
+    def _mounting_hooks(self, plugin: object) -> list[str]:
+        """Return the hooks that mount something and that a plugin implements."""
+        callers = self.manager.get_hookcallers(plugin) or ()
+        called = {caller.name for caller in callers}
+        return [kind.spec.name for kind in self.kinds if kind.spec.name in called]
+
+    # -- mounted instances
 
     def register_mounted(self, mounted: Mounted) -> None:
         """Register a mounted instance; the one that stood at its place before is forgotten."""
@@ -103,7 +206,7 @@ class Plugins:
             return
         if known is not None:
             self.manager.unregister(name=mounted.plugin_name)
-        self.manager.register(mounted, name=mounted.plugin_name)
+        self.manager.add(mounted, mounted.plugin_name)
 
     def forget_mounted(self, mount_point: str, name: str | None) -> bool:
         """Unregister the instance at a place, which unmounts it; return whether there was one."""
@@ -121,10 +224,7 @@ class Plugins:
         pluggy's `tryfirst` and `trylast` go before and behind the others.
         """
         given = {"coordinator": coordinator, "channel": channel}
-        found = self._implementations(amplifier_contributions.name)
-        for implementation in sorted(
-            found, key=lambda entry: entry.trylast - entry.tryfirst
-        ):
+        for implementation in self._implementations(amplifier_contributions.name):
             yield Contributor(
                 implementation.plugin_name,
                 partial(_contribution, implementation, given),
@@ -137,8 +237,30 @@ class Plugins:
             amplifier_contributions.add_to(self.manager)
 
     def _implementations(self, hook: str) -> list[pluggy.HookImpl]:
+        """Return a hook's implementations in the order of their registration, those that asked for it first or last."""
         relay = getattr(self.manager.hook, hook, None)
-        return [] if relay is None else relay.get_hookimpls()
+        if relay is None:
+            return []
+        return sorted(
+            relay.get_hookimpls(), key=lambda entry: entry.trylast - entry.tryfirst
+        )
+
+    def _verify(self, plugin_name: str, plugin: object) -> None:
+        """Refuse a registered plugin again that does not fit.
+
+        Raises:
+            HookspecError: an implementation does not fit; names the plugin and the spec.
+        """
+        try:
+            self._know_contributions()
+            self.manager.check_pending()
+            self._check(plugin_name, plugin)
+        except pluggy.PluginValidationError as error:
+            self.manager.unregister(plugin)
+            raise self._refusal(plugin_name, plugin, error) from error
+        except HookspecError:
+            self.manager.unregister(plugin)
+            raise
 
     def _check(self, plugin_name: str, plugin: object) -> None:
         """Refuse what pluggy accepts and we cannot use: implementations that are not coroutine functions."""
@@ -174,11 +296,14 @@ class Plugins:
                 return refusal
         return HookspecError(f"{plugin_name}: {error}")
 
-    def _withdraw(self, plugin: object) -> None:
-        if self.manager.is_registered(plugin):
-            self.manager.unregister(plugin)
-
-    def _unregistered(self, plugin: object) -> None:
+    def unregistered(self, plugin: object) -> None:
+        """Unmount what a plugin stood for that pluggy knows no more."""
+        if self._given is not None:
+            self._given = {
+                name: (given, is_inherited)
+                for name, (given, is_inherited) in self._given.items()
+                if given is not plugin
+            }
         if isinstance(plugin, Mounted):
             self.on_unmount(plugin)
         elif plugin is not None:  # pluggy says so of a name that it does not know
@@ -195,11 +320,9 @@ class Plugins:
 def _contribution(
     implementation: pluggy.HookImpl, given: Mapping[str, object]
 ) -> object:
-    """Call an implementation; one that an application registered by itself is checked only here.
-
-    Raises:
-        HookspecError: it is not an async function, or asks for something else.
-    """
-    amplifier_contributions.check(implementation.function, implementation.plugin_name)
     names = (*implementation.argnames, *implementation.kwargnames)
     return implementation.function(**{name: given[name] for name in names})
+
+
+def _nothing(*_: object) -> None:
+    """Hear the end of a hook's call, as pluggy's monitoring asks for."""

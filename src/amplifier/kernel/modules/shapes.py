@@ -135,14 +135,10 @@ def load_plugin(
         ModuleConflictError: its name is registered already.
     """
     _check_type(imported, spec, kind)
-    if spec.instance_id is None:
-        name = spec.module
-    else:
-        name = f"{spec.module}@{spec.instance_id}"
     try:
         plugin = _plugin(imported, kind, plugins)
         if not plugins.manager.is_registered(plugin):
-            plugins.register_module(name, plugin)
+            plugins.register_module(spec.plugin_name, plugin)
             _check_implements(imported, spec, kind, plugins, plugin)
     except HookspecError as error:
         raise _invalid(imported, str(error)) from error

@@ -55,6 +55,13 @@ class ModuleSpec(Value):
         converter=intern,
     )
 
+    @property
+    def plugin_name(self) -> str:
+        """The name under which pluggy knows the module."""
+        if self.instance_id is None:
+            return self.module
+        return f"{self.module}@{self.instance_id}"
+
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
 class SessionSettings(Value):

@@ -5,7 +5,7 @@ The loop and the context come first, then providers, tools and hooks, each in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from inspect import iscoroutinefunction
 from typing import Final
 
@@ -77,15 +77,18 @@ class ModuleMounter:
         failed: list[tuple[ModuleSpec, ModuleKind, ModuleError]] = []
         mounted: list[tuple[LoadedModule, bool]] = []
         for kind in self.loader.kinds:
-            for spec in self.plan.modules[kind.name]:
+            for spec, plugin in self._specs(kind):
                 try:
-                    mounted.append(await self._mount(spec, kind))
+                    mounted.append(await self._mount(spec, kind, plugin))
                 except ModuleError as error:
                     failure = error if error.path else error.amended(path=spec.path)
-                    if kind.name in REQUIRED:
+                    # an application knows what a session does without that it blocked
+                    is_blocked = self.coordinator.plugins.is_blocked(spec.plugin_name)
+                    if kind.name in REQUIRED and (kind.single or not is_blocked):
                         raise failure from error.__cause__
                     self.failures.append(failure)
                     failed.append((spec, kind, failure))
+        self.coordinator.plugins.end_mounting()
         self._check_mounted()
         for spec, kind, failure in failed:
             await self._announce_failure(spec, kind, failure)
@@ -101,17 +104,39 @@ class ModuleMounter:
     def _limits(self) -> Limits:
         return self.plan.session.limits
 
-    async def _mount(
-        self, spec: ModuleSpec, kind: ModuleKind
-    ) -> tuple[LoadedModule, bool]:
-        """Load and mount one module, and return whether it mounted anything; every failure names the module."""
+    def _specs(self, kind: ModuleKind) -> Iterator[tuple[ModuleSpec, object]]:
+        """Yield the plan's modules of a type, then the plugins that the application registered with pluggy."""
+        for spec in self.plan.modules[kind.name]:
+            yield spec, None
+        for name, plugin in self.coordinator.plugins.given(kind):
+            yield ModuleSpec(module=name, path=f"the plugin {name!r}"), plugin
+
+    async def _load(
+        self, spec: ModuleSpec, kind: ModuleKind, plugin: object
+    ) -> LoadedModule:
+        """Return a module of the plan, or the one that an application's plugin is."""
         coordinator = self.coordinator
+        if plugin is not None:
+            return LoadedModule(id=spec.module, kind=kind, plugin=plugin)
+        if coordinator.plugins.is_blocked(spec.plugin_name):
+            raise ModuleLoadError(
+                spec.module,
+                f"the application blocked it with 'set_blocked({spec.plugin_name!r})'",
+            )
         resolver = coordinator.mount_points.get(RESOLVER)
         imported = await self.loader.find(
             spec, resolver=resolver, limits=self._limits, paths=self._paths
         )
         module = load_plugin(imported, spec, kind, coordinator.plugins)
         self.modules[spec.module, spec.instance_id] = module
+        return module
+
+    async def _mount(
+        self, spec: ModuleSpec, kind: ModuleKind, plugin: object
+    ) -> tuple[LoadedModule, bool]:
+        """Load and mount one module, and return whether it mounted anything; every failure names the module."""
+        coordinator = self.coordinator
+        module = await self._load(spec, kind, plugin)
         limit = self._limits.mount_timeout
         name = f"The mount of module {module.id!r}"
         mounting = ForeignCall(name, anyio.CancelScope(), limit)
