@@ -514,6 +514,7 @@ async def test_a_blocked_plugin_is_reported_and_never_imported() -> None:
     manager = session.coordinator.plugins.manager
     manager.set_blocked("tool")
     manager.set_blocked("no-such-tool")
+    assert manager.register(Offering(), name="tool") is None
 
     async with session, session.fork() as child:
         tools = {*session.coordinator.tools, *child.coordinator.tools}
