@@ -31,7 +31,11 @@ TIMES = [
 def test_the_defaults_are_finite() -> None:
     limits = Limits()
 
-    assert (limits.iterations, limits.tool_calls, limits.parallel_tools) == (50, 200, 40)
+    assert (limits.iterations, limits.tool_calls, limits.parallel_tools) == (
+        50,
+        200,
+        40,
+    )
     assert (
         limits.tool_timeout,
         limits.provider_idle_timeout,
