@@ -82,6 +82,47 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(
     assert (places.root / "tools/other.sh").read_text() == "changed\n"
 
 
+@pytest.mark.process
+@pytest.mark.parametrize(
+    ("commands", "asks"),
+    [
+        (["cp tools/other.sh tools/check.sh"], True),
+        (["mv tools old"], True),
+        (["rm -r tools"], True),
+        (["echo x | tee tools/check.sh"], True),
+        (["sed -i s/0/1/ tools/*.sh"], True),
+        (["perl -pi -e s/0/1/ tools/check.sh"], True),
+        (["cd tools", "echo x > check.sh"], True),
+        (["cat tools/check.sh", "ls tools", "bash tools/check.sh"], False),
+        (["ruff format tools || true", "git status || true"], False),
+        (["echo x > tools/other.sh", "mkdir -p tools/new"], False),
+        (["cd tools", "echo x > other.sh"], False),
+    ],
+)
+async def test_whatever_commands_may_run_what_was_trusted_is_asked_about(
+    places: Places, commands: list[str], asks: bool
+) -> None:
+    make_project(places)
+    shell: JSONObject = {
+        "sandbox": "none",
+        "default_rules": False,
+        "unlisted": "allow",
+    }
+    plan: JSONObject = {**PLAN, "tools": [{"module": "tool-bash", "config": shell}]}
+    results = []
+
+    async with open_session(composed(plan, places.working_dir)) as opened:
+        coordinator = opened.session.coordinator
+        for number, command in enumerate(commands):
+            call = ToolCall(
+                id=f"c{number}", name="bash", arguments={"command": command}
+            )
+            results.append(await coordinator.host.run_tool(call, coordinator.tools))
+
+    assert all(result.success for result in results) is not asks
+    assert ("exit 0" in (places.root / "tools/check.sh").read_text()) is True
+
+
 def test_what_the_person_takes_away_themselves_is_not_missing(places: Places) -> None:
     path = write(places.root / ".amplifier/settings.yaml", "profile: {active: dev}\n")
     trust(places, "settings")

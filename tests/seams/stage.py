@@ -27,6 +27,7 @@ __all__ = [
     "HAND_BEGIN",
     "HAND_GO",
     "HAND_GO_AGAIN",
+    "NOTES",
     "PROFILE",
     "Made",
     "Outcome",
@@ -41,6 +42,7 @@ HAND_GO: Final = "[hand on the work]"
 HAND_GO_AGAIN: Final = "[hand on more work]"
 
 PROFILE: Final = "guarded"
+NOTES: Final = "Buy milk, as it was written before.\n"
 
 PLAN: Final[JSONObject] = {
     "session": {
@@ -169,7 +171,7 @@ class Stage:
         """Make the folders and files."""
         (self.project / ".git").mkdir(parents=True)
         self.home.mkdir(parents=True)
-        self.notes.write_text("Buy milk, as it was written before.\n")
+        self.notes.write_text(NOTES)
         self.write()
 
     def write(self) -> None:

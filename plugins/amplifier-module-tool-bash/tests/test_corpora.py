@@ -60,7 +60,11 @@ def path_policy(root: Path) -> PathPolicy:
 
 
 def decision(text: str, path_policy: PathPolicy) -> str:
-    return POLICY.evaluate(text, path_policy, {"HOME": "/home/person"}).decision
+    """Return what becomes of a text where edits are not accepted."""
+    verdict = POLICY.evaluate(text, path_policy, {"HOME": "/home/person"})
+    if verdict.edits:
+        return "ask"
+    return verdict.decision
 
 
 def escapes(kind: str) -> list[str]:

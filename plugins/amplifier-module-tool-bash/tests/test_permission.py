@@ -6,15 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+import attrs
 import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_kit.shell import PathPolicy
 from amplifier_module_tool_bash import Bash
 from amplifier_module_tool_bash.default_rules import make_policy
+from amplifier_sdk.assessments import ACCEPTED, EDITS
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.errors import ConfigError, ToolError
-from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 
 Mount = Callable[..., Bash]  # type: ignore[explicit-any]  # its options go by name
@@ -80,10 +82,13 @@ def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(
 ) -> None:
     policy, texts = make_policy(), commands(name)
 
+    verdicts = {
+        text: policy.evaluate(text, path_policy, {"HOME": "/root"}) for text in texts
+    }
     asked = [
         text
-        for text in texts
-        if policy.evaluate(text, path_policy, {"HOME": "/root"}).decision != "allow"
+        for text, verdict in verdicts.items()
+        if verdict.decision != "allow" or verdict.edits
     ]
 
     assert len(asked) <= len(texts) * 0.05, asked
@@ -263,6 +268,70 @@ async def test_calls_of_other_tools_are_not_judged(
     assert (
         await coordinator.hooks.host.run_tool(call, {"bash": shell.bash_status})
     ).success
+
+
+def test_an_edit_by_a_command_is_decided_on_as_edits_are(
+    mount: Mount, root: Path
+) -> None:
+    (root / "a.txt").touch()
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    edit = permission.assess("echo x > a.txt")
+    new = permission.assess("echo x > b.txt")
+
+    assert edit.decision is None
+    assert set(edit.effects or ()) == {"exec", "write"}
+    assert edit.details == "Writes over a.txt."
+    assert [coverage.key for coverage in edit.coverages] == [EDITS]
+    assert (new.decision, new.effects, new.coverages) == ("allow", ("exec",), ())
+
+
+@pytest.mark.parametrize(
+    ("command", "network", "config"),
+    [
+        ("echo x > a.txt; curl http://localhost", False, {}),
+        ("echo x > a.txt", True, {}),
+        ("echo x > a.txt", False, {"require_approval": True}),
+        ("python3 -c 'x' > a.txt", False, {}),
+        ("echo x > .vscode/a.txt", False, {}),
+        ("cat .env > a.txt", False, {}),
+    ],
+)
+def test_who_accepts_edits_accepts_nothing_else(
+    mount: Mount,
+    root: Path,
+    command: str,
+    network: bool,
+    config: Mapping[str, JSONValue],
+) -> None:
+    (root / "a.txt").touch()
+    (root / ".vscode").mkdir()
+    (root / ".vscode/a.txt").touch()
+    permission = mount(default_rules=True, unlisted="ask", **config).permission
+
+    said = permission.assess(command, network=network)
+
+    assert said.decision == "ask"
+    assert EDITS not in [coverage.key for coverage in said.coverages]
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("accepts", [False, True])
+async def test_an_edit_by_a_command_asks_unless_edits_are_accepted(
+    coordinator: ModuleCoordinator, mount: Mount, root: Path, accepts: bool
+) -> None:
+    decisions = coordinator.decisions
+    decisions.settings = attrs.evolve(decisions.settings, ask_before_changes=True)
+    coordinator.approval_system = Person("Deny")
+    if accepts:
+        coordinator.register_capability(ACCEPTED, frozenset({EDITS}))
+    (root / "a.txt").write_text("before\n")
+    shell = mount(default_rules=True, unlisted="ask")
+
+    result = await call(coordinator, shell, "echo after > a.txt")
+
+    assert result.success is accepts
+    assert (root / "a.txt").read_text() == ("after\n" if accepts else "before\n")
 
 
 async def test_asked_commands_are_forgotten_in_the_end(mount: Mount) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -11,10 +11,11 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_kit.rules import Call, RuleSet, touched_paths
-from amplifier_kit.rules.rule import Rule
+from amplifier_kit.rules import Call, TouchedPath, touched_paths
+from amplifier_kit.rules.called import call_of
+from amplifier_kit.rules.paths import PathPattern
 from amplifier_kit.trust import TrustStore, covered_paths
-from amplifier_sdk.effects import ONLY_READS, effects_of
+from amplifier_sdk.effects import Effect
 from amplifier_sdk.events import TOOL_PRE, ToolPre
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.threads import run_blocking
@@ -46,24 +47,14 @@ class TrustedFiles:
     async def _evaluate(
         self, coordinator: ModuleCoordinator, _: str, data: ToolPre
     ) -> HookResult | None:
-        # another handler may have put anything there
-        arguments: object = data["tool_input"]
-        if not isinstance(arguments, Mapping):
-            return None
-        effects = effects_of(data.get("tool_obj"), name=data["tool_name"])
-        if effects is not None and (effects <= ONLY_READS or "write" not in effects):
-            return None
         told = coordinator.get_capability("session.working_dir")
         if isinstance(told, (str, Path)):
             directory = Path(told)
         else:
             directory = Path.cwd()
-        call = Call(
-            tool_name=data["tool_name"],
-            arguments=arguments,
-            directory=directory,
-            effects=effects,
-        )
+        call = await call_of(data, coordinator, directory)
+        if call is None or not _may_write(call.effects):
+            return None
         named = await run_blocking(partial(self._written, call), name="trust.covered")
         if named is None:
             return None
@@ -73,13 +64,17 @@ class TrustedFiles:
 
     def _written(self, call: Call) -> str | None:
         """Return what was trusted that a call may write to."""
-        if not touched_paths(call):
+        written = [path for path in touched_paths(call) if _is_written(path, call)]
+        if not written:
             return None
-        for path in self._covered():
-            literal = path.translate(_LITERAL)
-            rule = Rule(decision="deny", paths=(literal, f"{literal}/**"))
-            if RuleSet((rule,), "allow").evaluate(call).decision != "allow":
-                return path
+        for covered in self._covered():
+            literal = covered.translate(_LITERAL)
+            for pattern in (PathPattern(literal), PathPattern(f"{literal}/**")):
+                if any(
+                    pattern.catches(path.value, call.directory, deep=True)
+                    for path in written
+                ):
+                    return covered
         return None
 
     def _covered(self) -> Iterator[str]:
@@ -87,6 +82,20 @@ class TrustedFiles:
             yield from (
                 os.path.join(folder, name) for name in covered_paths(self.store, folder)
             )
+
+
+def _may_write(effects: frozenset[Effect] | None) -> bool:
+    return effects is None or not effects.isdisjoint(("write", "exec"))
+
+
+def _is_written(path: TouchedPath, call: Call) -> bool:
+    """Whether a call may change a path; a command that says what it does changes what its words name for that."""
+    if call.effects is None:
+        return True
+    if path.is_of_command:
+        # A formatter goes through all of a folder, and leaves most of it as it is.
+        return path.change in ("possible", "replaced")
+    return "write" in call.effects
 
 
 _LITERAL: Final = str.maketrans({"*": "?"})

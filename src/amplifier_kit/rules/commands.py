@@ -107,13 +107,7 @@ def _plain(text: str) -> tuple[SimpleCommand, ...]:
     if any(command.assignments for command in script.commands):
         raise _UncertainError
     for redirect in script.redirects:
-        target = redirect.target.static
-        is_copy = (
-            redirect.operator in (">&", "<&")
-            and target is not None
-            and target.rstrip("-").isdigit()
-        )
-        if target != "/dev/null" and not is_copy:
+        if redirect.target.static != "/dev/null" and not redirect.is_of_handle:
             raise _UncertainError
     return script.commands
 

@@ -18,6 +18,7 @@ from amplifier_sdk.jsontypes import JSONValue
 
 if TYPE_CHECKING:
     from amplifier_kit.rules.calls import Call
+    from amplifier_kit.shell.changes import Change
 
 __all__ = ["TouchedPath", "touched_paths"]
 
@@ -102,6 +103,7 @@ class TouchedPath:
         is_stated: whether the call names it, rather than a part of it that may be one as well.
         writes: whether it may be changed; `None` where the call's effects say that.
         is_of_command: whether a shell text touches it, which may do more than its paths say.
+        change: what such a text does to what it holds, where that is known.
     """
 
     value: JSONValue
@@ -109,6 +111,7 @@ class TouchedPath:
     is_stated: bool = True
     writes: bool | None = None
     is_of_command: bool = False
+    change: Change = "none"
 
 
 def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
@@ -134,6 +137,7 @@ def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
                     is_searched=access.is_searched,
                     writes=access.writes,
                     is_of_command=True,
+                    change=access.change,
                 )
             )
     return tuple(found)

@@ -104,7 +104,7 @@ def _written(script: Script) -> Iterator[str | None]:
         target = redirect.target.static
         if (
             redirect.writes
-            and redirect.operator != ">&"
+            and not redirect.is_of_handle
             and not (target or "").startswith("/dev/")
         ):
             yield target

@@ -8,16 +8,16 @@ does not name does, and one that belongs to the folder, is not known: it may use
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
 import attrs
 
+from amplifier_kit.shell.changes import Change, change_of, written_over
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
-from amplifier_kit.shell.policy import changes_names
+from amplifier_kit.shell.renames import changes_names
 from amplifier_kit.shell.script_context import ScriptContext, possible_directories
 from amplifier_kit.shell.scripts import (
     HOLE,
@@ -33,14 +33,11 @@ from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 __all__ = ["FileAccess", "file_accesses"]
 
 _MAX_DEPTH: Final = 5
-_REPEATED: Final = re.compile(r"\b(?:do|function)\b|\(\s*\)")
-"""What may run a move to another folder more than once."""
-
 _NO_PATHS: Final = frozenset({
     "AWK", "BRANCH", "COUNT", "DATE", "FORMAT", "GLOB", "INTEGER", "JQ", "MODE", "NAME", "NUMBER", "REV", "SED", "SET",
     "SETTING", "SMALL", "SUFFIX", "SUM", "SWITCH", "TEXT", "WORD",
 })  # fmt: skip
-_READ: Final = frozenset({"AWKFILE", "DIR", "LIST", "READ", "SOURCE"})
+_READ: Final = frozenset({"AWKFILE", "DIR", "LIST", "READ", "SOURCE", "YQ"})
 _SEARCHED: Final = frozenset({"COPIED", "LISTING", "SHOWN", "TREE"})
 
 
@@ -52,11 +49,13 @@ class FileAccess:
         path: absolute; `None` where it is known only when the text runs.
         writes: whether it may be changed.
         is_searched: whether all below it is used as well.
+        change: what becomes of what it holds, where that is known.
     """
 
     path: str | None
     writes: bool = True
     is_searched: bool = False
+    change: Change = "none"
 
 
 _UNKNOWN: Final = FileAccess(None)
@@ -77,7 +76,16 @@ def file_accesses(
     path_policy = PathPolicy(
         directory=directory, writable=(directory,), is_changing=changes_names(text)
     )
-    return tuple(dict.fromkeys(_of_text(text, path_policy, known, 0)))
+    found = _of_text(text, path_policy, known, 0)
+    return tuple(dict.fromkeys(_settled(each, path_policy) for each in found))
+
+
+def _settled(access: FileAccess, path_policy: PathPolicy) -> FileAccess:
+    """Take back that anything is lost where nothing is: a device, or what is made again."""
+    path = access.path
+    if path is None or path_policy.is_lasting(path):
+        return access
+    return attrs.evolve(access, change="none")
 
 
 def _of_text(
@@ -93,7 +101,7 @@ def _of_text(
     if depth > _MAX_DEPTH:
         return
     folders = possible_directories(script, path_policy.directory)
-    if folders != {path_policy.directory} and _REPEATED.search(text):
+    if folders != {path_policy.directory} and script.is_repeated:
         folders |= {None}
     for folder in folders:
         reader = _Reader(
@@ -105,10 +113,10 @@ def _of_text(
         for command in script.commands:
             yield from reader.command(command, depth)
         for redirect in script.redirects:
-            if redirect.operator not in (">&", "<&"):
-                yield from reader.word(
-                    redirect.target, partial(FileAccess, writes=redirect.writes)
-                )
+            if not redirect.is_of_handle:
+                change: Change = "replaced" if redirect.writes else "none"
+                use = partial(FileAccess, writes=redirect.writes, change=change)
+                yield from reader.word(redirect.target, use)
 
 
 @attrs.frozen
@@ -120,7 +128,8 @@ class _Reader:
 
     @property
     def path_policy(self) -> PathPolicy:
-        return attrs.evolve(self.context.path_policy, directory=self.folder)
+        policy = self.context.path_policy
+        return attrs.evolve(policy, directory=self.folder, alternatives=())
 
     def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
         """Yield what a command uses, and what it runs."""
@@ -178,9 +187,14 @@ class _Reader:
             return
         finding = standard_table().find(name, words, self.path_policy, is_checked=False)
         if finding.refused or "run" in finding.effects:
-            yield from self._unknown(
-                [*command.words[:1], *words] if "/" in name else words
-            )
+            change: Change = "none"
+            if finding.refused:
+                change = "possible"
+            given = [*command.words[:1], *words] if "/" in name else words
+            yield from self._unknown(given, change)
+            for argument in finding.arguments:
+                if change_of(argument.kind) == "formatted":
+                    yield from self._argument(argument)
         else:
             found = [
                 access
@@ -188,6 +202,8 @@ class _Reader:
                 for access in self._argument(argument)
             ]
             yield from found
+            for argument in written_over(finding.arguments, self.path_policy):
+                yield from self._argument(argument, "replaced")
             # A program that works in the folder takes all of it where it names no file: git, a commit.
             if (
                 "work" in finding.effects
@@ -196,7 +212,9 @@ class _Reader:
             ):
                 yield _UNKNOWN
 
-    def _argument(self, argument: Argument) -> Iterator[FileAccess]:
+    def _argument(
+        self, argument: Argument, change: Change | None = None
+    ) -> Iterator[FileAccess]:
         if argument.kind in _NO_PATHS or argument.kind.startswith("{"):
             return
         is_searched = argument.kind in _SEARCHED
@@ -204,16 +222,19 @@ class _Reader:
             FileAccess,
             writes=argument.kind not in _READ | _SEARCHED,
             is_searched=is_searched,
+            change=change or change_of(argument.kind),
         )
         yield from attrs.evolve(self, folder=argument.directory).word(
             argument.word, use
         )
 
-    def _unknown(self, words: Sequence[Word]) -> Iterator[FileAccess]:
+    def _unknown(
+        self, words: Sequence[Word], change: Change = "possible"
+    ) -> Iterator[FileAccess]:
         """Yield what the words of a command lead to that may use any file besides."""
         yield _UNKNOWN
         for word in words:
-            yield from self.word(word, partial(FileAccess, writes=True))
+            yield from self.word(word, partial(FileAccess, change=change))
 
     def _matches(self, word: Word) -> tuple[str, ...]:
         """Return the names that a pattern stands for, and a hole where it may stand for others."""

@@ -56,6 +56,9 @@ _SCOPES: Final = frozenset({
 })  # fmt: skip
 """Parts that may not run, or in a shell of their own: what they set is not certain behind them."""
 
+_REPEATED: Final = frozenset(
+    {"c_style_for_statement", "for_statement", "function_definition", "while_statement"}
+)
 _RELIED_ON: Final = frozenset(
     {"builtin", "cd", "command", "nproc", "popd", "pushd", "pwd"}
 )
@@ -163,6 +166,7 @@ class _Walk:
         self.sets_by_arithmetic = False
         self.defaults: set[str] = set()
         self._is_endless = False
+        self._is_repeated = False
 
     def script(self, doubts: tuple[str, ...]) -> Script:
         return Script(
@@ -172,6 +176,7 @@ class _Walk:
             redirects=tuple(self._redirects),
             functions=dict(self._functions),
             is_endless=self._is_endless,
+            is_repeated=self._is_repeated,
         )
 
     def visit(self, node: Node, depth: int) -> None:  # noqa: C901  # one case for each kind of node
@@ -183,6 +188,7 @@ class _Walk:
         check_certain(node)
         self.arithmetic.take(node)
         self._is_endless |= loops_without_end(node)
+        self._is_repeated |= node.type in _REPEATED
         match node.type:
             case "command" | "declaration_command" | "unset_command":
                 self._command(node)

@@ -191,6 +191,11 @@ def _is_jq(word: Word, _: PathPolicy) -> bool:
     )
 
 
+def _is_yq(word: Word, path_policy: PathPolicy) -> bool:
+    """A program of jq's that is no file either: one of the programs called yq reads a file in its place."""
+    return _is_jq(word, path_policy) and path_policy.may_read(word)
+
+
 def _is_awk_operand(word: Word, path_policy: PathPolicy) -> bool:
     return _is_read(word, path_policy) and not any(
         value.startswith("/inet") for value in word.values
@@ -247,17 +252,22 @@ KINDS: Final[Mapping[str, Kind]] = {
         r"(?:@[\w-][\w.-]*/)?[\w-][\w.-]*(?:\[[\w,-]+\])?(?:(?:@|[=<>~]=|[<>])[\w.^~<>=*-]+)?(?<!\.whl)(?<!\.gz)(?<!\.zip)"
     ),
     "DIR": _is_directory,
+    "EDIT": _is_worked_on,
     "FORMAT": _is_format,
+    "FORMATTED": _is_worked_on,
     "GLOB": _is_glob,
     "HEADER": _matches(r"[\w-]+:[^\0]*"),
     "HOST": _matches(r"\w[\w.-]*"),
     "IMAGE": _matches(r"\w[\w./:@-]*"),
     "INTEGER": _matches(r"-?\d{1,6}"),
+    "INTO": _is_worked_on,
     "JQ": _is_jq,
     "KEPT": _is_kept,
+    "LINKED": _is_written,
     "LIST": _is_listed,
     "LISTING": _is_listed,
     "MODE": _matches(r"0?[0-7]{3}|[ugoa]*[+-][rwx]+"),
+    "MOVED": _is_written,
     "NAME": _matches(r"[A-Za-z_]\w*"),
     "NUMBER": _matches(r"[-+]?\d{1,7}[\d.,:]{0,8}[a-zA-Z%]{0,2}"),
     "PACKAGE": _matches(r"\.(?:/[\w./-]*)?|all|std|[a-z]\w*(?:/\w+)*(?:\.go)?"),
@@ -283,5 +293,6 @@ KINDS: Final[Mapping[str, Kind]] = {
     "WORD": _matches(r"[\w][\w.,:@+-]*"),
     "WORK": _is_worked_on,
     "WRITE": _is_written,
+    "YQ": _is_yq,
 }
 """By name."""

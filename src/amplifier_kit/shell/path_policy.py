@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.executed import is_in_repository
+from amplifier_kit.files.generated import is_generated
 from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules
 from amplifier_kit.files.product import ProductFiles
 from amplifier_kit.shell.scripts import HOLE, Word
@@ -34,17 +35,6 @@ _DEVICES: Final = frozenset({
 _ENDLESS: Final = frozenset(
     {"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"}
 )
-_MADE_AGAIN: Final = frozenset({
-    "__pycache__", ".cache", ".coverage", ".mypy_cache", ".next", ".nox", ".nuxt", ".parcel-cache", ".pytest_cache",
-    ".ruff_cache", ".tox", ".turbo", ".venv", "CMakeFiles", "bower_components", "build", "coverage", "dist", "htmlcov",
-    "node_modules", "obj", "out", "target", "temp", "tmp", "venv",
-})  # fmt: skip
-"""Names of files and folders that programs make again."""
-
-_MADE_AGAIN_SUFFIXES: Final = (
-    ".bak", ".class", ".egg-info", ".gcda", ".gcno", ".log", ".o", ".obj", ".orig", ".out", ".pyc", ".pyo", ".rej",
-    ".swp", ".temp", ".tmp", ".tsbuildinfo", "~",
-)  # fmt: skip
 _MAX_ENTRIES: Final = 20_000
 """So many entries of a folder are checked before it counts as one that may hold anything."""
 
@@ -84,6 +74,7 @@ class PathPolicy:
         home: the person's home folder.
         has_sandbox: whether what runs is confined to the writable folders.
         is_changing: whether the text gives files other names before it uses them: what is there now says nothing then.
+        alternatives: further folders in which the text may work, where it moves on its way.
     """
 
     directory: str | None
@@ -92,6 +83,7 @@ class PathPolicy:
     home: str = "/"
     has_sandbox: bool = True
     is_changing: bool = False
+    alternatives: tuple[str | None, ...] = ()
 
     @property
     def is_inside(self) -> bool:
@@ -127,6 +119,30 @@ class PathPolicy:
         real = self.real(value)
         return real is None or self.is_changing or os.path.lexists(real)
 
+    def holds_work(self, value: str) -> bool:
+        """Whether something may be at a path, now or in any folder of the text, that nothing makes again."""
+        places = {self.directory, *self.alternatives}
+        paths = tuple(self.paths_in(value))
+        return any(
+            attrs.evolve(self, directory=place).may_lose(path)
+            for place in places
+            for path in paths
+        )
+
+    def may_lose(self, path: str) -> bool:
+        """Whether something may be lost where a path is written over."""
+        real = self.real(path)
+        if real is None:
+            return True
+        if not self.is_lasting(path):
+            return False
+        return self.is_changing or "/**" in path or os.path.lexists(real)
+
+    def is_lasting(self, path: str) -> bool:
+        """Whether what is at a path is to stay: no device, and nothing that is made again."""
+        is_device = path.startswith("/dev/") or self.real(path) in _DEVICES
+        return not (is_device or self.has_scrap_name(path))
+
     def is_endless(self, value: str) -> bool:
         """Whether reading a path may never end."""
         return any(self.real(path) in _ENDLESS for path in self.paths_in(value))
@@ -151,9 +167,7 @@ class PathPolicy:
             parts = []
         else:
             parts = os.path.relpath(real, root).split("/")
-        return any(
-            part in _MADE_AGAIN or part.endswith(_MADE_AGAIN_SUFFIXES) for part in parts
-        )
+        return any(map(is_generated, parts))
 
     def holds_repository(self, value: str) -> bool:
         """Whether a path is part of what git keeps, or the folder of a repository."""

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_kit.shell.changes import written_over
 from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_kit.shell.disk_usage import growth_of
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.programs import LANGUAGES
+from amplifier_kit.shell.renames import changes_names
 from amplifier_kit.shell.risky_variables import is_harmless, is_steering, names_code
 from amplifier_kit.shell.rules import Rule
 from amplifier_kit.shell.script_context import ScriptContext, program_of
@@ -27,11 +28,11 @@ from amplifier_kit.shell.scripts import (
     word_of,
 )
 from amplifier_kit.shell.setters import DECLARING, SETTERS, names_set_by
-from amplifier_kit.shell.table import Table
+from amplifier_kit.shell.table import Argument, Table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Cause", "ShellPolicy", "Verdict", "changes_names"]
+__all__ = ["Cause", "ShellPolicy", "Verdict"]
 
 _MAX_DEPTH: Final = 5
 
@@ -45,12 +46,15 @@ class Verdict:
 
     `cause` says what decided: a `rule` that fits, that none does (`unlisted`), that the part cannot be evaluated
     (`unknown`), or that it may reach a `secret`, which is asked about whatever becomes of what is unlisted.
+    `edits` are the files that a text writes over which may run for all that the rules say: whoever decides on edits
+    decides on these.
     """
 
     decision: Decision
     reason: str = ""
     part: str = ""
     cause: Cause = "rule"
+    edits: tuple[str, ...] = ()
 
 
 _ALLOWED: Final = Verdict(decision="allow")
@@ -307,7 +311,25 @@ class ShellPolicy:
             )
         if "run" in effects and (context.fills(command) or (is_own and context.writes)):
             return self._doubt("it writes files and runs one", command.text)
-        return _ALLOWED
+        if "run" in effects:
+            return _ALLOWED  # what it makes, it makes again
+        policy = context.path_policy
+        if not context.is_renamed_before(command):
+            policy = attrs.evolve(policy, is_changing=False)
+        return self._written(written_over(finding.arguments, policy), policy)
+
+    def _written(self, words: Iterable[Argument], path_policy: PathPolicy) -> Verdict:
+        """Name what is written over; where all may run that no rule is about, nobody is to decide on it."""
+        if self._unlisted == "allow":
+            return _ALLOWED
+        edits = []
+        for each in words:
+            policy = path_policy
+            if each.directory != policy.directory:
+                policy = attrs.evolve(policy, directory=each.directory, alternatives=())
+            if any(map(policy.holds_work, each.word.values)):
+                edits.append(_shown(each.word))
+        return Verdict(decision="allow", edits=tuple(edits))
 
     def _doubt(self, reason: str, part: str) -> Verdict:
         return Verdict(
@@ -355,12 +377,7 @@ class ShellPolicy:
 
     def _redirect(self, redirect: Redirect, context: ScriptContext) -> Verdict:
         part = f"{redirect.operator} {redirect.target.raw}"
-        target = redirect.target.static
-        if (
-            redirect.operator in (">&", "<&")
-            and target is not None
-            and re.fullmatch(r"\d*-?", target)
-        ):
+        if redirect.is_of_handle:
             return _ALLOWED
         if any(
             map(
@@ -379,14 +396,16 @@ class ShellPolicy:
             return self._doubt("what it reads has no end", part)
         if not redirect.writes and not context.path_policy.may_read(redirect.target):
             return self._doubt("it reads a file that may be private", part)
-        return _ALLOWED
+        if not redirect.writes:
+            return _ALLOWED
+        directory = context.path_policy.directory
+        target_word = Argument("WRITE", redirect.target, directory)
+        return self._written([target_word], context.path_policy)
 
 
-def changes_names(text: str) -> bool:
-    """Whether a text gives files other names before it uses them: what is there now says nothing then."""
-    return bool(
-        _RENAMING.search(text.translate(_UNQUOTED)) and _SEVERAL.search(text.strip())
-    )
+def _shown(word: Word) -> str:
+    """Return a word as it is written, or the pattern that stands for what it is given when it runs."""
+    return next((value for value in word.values if "/**" in value), word.raw)
 
 
 def _sets_steering(value: str) -> bool:
@@ -420,19 +439,16 @@ def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
     """Return the verdict that takes precedence; of equal ones the one that fewest answers can cover."""
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
     found = [verdict for verdict in verdicts if verdict.decision == decision]
-    return max(found, key=lambda verdict: _WEIGHT[verdict.cause], default=_ALLOWED)
+    if not found:
+        return _ALLOWED
+    verdict = max(found, key=lambda verdict: _WEIGHT[verdict.cause])
+    if decision != "allow":
+        return verdict
+    edits = dict.fromkeys(edit for each in found for edit in each.edits)
+    return attrs.evolve(verdict, edits=tuple(edits))
 
 
 _WEIGHT: Final[dict[Cause, int]] = {"unlisted": 0, "unknown": 1, "rule": 2, "secret": 3}
-
-
-_UNQUOTED: Final = str.maketrans("", "", "\"'\\")
-_SEVERAL: Final = re.compile(r"[;&|\n(){}`<>]|\b(?:do|then)\b")
-_RENAMING: Final = re.compile(
-    r"(?<![\w.-])(?:mv|cp|ln|rename|rsync|install|unzip|tar|cpio|git\b[^;&|\n]*?\b(?:mv|checkout|switch|stash|restore|pull"
-    r"|merge|reset|rebase|clone|init|worktree|apply|am|cherry-pick|revert|submodule))(?![\w-])"
-)
-"""Programs behind which a path may be another than when the text was evaluated."""
 
 
 def _matches(word: Word, context: ScriptContext) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.shell.path_policy import PathPolicy
+from amplifier_kit.shell.renames import renames
 from amplifier_kit.shell.scripts import HOLE, Script, SimpleCommand, Word, word_of
 from amplifier_kit.shell.setters import builtin_words
 from amplifier_kit.shell.wrappers import found_name
@@ -70,6 +71,15 @@ class ScriptContext:
             variables=variables,
         )
 
+    def is_renamed_before(self, command: SimpleCommand) -> bool:
+        """Whether files may have other names by the time that a command runs."""
+        if not self.path_policy.is_changing:
+            return False
+        if self.script.is_repeated or command not in self.script.commands:
+            return True
+        earlier = self.script.commands[: self.script.commands.index(command)]
+        return any(renames(each.text) for each in earlier)
+
     def fills(self, command: SimpleCommand) -> bool:
         """Whether the text writes files that a command which runs files may take for its own."""
         return self.writes or any(
@@ -94,7 +104,9 @@ def program_of(command: SimpleCommand) -> str:
 
 def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
     """Return the path policy as it is where the text works, when it goes to another folder."""
-    possible = possible_directories(script, path_policy.directory)
+    starts = {path_policy.directory, *path_policy.alternatives}
+    found = (possible_directories(script, start) for start in starts)
+    possible = frozenset[str | None]().union(*found)
     if len(possible) == 1:
         return attrs.evolve(path_policy, directory=next(iter(possible)))
     # Below the start a relative path leads to what it leads to from there, or to something further inside.
@@ -103,7 +115,7 @@ def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
         and path_policy.may_use(word_of(each or "/"))
         for each in possible
     ):
-        return path_policy
+        return attrs.evolve(path_policy, alternatives=tuple(possible))
     return attrs.evolve(path_policy, directory=None)
 
 
@@ -211,7 +223,7 @@ def _writes(script: Script) -> bool:
         )
         for command in script.commands
     ) or any(
-        redirect.writes and redirect.operator != ">&" and not _is_plain(redirect.target)
+        redirect.writes and not redirect.is_of_handle and not _is_plain(redirect.target)
         for redirect in script.redirects
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -86,6 +87,13 @@ class Redirect:
         """Whether the file may be changed."""
         return ">" in self.operator
 
+    @property
+    def is_of_handle(self) -> bool:
+        """Whether it certainly copies or closes a handle, and opens no file."""
+        target = self.target.static
+        is_copy = self.operator in (">&", "<&") and target is not None
+        return is_copy and re.fullmatch(r"\d*-?", target or "") is not None
+
 
 @attrs.frozen(kw_only=True)
 class SimpleCommand:
@@ -109,7 +117,8 @@ class Script:
     """A text as flat lists: whatever stands in loops, functions and substitutions is among them.
 
     `functions` are the functions that it defines, each with the names of the commands in its body; `doubts` say what
-    of it may run more than that; `is_endless` that one of its loops may never end.
+    of it may run more than that; `is_endless` that one of its loops may never end, `is_repeated` that a part of it
+    may run more than once.
     """
 
     commands: tuple[SimpleCommand, ...] = ()
@@ -118,6 +127,7 @@ class Script:
     functions: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     doubts: tuple[str, ...] = ()
     is_endless: bool = False
+    is_repeated: bool = False
 
     def repeats(self, name: str) -> bool:
         """Whether a function calls itself, by way of others or not."""

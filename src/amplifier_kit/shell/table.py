@@ -28,7 +28,7 @@ _COVERED: Final = Path(__file__).with_name("covered.toml")
 _READING: Final = frozenset({"AWKFILE", "READ", "SHOWN", "SOURCE", "TREE"})
 """Kinds of what is read: a path of the folder is refused only for a secret."""
 
-_DECISIVE: Final = frozenset({"AWK", "JQ", "SED"})
+_DECISIVE: Final = frozenset({"AWK", "JQ", "SED", "YQ"})
 """Kinds that are checked in any case, as sets of words are: a program in such a language may open files."""
 
 _NUMBER: Final = re.compile(r"-\d{1,7}")

@@ -63,7 +63,7 @@ UNKNOWN = (None, "w")
         ("x=secret; cat $x/s.txt", [(S, "r")]),
         ("echo x > secret/n", [("secret/n", "w")]),
         ("cat < secret/s.txt 2>&1", [(S, "r")]),
-        (f"mv {S} src/", [(S, "w"), ("src", "w")]),
+        (f"mv {S} src/", [(S, "w"), ("src", "w"), ("src/s.txt", "w")]),
         ("cp -r . /tmp", [(".", "rr"), ("/tmp", "w")]),
         ("grep -r x .", [(".", "rr")]),
         ("grep -r x", [(".", "rr")]),
@@ -134,3 +134,52 @@ def test_a_name_that_a_pattern_stands_for_may_be_an_option(work: Path) -> None:
     (work / "src/--exec=x").touch()
 
     assert UNKNOWN in used(work, "cd src; git log *")
+
+
+R, F, P = "replaced", "formatted", "possible"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("cat src/a.py", {}),
+        ("echo x > src/a.py", {A: R}),
+        ("echo x >& src/a.py", {A: R}),
+        ("echo x > new 2>&1", {"new": R}),
+        ("echo x > /dev/null", {}),
+        ("echo x > out.log", {}),
+        ("sed -i s/a/b/ src/*.py", {"src/*.py": R, A: R, "src/b.py": R}),
+        ("cp src/a.py secret", {"secret/a.py": R}),
+        ("cp src/a.py new", {"new": R}),
+        ("mv src/a.py src/b.py", {A: P, "src/b.py": R}),
+        ("rm -r src", {"src": R}),
+        ("rm -rf build", {}),
+        ("git add src/a.py", {}),
+        ("mkdir -p src/new; touch src/a.py", {}),
+        ("ruff format src", {"src": F}),
+        ("ruff format", {".": F}),
+        ("ruff check src", {}),
+        ("ruff check --fix src", {"src": F}),
+        ("ruff format --check src", {}),
+        ("prettier -w src", {"src": F}),
+        ("prettier src", {}),
+        ("black src/a.py", {A: F}),
+        ("gofmt -l src", {}),
+        ("gofmt -w src", {"src": F}),
+        ("perl -pi -e s/a/b/ src/a.py", {A: P}),
+        ("pytest src/a.py", {}),
+        ("bash -c 'echo x > src/a.py'", {A: R}),
+        ("cd src; sed -i s/a/b/ a.py", {A: R}),
+    ],
+)
+def test_what_becomes_of_what_a_file_holds(
+    work: Path, text: str, expected: dict[str, str]
+) -> None:
+    found = {
+        os.path.relpath(access.path, work): access.change
+        for access in file_accesses(text, str(work), {"HOME": "/home/me"})
+        if access.path is not None and access.change != "none"
+    }
+
+    assert {name: found.get(name) for name in expected} == expected
+    assert found.keys() - expected.keys() <= {"s/a/b", "i", "e"}

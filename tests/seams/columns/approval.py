@@ -9,6 +9,7 @@ from typing import ClassVar, Final
 from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import (
     DELETE,
+    EDIT,
     NEW,
     PLANS,
     Calls,
@@ -17,12 +18,14 @@ from tests.seams.columns.guard import (
     results_of,
 )
 from tests.seams.modules import Call
-from tests.seams.stage import Made, Outcome, Stage
+from tests.seams.stage import NOTES, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
 __all__ = [
     "Approval",
     "BaseProfile",
+    "CommandEdit",
+    "CommandEditRule",
     "DefaultSession",
     "DenyPaths",
     "DenyRule",
@@ -182,6 +185,46 @@ class DefaultSession(KeepsNotes):
             assert re.search(r"--[a-z]", outcome.text + results_of(outcome)), (
                 "the message names the flag"
             )
+
+
+class CommandEdit(DefaultSession):
+    """The same of a command: one that edits a file waits for the answer that an edit by the file tools waits for."""
+
+    name = "default-command-edit"
+    runs_programs = True
+    calls: ClassVar[Calls] = (EDIT, *DefaultSession.calls[1:])
+
+    def made(self) -> Made:
+        return Made(settings={"modules": {"tools": [{"module": "tool-bash"}]}})
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert stage.notes.read_text() == NOTES, "the file was written over"
+
+
+class CommandEditRule(KeepsNotes):
+    """A deny rule on paths, where a command writes over what it names."""
+
+    name = "deny-paths-command-edit"
+    reason = "the notes are the person's own"
+    runs_programs = True
+    calls: ClassVar[Calls] = (EDIT,)
+
+    def made(self) -> Made:
+        rule: JSONObject = {
+            "decision": "deny",
+            "paths": ["notes.txt"],
+            "reason": self.reason,
+        }
+        config: JSONObject = {"otherwise": "allow", "rules": [rule]}
+        return Made(
+            plan={
+                "tools": [{"module": "tool-bash"}],
+                "hooks": [{"module": "hooks-approval", "config": config}],
+            }
+        )
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert stage.notes.read_text() == NOTES, "the file was written over"
 
 
 class BaseProfile(DefaultSession):

@@ -12,6 +12,7 @@ from tests.seams.starts import STARTS, EmbeddedStart, Start
 __all__ = [
     "COMMANDS",
     "DELETE",
+    "EDIT",
     "NEW",
     "PLANS",
     "TALLY",
@@ -29,6 +30,7 @@ Reasons: TypeAlias = Mapping[str, str]
 
 TALLY: Final = Call("tally")
 DELETE: Final = Call("delete", {"path": "notes.txt"})
+EDIT: Final = Call("bash", {"command": "sed -i s/milk/rum/ notes.txt"})
 
 PLANS: Final = [
     start.name

@@ -6,12 +6,12 @@ import json
 from typing import ClassVar
 
 from amplifier_sdk.jsontypes import JSONObject
-from tests.seams.columns.guard import PLANS, TALLY, Calls, Guard, results_of
+from tests.seams.columns.guard import EDIT, PLANS, TALLY, Calls, Guard, results_of
 from tests.seams.modules import SCRIPT, SECRET, Call
-from tests.seams.stage import GO, Made, Outcome, Stage
+from tests.seams.stage import GO, NOTES, Made, Outcome, Stage
 from tests.seams.starts import Start
 
-__all__ = ["Backup", "Logging", "Redaction"]
+__all__ = ["Backup", "CommandBackup", "Logging", "Redaction"]
 
 
 class Redaction(Guard):
@@ -61,9 +61,13 @@ class Backup(Guard):
             "there is no copy"
         )
 
+    def is_done(self, stage: Stage) -> bool:
+        """Whether the call ran."""
+        return not stage.notes.exists()
+
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
-        assert not stage.notes.exists(), f"the call did not run: {results_of(outcome)}"
+        assert self.is_done(stage), f"the call did not run: {results_of(outcome)}"
         copies = [
             stage.home / name for name in stage.files_with("as it was written before")
         ]
@@ -88,6 +92,33 @@ class Backup(Guard):
         assert stage.files_with("as it was written before") == [], (
             "the copy outlives every session"
         )
+
+
+class CommandBackup(Backup):
+    """The same of a command that writes over the notes: it runs where edits are allowed, and there is a copy."""
+
+    name = "backup-of-commands"
+    runs_programs = True
+    calls: ClassVar[Calls] = (EDIT,)
+
+    def made(self) -> Made:
+        allow: JSONObject = {"otherwise": "allow"}
+        return Made(
+            plan={
+                "tools": [{"module": "tool-bash"}],
+                "hooks": [
+                    {"module": "hooks-backup"},
+                    {"module": "hooks-approval", "config": allow},
+                ],
+            }
+        )
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        if stage.notes.read_text() != NOTES:
+            assert stage.files_with("as it was written before"), "there is no copy"
+
+    def is_done(self, stage: Stage) -> bool:
+        return "rum" in stage.notes.read_text()
 
 
 class Logging(Guard):

@@ -6,11 +6,21 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar
 
-from tests.seams.columns.guard import TALLY, Calls, Guard, KeepsNotes, results_of
-from tests.seams.stage import Made, Outcome, Stage
+from amplifier_sdk.jsontypes import JSONObject
+from tests.seams.columns.guard import (
+    PLANS,
+    TALLY,
+    Calls,
+    Guard,
+    KeepsNotes,
+    Reasons,
+    results_of,
+)
+from tests.seams.modules import Call
+from tests.seams.stage import NOTES, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
-__all__ = ["TrustChanged", "TrustedHooks", "Untrusted"]
+__all__ = ["TrustChanged", "TrustedFileEdit", "TrustedHooks", "Untrusted"]
 
 
 class Untrusted(Guard):
@@ -86,6 +96,42 @@ class TrustChanged(TrustedHooks):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         """Assert that it is said why the turn did not do its work."""
         assert "trust" in outcome.text + results_of(outcome)
+
+
+class TrustedFileEdit(TrustedHooks):
+    """What the person trusted: a command that would write over it asks, whatever else commands may do."""
+
+    name = "trusted-files"
+    calls: ClassVar[Calls] = (
+        Call("bash", {"command": "cp notes.txt .claude/settings.json"}),
+    )
+    without: ClassVar[Reasons] = dict.fromkeys(
+        PLANS, "a program's own session has no person who trusted the folder"
+    )
+
+    def made(self) -> Made:
+        shell: JSONObject = {
+            "sandbox": "none",
+            "default_rules": False,
+            "unlisted": "allow",
+        }
+        return Made(
+            plan={
+                "tools": [{"module": "tool-bash", "config": shell}],
+                "hooks": [{"module": "hooks-shell"}],
+            }
+        )
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        settings = (stage.project / ".claude/settings.json").read_text()
+        assert settings != NOTES, "what was trusted was written over"
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        if start.name == "tool-invoke":
+            assert "Denied by approval" in outcome.text
+        else:
+            Guard.plays(self, stage, start, outcome)
+            assert "Denied by approval" in results_of(outcome)
 
 
 def _write_hooks(stage: Stage, hooks: Mapping[str, object]) -> None:

@@ -7,10 +7,11 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, Literal, TypeAlias
 
 import attrs
 
+from amplifier_kit.files.generated import is_generated
 from amplifier_kit.files.open_flags import LIST, PASS, READ
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_errors import PathError
@@ -21,9 +22,28 @@ from amplifier_module_hooks_backup._objects import Objects, TooLargeError
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import BackupError, State
 
-__all__ = ["Taker", "open_regular"]
+__all__ = ["Depth", "Taker", "Wanted", "open_regular"]
 
 _MAX_DEPTH: Final = 64
+
+
+Depth: TypeAlias = Literal["none", "sources", "all"]
+"""What is taken of a directory: nothing, what is neither hidden nor made again, or all below it."""
+
+
+@attrs.frozen(kw_only=True)
+class Wanted:
+    """Paths that a call may change.
+
+    Args:
+        paths: as a tool is given them.
+        depth: what is taken of directories among them.
+        is_needed: whether the call must not run where they cannot be copied.
+    """
+
+    paths: tuple[str, ...]
+    depth: Depth = "all"
+    is_needed: bool = True
 
 
 @attrs.define(eq=False)
@@ -34,13 +54,13 @@ class Taker:
         config: what is left out, and how much is copied.
         objects: where copies go.
         directory: where relative paths start.
-        with_directories: whether a directory is taken with all below it; else nothing is taken of one.
+        depth: what is taken of a directory.
     """
 
     config: BackupConfig
     objects: Objects
     directory: Path
-    with_directories: bool
+    depth: Depth
     _states: dict[str, State] = attrs.field(factory=dict)
     _rules: PathRules = attrs.field(init=False)
 
@@ -114,7 +134,7 @@ class Taker:
         if spot.status is None:
             self._note(State(path=str(spot.path), kind="absent"))
         elif stat.S_ISDIR(spot.status.st_mode):
-            if self.with_directories:
+            if self.depth != "none":
                 self._take_directory(
                     str(spot.path), spot.open_directory(), spot.status, 0
                 )
@@ -133,6 +153,10 @@ class Taker:
                 State(path=path, kind="directory", mode=stat.S_IMODE(status.st_mode))
             )
             for name, inner in _listed(handle):
+                if self.depth == "sources" and (
+                    name.startswith(".") or is_generated(name)
+                ):
+                    continue
                 where = f"{path.rstrip('/')}/{name}"
                 if stat.S_ISDIR(inner.st_mode):
                     below = os.open(name, LIST, dir_fd=handle)

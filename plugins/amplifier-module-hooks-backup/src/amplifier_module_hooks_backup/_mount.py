@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,8 +11,10 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.names import folder_name
+from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.calls import Call
-from amplifier_kit.rules.touched import touched_paths
+from amplifier_kit.rules.touched import TouchedPath, touched_paths
+from amplifier_module_hooks_backup._capture import Depth, Wanted
 from amplifier_module_hooks_backup._commands import commands_of
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
@@ -20,7 +22,7 @@ from amplifier_module_hooks_backup.entries import BackupError
 from amplifier_sdk import Coordinator, HookResult, JSONValue
 from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.effects import effects_of, read_only_of
+from amplifier_sdk.effects import read_only_of
 from amplifier_sdk.events import EXECUTION_START, TOOL_PRE, ExecutionStart, ToolPre
 
 __all__ = ["mount"]
@@ -98,64 +100,85 @@ class _Hook:
         # not every loop reports that a turn begins
         if self.backups.session_id == self.coordinator.session_id:
             self.backups.turn = data.get("turn_id", self.backups.turn)
-        paths, with_directories = self._paths(data)
-        if not paths:
-            return None
-        try:
-            kept = await self.backups.keep(
-                paths,
-                directory=self.directory,
-                tool=data["tool_name"],
-                call=data.get("tool_call_id", ""),
-                session=self.coordinator.session_id,
-                with_directories=with_directories,
-            )
-        except BackupError as error:
-            if self.config.on_failure == "deny":
-                return HookResult.deny(
-                    f"{error}. It is not changed without a backup (on_failure of hooks-backup)"
+        warnings: list[str] = []
+        for wanted in await self._wanted(data):
+            try:
+                kept = await self.backups.keep(
+                    wanted,
+                    directory=self.directory,
+                    tool=data["tool_name"],
+                    call=data.get("tool_call_id", ""),
+                    session=self.coordinator.session_id,
                 )
-            return HookResult(
-                user_message=f"No backup: {error}", user_message_level="warning"
-            )
-        left_out = [entry.state for entry in kept if entry.state.kind == "left out"]
-        new = [state for state in left_out if state.path not in self._told]
-        self._told.update(state.path for state in new)
-        told = "; ".join(f"{state.shown}: {state.reason}" for state in new)
-        if new:
-            return HookResult(
-                user_message=f"No backup of {told}", user_message_level="warning"
-            )
-        return None
-
-    def _paths(self, data: ToolPre) -> tuple[Sequence[str], bool]:
-        """Return the paths that a call may change, and whether whole directories may be meant."""
-        name, tool = data["tool_name"], data.get("tool_obj")
-        # another handler may have put anything there
-        arguments: object = data["tool_input"]
-        if (
-            name in self.config.exclude_tools
-            or read_only_of(tool) is True
-            or not isinstance(arguments, Mapping)
-        ):
-            return (), False
-        effects = effects_of(tool, name=name)
-        if effects is not None and "write" not in effects:
-            return (self.config.snapshot_paths if "exec" in effects else ()), True
-        call = Call(
-            tool_name=name,
-            arguments=arguments,
-            directory=self.directory,
-            effects=effects,
+            except BackupError as error:
+                if wanted.is_needed and self.config.on_failure == "deny":
+                    return HookResult.deny(
+                        f"{error}. It is not changed without a backup (on_failure of hooks-backup)"
+                    )
+                warnings += self._new({str(error): f"No backup: {error}"})
+            else:
+                states = [entry.state for entry in kept]
+                reasons = {
+                    state.path: f"No backup of {state.shown}: {state.reason}"
+                    for state in states
+                    if state.kind == "left out"
+                }
+                warnings += self._new(reasons)
+        if not warnings:
+            return None
+        return HookResult(
+            user_message="; ".join(warnings), user_message_level="warning"
         )
-        named = [
-            path.value for path in touched_paths(call) if isinstance(path.value, str)
-        ]
+
+    def _new(self, warnings: Mapping[str, str]) -> list[str]:
+        """Return the warnings that the person has not had in this session, by what they are about."""
+        new = {key: text for key, text in warnings.items() if key not in self._told}
+        self._told.update(new)
+        return list(new.values())
+
+    async def _wanted(self, data: ToolPre) -> list[Wanted]:
+        """Return what a call may change."""
+        if (
+            data["tool_name"] in self.config.exclude_tools
+            or read_only_of(data.get("tool_obj")) is True
+        ):
+            return []
+        call = await call_of(data, self.coordinator, self.directory)
+        if call is None:
+            return []
+        effects = call.effects
+        found: list[Wanted] = []
+        if effects is None or "write" in effects:
+            named = [path for path in touched_paths(call) if not path.is_of_command]
+            depth: Depth = "none"
+            if effects is not None:
+                depth = "all"
+            found.append(Wanted(paths=_values(named), depth=depth))
+        if effects is None or "exec" in effects:
+            found += _of_commands(call)
         if effects is not None and "exec" in effects:
-            programs = self.config.snapshot_paths
-        else:
-            programs = ()
-        return [*named, *programs], effects is not None
+            found.append(Wanted(paths=self.config.snapshot_paths))
+        return [wanted for wanted in found if wanted.paths]
+
+
+def _of_commands(call: Call) -> Iterator[Wanted]:
+    """Yield what the shell texts of a call change.
+
+    What an unknown program or a formatter does with the words it is given is not certain: where that cannot be copied,
+    it runs.
+    """
+    paths = [path for path in touched_paths(call) if path.is_of_command]
+    by_change = {
+        change: _values(path for path in paths if path.change == change)
+        for change in ("replaced", "formatted", "possible")
+    }
+    yield Wanted(paths=by_change["replaced"])
+    yield Wanted(paths=by_change["formatted"], depth="sources", is_needed=False)
+    yield Wanted(paths=by_change["possible"], depth="none", is_needed=False)
+
+
+def _values(paths: Iterable[TouchedPath]) -> tuple[str, ...]:
+    return tuple(path.value for path in paths if isinstance(path.value, str))
 
 
 def _folder(coordinator: Coordinator) -> Path:

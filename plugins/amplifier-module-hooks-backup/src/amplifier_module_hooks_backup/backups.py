@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from amplifier_kit.files.appendlog import AppendLog, LogFormatError
 from amplifier_kit.files.locks import LockedError
-from amplifier_module_hooks_backup._capture import Taker, open_regular
+from amplifier_module_hooks_backup._capture import Taker, Wanted, open_regular
 from amplifier_module_hooks_backup._objects import Objects
 from amplifier_module_hooks_backup._restore import (
     earliest_states,
@@ -87,32 +87,32 @@ class Backups:
 
     async def keep(
         self,
-        paths: Sequence[str],
+        wanted: Wanted,
         *,
         directory: Path,
         tool: str,
         call: str,
         session: str,
-        with_directories: bool,
     ) -> list[Entry]:
         """Copy what is at some paths; return the new entries, none for what its turn has copied unchanged.
 
         Args:
-            paths: as a tool is given them.
+            wanted: the paths.
             directory: where relative ones start.
             tool: the tool that may change them.
             call: the id of its call.
             session: whose call it is.
-            with_directories: whether of a directory everything below it is copied.
 
         Raises:
             BackupError: something could not be copied; nothing of this call is stored.
         """
         async with self._lock:
             await self._open()
-            taker = Taker(self.config, self._objects, directory, with_directories)
+            taker = Taker(self.config, self._objects, directory, wanted.depth)
             try:
-                states = await to_thread.run_sync(partial(_take_all, taker, paths))
+                states = await to_thread.run_sync(
+                    partial(_take_all, taker, wanted.paths)
+                )
                 await self._make_room(states)
                 return await self._add(
                     states, turn=self.turn, tool=tool, call=call, session=session
@@ -182,7 +182,7 @@ class Backups:
         config = attrs.evolve(
             self.config, max_files=self.config.max_files + len(states)
         )
-        taker = Taker(config, self._objects, Path("/"), with_directories=True)
+        taker = Taker(config, self._objects, Path("/"), depth="all")
         turn = f"{RESTORE}-{self._last + 1}"
         try:
             now = await to_thread.run_sync(partial(_take_now, taker, states))

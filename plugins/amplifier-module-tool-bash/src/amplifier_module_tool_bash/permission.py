@@ -9,11 +9,12 @@ import attrs
 
 from amplifier_kit.shell import Verdict
 from amplifier_kit.shell.coverage import prefix_of
+from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_policy
 from amplifier_module_tool_bash.surroundings import Surroundings
-from amplifier_sdk.assessments import Assessment, Coverage
+from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
 
@@ -21,6 +22,7 @@ __all__ = ["Permission"]
 
 _REMEMBERED: Final = 64
 _SHOWN: Final = 500
+_EDITS: Final = Coverage(key=EDITS, label="edits by commands")
 _NETWORK: Final = "This call gets access to the network."
 
 
@@ -57,20 +59,27 @@ class Permission:
         if verdict.decision == "ask":
             self._note(command, network)
         wants_network = self._wants_network(command, network)
-        effects: tuple[Effect, ...]
+        decision: Decision | None = verdict.decision
+        effects: list[Effect] = ["exec"]
+        details = []
         if wants_network:
-            effects = ("exec", "network")
-        else:
-            effects = ("exec",)
+            effects.append("network")
+            if not self._has_network:
+                details.append(_NETWORK)
+        if verdict.edits:
+            effects.append("write")
+            details.append(f"Writes over {', '.join(verdict.edits)[:_SHOWN]}.")
+            if decision == "allow":
+                decision = None  # who decides on edits decides
         if verdict.part.strip() not in ("", command.strip()):
             part = f" ({verdict.part[:_SHOWN]})"
         else:
             part = ""
         return Assessment(
             effects=effects,
-            decision=verdict.decision,
+            decision=decision,
             reason=f"{verdict.reason}{part}",
-            details=_NETWORK if wants_network and not self._has_network else "",
+            details="\n".join(details),
             is_firm=verdict.cause == "secret",
             coverages=self._coverages(command, verdict, network),
             directory=self._surroundings.directory,
@@ -113,7 +122,9 @@ class Permission:
     def _coverages(
         self, command: str, verdict: Verdict, network: bool
     ) -> tuple[Coverage, ...]:
-        """Name the commands that one answer may cover: only such as no rule is about, and that can be evaluated."""
+        """Name the commands that one answer may cover: edits, and such as no rule is about and can be evaluated."""
+        if verdict.decision == "allow" and verdict.edits:
+            return (_EDITS,)
         if verdict.decision != "ask" or verdict.cause != "unlisted" or network:
             return ()
         prefix = prefix_of(command, self._surroundings.variables)
