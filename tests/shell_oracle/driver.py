@@ -10,8 +10,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 WORK = Path("/w")
@@ -42,52 +44,64 @@ ENVIRONMENT = {
     "GIT_CONFIG_VALUE_0": "explicit",
 }
 MOST_BYTES = 32 * 1024 * 1024
+MAX_SECONDS = 8
+"""So long a text may do nothing, such as `tail -f`, before it is ended."""
+MAX_SECONDS_OF_ALL = 240
 
 
 def main() -> None:
     texts: list[str] = json.load(sys.stdin)
     for number in range(len(texts)):
         shutil.copytree(TEMPLATE, WORK / str(number), symlinks=True)
-    script = "\n".join(
-        f": < /dev/null 2>/nowhere/{number}\n( cd /w/{number} && eval {_quoted(text)} ) </dev/null >/w/out 2>&1"
-        for number, text in enumerate(texts)
-    )
-    log = WORK / "log"
-    limits = "ulimit -f 65536; ulimit -t 5; ulimit -v 4000000; "
-    command = [
-        "strace",
-        "-f",
-        "-qq",
-        "-y",
-        "--seccomp-bpf",
-        "-s",
-        "400",
-        "-o",
-        str(log),
-    ]
-    command += [
-        "-e",
-        "trace=execve,open,openat,creat,connect,clone,clone3,fork,vfork",
-        "bash",
-        "--noprofile",
-        "--norc",
-        "-c",
-    ]
-    (WORK / "script").write_text(limits + script + "\n")
-    try:
-        subprocess.run(
-            [*command, ". /w/script"], env=ENVIRONMENT, timeout=240, check=False
-        )
-        ended = True
-    except subprocess.TimeoutExpired:
-        ended = False
-    calls = _calls(log)
+    calls: dict[int, list[tuple[str, str, int]]] = {}
+    waited, stopped = [], []
+    first = 0
+    while first < len(texts):
+        log = WORK / f"log{first}"
+        is_over = _run(texts, first, log)
+        found = _calls(log)
+        calls |= found
+        last = max(found, default=first)
+        if not is_over:
+            waited.append(last)
+        elif last < len(texts) - 1:
+            stopped.append(last)
+        first = last + 1
     findings = [
         [text, *finding]
         for number, text in enumerate(texts)
         for finding in _findings(number, text, calls)
     ]
-    json.dump({"findings": findings, "ran": len(calls), "ended": ended}, sys.stdout)
+    findings += [[texts[number], "stopped", "the shell ended"] for number in stopped]
+    answer = {"findings": findings, "ran": len(calls), "waited": len(waited)}
+    json.dump(answer, sys.stdout)
+
+
+def _run(texts: list[str], first: int, log: Path) -> bool:
+    """Run the texts from one on; return whether the shell came to its end, or was ended since a text waits."""
+    script = "\n".join(
+        f": < /dev/null 2>/nowhere/{number}\n"
+        f"( cd /w/{number} && eval {_quoted(text)} ) </dev/null >/w/out 2>&1"
+        for number, text in enumerate(texts[first:], first)
+    )
+    limits = "ulimit -f 65536; ulimit -t 5; ulimit -v 4000000; "
+    (WORK / "script").write_text(limits + script + "\n")
+    traced = "trace=execve,open,openat,creat,connect,clone,clone3,fork,vfork"
+    command = ["strace", "-f", "-qq", "-y", "--seccomp-bpf", "-s", "400"]
+    command += ["-o", str(log), "-e", traced]
+    command += ["bash", "--noprofile", "--norc", "-c", ". /w/script"]
+    running = subprocess.Popen(command, env=ENVIRONMENT)
+    size, since = -1, time.monotonic()
+    last = since + MAX_SECONDS_OF_ALL
+    while running.poll() is None:
+        time.sleep(0.02)
+        if size != (size := log.stat().st_size if log.exists() else 0):
+            since = time.monotonic()
+        if time.monotonic() > min(last, since + MAX_SECONDS):
+            os.kill(-1, signal.SIGKILL)  # in this sandbox: all but this process
+            running.wait()
+            return False
+    return True
 
 
 def _quoted(text: str) -> str:

@@ -8,7 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -43,11 +43,12 @@ _HELPERS: Final = {
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """What came of a run: how many texts were evaluated and run, and what should not have happened."""
+    """What came of texts: how many were evaluated, ran, and had to be ended; and what should not have happened."""
 
-    evaluated: int
-    ran: int
-    findings: tuple[tuple[str, str, str], ...]
+    evaluated: int = 0
+    ran: int = 0
+    waited: int = 0
+    findings: tuple[tuple[str, str, str], ...] = ()
 
 
 def missing_programs() -> str:
@@ -124,15 +125,24 @@ def run_oracle(folder: Path, policy: ShellPolicy, *, texts: int, seed: int) -> R
         for text in islice(generate(seed), texts)
         if policy.evaluate(text, path_policy, known).decision == "allow"
     )
-    ran, findings = 0, []
+    report = Report(evaluated=texts)
     while batch := list(islice(allowed, _BATCH)):
         answer = _run(batch, project)
-        ran += len(batch)
-        findings += [each for each in answer if not _is_expected(*each)]
-    return Report(evaluated=texts, ran=ran, findings=tuple(findings))
+        findings = [
+            (text, kind, what)
+            for text, kind, what in answer.findings
+            if not _is_expected(text, kind, what)
+        ]
+        report = attrs.evolve(
+            report,
+            ran=report.ran + answer.ran,
+            waited=report.waited + answer.waited,
+            findings=(*report.findings, *findings),
+        )
+    return report
 
 
-def _run(batch: Sequence[str], project: Path) -> Iterator[tuple[str, str, str]]:
+def _run(batch: Sequence[str], project: Path) -> Report:
     interpreter = os.path.realpath(sys.executable)
     inner = "echo private > /srv/out"
     base = ["bwrap", "--unshare-all", "--die-with-parent", "--tmpfs", "/"]
@@ -190,15 +200,10 @@ def _run(batch: Sequence[str], project: Path) -> Iterator[tuple[str, str, str]]:
     if done.returncode:
         raise RuntimeError(f"the sandbox failed: {done.stderr[-2000:]}")
     answer = json.loads(done.stdout)
-    if answer["ran"] < len(batch):
-        yield from (
-            (
-                batch[min(answer["ran"], len(batch) - 1)],
-                "stopped",
-                f"{answer['ran']} of {len(batch)} ran",
-            ),
-        )
-    yield from ((text, kind, what) for text, kind, what in answer["findings"])
+    if answer["ran"] != len(batch):
+        raise RuntimeError(f"{answer['ran']} of {len(batch)} texts ran")
+    findings = tuple((text, kind, what) for text, kind, what in answer["findings"])
+    return Report(ran=answer["ran"], waited=answer["waited"], findings=findings)
 
 
 def _is_expected(text: str, kind: str, what: str) -> bool:
