@@ -200,14 +200,14 @@ def races(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def shell_oracle(session: nox.Session) -> None:
-    """Run 200,000 shell texts that the policy lets run, and look at each program and file; `TEXTS SEED` say others."""
+    """Run 200,000 shell texts that the policy lets run, and check each program and file; `TEXTS SEED FILE` say others."""
     install_workspace(session)
     session.run("python", "-m", "tests.shell_oracle", *session.posargs)
 
 
 @nox.session(python=DEFAULT)
 def mutants(session: nox.Session) -> None:
-    """Break the SDK and the kernel in 40 places, one at a time, and see that tests fail; `COUNT SEED` say others."""
+    """Break the SDK, the kernel, the shell policy and netguard in 40 places; `COUNT SEED FOLDER` say others."""
     install_workspace(session)
     session.run("python", "-m", "tests.mutants", *session.posargs)
 

@@ -277,7 +277,6 @@ class _Walk:
         before = len(self.commands)
         self._define(name)
         self._inner(node, depth)
-        self._define(name)
         called = {
             command.words[0].static
             for command in self.commands[before:]

@@ -6,6 +6,7 @@ import pytest
 
 from amplifier_kit import shell
 from amplifier_kit.shell import ShellSyntaxError, SimpleCommand, grammar, parse_script
+from amplifier_kit.shell.scripts import HOLE
 
 
 def values(text: str, **variables: str) -> list[list[tuple[str, ...]]]:
@@ -347,3 +348,30 @@ def test_nothing_is_a_command_without_words() -> None:
     assert SimpleCommand(words=()).text == ""
     assert parse_script("").commands == ()
     assert parse_script("> out").commands == ()
+
+
+def test_a_text_is_nested_so_deep_and_no_deeper() -> None:
+    def nested(levels: int) -> str:
+        return "( " * levels + "ls" + " )" * levels
+
+    assert [command.text for command in parse_script(nested(57)).commands] == ["ls"]
+    with pytest.raises(ShellSyntaxError, match="nested more than 60 levels deep"):
+        parse_script(nested(58))
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [("1 + 2", "a"), ("y = 2", HOLE), ("y++", HOLE), ("y--", HOLE)],
+)
+def test_a_variable_is_known_unless_arithmetic_may_set_it(
+    expression: str, value: str
+) -> None:
+    script = parse_script(f'x=a; : $(({expression})); cat "$x"')
+
+    assert script.commands[-1].words[1].values == (value,)
+
+
+def test_only_what_is_not_quoted_is_taken_apart() -> None:
+    (command,) = parse_script('cat $X "$X" a$X').commands
+
+    assert [word.may_split for word in command.words] == [False, True, False, True]

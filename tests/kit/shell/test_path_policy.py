@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from amplifier_kit.files.path_rules import SECRET_NAMES
@@ -55,3 +57,26 @@ def test_other_names_are_no_secrets(path: str) -> None:
 @pytest.mark.parametrize("pattern", [".s?h/x", ".e*v", ".[e]nv", ".aw*/credentials"])
 def test_a_pattern_that_may_mean_a_secret_is_one(pattern: str) -> None:
     assert PLACES.is_secret(pattern)
+
+
+@pytest.mark.parametrize(
+    ("name", "hidden", "expected"),
+    [
+        (".git/refs/id_rsa", True, False),
+        (".git/refs/id_rsa", False, False),
+        (".config/id_rsa", True, True),
+        (".config/id_rsa", False, False),
+        ("src/id_rsa", False, True),
+        ("src/.env", True, True),
+        ("src/.env", False, False),
+    ],
+)
+def test_a_folder_holds_a_secret_where_a_search_looks(
+    tmp_path: Path, name: str, hidden: bool, expected: bool
+) -> None:
+    root = tmp_path.resolve()
+    (root / name).parent.mkdir(parents=True)
+    (root / name).touch()
+    policy = PathPolicy(directory=str(root), writable=(str(root),), home="/home/me")
+
+    assert policy.holds_secret(".", hidden=hidden) is expected

@@ -265,6 +265,8 @@ def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> 
     assert decided(path_policy, "echo x > Makefile; make", *rules) == "ask"
     assert decided(path_policy, "echo x | tee Makefile; ./run", *rules) == "ask"
     assert decided(path_policy, "sh /dev/stdin", *rules) == "ask"
+    assert decided(path_policy, "sh /dev/null", *rules) == "allow"
+    assert decided(path_policy, "sh run.sh", *rules) == "allow"
     assert decided(path_policy, "./run", *rules) == "allow"
 
 
@@ -310,6 +312,7 @@ def test_a_plain_sed_program_only_prints(text: str, plain: bool) -> None:
         ('{print /[/"]/, system("id") /"/}', False), ("{print \\\n1}", False), ('a)/"/;system("id");"/"', False),
         ('BEGIN {OFS="\\t"} {print $1 "|" $2 ">"}', True), ("{s += $1} END {print s / NR; print ($1 + $2) / 2}", True),
         ("{if ($1 > 3) print $1} # > x", True), ('$0 ~ /"/ {n++ / 2}', True), ("{print a[1 > 2]; $3 > 4}", True),
+        ("{ if (a) /b/ }", False), ("{ x = (a) / b }", True), ("{ if ((a) / b > 1) print }", True),
     ],
     ids=str,
 )  # fmt: skip

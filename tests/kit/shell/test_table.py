@@ -58,7 +58,8 @@ def decided(path_policy: PathPolicy, text: str) -> str:
         "p", "p -a", "p -ab a.txt", "q -n 5", "p -n5", "p -an5 a.txt", "p --size 5", "p --size=5", "p -o",
         "p -oX", "p --color", "p --color=x", "p -name x", "p -name=x", "p -5", "p -pair x y", "p -- a.txt",
         "p - a.txt", "p a.txt -a", "p *.txt", "p {a,b}.txt", "two a.txt x", "many x a.txt b.txt out",
-        "many x *.txt out", "first x", "first x a.txt", "first -e x a.txt", "deep -r src", "needs -l",
+        "many x *.txt out", "first x", "first x a.txt", "first -e x a.txt", "first -e=x* a.txt",
+        "deep -r src", "needs -l",
         "needs --list x", "rest src/x.py -c --anything", "rest -v src/x.py", "raw -x --y $X", "old xzf out a",
         "old -x a", "old", "sub add src", "sub -C src add x.py", "sub --quiet add --other x",
         "sub python test -q", "py3.12 -v", "choice a 5", "choice b", "p --version", "none --help",
@@ -72,7 +73,7 @@ def test_what_the_table_names_runs(path_policy: PathPolicy, text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "p -c", "p -ac", "p --lon", "p --long=x", "p --unknown", "p -n", "p -n x", "p -n $X", "p -n *.txt",
+        "p -c", "p -ac", "p --lon", "p --long=x", "p --unknown", "p -n", "p -n=5", "p -n x", "p -n $X", "p -n *.txt",
         "p --size", "p -pair x", "p -pair 5 y", "p $X", "p -$X", "p ~/x", "p src/-n -x", "p a$((1)).txt",
         "two a.txt", "two a.txt x y", "two *.txt x", "two {a,b}.txt", "two", "many x out", "many x", "many",
         "first", "first -e", "deep -r", "deep -r secret", "deep -r other", "deep", "needs", "needs x", "rest",

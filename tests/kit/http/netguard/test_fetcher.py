@@ -435,3 +435,38 @@ def test_a_long_address_is_shown_short() -> None:
 
 def test_the_package_tells_its_names() -> None:
     assert dir(netguard) == sorted(netguard.__all__)
+
+
+async def test_conditions_hold_for_the_first_address_alone(network: Network) -> None:
+    moved = page(status="302 Found", headers={"Location": "/b"})
+    network.answers = [[moved], [page()]]
+    headers = {"If-None-Match": "x", "Accept": "text/html"}
+
+    async with network.fetcher().get(read_url("https://example.com/a"), headers):
+        pass
+
+    first, second = network.sent.split(b"GET ")[1:]
+    assert b"If-None-Match: x" in first
+    assert b"If-None-Match" not in second
+    assert b"Accept: text/html" in second
+
+
+async def test_a_broken_connection_is_described_as_far_as_it_is_known(
+    network: Network,
+) -> None:
+    fetcher = network.fetcher(idle_timeout=0.01)
+    network.answers = [[b""], [None]]
+
+    with pytest.raises(HostUnreachableError, match=r"connection \(.+\); try again"):
+        async with fetcher.get(read_url("https://example.com/a")):
+            pass
+    with pytest.raises(HostUnreachableError, match="too long; try again"):
+        async with fetcher.get(read_url("https://example.com/a")):
+            pass
+
+
+@pytest.mark.parametrize(("length", "is_cut"), [(300, False), (301, True)])
+def test_a_long_address_is_truncated_in_messages(length: int, is_cut: bool) -> None:
+    url = "x" * (length - 2)  # two quotes stand around it
+
+    assert ("…" in str(HostUnreachableError(url, "is down"))) is is_cut

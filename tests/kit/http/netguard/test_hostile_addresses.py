@@ -218,3 +218,24 @@ def test_a_text_is_one_address_or_none(text: str, form: str) -> None:
     assert not set(url.host) & set("@/\\?#% ")
     if url.host.replace(".", "").isdigit():
         assert ip_address(url.host) == url.address
+
+
+def test_a_refusal_names_what_is_wrong_with_an_address() -> None:
+    with pytest.raises(WebError, match="has a user name or password"):
+        read_url("http://user:pass@example.com/")
+
+
+@pytest.mark.parametrize(
+    ("port", "is_allowed"),
+    [(80, True), (443, True), (1023, False), (1024, True), (6379, False), (8080, True)],
+)
+def test_ports_that_other_services_have_are_refused(
+    port: int, is_allowed: bool
+) -> None:
+    refused: list[WebError] = []
+    try:
+        NetPolicy().check_url(read_url(f"http://example.com:{port}/"))
+    except WebError as error:
+        refused.append(error)
+
+    assert (not refused) is is_allowed
