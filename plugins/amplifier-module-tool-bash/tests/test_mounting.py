@@ -9,7 +9,7 @@ import pytest
 
 from amplifier.kernel.coordinator import ModuleCoordinator
 from amplifier_module_tool_bash import Bash, BashConfig
-from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.errors import ConfigError, ToolError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.tools import tools_of
 
@@ -110,3 +110,42 @@ async def test_what_is_judged_is_the_folder_that_was_gone_to(
     await run(shell, "cd guarded")
 
     assert shell.permission.assess("rm a").decision == "ask"
+
+
+@pytest.mark.process
+async def test_a_command_runs_in_the_folder_in_which_it_was_decided_on(
+    mount: Mount, run: Run, root: Path
+) -> None:
+    shell = mount(unlisted="ask", default_rules=True)
+    (root / "sub").mkdir()
+    (root / "sub/a.txt").write_text("one\n")
+    permission = shell.permission
+
+    for command in ("echo two > a.txt", "unheard-of"):
+        permission.assess(command)
+        await run(shell, "cd sub")
+        with pytest.raises(ToolError, match=r"decided on in .*; call again"):
+            permission.check(command)
+        assert permission.assess(command).directory == str(root / "sub")
+        assert not permission.check(command)
+        await run(shell, "cd ..")
+
+    assert (root / "sub/a.txt").read_text() == "one\n"
+
+
+@pytest.mark.process
+async def test_a_folder_that_is_gone_decides_on_nothing(
+    mount: Mount, run: Run, root: Path
+) -> None:
+    shell = mount(unlisted="ask", default_rules=True)
+    (root / "a.txt").touch()
+    (root / "sub").mkdir()
+    permission = shell.permission
+    await run(shell, "cd sub")
+    assert permission.assess("echo two > a.txt").decision == "allow"
+
+    (root / "sub").rmdir()
+
+    with pytest.raises(ToolError, match="call again"):
+        permission.check("echo two > a.txt")
+    assert permission.assess("echo two > a.txt").decision is None

@@ -281,9 +281,24 @@ def test_an_edit_by_a_command_is_decided_on_as_edits_are(
 
     assert edit.decision is None
     assert set(edit.effects or ()) == {"exec", "write"}
-    assert edit.details == "Writes over a.txt."
+    assert edit.details == "Writes over 'a.txt'."
     assert [coverage.key for coverage in edit.coverages] == [EDITS]
     assert (new.decision, new.effects, new.coverages) == ("allow", ("exec",), ())
+
+
+def test_what_is_written_over_is_named_without_a_way_to_say_more(
+    mount: Mount, root: Path
+) -> None:
+    names = [f"{number}.txt" for number in range(25)]
+    for name in (*names, "x\nRisk: low"):
+        (root / name).touch()
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    many = permission.assess(f"truncate -s 0 {' '.join(names)}")
+    odd = permission.assess("echo > 'x\nRisk: low'")
+
+    assert many.details.endswith("'19.txt', and 5 more.")
+    assert odd.details == "Writes over \"'x\\nRisk: low'\"."
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,11 @@ def file_accesses(
     Args:
         text: what the shell is to run.
         directory: the absolute folder where it runs.
-        variables: those whose values are known; default the home folder.
+        variables: those whose values are known; default the home folder and the name of the user.
     """
-    known = {"HOME": os.path.expanduser("~")} if variables is None else variables
+    known = variables
+    if known is None:
+        known = {"HOME": os.path.expanduser("~"), "USER": os.environ.get("USER", HOLE)}
     directory = os.path.realpath(directory)
     path_policy = PathPolicy(
         directory=directory, writable=(directory,), is_changing=changes_names(text)
@@ -193,8 +195,9 @@ class _Reader:
             given = [*command.words[:1], *words] if "/" in name else words
             yield from self._unknown(given, change)
             for argument in finding.arguments:
-                if change_of(argument.kind) == "formatted":
-                    yield from self._argument(argument)
+                change = change_of(argument.kind)
+                if change != "none":
+                    yield from self._argument(argument, _unlikely(change))
         else:
             found = [
                 access
@@ -233,8 +236,12 @@ class _Reader:
     ) -> Iterator[FileAccess]:
         """Yield what the words of a command lead to that may use any file besides."""
         yield _UNKNOWN
+        use = partial(FileAccess, change=change)
         for word in words:
-            yield from self.word(word, partial(FileAccess, change=change))
+            yield from self.word(word, use)
+            for value in word.values:
+                if not value.startswith("-") and "=" in value:  # as in `of=FILE`
+                    yield use(self._absolute(value.partition("=")[2]))
 
     def _matches(self, word: Word) -> tuple[str, ...]:
         """Return the names that a pattern stands for, and a hole where it may stand for others."""
@@ -249,6 +256,13 @@ class _Reader:
         if HOLE in path or (self.folder is None and not path.startswith("/")):
             return None
         return os.path.join(self.folder or "/", path)
+
+
+def _unlikely(change: Change) -> Change:
+    """Return what a program of the folder does with a file of a kind: what it writes over, it mostly made itself."""
+    if change == "replaced":
+        return "possible"
+    return change
 
 
 def _all_exist(found: Sequence[FileAccess]) -> bool:

@@ -122,7 +122,7 @@ class PathPolicy:
     def holds_work(self, value: str) -> bool:
         """Whether something may be at a path, now or in any folder of the text, that nothing makes again."""
         places = {self.directory, *self.alternatives}
-        paths = tuple(self.paths_in(value))
+        paths = {value, *self.paths_in(value)}
         return any(
             attrs.evolve(self, directory=place).may_lose(path)
             for place in places

@@ -398,9 +398,11 @@ class ShellPolicy:
             return self._doubt("it reads a file that may be private", part)
         if not redirect.writes:
             return _ALLOWED
+        # a pattern is a name as well where one file fits it
+        names = _expanded([redirect.target], context)
         directory = context.path_policy.directory
-        target_word = Argument("WRITE", redirect.target, directory)
-        return self._written([target_word], context.path_policy)
+        written = [Argument("WRITE", name, directory) for name in names]
+        return self._written(written, context.path_policy)
 
 
 def _shown(word: Word) -> str:

@@ -21,7 +21,7 @@ def path_policy(tmp_path: Path) -> PathPolicy:
         (root / folder).mkdir(parents=True)
     for name in ("a.txt", "b.txt", "src/a.py", "src/b.py", "src/notes", "docs/a.txt"):
         (root / name).touch()
-    for name in ("out.log", "build/made", "tree/src/a.py", "old.tar"):
+    for name in ("out.log", "build/made", "tree/src/a.py", "old.tar", "--file=new"):
         (root / name).touch()
     return PathPolicy(
         directory=str(root),
@@ -46,6 +46,9 @@ def edits(path_policy: PathPolicy, text: str) -> Sequence[str]:
         ("echo x &> a.txt", ["a.txt"]),
         ("echo x >& a.txt", ["a.txt"]),
         ("> a.txt", ["a.txt"]),
+        ("echo x > a.tx[t]", ["a.txt"]),
+        ("echo x > --file=new", ["--file=new"]),
+        ("echo x > {a,c}.txt", ["{a,c}.txt"]),
         ("echo x | tee a.txt new.txt", ["a.txt"]),
         ("echo x | tee -a a.txt", ["a.txt"]),
         ("truncate -s 0 a.txt", ["a.txt"]),
@@ -170,4 +173,7 @@ def test_options_that_move_count_where_they_move_to(path_policy: PathPolicy) -> 
 def test_nobody_knows_what_is_in_a_folder_that_is_not_known(
     path_policy: PathPolicy,
 ) -> None:
-    assert attrs.evolve(path_policy, directory=None).holds_work("x")
+    unknown = attrs.evolve(path_policy, directory=None)
+
+    assert unknown.holds_work("x")
+    assert not unknown.has_scrap_name("build/x")

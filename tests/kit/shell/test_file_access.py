@@ -168,6 +168,11 @@ R, F, P = "replaced", "formatted", "possible"
         ("gofmt -w src", {"src": F}),
         ("perl -pi -e s/a/b/ src/a.py", {A: P}),
         ("pytest src/a.py", {}),
+        ("pytest --junitxml=src/a.py src/b.py", {A: P}),
+        ("gcc -o src/a.py x.c", {A: P}),
+        ("isort src", {"src": F}),
+        ("dd if=x of=src/a.py", {A: P, "x": P}),
+        ("echo x > $USER", {"me": R}),
         ("bash -c 'echo x > src/a.py'", {A: R}),
         ("cd src; sed -i s/a/b/ a.py", {A: R}),
     ],
@@ -177,9 +182,21 @@ def test_what_becomes_of_what_a_file_holds(
 ) -> None:
     found = {
         os.path.relpath(access.path, work): access.change
-        for access in file_accesses(text, str(work), {"HOME": "/home/me"})
+        for access in file_accesses(text, str(work), {"USER": "me"})
         if access.path is not None and access.change != "none"
     }
 
     assert {name: found.get(name) for name in expected} == expected
-    assert found.keys() - expected.keys() <= {"s/a/b", "i", "e"}
+    assert found.keys() - expected.keys() <= {"s/a/b", "i", "e", "if=x", "of=src/a.py"}
+
+
+def test_a_variable_without_a_known_value_may_be_any_file(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def named() -> set[str | None]:
+        return {access.path for access in file_accesses("cat $USER", str(work))}
+
+    monkeypatch.setenv("USER", "me")
+    assert named() == {f"{work}/me"}
+    monkeypatch.delenv("USER")
+    assert named() == {None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -22,6 +23,7 @@ __all__ = ["Permission"]
 
 _REMEMBERED: Final = 64
 _SHOWN: Final = 500
+_MAX_NAMES: Final = 20
 _EDITS: Final = Coverage(key=EDITS, label="edits by commands")
 _NETWORK: Final = "This call gets access to the network."
 
@@ -44,7 +46,7 @@ class Permission:
         self._ask_always = config.require_approval
         self._has_network = config.network
         self._surroundings = surroundings
-        self._assessed: OrderedDict[tuple[str, bool], None] = OrderedDict()
+        self._assessed: OrderedDict[tuple[str, bool], str] = OrderedDict()
 
     def assess(self, command: str, *, network: bool = False) -> Assessment:
         """Return what the rules say of a command.
@@ -53,11 +55,11 @@ class Permission:
             command: the shell text.
             network: whether the call asks for access to the network.
         """
+        self._surroundings.return_if_gone()
         verdict = self._verdict(command, network)
         if verdict.decision == "deny":
             return Assessment(decision="deny", reason=_denial(verdict))
-        if verdict.decision == "ask":
-            self._note(command, network)
+        self._note(command, network)
         wants_network = self._wants_network(command, network)
         decision: Decision | None = verdict.decision
         effects: list[Effect] = ["exec"]
@@ -68,7 +70,7 @@ class Permission:
                 details.append(_NETWORK)
         if verdict.edits:
             effects.append("write")
-            details.append(f"Writes over {', '.join(verdict.edits)[:_SHOWN]}.")
+            details.append(_shown_edits(verdict.edits))
             if decision == "allow":
                 decision = None  # who decides on edits decides
         if verdict.part.strip() not in ("", command.strip()):
@@ -95,8 +97,16 @@ class Permission:
             Whether it may reach the network.
 
         Raises:
-            ToolError: it is denied, or nobody was asked although somebody must be.
+            ToolError: it is denied, nobody was asked although somebody must be, or it was decided on elsewhere.
         """
+        self._surroundings.return_if_gone()
+        decided_in = self._assessed.pop((command, network), None)
+        directory = self._surroundings.directory
+        if decided_in not in (None, directory):
+            # Another command of the same turn moved, or the folder is gone.
+            raise ToolError(
+                f"Not run: commands work in {directory!r} now, and it was decided on in {decided_in!r}; call again"
+            )
         verdict = self._verdict(command, network)
         if verdict.decision == "deny":
             raise ToolError(_denial(verdict), type="denied")
@@ -104,7 +114,7 @@ class Permission:
             return self._has_network or installs_what_is_locked(
                 command, self._surroundings.variables
             )
-        if self._assessed.pop((command, network), self) is self:
+        if decided_in is None:
             raise ToolError(
                 f"Not run: a person must allow this command, because {verdict.reason}",
                 type="denied",
@@ -112,7 +122,7 @@ class Permission:
         return self._has_network or self._wants_network(command, network)
 
     def _note(self, command: str, network: bool) -> None:
-        self._assessed[command, network] = None
+        self._assessed[command, network] = self._surroundings.directory
         while len(self._assessed) > _REMEMBERED:
             self._assessed.popitem(last=False)
 
@@ -153,6 +163,14 @@ class Permission:
                 part=command,
             )
         return verdict
+
+
+def _shown_edits(edits: Sequence[str]) -> str:
+    """Name what is written over; a name never looks like more than one."""
+    names = [f"{edit!a:.120}" for edit in edits[:_MAX_NAMES]]
+    if len(edits) > _MAX_NAMES:
+        names.append(f"and {len(edits) - _MAX_NAMES} more")
+    return f"Writes over {', '.join(names)}."
 
 
 def _denial(verdict: Verdict) -> str:

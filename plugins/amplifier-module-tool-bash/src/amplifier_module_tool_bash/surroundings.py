@@ -189,7 +189,7 @@ class Surroundings:
             log: the file that takes the output of a job.
             network: whether a sandbox lets it reach the network.
         """
-        self._return_if_gone()
+        self.return_if_gone()
         sandbox = self.sandbox or "none"
         command = Command(
             argv=(
@@ -221,6 +221,11 @@ class Surroundings:
         if directory is not None and os.path.isdir(directory):
             self.directory = directory
 
+    def return_if_gone(self) -> None:
+        """Work in the first folder again where the one that a command ended in is gone."""
+        if not os.path.isdir(self.directory):
+            self.directory = self._base
+
     def remove(self) -> None:
         """Remove the folder for temporary files with all that is in it."""
         if self._scratch is not None:
@@ -239,10 +244,6 @@ class Surroundings:
             **{str(name): str(value) for name, value in added.items()},
             **self._config.env,
         }
-
-    def _return_if_gone(self) -> None:
-        if not os.path.isdir(self.directory):
-            self.directory = self._base
 
     def _temporary(self, sandbox: SandboxName) -> str:
         if sandbox == "bubblewrap":
