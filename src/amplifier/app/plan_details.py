@@ -54,7 +54,7 @@ class Difference:
 
 def list_values(composition: Composition) -> list[PlanValue]:
     """Return every value of a session's plan but for its agents, secrets withheld, each with its origin."""
-    own, ground = _values(composition.own), _values(composition.ground)
+    own, base = _values(composition.profile_plan), _values(composition.base_plan)
     origins = {} if composition.profile is None else composition.profile.origins
     # What a profile says of its model becomes the loop's configuration, and stands in no profile's plan.
     model = Origin(
@@ -66,8 +66,8 @@ def list_values(composition: Composition) -> list[PlanValue]:
             {key: value for key, value in composition.plan.items() if key != "agents"}
         )
     ):
-        origin = Origin(profile=SETTINGS, replaced=ground.get(path))
-        if ground.get(path) == value:
+        origin = Origin(profile=SETTINGS, replaced=base.get(path))
+        if base.get(path) == value:
             if path in own:
                 origin = origins.get(path, model)
             else:

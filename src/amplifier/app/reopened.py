@@ -192,7 +192,6 @@ def _restored(
         chosen=chosen,
         profile=present.profile if recorded.agent_name is None else None,
         agent_name=recorded.agent_name,
-        is_plan_file=recorded.plan_file is not None,
         is_literal=recorded.is_literal,
         plan_file=recorded.plan_file,
     )

@@ -22,6 +22,7 @@ from amplifier.app.base_plans import (
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
+from amplifier.app.plan_entries import as_object
 from amplifier.app.profiles.compiler import CompiledProfile, choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
@@ -44,17 +45,16 @@ class Composition:
     """What a session is made of.
 
     Args:
-        plan: the mount plan, whole.
-        own: the part of it that the profile says.
-        ground: the plan of the profile and of what is installed, before settings and choices.
+        plan: the mount plan.
+        profile_plan: the part of it that the profile says.
+        base_plan: the plan of the profile and of what is installed, before settings and choices.
         settings: the settings that hold.
         places: where the files stand.
         project: what of the project's folder was used, and what was withheld.
         collections: the collections there are.
         profile: the profile, where one was chosen.
         display: what the person is shown.
-        is_plan_file: whether the plan is a file's, which settings do not change.
-        plan_file: that file.
+        plan_file: the file that the plan is read from; settings do not change that.
         written: the plan before references to the environment were filled in; it is what is recorded.
         is_literal: whether references in `written` mean nothing.
         chosen: the provider and the model that the person chose.
@@ -65,15 +65,14 @@ class Composition:
     """
 
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
-    own: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
-    ground: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
+    profile_plan: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
+    base_plan: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     places: Places
     project: ProjectFiles
     collections: CollectionLibrary
     settings: Settings = attrs.field(factory=Settings)
     profile: CompiledProfile | None = None
     display: DisplaySettings = attrs.field(factory=DisplaySettings)
-    is_plan_file: bool = False
     plan_file: PlanFile | None = None
     written: Mapping[str, JSONValue] = attrs.field(
         default=attrs.Factory(lambda self: self.plan, takes_self=True), repr=False
@@ -85,6 +84,11 @@ class Composition:
     invalid: tuple[InvalidFile, ...] = ()
 
     @property
+    def is_plan_file(self) -> bool:
+        """Whether the plan is a file's."""
+        return self.plan_file is not None
+
+    @property
     def instruction(self) -> str | None:
         """The agent's instruction, mentions not yet followed; `None` where no profile has one."""
         if self.profile is not None:
@@ -92,17 +96,20 @@ class Composition:
         return None
 
 
-def bare_composition(places: Places, *, session: Path | None = None) -> Composition:
+def bare_composition(
+    places: Places, *, session: Path | None = None, project: ProjectFiles | None = None
+) -> Composition:
     """Say that a session is made of nothing; for those who look at modules where no session can be made.
 
     Args:
         places: where the files stand.
         session: the folder of a session that has settings of its own.
+        project: what of the project's folder may be used.
 
     Raises:
         ConfigError: a file of settings has problems.
     """
-    project = ProjectFiles(places)
+    project = project or ProjectFiles(places)
     settings = load_settings(places, session=session, project=project)
     return Composition(
         plan={},
@@ -110,6 +117,7 @@ def bare_composition(places: Places, *, session: Path | None = None) -> Composit
         places=places,
         project=project,
         collections=CollectionLibrary(places, project),
+        display=display_of(None, settings),
     )
 
 
@@ -137,78 +145,73 @@ def compose(
     Raises:
         ConfigError: a file has problems, or something that is named is missing; names the file and the place.
     """
-    project = project or ProjectFiles(places)
-    settings = load_settings(places, session=session, project=project)
-    collections = CollectionLibrary(places, project)
+    bare = bare_composition(places, session=session, project=project)
     if installed is None:
         installed = installed_modules()
-    profile: CompiledProfile | None = None
-    own: JSONObject = {}
-    ground: JSONObject = {}
-    base: JSONObject | None = None
-    invalid: tuple[InvalidFile, ...] = ()
+    # Which tool comes first is said for one time: it is no part of what is recorded.
+    lasting = attrs.evolve(options, first_tool=None)
     if options.file is None:
-        options = attrs.evolve(
-            options, provider=options.provider or settings.read().config.active
-        )
-        library = ProfileLibrary(places, project, collections, settings)
-        if options.provider or settings.read().config.providers:
-            provider = None
-        else:
-            provider = DEFAULT_PROVIDER
-        default = partial(default_plan, installed, provider)
-        profile = choose_profile(options.profile, library, settings, default)
-        own = _own(profile, options)
-        if profile is None:
-            ground = default()
-        else:
-            ground = _completed(own, installed, is_provider_named=provider is None)
-        known_agents = AgentLibrary(places, project, collections)
-        agents = known_agents.choose(
-            "all" if profile is None else profile.agents,
-            apply_settings(ground, settings),
-        )
-        invalid = tuple(known_agents.invalid)
-        if profile is not None:
-            agents = {**agents, **profile.own_agents}
-        base = apply_settings(
-            {**ground, "agents": agents} if agents else ground, settings
-        )
-    # Which tool comes first is said for one time: it is no part of what the session is made of.
-    written = make_plan(attrs.evolve(options, first_tool=None), installed, base)
-    if base is None or not fill:
-        plan = dict(written)
+        made = _of_profile(bare, lasting, installed)
     else:
-        plan = fill_plan(written, settings)
+        made = attrs.evolve(
+            bare,
+            plan_file=PlanFile.of(options.file),
+            written=make_plan(lasting, installed),
+            is_literal=True,
+            chosen=lasting,
+        )
+    plan = dict(made.written)
+    if fill and not made.is_literal:
+        plan = fill_plan(plan, made.settings)
     if options.first_tool is not None:
         set_loop(plan, "first_tool", options.first_tool)
-    return Composition(
-        plan=plan,
-        own=own,
-        ground=ground,
-        settings=settings,
-        places=places,
-        project=project,
-        collections=collections,
+    return attrs.evolve(made, plan=plan)
+
+
+def _of_profile(
+    bare: Composition, options: PlanOptions, installed: Collection[str]
+) -> Composition:
+    """Compose a profile, or else what is installed, with the agents and the settings."""
+    settings = bare.settings
+    given = settings.read().config
+    options = attrs.evolve(options, provider=options.provider or given.active)
+    is_provider_named = bool(options.provider or given.providers)
+    provider = None if is_provider_named else DEFAULT_PROVIDER
+    default = partial(default_plan, installed, provider)
+    places, project, collections = bare.places, bare.project, bare.collections
+    library = ProfileLibrary(places, project, collections, settings)
+    profile = choose_profile(options.profile, library, settings, default)
+    known_agents = AgentLibrary(places, project, collections)
+    if profile is None:
+        profile_plan, base_plan = {}, default()
+        agents = known_agents.choose("all", apply_settings(base_plan, settings))
+    else:
+        profile_plan = _profile_plan(profile, options.provider)
+        base_plan = _completed(
+            profile_plan, installed, is_provider_named=is_provider_named
+        )
+        choice, session = profile.agents, apply_settings(base_plan, settings)
+        agents = {**known_agents.choose(choice, session), **profile.own_agents}
+    overlaid = {**base_plan, "agents": agents} if agents else base_plan
+    return attrs.evolve(
+        bare,
         profile=profile,
+        profile_plan=profile_plan,
+        base_plan=base_plan,
         display=display_of(profile, settings),
-        is_plan_file=options.file is not None,
-        plan_file=None if options.file is None else PlanFile.of(options.file),
-        written=written,
-        is_literal=options.file is not None,
+        written=make_plan(options, installed, apply_settings(overlaid, settings)),
         chosen=options,
-        invalid=invalid,
+        invalid=tuple(known_agents.invalid),
     )
 
 
 def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
     """Return what a person is shown: what the settings say wins over what a profile says."""
-    if profile is None:
-        own = {}
-    else:
-        own = {name: value for name, value in profile.ui.items() if value is not None}
-    shown = settings.values.get("ui")
-    merged = {**own, **(shown if isinstance(shown, dict) else {})}
+    shown = {} if profile is None else profile.ui
+    merged = {
+        **{name: value for name, value in shown.items() if value is not None},
+        **as_object(settings.values.get("ui")),
+    }
     return read_config(
         DisplaySettings,
         {name: value for name, value in merged.items() if value is not None},
@@ -216,28 +219,22 @@ def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySe
     )
 
 
-def _own(profile: CompiledProfile | None, options: PlanOptions) -> JSONObject:
+def _profile_plan(profile: CompiledProfile, provider: str | None) -> JSONObject:
     """Return what a profile says of a plan; a section that it leaves empty on purpose is there, and empty."""
-    if profile is None:
-        return {}
     empty: JSONObject = {
         section: [] for section in ("providers", "hooks") if profile.says(section)
     }
     plan = {**empty, **profile.plan}
-    _choose_model(plan, profile.model, options.provider)
+    _choose_model(plan, profile.model, provider)
     return plan
 
 
 def _completed(
-    own: JSONObject, installed: Collection[str], *, is_provider_named: bool
+    profile_plan: JSONObject, installed: Collection[str], *, is_provider_named: bool
 ) -> JSONObject:
     """Return what a profile says of a plan with what is installed, where it says nothing."""
-    named: JSONObject
-    if is_provider_named:
-        named = {"providers": []}
-    else:
-        named = {}
-    plan = complete_plan({**named, **own}, installed)
+    named: JSONObject = {"providers": []} if is_provider_named else {}
+    plan = complete_plan({**named, **profile_plan}, installed)
     return {section: value for section, value in plan.items() if value != []}
 
 
@@ -256,32 +253,31 @@ def _choose_model(plan: JSONObject, model: str | None, chosen: str | None) -> No
     set_loop(plan, "model", name or provider)
 
 
-def fill_plan(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObject:
+def fill_plan(
+    plan: Mapping[str, JSONValue], settings: Settings, path: str = ""
+) -> JSONObject:
     """Return a plan with its references to the environment filled in, except in what models read.
+
+    Args:
+        plan: the plan; that of an agent is partial.
+        settings: look the names up.
+        path: the place of an agent's plan, with a dot behind it.
 
     Raises:
         ConfigError: a name has no value and no default.
     """
-    agents = plan.get("agents")
-    result = {
-        section: value
-        if section == "agents"
-        else expand(value, settings.lookup, path=section, subject="plan")
-        for section, value in plan.items()
-    }
-    if isinstance(agents, Mapping):
-        result["agents"] = {
-            name: _filled_agent(name, agent, settings) for name, agent in agents.items()
-        }
-    return result
-
-
-def _filled_agent(name: str, agent: JSONValue, settings: Settings) -> JSONValue:
-    if not isinstance(agent, Mapping):
-        return agent
-    return {
-        key: value
-        if key in _TEXTS
-        else expand(value, settings.lookup, path=f"agents.{name}.{key}", subject="plan")
-        for key, value in agent.items()
-    }
+    filled: JSONObject = {}
+    for key, value in plan.items():
+        if key == "agents" and isinstance(value, Mapping):
+            filled[key] = {
+                name: fill_plan(agent, settings, f"{path}agents.{name}.")
+                if isinstance(agent, Mapping)
+                else agent
+                for name, agent in value.items()
+            }
+        elif path and key in _TEXTS:
+            filled[key] = value
+        else:
+            place = f"{path}{key}"
+            filled[key] = expand(value, settings.lookup, path=place, subject="plan")
+    return filled
