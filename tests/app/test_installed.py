@@ -23,7 +23,7 @@ def test_a_module_is_listed_with_all_that_is_known_of_it(
 
     assert (found.type, found.distribution, found.version) == ("tool", "my-dist", "1.5")
     assert found.target == "no_such_package:thing"
-    assert Path(found.location) == tmp_path / "site" / "my_dist-1.5.dist-info"
+    assert Path(found.location or "") == tmp_path / "site" / "my_dist-1.5.dist-info"
     assert "no_such_package" not in sys.modules
 
 

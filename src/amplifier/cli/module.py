@@ -33,13 +33,24 @@ for _command in (add, remove, show, update, why):
 @debug_option
 def _list(kind: str | None, output: str) -> None:
     """List the installed modules; none of them is imported."""
-    import attrs  # with the runtime: help and wrong usage need neither
-
+    # with the runtime: help and wrong usage need none
     from amplifier.app.modules.installed import list_modules
 
     modules = list_modules(kind)
     if output == "json":
-        say_json([attrs.asdict(found) for found in modules])
+        say_json(
+            [
+                {
+                    "id": found.id,
+                    "type": found.type,
+                    "distribution": found.distribution or "",
+                    "version": found.version,
+                    "location": found.location or "",
+                    "target": found.target,
+                }
+                for found in modules
+            ]
+        )
         return
     if not modules:
         notice(
@@ -52,7 +63,7 @@ def _list(kind: str | None, output: str) -> None:
             found.id,
             found.type,
             f"{found.distribution} {found.version or ''}".rstrip(),
-            found.location,
+            found.location or "",
         )
         for found in modules
     ]
@@ -65,19 +76,25 @@ def _list(kind: str | None, output: str) -> None:
 @debug_option
 def _types(output: str) -> None:
     """List the module types, with the section of a plan in which each stands."""
-    import attrs  # with the runtime: help and wrong usage need neither
+    # with the runtime: help and wrong usage need none
+    from amplifier_sdk.hookspecs import KINDS
 
-    from amplifier.app.modules.installed import list_types
-
-    types = list_types()
+    types = sorted(KINDS, key=lambda kind: kind.name)
+    plans = [
+        f"session.{kind.section}" if kind.single else kind.section for kind in types
+    ]
     if output == "json":
-        say_json([attrs.asdict(kind) for kind in types])
+        say_json(
+            [
+                {"name": kind.name, "plan": plan, "prefixes": list(kind.prefixes)}
+                for kind, plan in zip(types, plans, strict=True)
+            ]
+        )
         return
     rows = [("TYPE", "PLAN", "IDS")]
-    rows += [
-        (kind.name, kind.plan, ", ".join(f"{prefix}…" for prefix in kind.prefixes))
-        for kind in types
-    ]
+    for kind, plan in zip(types, plans, strict=True):
+        ids = ", ".join(f"{prefix}…" for prefix in kind.prefixes)
+        rows.append((kind.name, plan, ids))
     for line in columns(rows):
         say(line)
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from anyio import to_thread
 
-from amplifier.app.commands.conversation_commands import Changing
+from amplifier.app.commands.conversation_commands import ConversationCommands
 from amplifier.app.commands.files import CommandFiles
-from amplifier.app.commands.model_commands import Choosing
+from amplifier.app.commands.model_commands import ModelCommands
 from amplifier.app.commands.registry import CommandRegistry, commands_of_modules
-from amplifier.app.commands.status_commands import Showing
+from amplifier.app.commands.status_commands import StatusCommands
 from amplifier.app.commands.talk import Talk
 from amplifier_sdk.commands import SessionCommand
 
@@ -37,9 +37,9 @@ async def make_registry(
     registry = CommandRegistry()
     registry.add(own)
     registry.add(at_once, at_once=True)
-    for built_in in (Showing(talk, registry), Choosing(talk)):
+    for built_in in (StatusCommands(talk, registry), ModelCommands(talk)):
         registry.add(built_in.commands(), at_once=True)
-    registry.add(Changing(talk).commands())
+    registry.add(ConversationCommands(talk).commands())
     coordinator = opened.session.coordinator
     files = CommandFiles(
         opened.composition.places, opened.composition.project, coordinator

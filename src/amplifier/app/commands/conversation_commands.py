@@ -27,7 +27,7 @@ from amplifier_sdk.compaction import CompactionResult
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["Changing"]
+__all__ = ["ConversationCommands"]
 
 _LONGEST_NAME: Final = 50
 _FORMS: Final[Mapping[str, Form]] = {
@@ -38,7 +38,7 @@ _FORMS: Final[Mapping[str, Form]] = {
 
 
 @attrs.frozen(eq=False)
-class Changing:
+class ConversationCommands:
     """The commands that change the conversation or what is stored of it; they wait for the end of a turn.
 
     Args:

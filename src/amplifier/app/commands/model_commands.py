@@ -28,7 +28,7 @@ from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import withhold
 
-__all__ = ["Choosing"]
+__all__ = ["ModelCommands"]
 
 _AUTO: Final = "auto"
 _MOST_MODELS: Final = 40
@@ -36,7 +36,7 @@ _AT_ONCE: Final = "ui"
 
 
 @attrs.frozen(eq=False)
-class Choosing:
+class ModelCommands:
     """The commands that choose; what they choose holds from the next turn on.
 
     Args:

@@ -16,14 +16,14 @@ from amplifier_kit.terminal import columns_of, one_line
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.commands import CommandAnswer, SessionCommand
 
-__all__ = ["Showing", "rows", "usage_text"]
+__all__ = ["StatusCommands", "rows", "usage_text"]
 
 _WIDTH: Final = 79
 _KINDS: Final = ("input_tokens", "output_tokens", "total_tokens")
 
 
 @attrs.frozen(eq=False)
-class Showing:
+class StatusCommands:
     """The commands that show and change nothing.
 
     Args:

@@ -13,13 +13,14 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from amplifier.app.doctor.findings import Finding, broken, fine, warning
-from amplifier.app.modules.installed import InstalledModule, list_modules
+from amplifier.app.modules.installed import list_modules
+from amplifier.app.plan_entries import named_modules
+from amplifier.kernel.modules.loader import ModuleInfo
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["check_modules", "import_modules", "modules_of"]
 
 _CHILD: Final = "amplifier.app.doctor._child:main"
-_SECTIONS: Final = ("providers", "tools", "hooks")
 
 
 def check_modules(
@@ -31,7 +32,7 @@ def check_modules(
         plan: the mount plan of new sessions.
         timeout: seconds that the imports may take.
     """
-    installed: dict[str, InstalledModule] = {}
+    installed: dict[str, ModuleInfo] = {}
     for module in list_modules():
         installed.setdefault(module.id, module)
     problems = import_modules(list(installed), timeout=timeout)
@@ -51,31 +52,8 @@ def check_modules(
 
 def modules_of(plan: Mapping[str, JSONValue]) -> list[str]:
     """Return the ids of a plan's modules in the order in which they are mounted, those with a source left out."""
-    session = plan.get("session")
-    if isinstance(session, Mapping):
-        singles = [session.get(name) for name in ("orchestrator", "context")]
-    else:
-        singles = []
-    listed = [plan.get(section) for section in _SECTIONS]
-    entries = [
-        *singles,
-        *(
-            entry
-            for section in listed
-            if isinstance(section, list)
-            for entry in section
-        ),
-    ]
-    named = [
-        entry if isinstance(entry, Mapping) else {"module": entry}
-        for entry in entries
-        if entry is not None
-    ]
-    return list(
-        dict.fromkeys(
-            str(entry.get("module")) for entry in named if entry.get("source") is None
-        )
-    )
+    named = (entry for _, entry in named_modules(plan) if entry.get("source") is None)
+    return list(dict.fromkeys(str(entry.get("module")) for entry in named))
 
 
 def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
@@ -114,7 +92,7 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
 
 
 def _used(
-    number: int, name: str, module: InstalledModule | None, problem: str | None
+    number: int, name: str, module: ModuleInfo | None, problem: str | None
 ) -> Finding:
     if module is None:
         return broken(
@@ -128,7 +106,7 @@ def _used(
     return broken("modules", f"{told}: {problem}", _reinstall(module))
 
 
-def _reinstall(module: InstalledModule) -> str:
+def _reinstall(module: ModuleInfo) -> str:
     return f"pip install --force-reinstall {module.distribution}; 'amplifier module validate {module.id}' says more"
 
 
