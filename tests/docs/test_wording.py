@@ -10,7 +10,14 @@ import pytest
 from tests.docs.wording import find_phrases, prose_of_markdown, texts_of_python
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-PAGES: Final = ("*.md", "docs/**/*.md", "changes/*.md", "plugins/*/README.md")
+PAGES: Final = (
+    "*.md",
+    "docs/**/*.md",
+    "changes/*.md",
+    "plugins/*/README.md",
+    "benchmarks/*.md",
+    "tests/**/*.md",
+)
 
 
 def _pages() -> list[str]:
