@@ -182,7 +182,7 @@ def _restore_files(folder: Path, session_id: str) -> None:
 def _renew(folder: Path, session_id: str) -> None:
     """Make a record that fits what was said.
 
-    One that can be read but for what was said has its turns counted anew. Another is kept
+    One that can be read but for what was said has its turns counted anew. Another stays
     beside its successor, which is made of the history and the recorded composition.
 
     Raises:

@@ -44,7 +44,7 @@ class Outline:
 
     @classmethod
     def of(cls, folder: Path) -> Self:
-        """Read the record of a folder; without one that can be read its name tells the id."""
+        """Read the record of a folder; without one that can be read its name gives the id."""
         written = read_outline(folder)
         session_id, name, parent = map(written.get, ("session_id", "name", "parent_id"))
         if not isinstance(session_id, str) or folder_name(session_id) != folder.name:

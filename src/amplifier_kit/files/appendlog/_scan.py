@@ -238,7 +238,7 @@ def _no_log(path: Path, expected: Expected) -> LogFormatError:
 def _is_ours(data: bytes) -> bool:
     """Tell whether a log was here: its header, damaged, or what a crash in the very first append leaves.
 
-    A header that was hit in the very bytes by which one is told still has its checksum.
+    A header that was hit in the very bytes that identify one still has its checksum.
     """
     is_begun = BEGIN in data or BEGIN.startswith(data) or not data.strip(b"\0")
     return is_begun or any(map(is_sealed, data.split(b"\n")))
