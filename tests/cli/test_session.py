@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -396,7 +397,7 @@ def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
     (talks.folder("beta") / "metadata.json").write_text("{")
     told = call("diagnose", expect=1).stdout
     assert "alpha:\n" in told
-    assert "may have had their effect, or not: rm" in told
+    assert 'may have had their effect, or not: rm {"path": "/tmp/x"}' in told
     assert "were not started: ls" in told
     assert "transcript.jsonl: line 3" in told
     assert "its record: " in told
@@ -404,6 +405,15 @@ def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
     assert "It is repaired." in call("repair", "alpha").stderr
     assert json.loads(call("repair", "beta", "--json").stdout)["record"]
     assert "Nothing is wrong." in call("diagnose").stderr
+
+
+def test_the_arguments_of_a_call_in_doubt_are_told_without_secrets(
+    talks: SessionStore,
+) -> None:
+    anyio.run(partial(interrupt, path=f"/tmp/{TOKEN}"), talks, talks.find("alpha"))
+    told = call("diagnose", "alpha", expect=1).stdout
+    assert 'or not: rm {"path": "/tmp/[REDACTED' in told
+    assert TOKEN not in told
 
 
 def test_sessions_are_not_changed_without_the_package_that_locks(

@@ -72,6 +72,7 @@ async def test_a_child_that_was_killed_in_its_first_turn_is_told_and_goes_on(
     async with open_session(again, record=record(), store=store) as opened:
         assert opened.interrupted is not None
         assert opened.interrupted.in_doubt == ("task",)
+        assert opened.session.spending.provider_calls == 2
         (cut,) = opened.cut_off
         assert cut.session.record.session_id == child.record.session_id
         assert (cut.turn.prompt, cut.turn.in_doubt) == ("Look.", ("act",))

@@ -5,10 +5,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from anyio import to_thread
-
 from amplifier.app.store.journal import InterruptedTurn
-from amplifier.app.store.states import cut_off_below, resumable
+from amplifier.app.store.states import resumable
 from amplifier.kernel.sessions.history import replace_history
 from amplifier_kit.redaction import clean_message, redactor_of
 from amplifier_sdk.contracts import ContextManager
@@ -32,9 +30,6 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
     if coordinator.get_capability(REDACTOR) is not None:
         kept.clean_with(partial(clean_message, redactor=redactor_of(coordinator)))
     if kept.interrupted is not None:
-        opened.cut_off = await to_thread.run_sync(
-            cut_off_below, store, kept.record.session_id
-        )
         kept.say_in_doubt(resumable(opened.cut_off, kept.record.session_id))
     turn = kept.interrupted
     opened.interrupted = await kept.settle()
@@ -72,7 +67,7 @@ async def instruct(opened: OpenSession) -> None:
 
 
 async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:
-    """Give a context that keeps its own history what the journal knows of the calls that are open there."""
+    """Give a context with a history of its own what the journal knows of its open end."""
     results = {
         message["tool_call_id"]: message
         for message in turn.messages
@@ -81,3 +76,7 @@ async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:
     for call in open_calls(await context.get_messages()):
         if call.id in results:
             await context.add_message(results[call.id])
+    last, end = (await context.get_messages())[-1:], turn.messages[-1]
+    is_open = any(message.get("role") in ("user", "tool") for message in last)
+    if is_open and end.get("role") == "assistant":
+        await context.add_message(end)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from decimal import Decimal
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
@@ -18,6 +17,8 @@ from amplifier.app.initial_history import instruct, restore
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.reopened import describe_composition, resolver_of
 from amplifier.app.session_plan import Composition
+from amplifier.app.store.amounts import subtracted
+from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
@@ -71,9 +72,7 @@ class OpenSession:
     def spent_since(self) -> Spending:
         """What the session has spent since it was opened; `session.spending` is all that it ever spent."""
         total, before = self.session.spending.to_dict(), self._spent_before.to_dict()
-        return Spending.from_dict(
-            {name: _less(value, before.get(name)) for name, value in total.items()}
-        )
+        return Spending.from_dict(subtracted(total, before))
 
     @asynccontextmanager
     async def stream(
@@ -232,9 +231,9 @@ async def open_session(
             await to_thread.run_sync(
                 require_recorded_guards, composition, store, kept.record
             )
-        if kept is None:
-            before = Spending()
-        else:
+        before, cut_off = Spending(), tuple[CutOff, ...]()
+        if store is not None and kept is not None:
+            cut_off = await charge_cut_off(store, kept)
             before = Spending.from_dict(kept.spending)
         session = AmplifierSession(
             composition.plan,
@@ -247,7 +246,12 @@ async def open_session(
             spent=before,
         )
         opened = OpenSession(
-            session, composition, _mentions(composition), kept, spent_before=before
+            session,
+            composition,
+            _mentions(composition),
+            kept,
+            cut_off=cut_off,
+            spent_before=before,
         )
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
@@ -266,17 +270,6 @@ async def open_session(
             await kept.describe(describe(composition))
             await opened.record_composition()
         yield opened
-
-
-def _less(total: JSONValue, before: JSONValue) -> JSONValue:
-    """Subtract what was spent before from a count, or from a cost in decimal text; nothing is left of an equal cost."""
-    if isinstance(total, int) and isinstance(before, int):
-        return total - before
-    if isinstance(total, str) and isinstance(before, str):
-        if Decimal(total) == Decimal(before):
-            return None
-        return str(Decimal(total) - Decimal(before))
-    return total
 
 
 async def _forget_unused(store: SessionStore, session_id: str) -> None:
@@ -320,6 +313,7 @@ async def _equip(opened: OpenSession, store: SessionStore | None) -> None:
         coordinator.register_capability("session.journal", kept.journal)
         children = StoredChildren(
             store=store,
+            root=kept,
             working_dir=str(places.working_dir),
             durability=kept.journal.durability,
             clean=lambda: kept.clean,

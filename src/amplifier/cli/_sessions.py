@@ -142,7 +142,10 @@ def label(session: StoredSession, width: int = 60) -> str:
 def calls_of(turn: InterruptedTurn) -> Iterator[str]:
     """Say which calls of an interrupted turn are in doubt, and which were not started."""
     if turn.in_doubt:
-        yield f"These calls may have had their effect, or not: {one_line(', '.join(turn.in_doubt), 300)}"
+        made = zip(turn.in_doubt, turn.arguments, strict=True)
+        calls = (shown_text(f"{name} {arguments}") for name, arguments in made)
+        listed = ", ".join(one_line(call, 200) for call in calls)
+        yield f"These calls may have had their effect, or not: {one_line(listed, 1000)}"
     if turn.not_started:
         yield f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}"
 

@@ -33,13 +33,13 @@ def record(session_id: str = "s1", **changes: object) -> SessionRecord:
     )
 
 
-def calling(*names: str) -> MessageDict:
+def calling(*names: str, path: str = "/tmp/x") -> MessageDict:
     blocks: list[JSONObject] = [
         {
             "type": "tool_call",
             "id": f"c{number}",
             "name": name,
-            "input": {"path": "/tmp/x"},
+            "input": {"path": path},
         }
         for number, name in enumerate(names)
     ]
@@ -69,13 +69,17 @@ async def keep(
 
 
 async def interrupt(
-    store: SessionStore, session: StoredSession, *, prompt: str = "Delete it"
+    store: SessionStore,
+    session: StoredSession,
+    *,
+    prompt: str = "Delete it",
+    path: str = "/tmp/x",
 ) -> None:
     """Leave a turn as a process does that is killed while a tool runs."""
     async with store.open(session.record) as kept:
         await kept.journal.append(TurnStarted(turn_id="t9", prompt=prompt))
         await kept.journal.append(
-            MessageWritten(turn_id="t9", message=calling("rm", "ls"))
+            MessageWritten(turn_id="t9", message=calling("rm", "ls", path=path))
         )
         await kept.journal.append(
             CallStarted(turn_id="t9", call_id="c0", tool_name="rm")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import SessionStore
+from amplifier.app.store.stored import StoredSession
 from amplifier_kit.files.appendlog import Record, encode_line
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import (
@@ -16,6 +18,37 @@ from amplifier_sdk.journal import (
 )
 from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, calling, interrupt, record, result
+
+CUT_OFF: MessageDict = {
+    "role": "assistant",
+    "content": "(The answer is incomplete.)",
+    "metadata": {"incomplete": True, "synthesized": True},
+}
+
+
+async def test_an_answer_that_was_cut_off_is_marked(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        await kept.note_turn(HELLO)
+        await kept.journal.append(TurnStarted(turn_id="t2", prompt="And now?"))
+    question: MessageDict = {"role": "user", "content": "And now?"}
+    assert read_history(kept.folder).messages == [*HELLO, question, CUT_OFF]
+    async with store.open(record()) as kept:
+        await kept.settle()
+        assert kept.messages == [*HELLO, question, CUT_OFF]
+        await kept.journal.append(TurnStarted(turn_id="t3", prompt="Well?"))
+        await kept.journal.append(MessageWritten(turn_id="t3", message=HELLO[1]))
+    async with store.open(record()) as kept:
+        assert kept.messages[-1] == HELLO[1]
+
+
+async def test_a_call_in_doubt_is_told_with_its_arguments(store: SessionStore) -> None:
+    async with store.open(record()) as kept:
+        session = StoredSession(folder=kept.folder, record=kept.record)
+    await interrupt(store, session)
+    async with store.open(record()) as kept:
+        assert kept.interrupted is not None
+        assert kept.interrupted.in_doubt == ("rm",)
+        assert kept.interrupted.arguments == ('{"path": "/tmp/x"}',)
 
 
 async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(
@@ -192,7 +225,7 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
         path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)
     )
     async with store.open(record()) as kept:
-        assert kept.messages == HELLO[:1]
+        assert kept.messages == [HELLO[0], CUT_OFF]
 
 
 @pytest.mark.parametrize("is_first", [True, False])
@@ -247,4 +280,5 @@ async def test_what_modules_put_in_stands_where_it_stood(store: SessionStore) ->
             result(0, "ls", "x"),
             later,
             typed,
+            CUT_OFF,
         ]

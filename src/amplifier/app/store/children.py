@@ -12,6 +12,7 @@ from typing import cast
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.amounts import added, subtracted
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
@@ -34,12 +35,14 @@ class StoredChildren:
 
     Args:
         store: where sessions are stored.
+        root: the session that children are made of, where it is stored itself.
         working_dir: where the person works.
         durability: what a record in a child's files means, as in its parent's.
         clean: returns what takes secrets out of what is written, as far as something does by then.
     """
 
     store: SessionStore
+    root: KeptSession | None = None
     working_dir: str = ""
     durability: Durability = "written"
     clean: Callable[[], Clean | None] = attrs.field(default=lambda: None, repr=False)
@@ -79,6 +82,12 @@ class StoredChildren:
             async with self.open(record):
                 return await self.save(record)
         new = self._new(record)
+        turn_id = kept.journal.turn_id or f"turn-{record.turn_count}"
+        parent = self._open.get(record.parent_id, self.root)
+        if parent is not None and parent.record.session_id == record.parent_id:
+            spent = subtracted(new.spending, kept.record.account)
+            spent = added(spent, {"children": 1})
+            await parent.journal.note_child(record.session_id, turn_id, spent)
         about = attrs.evolve(
             kept.record,
             turn_count=record.turn_count,
@@ -86,9 +95,7 @@ class StoredChildren:
             provider_preferences=new.provider_preferences,
             request=new.request,
         ).with_spending(new.spending)
-        return await kept.store_turn(
-            kept.journal.turn_id or f"turn-{record.turn_count}", record.messages, about
-        )
+        return await kept.store_turn(turn_id, record.messages, about)
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was stored under an id, or `None`; a turn that was interrupted is closed and counted.

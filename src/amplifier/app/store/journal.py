@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Self, TypeAlias
@@ -9,6 +10,7 @@ from typing import Final, Self, TypeAlias
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.amounts import Amounts, added, highest
 from amplifier_kit.files.appendlog import (
     AppendLog,
     Damage,
@@ -16,6 +18,7 @@ from amplifier_kit.files.appendlog import (
     Expected,
     Record,
 )
+from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.history import OpenCall, open_calls, tool_message
 from amplifier_sdk.journal import (
@@ -26,8 +29,8 @@ from amplifier_sdk.journal import (
     TurnEnded,
     TurnStarted,
 )
-from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.messages import MessageDict
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import Message, MessageDict
 
 __all__ = [
     "EXPECTED",
@@ -51,11 +54,14 @@ _KINDS: Final[Mapping[type[JournalRecord], str]] = {
     CallFinished: "call_finished",
     TurnEnded: "turn_ended",
 }
+_CHILD_ENDED: Final = "child_ended"
 _IN_DOUBT: Final = (
     "This call was started and then the program ended. Whether it had its effect is not known. It is not run again by"
     " itself: find out how things are before you repeat it."
 )
 _NOT_STARTED: Final = "This call was not started: the program ended before."
+_MADE_UP: Final[Mapping[str, JSONValue]] = {"synthesized": True}
+_INCOMPLETE: Final = "(The answer is incomplete.)"
 _LOST: Final = "(What was asked here is lost: its line in the journal is damaged.)"
 
 _Clean: TypeAlias = Callable[[MessageDict], MessageDict]
@@ -70,18 +76,33 @@ class InterruptedTurn:
         prompt: what was asked.
         messages: the prompt, what the model said, and a result for every call.
         in_doubt: the tools of calls that were started and whose end is not known.
+        arguments: the arguments of each of these calls, as JSON text.
         not_started: the tools of calls that were not started.
         has_ended: it ended, and only the transcript does not say so.
         spending: what the session had spent when the journal said so last; `None` where it never did.
+        owed: what children spent whose turns ended after that.
+        children: the children whose turns ended, and those turns.
     """
 
     turn_id: str
     prompt: str
     messages: tuple[MessageDict, ...]
     in_doubt: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
     not_started: tuple[str, ...] = ()
     has_ended: bool = False
-    spending: Mapping[str, JSONValue] | None = None
+    spending: Amounts | None = None
+    owed: tuple[Amounts, ...] = ()
+    children: frozenset[tuple[str, str]] = frozenset()
+
+    def total(self, before: Amounts) -> Amounts:
+        """Return what the session has spent by the end of the turn.
+
+        Args:
+            before: what its record says, which may be newer.
+        """
+        known = before if self.spending is None else self.spending
+        return highest(before, added(known, *self.owed))
 
     def with_note(self, note: str) -> InterruptedTurn:
         """Say more, to the model, of each call that is in doubt; nothing where the note is empty."""
@@ -145,6 +166,25 @@ class FileJournal:
         self._log.take()
         self.turn_id = record.turn_id
 
+    async def note_child(self, session_id: str, turn_id: str, spent: Amounts) -> None:
+        """Note what a turn of a child spent that ends now.
+
+        The running turn's own records say it only when its call of the child has ended.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        if self.turn_id is None:
+            return  # nothing runs that it could be cut off with
+        data: JSONObject = {
+            "turn_id": self.turn_id,
+            "child": session_id,
+            "child_turn": turn_id,
+            "spent": {**spent},
+        }
+        await self._log.append(_CHILD_ENDED, data)
+        self._log.take()
+
     async def begin_anew(self) -> None:
         """Forget the turns, which are in the transcript.
 
@@ -186,16 +226,42 @@ def join_turns(turns: Sequence[InterruptedTurn]) -> InterruptedTurn | None:
     """Return the last of several turns, with the messages and the calls of all; `None` where there is none."""
     if not turns:
         return None
-    return attrs.evolve(
+    joined = attrs.evolve(
         turns[-1],
         messages=tuple(message for turn in turns for message in turn.messages),
         in_doubt=tuple(name for turn in turns for name in turn.in_doubt),
+        arguments=tuple(text for turn in turns for text in turn.arguments),
         not_started=tuple(name for turn in turns for name in turn.not_started),
-        spending=next(
-            (turn.spending for turn in reversed(turns) if turn.spending is not None),
-            None,
-        ),
+        children=frozenset().union(*(turn.children for turn in turns)),
+        spending=None,
+        owed=(),
     )
+    for turn in turns:
+        if turn.spending is None:
+            joined = attrs.evolve(joined, owed=(*joined.owed, *turn.owed))
+        else:  # which counts what was owed before
+            joined = attrs.evolve(joined, spending=turn.spending, owed=turn.owed)
+    return joined
+
+
+def _waits_for_answer(message: MessageDict) -> bool:
+    """Tell whether the model was about to answer a message when the program ended."""
+    if message.get("role") == "assistant":
+        return False
+    # One that a call is closed with says itself that the turn was cut off.
+    return message.get("metadata") != _MADE_UP
+
+
+def _arguments_of(call: OpenCall, messages: Sequence[MessageDict]) -> str:
+    """Return what a call of the last message of a model was made with, as JSON text."""
+    for message in reversed(messages):
+        if message.get("role") == "assistant":
+            content = Message.from_dict(message).content
+            blocks = () if isinstance(content, str) else content
+            calls = (block for block in blocks if isinstance(block, ToolCallBlock))
+            made = (block.input for block in calls if block.id == call.id)
+            return json.dumps(next(made, {}), ensure_ascii=False)
+    return ""
 
 
 def _makes_calls(message: JSONValue) -> bool:
@@ -236,7 +302,10 @@ class _Turn:
     in_doubt: list[str] = attrs.field(factory=list)
     not_started: list[str] = attrs.field(factory=list)
     has_ended: bool = False
-    spending: Mapping[str, JSONValue] | None = None
+    spending: Amounts | None = None
+    owed: list[Amounts] = attrs.field(factory=list)
+    children: set[tuple[str, str]] = attrs.field(factory=set)
+    arguments: list[str] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:
         self.messages.append({"role": "user", "content": self.prompt})
@@ -246,6 +315,7 @@ class _Turn:
         message, spending = data.get("message"), data.get("spending")
         if isinstance(spending, Mapping):
             self.spending = spending
+            self.owed.clear()
         if kind == "message" and isinstance(message, dict):
             self._add(message)
         elif kind == "call_started":
@@ -254,9 +324,22 @@ class _Turn:
             self.results[call] = str(data.get("output"))
         elif kind == "turn_ended":
             self.has_ended = True
+        elif kind == _CHILD_ENDED:
+            self.children.add((str(data.get("child")), str(data.get("child_turn"))))
+            spent = data.get("spent")
+            self.owed.append(spent if isinstance(spent, Mapping) else {})
 
     def close(self) -> InterruptedTurn:
         self._answer()
+        if not self.has_ended and _waits_for_answer(self.messages[-1]):
+            # What the model had written of it is in no journal.
+            self.messages.append(
+                {
+                    "role": "assistant",
+                    "content": _INCOMPLETE,
+                    "metadata": {"incomplete": True, **_MADE_UP},
+                }
+            )
         return InterruptedTurn(
             turn_id=self.turn_id,
             prompt=self.prompt,
@@ -265,6 +348,9 @@ class _Turn:
             not_started=tuple(self.not_started),
             has_ended=self.has_ended,
             spending=self.spending,
+            owed=tuple(self.owed),
+            children=frozenset(self.children),
+            arguments=tuple(self.arguments),
         )
 
     def _add(self, message: MessageDict) -> None:
@@ -290,9 +376,13 @@ class _Turn:
         self.started.discard(call.id)
         if call.id in self.results:
             return tool_message(call.id, call.name, self.results.pop(call.id))
-        (self.in_doubt if was_started else self.not_started).append(call.name)
+        if was_started:
+            self.in_doubt.append(call.name)
+            self.arguments.append(_arguments_of(call, self.messages))
+        else:
+            self.not_started.append(call.name)
         if was_started:
             text = _IN_DOUBT
         else:
             text = _NOT_STARTED
-        return tool_message(call.id, call.name, text, metadata={"synthesized": True})
+        return tool_message(call.id, call.name, text, metadata=_MADE_UP)

@@ -129,6 +129,11 @@ class SessionRecord:
             "cost_usd": self.cost_usd,
         }
 
+    @property
+    def account(self) -> Mapping[str, JSONValue]:
+        """What it has spent, as far as the version that wrote it says so."""
+        return self.spending or self.spending_of_usage
+
     def with_spending(self, spending: Mapping[str, JSONValue]) -> Self:
         """Return the record with what the session has spent by now in all; see `Spending.to_dict`."""
         usage = {

@@ -74,10 +74,9 @@ class KeptSession:
         Records of earlier versions have tokens and cost alone.
         """
         turn = self.interrupted
-        if turn is not None and turn.spending is not None:
-            return turn.spending
-        record = self.record
-        return record.spending or record.spending_of_usage
+        if turn is None:
+            return self.record.account
+        return turn.total(self.record.account)
 
     @property
     def interrupted(self) -> InterruptedTurn | None:
@@ -189,8 +188,8 @@ class KeptSession:
             return None
         turn_count = self.record.turn_count + len(self.journal.turns)
         record = attrs.evolve(self.record, turn_count=turn_count)
-        if turn.spending is not None:
-            record = record.with_spending(turn.spending)
+        if turn.spending is not None or turn.owed:
+            record = record.with_spending(self.spending)
         await self.store_turn(turn.turn_id, self.messages, record)
         if turn.has_ended and not turn.in_doubt:
             return None
