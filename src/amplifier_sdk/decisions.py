@@ -12,7 +12,10 @@ from typing import Final, NotRequired, TypedDict
 from amplifier_sdk.events import Event, EventFields
 from amplifier_sdk.results import HookAction, InjectionRole
 
-__all__ = ["HOOK_DECIDED", "HookDecided", "InjectedText"]
+__all__ = ["HOOK_DECIDED", "SUPPRESSED", "HookDecided", "InjectedText"]
+
+SUPPRESSED: Final = "(suppressed by the handler)"
+"""What stands in `hook:decided` for a text of an answer with `suppress_output`."""
 
 
 class InjectedText(TypedDict):
@@ -28,6 +31,7 @@ class HookDecided(EventFields):
 
     `module` is the module that registered the handler, absent for the application's own. `changed` are the keys that
     it changed with their new values; what they were before is not reported, since a change may take out a secret.
+    Of an answer with `suppress_output` neither those values nor the injection's text are reported.
     """
 
     hook_event: str

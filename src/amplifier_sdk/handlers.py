@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, overload
 
 import attrs
 
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.contracts import Hooks, Unregister
 from amplifier_sdk.events import Event
 from amplifier_sdk.results import HookResult
@@ -41,7 +42,9 @@ class Subscription(Value):
     event: str
     priority: int = 0
     decides: bool | None = None
-    timeout: float | None = None
+    timeout: float | None = attrs.field(
+        default=None, validator=attrs.validators.optional(seconds)
+    )
 
 
 class HandlerMark(Protocol[P]):

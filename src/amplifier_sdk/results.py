@@ -165,6 +165,8 @@ class HookResult(Value):
     the options that allow besides "Allow", "Allow once" and "Allow always"; `approval_scope` says in words what
     "Allow always" covers, instead of exactly what was asked; `approval_risk` says how much is at stake. `approves`
     says that the handler evaluated a tool call and lets it run: the session asks no question of its own.
+    `suppress_output` leaves what is injected and what is changed out of `hook:decided`, and so of logs and traces;
+    the `user_message` is shown nevertheless.
     """
 
     action: HookAction = attrs.field(

@@ -24,6 +24,7 @@ import attrs
 
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.effects import Effect, checked_effects, read_only_of
 from amplifier_sdk.errors import ToolError
@@ -77,6 +78,11 @@ class FunctionTool(Generic[P, R_co]):
 
     def __attrs_post_init__(self) -> None:
         self.takes_context = bool(self.signature.contexts)
+        if self.timeout is not None:
+            try:
+                seconds(self, attrs.fields(type(self)).timeout, self.timeout)
+            except ValueError as error:
+                raise TypeError(f"Tool {self.name!r}: {error}") from None
         if self.effects is None:
             return
         try:
@@ -236,7 +242,8 @@ def tool(
 
     Raises:
         TypeError: a parameter's annotation is missing or has no JSON form, the function is a generator, nothing
-            names it, or its effects are none or contradict `read_only`; the message says what to write.
+            names it, its timeout is no number of seconds above 0, or its effects are none or contradict
+            `read_only`; the message says what to write.
     """
 
     def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import HookRegistry
+from amplifier_sdk import on
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_POST, TOOL_PRE, PromptSubmit
 from amplifier_sdk.results import HookResult
 from tests.doubles import (
@@ -417,3 +418,11 @@ async def test_what_a_provider_is_sent_does_not_depend_on_who_listens() -> None:
     assert [list(request.messages) for request in first.requests] == [
         list(request.messages) for request in second.requests
     ]
+
+
+@pytest.mark.parametrize("timeout", [-1.0, 0.0])
+def test_a_handler_s_timeout_is_a_number_of_seconds_above_0(timeout: float) -> None:
+    with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
+        HookRegistry().register("x", lambda *_: None, timeout=timeout)
+    with pytest.raises(ValueError, match="timeout is a number of seconds above 0"):
+        on("x", timeout=timeout)

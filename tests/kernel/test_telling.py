@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amplifier import HookRegistry
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.decisions import HOOK_DECIDED, HookDecided
+from amplifier_sdk.decisions import HOOK_DECIDED, SUPPRESSED, HookDecided
 from amplifier_sdk.events import TOOL_PRE, EventFields, ToolPre
 from amplifier_sdk.results import HookResult
 from tests.doubles import Mount, Sentry, Worker, build_session, call, calling
@@ -64,6 +64,34 @@ async def test_each_decision_is_told_with_what_it_changed() -> None:
             "message": "psst",
         },
     ]
+
+
+async def test_of_a_suppressed_answer_the_message_alone_is_told() -> None:
+    hooks = HookRegistry()
+    answers = (
+        HookResult(action="modify", data={"a": "secret"}, suppress_output=True),
+        HookResult(
+            action="inject_context",
+            context_injection="4,000 lines of a linter",
+            suppress_output=True,
+            user_message="3 findings",
+        ),
+    )
+    for number, answer in enumerate(answers):
+        hooks.register("tool:pre", Sentry([answer]), number, "quiet")
+    heard = told(hooks)
+
+    emission = await hooks.emit("tool:pre", {"a": 1})
+
+    assert emission.data == {"a": "secret"}
+    assert emission.context_injection == "4,000 lines of a linter"
+    assert [data.get("message") for data in heard] == [None, "3 findings"]
+    assert heard[0]["changed"] == {"a": SUPPRESSED}
+    assert heard[1]["injection"] == {
+        "role": "system",
+        "content": SUPPRESSED,
+        "ephemeral": False,
+    }
 
 
 async def test_questions_injections_and_refusals_are_told() -> None:

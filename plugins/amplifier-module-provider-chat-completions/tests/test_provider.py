@@ -177,6 +177,18 @@ def test_the_longest_answer_has_the_name_that_the_server_knows() -> None:
     }
 
 
+def test_openai_s_server_is_given_the_conversation_s_cache_key() -> None:
+    request = ChatRequest(
+        messages=[Message(role="user", content="Hi")], conversation_id="talk-7"
+    )
+
+    def key(**options: JSONValue) -> object:
+        return provider(**options)[0].write(request, "m").body.get("prompt_cache_key")
+
+    assert key(api_key="sk-1234567") == "talk-7"
+    assert key(base_url=LOCAL) is None
+
+
 def test_every_option_is_listed_in_the_readme() -> None:
     readme = (Path(__file__).parents[1] / "README.md").read_text("utf-8")
 

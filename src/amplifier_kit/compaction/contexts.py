@@ -7,7 +7,7 @@ vendor's prompt cache stays warm.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -17,6 +17,8 @@ from amplifier_kit.compaction.options import CompactionOptions
 from amplifier_kit.compaction.scales import Scale
 from amplifier_kit.compaction.shown import ShownLog
 from amplifier_sdk.contracts import Coordinator, Provider
+from amplifier_sdk.errors import did_you_mean
+from amplifier_sdk.events import SESSION_FORK, SESSION_RESUME, SESSION_START
 from amplifier_sdk.history import MessageLog
 from amplifier_sdk.messages import MessageDict
 
@@ -68,6 +70,11 @@ class CompactingContext:
         self.replace(history)
         coordinator.register_capability("context.pin", self.pin)
         self._offer_left_out()
+        if options.summary_provider is not None:
+            for event in (SESSION_START, SESSION_RESUME, SESSION_FORK):
+                coordinator.hooks.register(
+                    event, self._check_summarizer, name="context", decides=False
+                )
 
     @property
     def log(self) -> MessageLog:
@@ -211,6 +218,25 @@ class CompactingContext:
                 pinned=self._pinned,
             )
         return self._compactor
+
+    async def _check_summarizer(self, _: str, __: Mapping[str, object]) -> None:
+        """Warn when a session begins, when all is mounted, of a `summary_provider` that summarises nothing."""
+        name, strategy = self._options.summary_provider, self._options.strategy
+        mounted = self._coordinator.get("providers")
+        problem = None
+        if strategy != "summarize":
+            problem = f"the strategy is {strategy!r}; only 'summarize' asks a provider"
+        elif isinstance(mounted, Mapping) and name not in mounted:
+            hint = did_you_mean(str(name), list(mounted))
+            known = ", ".join(mounted) or "none"
+            problem = f"no such provider is mounted{hint or f'; mounted: {known}'}"
+        if problem is not None:
+            from amplifier_kit.compaction.reports import warn
+
+            await warn(
+                self._coordinator.hooks,
+                f"'summary_provider' {name!r} has no effect: {problem}",
+            )
 
     def _limited(self, message: MessageDict) -> MessageDict:
         """Return the form in which a tool's result is shown from the start."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from amplifier_kit.vendors.refusals import read_problem as read_problem
     from amplifier_kit.vendors.refusals import refusal as refusal
     from amplifier_kit.vendors.request import Outgoing as Outgoing
+    from amplifier_kit.vendors.request import cache_key_of as cache_key_of
 
 __all__ = [
     "AnswerReader",
@@ -33,6 +34,7 @@ __all__ = [
     "VendorClient",
     "VendorConfig",
     "VendorProvider",
+    "cache_key_of",
     "read_object",
     "read_problem",
     "read_tokens",
@@ -49,6 +51,7 @@ _HOME = {
     "VendorClient": "client",
     "VendorConfig": "config",
     "VendorProvider": "provider",
+    "cache_key_of": "request",
     "read_object": "payloads",
     "read_problem": "refusals",
     "read_tokens": "payloads",

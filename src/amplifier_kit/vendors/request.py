@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from hashlib import sha256
+from typing import Final
 
 import attrs
 
 from amplifier_sdk.chat import Degradation
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Outgoing"]
+__all__ = ["Outgoing", "cache_key_of"]
+
+_MAX_CACHE_KEY: Final = 64
+"""Characters; OpenAI refuses a request whose `prompt_cache_key` has more."""
 
 
 @attrs.frozen(kw_only=True)
@@ -28,3 +33,10 @@ class Outgoing:
     body: JSONObject
     headers: Mapping[str, str] = attrs.field(factory=dict)
     degradation: Degradation | None = None
+
+
+def cache_key_of(conversation_id: str | None) -> str | None:
+    """Return the `prompt_cache_key` of a conversation: its id, or a digest of one that is too long, as a child's is."""
+    if conversation_id is None or len(conversation_id) <= _MAX_CACHE_KEY:
+        return conversation_id
+    return sha256(conversation_id.encode("utf-8", "surrogatepass")).hexdigest()

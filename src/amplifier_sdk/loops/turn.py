@@ -11,6 +11,7 @@ import attrs
 from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
+    ResponseFormat,
     ToolCall,
     ToolChoice,
     ToolSpec,
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Turn"]
 
-_NO_WISHES: Final = (None, None, None, None)
+_NO_WISHES: Final = (None,) * 7
 
 
 @attrs.define(eq=False, repr=False)
@@ -137,7 +138,10 @@ class Turn:
         tool_choice: ToolChoice | None = None,
         model: str | None = None,
         temperature: float | None = None,
+        top_p: float | None = None,
         max_output_tokens: int | None = None,
+        stop: Sequence[str] | None = None,
+        response_format: ResponseFormat | None = None,
         reasoning_effort: str | None = None,
     ) -> ChatResponse:
         """Ask the model once and store its answer.
@@ -163,14 +167,20 @@ class Turn:
         if (
             tool_choice,
             temperature,
+            top_p,
             max_output_tokens,
+            stop,
+            response_format,
             reasoning_effort,
         ) != _NO_WISHES:
             request = partial(
                 request,
                 tool_choice=tool_choice,
                 temperature=config.temperature if temperature is None else temperature,
+                top_p=top_p,
                 max_output_tokens=max_output_tokens or config.max_output_tokens,
+                stop=stop,
+                response_format=response_format,
                 reasoning_effort=reasoning_effort or config.reasoning_effort,
             )
         if self._is_decided(provider or role):

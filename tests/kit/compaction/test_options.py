@@ -15,7 +15,7 @@ from amplifier_kit.compaction.strategies import by_importance
 from amplifier_kit.scripted import ScriptedProvider, answer
 from amplifier_sdk import ConfigError, JSONValue, MessageDict, ProviderInfo, Usage
 from amplifier_sdk.configuration import read_config
-from amplifier_sdk.events import PROVIDER_RESPONSE
+from amplifier_sdk.events import PROVIDER_RESPONSE, SESSION_START
 from tests.kit.compaction.conversations import (
     TURN_TOKENS,
     Large,
@@ -359,6 +359,30 @@ async def test_the_named_provider_summarises(named: str | None) -> None:
     assert any("By the other." in str(message["content"]) for message in view) == (
         named is not None
     )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "name", "problem"),
+    [
+        ("summarize", "othr", "no such provider is mounted; did you mean 'other'?"),
+        ("summarize", "zzz", "no such provider is mounted; mounted: other"),
+        ("progressive", "other", "the strategy is 'progressive'"),
+        ("summarize", "other", None),
+    ],
+)
+async def test_a_summary_provider_without_effect_is_reported_at_the_start(
+    strategy: str, name: str, problem: str | None
+) -> None:
+    memory = made([], strategy=strategy, summary_provider=name)
+    await memory.coordinator.mount("providers", ScriptedProvider(), name="other")
+
+    await memory.coordinator.hooks.emit(SESSION_START, {})
+
+    if problem is None:
+        assert memory.warnings == []
+    else:
+        (warning,) = memory.warnings
+        assert f"'summary_provider' {name!r} has no effect: {problem}" in warning
 
 
 @pytest.mark.parametrize(("timeout", "summarised"), [(20.0, True), (5.0, False)])

@@ -285,7 +285,10 @@ async def test_what_a_loop_asks_for_reaches_the_provider(stage: Stage) -> None:
                 tool_choice="required",
                 model="m",
                 temperature=0.5,
+                top_p=0.9,
                 max_output_tokens=9,
+                stop=["END"],
+                response_format={"type": "json"},
                 reasoning_effort="low",
             )
             return response.text
@@ -299,6 +302,8 @@ async def test_what_a_loop_asks_for_reaches_the_provider(stage: Stage) -> None:
         0.5,
     )
     assert (request.max_output_tokens, request.reasoning_effort) == (9, "low")
+    assert (request.top_p, request.stop) == (0.9, ["END"])
+    assert request.response_format == {"type": "json"}
 
 
 async def test_results_are_stored_in_the_order_of_the_calls(stage: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterator, Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -287,3 +288,14 @@ async def test_a_method_may_take_the_coordinator_and_the_context_of_its_call() -
     assert (
         await build.execute({"target": "t"}, context=ToolContext("c", "other"))
     ).output == "t s1 other"
+
+
+@pytest.mark.parametrize("timeout", [-1, 0, inf, True])
+def test_a_tool_s_timeout_is_a_number_of_seconds_above_0(timeout: float) -> None:
+    with pytest.raises(
+        TypeError, match="Tool 'wait': timeout is a number of seconds above 0; got"
+    ):
+
+        @tool(timeout=timeout)
+        def wait() -> None:
+            """Wait."""

@@ -63,7 +63,11 @@ class ChatCompletionsProvider(VendorProvider):
     def write(self, request: ChatRequest, model: str) -> Outgoing:
         """Write a request; see `write_request`."""
         return write_request(
-            request, model, self.settings, limit_field=self._limit_field
+            request,
+            model,
+            self.settings,
+            limit_field=self._limit_field,
+            takes_cache_key=self._is_openai,
         )
 
     def reader(self, request: ChatRequest, model: str) -> ChatAnswer:  # noqa: ARG002  # of the base class

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.vendors import Outgoing
+from amplifier_kit.vendors import Outgoing, cache_key_of
 from amplifier_module_provider_chat_completions.config import ChatCompletionsConfig
 from amplifier_module_provider_chat_completions.conversation import write_messages
 from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
@@ -18,7 +18,12 @@ _FORMAT_NAME: Final = "answer"
 
 
 def write_request(
-    request: ChatRequest, model: str, config: ChatCompletionsConfig, *, limit_field: str
+    request: ChatRequest,
+    model: str,
+    config: ChatCompletionsConfig,
+    *,
+    limit_field: str,
+    takes_cache_key: bool = False,
 ) -> Outgoing:
     """Write a request.
 
@@ -27,6 +32,7 @@ def write_request(
         model: whom.
         config: what the server wants.
         limit_field: how the longest answer is called.
+        takes_cache_key: whether the server knows `prompt_cache_key`; others may refuse a request that has it.
 
     Raises:
         InvalidRequestError: it holds what the protocol cannot say.
@@ -48,6 +54,8 @@ def write_request(
         if request.response_format is None
         else _format(request.response_format),
     }
+    if takes_cache_key:
+        optional["prompt_cache_key"] = cache_key_of(request.conversation_id)
     body.update((name, value) for name, value in optional.items() if value is not None)
     return Outgoing(
         path="chat/completions", body=body, degradation=_degradation(left_out)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from amplifier.kernel.hooks.registrations import changes_of
-from amplifier_sdk.decisions import HookDecided, InjectedText
+from amplifier_sdk.decisions import SUPPRESSED, HookDecided, InjectedText
 from amplifier_sdk.results import Decision, Emission
 
 __all__ = ["decided_payloads"]
@@ -32,7 +32,9 @@ def decided_payloads(
         payload = _payload(event, decision)
         if (module := module_of(decision.plugin)) is not None:
             payload["module"] = module
-        if changed:
+        if changed and decision.result.suppress_output:
+            payload["changed"] = dict.fromkeys(changed, SUPPRESSED)
+        elif changed:
             payload["changed"] = changed
         yield payload
 
@@ -48,9 +50,13 @@ def _payload(event: str, decision: Decision) -> HookDecided:
     if result.reason:
         payload["reason"] = result.reason
     if result.action == "inject_context" and result.context_injection:
+        if result.suppress_output:
+            content = SUPPRESSED
+        else:
+            content = result.context_injection
         payload["injection"] = InjectedText(
             role=result.context_injection_role,
-            content=result.context_injection,
+            content=content,
             ephemeral=result.ephemeral,
         )
     if result.action == "ask_user" and result.approval_prompt:

@@ -146,6 +146,7 @@ class HookDispatcher:
 
         Raises:
             TypeError: the handler cannot be called.
+            ValueError: the timeout is no number of seconds above 0.
         """
         if not callable(handler):
             raise TypeError(f"A handler of {event!r} must be callable; got {handler!r}")

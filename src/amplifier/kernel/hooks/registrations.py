@@ -16,6 +16,7 @@ from amplifier.kernel.hooks.readonly import writable
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
 from amplifier_sdk.actions import checked_result
+from amplifier_sdk.bounds import seconds
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.results import HookResult
 
@@ -52,7 +53,7 @@ class Registration:
     order: int
     name: str
     decides: bool | None
-    timeout: float | None
+    timeout: float | None = attrs.field(validator=attrs.validators.optional(seconds))
     is_async: bool
     warn_after: float
     reported: bool = False

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from typing import Final
 
 import attrs
 
+from amplifier_kit.vendors.request import cache_key_of
 from amplifier_kit.vendors.responses.chains import Chain, chain_of
 from amplifier_kit.vendors.responses.config import ResponsesConfig
 from amplifier_kit.vendors.responses.items import (
@@ -34,8 +34,6 @@ FULL_HISTORY: Final = "openai:full_history"
 
 WITHOUT_REASONING: Final = "openai:without_reasoning"
 """The mark in a request's extras that reasoning of earlier answers stays out."""
-
-_MAX_CACHE_KEY: Final = 64
 
 
 @attrs.frozen
@@ -86,23 +84,13 @@ def write_request(
         max_output_tokens=request.max_output_tokens,
         truncation=config.truncation,
         service_tier=config.service_tier,
-        prompt_cache_key=config.prompt_cache_key or _cache_key(request),
+        prompt_cache_key=config.prompt_cache_key
+        or cache_key_of(request.conversation_id),
         prompt_cache_retention=config.prompt_cache_retention,
     )
     if request.stop:
         missing.append(("stop", "the Responses API has no stop sequences"))
     return Written(body, _degradation(missing))
-
-
-def _cache_key(request: ChatRequest) -> str | None:
-    """Return what brings the requests of a conversation to one cache.
-
-    The API refuses a longer key, which the ids of nested child sessions would be.
-    """
-    key = request.conversation_id
-    if key is None or len(key) <= _MAX_CACHE_KEY:
-        return key
-    return sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _conversation(
