@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PER_SESSION", "SHARED", "SHOWN"]
+__all__ = ["PER_SESSION", "SHARED", "SHOWN", "TYPED_CALLS"]
 
 SHOWN: Final = "ui.shown"
 """The capability with what the application shows of the session's own turns: a frozen set of `answers`,
@@ -17,6 +17,13 @@ SHOWN: Final = "ui.shown"
 
 A module that shows turns leaves that to the application, so that everything is shown once. It is not inherited: what
 is shown of children is said by their parent's.
+"""
+
+TYPED_CALLS: Final = "session.typed_calls"
+"""The capability of a session whose tool calls a person typed: the command that takes them, such as `tool invoke`.
+
+What is asked of a model so that it does not act blindly, such as to read a file before it is changed, is not asked of
+a person. Approval, permissions and checks of arguments are the same.
 """
 
 PER_SESSION: Final = frozenset(
@@ -28,6 +35,7 @@ PER_SESSION: Final = frozenset(
         "session.spawn",
         "session.steer",
         SHOWN,
+        TYPED_CALLS,
     }
 )
 """The names of capabilities that no child inherits."""

@@ -75,6 +75,16 @@ def test_a_session_without_tools_says_so(tmp_path: Path) -> None:
     )
 
 
+def test_a_person_s_own_edit_needs_no_reading_before(folder: Path) -> None:
+    (folder / "notes.txt").write_text("old\n")
+    edit = ("file_path=notes.txt", "old_string=old", "new_string=new")
+    made_of = ("--plan", str(write_plan(folder, [], "tool-filesystem")))
+
+    call("tool", "invoke", "edit_file", *edit, *made_of)
+
+    assert (folder / "notes.txt").read_text() == "new\n"
+
+
 def test_a_tool_is_called_and_only_its_result_is_printed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("line\n\x1b[31mred")
     assert call("tool", "invoke", "speak", "--plan", plan(tmp_path)).stdout == "said\n"

@@ -37,6 +37,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     turns.StreamingUi(),
     turns.TypedMention(),
     turns.PipedMention(),
+    turns.PipedSize(),
     turns.Provider(),
     turns.ChosenProvider(),
     turns.Agents(),

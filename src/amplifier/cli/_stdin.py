@@ -18,6 +18,8 @@ __all__ = ["GivenPrompt", "read_prompt"]
 
 _PIECE: Final = 65_536
 _LOOKED_AT: Final = 1_000_000
+_MAX_BYTES: Final = 8_000_000
+"""More than any model reads at once: two million tokens of four characters."""
 
 
 class GivenPrompt(NamedTuple):
@@ -38,6 +40,7 @@ def read_prompt(argument: str | None, *, mentions: bool = False) -> GivenPrompt:
 
     Raises:
         click.UsageError: there is no prompt.
+        click.ClickException: more is piped in than a model could read.
     """
     if argument is None or _is_pipe_or_file():
         piped = _read()
@@ -73,12 +76,19 @@ def _mentions_files(text: str) -> bool:
 def _read() -> str:
     if sys.stdin is None or sys.stdin.isatty():
         return ""
-    pieces = []
+    pieces: list[bytes] = []
+    size = 0
     # typeshed says no more than that it is binary
     stream = cast("BufferedReader", sys.stdin.buffer)
     # one long read would not hear a Ctrl-C between two system calls
     while piece := stream.read1(_PIECE):
         pieces.append(piece)
+        size += len(piece)
+        if size > _MAX_BYTES:
+            raise click.ClickException(
+                f"standard input has more than {_MAX_BYTES // 1_000_000} MB, which no model reads; pipe in a part of"
+                " it, such as the last lines, or name the file in the prompt and let a tool read it"
+            )
     return b"".join(pieces).decode("utf-8-sig", "replace")
 
 

@@ -106,6 +106,7 @@ async def _call(
     from amplifier.cli._session_selection import tell_opening
     from amplifier.cli._terminal import MessageLines
     from amplifier.cli._turns import TURNS
+    from amplifier_sdk.capabilities import TYPED_CALLS
     from amplifier_sdk.loops import schema_of
 
     prompt = f"amplifier tool invoke {name}"
@@ -127,6 +128,7 @@ async def _call(
             call = OneCall(name, read_arguments(given, schema))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
+        coordinator.register_capability(TYPED_CALLS, "tool invoke")
         await coordinator.unmount("orchestrator")
         await coordinator.mount("orchestrator", call)
         with interrupts.turn(opened.session):

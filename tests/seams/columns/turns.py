@@ -24,6 +24,7 @@ __all__ = [
     "Agents",
     "ChosenProvider",
     "PipedMention",
+    "PipedSize",
     "Provider",
     "StreamingUi",
     "TypedMention",
@@ -109,6 +110,27 @@ class PipedMention(Guard):
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert not any("xyzzy" in asked.text for asked in outcome.asked)
+
+
+class PipedSize(PipedMention):
+    """More piped in than a model could read is refused before a session begins, and nobody is asked."""
+
+    name = "piped-size"
+    without: ClassVar[Reasons] = {
+        **PipedMention.without,
+        **dict.fromkeys(("child", "resumed-child"), "a model writes to a child"),
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        stage.prompt = f"{GO} {'log line ' * 1_000_000}"
+        stage.is_piped = True
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert not outcome.asked
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert outcome.code == 1, outcome.text
+        assert "standard input has more than 8 MB" in outcome.told
 
 
 class Provider(Guard):

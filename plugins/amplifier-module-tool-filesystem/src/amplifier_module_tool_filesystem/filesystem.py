@@ -25,6 +25,7 @@ from amplifier_module_tool_filesystem.walk import Budget
 from amplifier_module_tool_filesystem.workspace import open_workspace
 from amplifier_module_tool_filesystem.write import write_text
 from amplifier_sdk.assessments import EDITS, Assessment, Coverage
+from amplifier_sdk.capabilities import TYPED_CALLS
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError
@@ -55,7 +56,9 @@ class Filesystem:
         self._config = config
         self._hooks = coordinator.hooks
         self._workspace = open_workspace(
-            config, coordinator.get_capability("session.working_dir")
+            config,
+            coordinator.get_capability("session.working_dir"),
+            is_typed=lambda: bool(coordinator.get_capability(TYPED_CALLS)),
         )
         # Two edits of one file in one batch of calls would otherwise each drop the other's change.
         self._writing = anyio.Lock()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -21,9 +22,11 @@ class KnownFiles:
 
     Args:
         is_required: whether a file must be known before it is written over.
+        is_typed: whether the calls are a person's own, who need not have read a file by a tool.
     """
 
     is_required: bool
+    is_typed: Callable[[], bool] = lambda: False
     _versions: dict[Path, FileVersion] = attrs.field(factory=dict, init=False)
 
     def note(self, path: Path, version: FileVersion) -> None:
@@ -54,7 +57,7 @@ class KnownFiles:
             ToolError: the session has not read the file, or it changed since.
         """
         version = FileVersion.of(status)
-        if not self.is_required:
+        if not self.is_required or self.is_typed():
             return version
         known = self._versions.get(path)
         if known is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import attrs
@@ -38,12 +38,18 @@ class Workspace:
         )
 
 
-def open_workspace(config: FilesystemConfig, session_directory: object) -> Workspace:
+def open_workspace(
+    config: FilesystemConfig,
+    session_directory: object,
+    *,
+    is_typed: Callable[[], bool],
+) -> Workspace:
     """Work out the paths.
 
     Args:
         config: the module's configuration.
         session_directory: the capability `session.working_dir`: a path, or `None`.
+        is_typed: whether the session's calls are a person's own.
 
     Raises:
         ConfigError: a directory of the configuration does not exist; lists all that do not.
@@ -76,7 +82,7 @@ def open_workspace(config: FilesystemConfig, session_directory: object) -> Works
         writable=_confined(
             roots["allowed_write_paths"], directory, "write", config.denied_write_paths
         ),
-        known=KnownFiles(config.read_before_write),
+        known=KnownFiles(config.read_before_write, is_typed),
     )
 
 
