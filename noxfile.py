@@ -200,7 +200,7 @@ def races(session: nox.Session) -> None:
 
 @nox.session(python=DEFAULT)
 def shell_oracle(session: nox.Session) -> None:
-    """Run 200,000 shell texts that the policy lets run, and check each program and file; `TEXTS SEED FILE` say others."""
+    """Run 200,000 shell texts that the policy allows, and check each program and file; `TEXTS SEED FILE` say others."""
     install_workspace(session)
     session.run("python", "-m", "tests.shell_oracle", *session.posargs)
 
