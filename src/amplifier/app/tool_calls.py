@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import attrs
 
+from amplifier.app.plan_entries import as_object
 from amplifier.app.session_plan import Composition
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.effects import EFFECTS, effects_of
@@ -20,6 +21,7 @@ __all__ = [
     "OneCall",
     "ToolShown",
     "read_arguments",
+    "read_value",
     "require_tool",
     "show_tools",
     "to_look",
@@ -136,15 +138,9 @@ def read_arguments(given: Iterable[str], schema: Mapping[str, JSONValue]) -> JSO
             raise ValueError(f"an argument is written as KEY=VALUE; got {text!r}")
         if key in arguments:
             raise ValueError(f"the argument {key} stands twice")
-        if isinstance(properties, Mapping):
-            wanted = properties.get(key)
-        else:
-            wanted = None
-        if isinstance(wanted, Mapping):
-            kind = wanted.get("type")
-        else:
-            kind = None
-        arguments[key] = _value(value, is_text=kind == "string")
+        wanted = as_object(as_object(properties).get(key))
+        kind = wanted.get("type")
+        arguments[key] = value if _is_plain(value, kind) else read_value(value)
     return arguments
 
 
@@ -155,14 +151,19 @@ def _without(composition: Composition, *sections: str) -> Composition:
     return attrs.evolve(composition, plan=plan, profile=None)
 
 
-def _value(text: str, *, is_text: bool) -> JSONValue:
-    if is_text and not (len(text) > 1 and text[0] == text[-1] == '"'):
-        return text
+def read_value(text: str) -> JSONValue:
+    """Read a value that a person typed as JSON; what is none is text."""
     try:
         value: JSONValue = json.loads(text)
     except ValueError:
         return text
     return value
+
+
+def _is_plain(text: str, kind: JSONValue) -> bool:
+    """Tell whether a value is text as it is typed: the schema wants text, unquoted."""
+    is_quoted = len(text) > 1 and text[0] == text[-1] == '"'
+    return kind == "string" and not is_quoted
 
 
 def _shown(name: str, tool: Tool) -> ToolShown:

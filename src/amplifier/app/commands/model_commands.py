@@ -15,6 +15,7 @@ from amplifier.app.commands.talk import Talk
 from amplifier.app.settings.layers import Key, read_key
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.settings_changes import change
+from amplifier.app.tool_calls import read_value
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.commands import (
@@ -25,7 +26,6 @@ from amplifier_sdk.commands import (
 )
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import AmplifierError, did_you_mean
-from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import withhold
 
 __all__ = ["ModelCommands"]
@@ -184,7 +184,7 @@ class ModelCommands:
             )
         try:
             await to_thread.run_sync(
-                change, "session", key, _value(value.strip()), places, folder
+                change, "session", key, read_value(value.strip()), places, folder
             )
         except (AmplifierError, OSError) as error:
             raise CommandError(str(error)) from error
@@ -244,12 +244,3 @@ def _explained(settings: Settings, text: str, key: Key) -> str:
             (origin.scope, json.dumps(value, ensure_ascii=False, default=str), where)
         )
     return "\n".join(rows(table))
-
-
-def _value(text: str) -> JSONValue:
-    """Read a value as JSON; what is none is text."""
-    try:
-        value: JSONValue = json.loads(text)
-    except ValueError:
-        return text
-    return value

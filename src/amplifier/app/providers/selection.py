@@ -12,7 +12,7 @@ from anyio import to_thread
 from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.providers.details import ProviderState, inspect_providers
 from amplifier.app.providers.entries import ProviderEntry, Survey
-from amplifier.app.settings.layers import Key, value_at
+from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings_changes import revise
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -75,21 +75,14 @@ def _configured(
     entry: ProviderEntry, values: JSONObject, config: Mapping[str, JSONValue]
 ) -> Iterator[tuple[Key, JSONValue]]:
     """Yield what is set of the provider in a scope's file, or the whole of it where it is not there yet."""
-    entries = as_list(value_at(values, _LIST))
+    listed = as_list(value_at(values, _LIST))
     instance = entry.entry.get("instance_id")
-    for index, known in enumerate(entries):
-        if isinstance(known, dict) and (known.get("module"), known.get("id")) == (
-            entry.module,
-            instance,
-        ):
-            yield from (
-                ((*_LIST, index, "config", name), value)
-                for name, value in config.items()
-            )
-            return
-    fresh: JSONObject = {
-        "module": entry.module,
-        **({"id": instance} if instance else {}),
-        "config": dict(config),
-    }
-    yield (*_LIST, len(entries)), fresh
+    index = find_module(listed, entry.module, instance)
+    if index < len(listed):
+        for name, value in config.items():
+            yield (*_LIST, index, "config", name), value
+        return
+    fresh: JSONObject = {"module": entry.module, "config": dict(config)}
+    if instance:
+        fresh["id"] = instance
+    yield (*_LIST, index), fresh

@@ -10,6 +10,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
+from amplifier.app.plan_entries import as_object, identity
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier_kit.files.documents import (
@@ -30,6 +31,7 @@ __all__ = [
     "Layer",
     "Scope",
     "decode_mapping",
+    "find_module",
     "plan_entry",
     "read_fields",
     "read_key",
@@ -163,6 +165,16 @@ def plan_entry(entry: JSONValue) -> JSONValue:
         ("instance_id" if name == "id" else name): value
         for name, value in entry.items()
     }
+
+
+def find_module(
+    listed: Sequence[JSONValue], module: str, instance: JSONValue = None
+) -> int:
+    """Return where a list of settings has a module, or the place behind its last one."""
+    for index, entry in enumerate(listed):
+        if identity(as_object(plan_entry(entry))) == (module, instance):
+            return index
+    return len(listed)
 
 
 def read_fields(

@@ -12,7 +12,7 @@ import attrs
 from amplifier.app.directories import Places
 from amplifier.app.plan_entries import as_list
 from amplifier.app.settings.expansion import literally
-from amplifier.app.settings.layers import Key, value_at
+from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.settings_changes import revise
 from amplifier.app.sources.cache import SourceCache
@@ -112,7 +112,7 @@ def add_module(
             yield place, literal
             return
         entries = _entries(values, _SECTIONS[kind])
-        index = _index(entries, module)
+        index = find_module(entries, module)
         place = ("modules", _SECTIONS[kind], index)
         if index == len(entries):
             yield place, {"module": module, **({"source": literal} if literal else {})}
@@ -229,18 +229,6 @@ def _written(path: Path, places: Places, scope: str) -> str:
 
 def _entries(values: JSONObject, section: str) -> list[JSONValue]:
     return as_list(value_at(values, ("modules", section)))
-
-
-def _index(entries: list[JSONValue], module: str) -> int:
-    """Return where a module stands in a list that settings hold, or the place behind its last entry."""
-    for index, entry in enumerate(entries):
-        if (
-            isinstance(entry, Mapping)
-            and entry.get("module") == module
-            and entry.get("id") is None
-        ):
-            return index
-    return len(entries)
 
 
 def _keys_of(values: JSONObject, module: str) -> Iterator[Key]:
