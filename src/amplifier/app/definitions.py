@@ -126,8 +126,10 @@ def of_collections(
     project = collections.project
     for name, root in collections.untrusted.items():
         for path in map(PurePath, sorted(project.untrusted(_COLLECTIONS))):
+            if not path.is_relative_to(root):
+                continue
             # A package may hold its resources one folder below its metadata.
-            parts = path.relative_to(root).parts if path.is_relative_to(root) else ()
+            parts = path.relative_to(root).parts
             if folder in parts[:2]:
                 place = PurePath(*parts[parts.index(folder) + 1 :])
                 file = _of_project(project, _COLLECTIONS, path, place)
@@ -146,13 +148,17 @@ def of_collections(
 def _of_project(
     project: ProjectFiles, kind: str, name: PurePath, place: PurePath
 ) -> DefinitionFile:
-    path, claim = project.places.root / name, project.untrusted(kind).get(str(name))
+    path, refusal = project.places.root / name, None
+    claim = project.untrusted(kind).get(str(name))
+    if claim is not None:
+        # It is listed all the same: else a weaker file would take its name.
+        refusal = project.refusal(kind, path)
     return DefinitionFile(
         path=path,
         place=place,
         level="project",
         kind=kind,
-        refusal=None if claim is None else project.refusal(kind, path),
+        refusal=refusal,
         claim=claim or b"",
     )
 

@@ -79,7 +79,9 @@ def require_recorded_guards(
 
 def _kinds_of(composition: Composition) -> list[str]:
     """Return the kinds of files of a project that the session would use as guards."""
-    kinds = [] if composition.is_plan_file else ["settings"]
+    kinds = ["settings"]
+    if composition.is_plan_file:  # settings do not change it
+        kinds = []
     hooks = entries(composition.plan, "hooks")
     if any(entry.get("module") == _HOOKS for entry in hooks):
         return [*kinds, "hooks", "plugins"]

@@ -47,7 +47,10 @@ def activate(name: str, scope: str, places: Places) -> Choice:
         AmplifierError: the scope has no file here.
         OSError: the file cannot be written.
     """
-    prefix, name = BUNDLE if name.startswith(BUNDLE) else "", name.removeprefix(BUNDLE)
+    prefix = ""
+    if name.startswith(BUNDLE):
+        prefix = BUNDLE
+    name = name.removeprefix(BUNDLE)
     if name.startswith((".", "~")):
         # The name must mean the same wherever a session begins.
         name = os.path.normpath(places.working_dir / os.path.expanduser(name))

@@ -176,7 +176,9 @@ def _of_profile(
     given = settings.read().config
     options = attrs.evolve(options, provider=options.provider or given.active)
     is_provider_named = bool(options.provider or given.providers)
-    provider = None if is_provider_named else DEFAULT_PROVIDER
+    provider: str | None = DEFAULT_PROVIDER
+    if is_provider_named:
+        provider = None
     default = partial(default_plan, installed, provider)
     places, project, collections = bare.places, bare.project, bare.collections
     library = ProfileLibrary(places, project, collections, settings)
@@ -190,9 +192,12 @@ def _of_profile(
         base_plan = _completed(
             profile_plan, installed, is_provider_named=is_provider_named
         )
+        # A project's agents may name only modules that the session will have.
         choice, session = profile.agents, apply_settings(base_plan, settings)
         agents = {**known_agents.choose(choice, session), **profile.own_agents}
-    overlaid = {**base_plan, "agents": agents} if agents else base_plan
+    overlaid = dict(base_plan)
+    if agents:
+        overlaid["agents"] = agents
     return attrs.evolve(
         bare,
         profile=profile,
@@ -207,7 +212,9 @@ def _of_profile(
 
 def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySettings:
     """Return what a person is shown: what the settings say wins over what a profile says."""
-    shown = {} if profile is None else profile.ui
+    shown: Mapping[str, JSONValue] = {}
+    if profile is not None:
+        shown = profile.ui
     merged = {
         **{name: value for name, value in shown.items() if value is not None},
         **as_object(settings.values.get("ui")),
@@ -233,8 +240,10 @@ def _completed(
     profile_plan: JSONObject, installed: Collection[str], *, is_provider_named: bool
 ) -> JSONObject:
     """Return what a profile says of a plan with what is installed, where it says nothing."""
-    named: JSONObject = {"providers": []} if is_provider_named else {}
-    plan = complete_plan({**named, **profile_plan}, installed)
+    named = dict(profile_plan)
+    if is_provider_named:
+        named.setdefault("providers", [])
+    plan = complete_plan(named, installed)
     return {section: value for section, value in plan.items() if value != []}
 
 

@@ -98,8 +98,10 @@ class Chain:
     def split(self, name: str) -> tuple[Path | None, str]:
         """Split `bundle:path`; the folder is `None` where no bundle has the name."""
         namespace, colon, path = name.partition(":")
-        root = self.roots.get(canonical_name(namespace)) if colon else None
-        return (root, path) if root is not None else (None, name)
+        root = self.roots.get(canonical_name(namespace))
+        if colon and root is not None:
+            return root, path
+        return None, name
 
     def follow(self, file: ProfileFile, trail: tuple[ProfileFile, ...] = ()) -> None:
         """Add a file behind all that it builds on.
@@ -123,6 +125,7 @@ class Chain:
             problem = Problem(file.own_name, f"more than {MAX_FILES[kind]} {rule}")
             raise ConfigError([problem], subject=f"chain of {kind}s")
         if kind == "bundle":
+            # Before its bases are read: they may be named by its own folder.
             self._register(file)
         for index, name in enumerate(file.bases):
             try:
@@ -139,14 +142,16 @@ class Chain:
 
     def _base(self, file: ProfileFile, name: str) -> ProfileFile:
         """Read what a file builds on: others' files get only what came with them."""
-        root, path = self.split(name) if file.kind == "bundle" else (None, name)
-        if root is not None and "://" not in name:
+        root, path = self.split(name)
+        # A profile never means a bundle's folder, and a URL is no `name:path`.
+        if file.kind == "bundle" and root is not None and "://" not in name:
             base = self.library.within(root, path)
             return attrs.evolve(base, level=file.level, collection=file.collection)
         if not is_address(name, file.kind):
             return self.library.find(name, file.kind, beside=file)
         location = read_location(name, file.path.parent)
         if isinstance(location, GitLocation):
+            # Others' bundles could read this machine's repositories by a file: address.
             if location.scheme == "file" and not file.is_own:
                 raise _leads_out(file, name)
             return self.library.open(name, file.kind, file.path.parent)
@@ -161,6 +166,7 @@ class Chain:
         folder, name = file.path.parent, canonical_name(file.own_name)
         if not file.is_own:
             self._foreign.add(folder)
+        # Bundles that others wrote may have the same name; each keeps its own files.
         number = 1
         while self.roots.setdefault(name, folder) != folder:
             number += 1
@@ -215,7 +221,9 @@ def follow(library: ProfileLibrary, *names: str) -> Chain:
     """
     chain = Chain(library)
     for name in names:
-        kind: Kind = "bundle" if name.startswith(BUNDLE) else "profile"
+        kind: Kind = "profile"
+        if name.startswith(BUNDLE):
+            kind = "bundle"
         chain.follow(library.find(name.removeprefix(BUNDLE), kind))
     return chain
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from amplifier.app.plan_entries import as_object
 from amplifier.app.profiles.chain import Chain, follow
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary
@@ -85,7 +86,9 @@ def choose_profile(
     Raises:
         ConfigError: something is missing or not sound.
     """
-    chosen = (active_profile(settings) or "") if name is None else name
+    if name is None:
+        name = active_profile(settings)
+    chosen = name or ""
     everywhere = [*map(as_bundle, settings.read().bundle.app)]
     if not chosen and not everywhere:
         return None
@@ -115,21 +118,22 @@ def compile_chain(chain: Chain, name: str | None = None) -> CompiledProfile:
     origins: dict[str, Origin] = {}
     ui: object = {}
     for file in chain.files:
-        rest = _without(plan, file.exclude, ("exclude",), file)
+        rest = as_object(_without(plan, file.exclude, ("exclude",), file))
+        # What its sources are relative to is lost once plans are merged.
         overlay = anchor_sources(dict(file.plan), file.path.absolute().parent)
-        merged = merge_plans(rest if isinstance(rest, dict) else {}, overlay)
+        merged = merge_plans(rest, overlay)
         origins = trace(origins, plan, merged, file.name)
         plan = merged
         ui = merge_values(ui, file.ui)
     agents, own_agents = _agents(chain)
     instruction, folder = _instruction(chain)
     return CompiledProfile(
-        name=chain.files[-1].name if name is None else name,
+        name=name or chain.files[-1].name,
         chain=tuple(chain.files),
         plan=dict(plan),  # type: ignore[arg-type]  # files hold JSON data, and merging keeps it
         agents=agents,
         own_agents=own_agents,
-        ui=ui if isinstance(ui, Mapping) else {},
+        ui=as_object(ui),
         origins=dict(sorted(origins.items())),
         instruction=instruction,
         folder=folder,
@@ -162,7 +166,7 @@ def _instruction(chain: Chain) -> tuple[str, Path]:
     """
     bundles, profiles = chain.of("bundle"), chain.of("profile")
     told = [*(file for file in bundles if file.body)][-1:] + profiles[-1:]
-    last = told[-1] if told else chain.files[-1]
+    *_, last = chain.files[-1], *told
     parts = filter(None, (chain.mentions(), *(file.body for file in told)))
     return "\n\n".join(parts), last.path.parent
 
@@ -187,4 +191,6 @@ def _without(value: object, rule: JSONValue, key: Key, file: ProfileFile) -> obj
 
 
 def _id_of(entry: object) -> object:
-    return entry.get("module") if isinstance(entry, Mapping) else entry
+    if isinstance(entry, Mapping):
+        return entry.get("module")
+    return entry

@@ -86,7 +86,9 @@ class ProfileFile:
 
     def base_key(self, index: int) -> Key:
         """Return where it names what it builds on."""
-        return ("profile", "extends") if self.kind == "profile" else ("includes", index)
+        if self.kind == "profile":
+            return ("profile", "extends")
+        return ("includes", index)
 
     def says(self, section: str) -> bool:
         """Tell whether it has a section of the plan, or excludes it."""
@@ -145,11 +147,11 @@ def parse_file(
 
 def _read_profile(file: ProfileFile, fields: Mapping[str, JSONValue]) -> ProfileFile:
     read = read_fields(ProfileFields, fields, file.text, subject=file.subject)
-    base = read.profile.extends
+    bases = filter(None, [read.profile.extends])
     return attrs.evolve(
         file,
         head=read.profile,
-        bases=() if base is None else (base,),
+        bases=tuple(bases),
         model=read.profile.model,
         agents=read.agents,
     )
@@ -157,8 +159,9 @@ def _read_profile(file: ProfileFile, fields: Mapping[str, JSONValue]) -> Profile
 
 def _read_bundle(file: ProfileFile, fields: Mapping[str, JSONValue]) -> ProfileFile:
     read = read_fields(BundleFields, fields, file.text, subject=file.subject)
-    is_named_by_folder = file.path.stem == "bundle"
-    name = file.path.parent.name if is_named_by_folder else file.path.stem
+    name = file.path.stem
+    if name == "bundle":  # `NAME/bundle.md`
+        name = file.path.parent.name
     return attrs.evolve(
         file,
         name=f"{BUNDLE}{read.bundle.name or name}",
@@ -180,6 +183,7 @@ def _with_spawn(
     """Return a plan in which what agents get is the configuration of `tool-task`."""
     if not config:
         return plan
+    # Merged as any module is: what a base says of it stays, key by key.
     tools = as_list(plan.get("tools"))
     return {**plan, "tools": [*tools, {"module": "tool-task", "config": config}]}
 

@@ -85,6 +85,7 @@ class ProfileLibrary:
     @property
     def settings(self) -> Settings:
         """The settings that hold."""
+        # Profiles are found without them, also where a file of settings is damaged.
         if self._settings is None:
             self._settings = load_settings(self.places, project=self.project)
         return self._settings
@@ -135,9 +136,13 @@ class ProfileLibrary:
                 trusted it.
         """
         if is_address(name, kind):
-            base = self.places.working_dir if beside is None else beside.path.parent
+            base = self.places.working_dir
+            if beside is not None:
+                base = beside.path.parent
             return self.open(name, kind, base)
-        files = self._in_collection if ":" in name else self._named
+        files = self._named
+        if ":" in name:
+            files = self._in_collection
         is_itself = False
         for file in files(name, kind):
             if beside is None or file.path != beside.path:
@@ -216,7 +221,7 @@ class ProfileLibrary:
             of_user(self.places.home, _TRUSTED, folder, *patterns),
             of_collections(self.collections, folder, *patterns),
         ):
-            name = _profile_name(file) if kind == "profile" else _bundle_name(file)
+            name = _NAMES[kind](file)
             if name is not None:
                 yield attrs.evolve(file, name=name)
 
@@ -263,7 +268,9 @@ class ProfileLibrary:
         if layer.scope == "project":
             # Trusting a project's settings covers no other file that they name.
             self.project.require_own(layer.path, file.path)
-        return attrs.evolve(file, level="added") if file.level == "path" else file
+        if file.level == "path":
+            return attrs.evolve(file, level="added")
+        return file
 
     def _fetched(self, location: GitLocation) -> Path:
         if self.opens is not None:
@@ -316,8 +323,7 @@ def _files_at(place: Path, kind: Kind) -> Iterator[Path]:
 def _profile_name(file: DefinitionFile) -> str | None:
     if not is_definition(file.place):
         return None
-    prefix = "" if file.collection is None else f"{file.collection}:"
-    return f"{prefix}{file.place.stem}"
+    return ":".join(filter(None, (file.collection, file.place.stem)))
 
 
 def _bundle_name(file: DefinitionFile) -> str | None:
@@ -329,3 +335,6 @@ def _bundle_name(file: DefinitionFile) -> str | None:
         if len(place.parts) == 2 and place.stem == _STEM:
             return place.parts[0]
     return None
+
+
+_NAMES: Final = {"profile": _profile_name, "bundle": _bundle_name}
