@@ -12,7 +12,7 @@ from anyio import to_thread
 from structlog.typing import EventDict, WrappedLogger
 
 from amplifier import HookRegistry
-from amplifier.kernel.hooks.watchdog import WAITING, watchdog
+from amplifier.kernel.hooks.watchdog import WAITING, Watchdog, watchdog
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.results import HookResult
 from tests.doubles import Worker, build_session, call, calling
@@ -206,3 +206,51 @@ def watching() -> list[threading.Thread]:
         for thread in threading.enumerate()
         if thread.name == "amplifier-watchdog"
     ]
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
+    """What the watchdog's clock shows, in place of the machine's."""
+    now = [100.0]
+    monkeypatch.setattr("amplifier.kernel.hooks.watchdog.perf_counter", lambda: now[-1])
+    yield now
+    WAITING.clear()
+
+
+@pytest.mark.parametrize(
+    ("waited", "seconds"), [(9.99, []), (10.0, [10.0]), (12.34, [12.3])]
+)
+def test_a_wait_is_named_from_its_session_s_limit_on(
+    told: Told, clock: list[float], waited: float, seconds: list[float]
+) -> None:
+    hooks = HookRegistry(hook_warning=10.0)
+    hooks.register("x", lambda event, data: None, name="slow")
+    (registration,) = hooks.handlers_of(None)
+    WAITING[1] = (registration, "x", {}, clock[-1])
+    clock.append(clock[-1] + waited)
+
+    Watchdog().look()
+
+    assert [report["seconds"] for report in told.reports] == seconds
+
+
+def test_the_thread_ends_after_two_looks_at_nobody_in_a_row(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A wait between two of them begins the count anew."""
+    hooks = HookRegistry(hook_warning=10.0)
+    hooks.register("x", lambda event, data: None)
+    (registration,) = hooks.handlers_of(None)
+    looks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(seconds)
+        WAITING.clear()
+        if len(looks) == 2:
+            WAITING[1] = (registration, "x", {}, clock[-1])
+
+    monkeypatch.setattr("amplifier.kernel.hooks.watchdog.sleep", sleep)
+
+    Watchdog().watch()
+
+    assert looks == [0.02] * 4

@@ -240,6 +240,12 @@ def test_a_function_without_parameters_takes_an_empty_object() -> None:
             Annotated[int, Bounds(le=9, multiple_of=3)],
             {"type": "integer", "maximum": 9, "multipleOf": 3},
         ),
+        (Annotated[int, Bounds(le=9)], {"type": "integer", "maximum": 9}),
+        (Annotated[str, Bounds(max_length=3)], {"type": "string", "maxLength": 3}),
+        (
+            Annotated[str, Bounds(min_length=0, max_length=3)],
+            {"type": "string", "maxLength": 3},
+        ),
         (Annotated[str, SHORT], {"type": "string", "minLength": 1, "maxLength": 3}),
         (
             Annotated[list[str], SHORT],

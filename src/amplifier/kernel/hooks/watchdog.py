@@ -45,22 +45,23 @@ class Watchdog:
             if not self.is_awake:
                 self.is_awake = True
                 threading.Thread(
-                    target=self._watch, name="amplifier-watchdog", daemon=True
+                    target=self.watch, name="amplifier-watchdog", daemon=True
                 ).start()
 
-    def _watch(self) -> None:
+    def watch(self) -> None:
+        """Look again and again, until nobody was in a handler for a while."""
         idle = 0
         try:
             while idle < IDLE_LOOKS or self._is_needed():
                 sleep(INTERVAL)
-                if self._look():
+                if self.look():
                     idle = 0
                 else:
                     idle = idle + 1
         finally:
             self.is_awake = False
 
-    def _look(self) -> bool:
+    def look(self) -> bool:
         """Report every wait that is too long; return whether there was any wait."""
         waits = WAITING.copy().values()
         now = perf_counter()
