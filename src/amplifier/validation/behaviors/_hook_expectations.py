@@ -153,6 +153,14 @@ async def answers_soon(emission: Emission) -> None:
     require(took < _limits.ANSWER, f"{emission} took {took:.1f} s")
 
 
+async def answers_cheaply(emission: Emission) -> None:
+    """Measure what it works, which another program on the machine does not change."""
+    began = time.process_time()
+    await emission.answer()
+    took = time.process_time() - began
+    require(took < _limits.ANSWER, f"{emission} took {took:.1f} s of processor time")
+
+
 async def leaves_its_data(emission: Emission) -> None:
     before = payload(emission.data)
     await emission.answer()
