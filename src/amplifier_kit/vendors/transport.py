@@ -7,15 +7,19 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Final
 
+import anyio
 import attrs
 import httpx2
 
 from amplifier_kit.vendors.addresses import is_loopback
 
-__all__ = ["ClosingTransport", "network"]
+__all__ = ["ClosingStream", "ClosingTransport", "network"]
 
 _KEPT: Final = 30.0
 _MOST_KEPT: Final = 20
+
+CLOSE_TIMEOUT: Final = 5.0
+"""Seconds that closing a connection may take."""
 
 
 def network(address: str, *, proxy: str | None = None) -> httpx2.AsyncBaseTransport:
@@ -53,12 +57,12 @@ class ClosingTransport(httpx2.AsyncHTTPTransport):
         """Send a request, and return the answer as soon as its headers are there."""
         response = await super().handle_async_request(request)
         assert isinstance(response.stream, httpx2.AsyncByteStream)
-        response.stream = _Stream(response.stream)
+        response.stream = ClosingStream(response.stream)
         return response
 
 
 @attrs.define(eq=False)
-class _Stream(httpx2.AsyncByteStream):
+class ClosingStream(httpx2.AsyncByteStream):
     """An answer's stream that leaves no generator behind when its reader stops early.
 
     The library closes its generators but one, which trio then complains about; reading on after the connection
@@ -73,9 +77,12 @@ class _Stream(httpx2.AsyncByteStream):
             async for piece in pieces:
                 yield piece
         finally:
-            await self.inner.aclose()
-            with suppress(httpx2.TransportError, httpx2.StreamError):
-                await anext(pieces, None)
+            # A reader that is cancelled closes the connection as well.
+            with anyio.move_on_after(CLOSE_TIMEOUT, shield=True):
+                await self.inner.aclose()
+                with suppress(httpx2.TransportError, httpx2.StreamError):
+                    await anext(pieces, None)
 
     async def aclose(self) -> None:
+        """Close the connection."""
         await self.inner.aclose()
