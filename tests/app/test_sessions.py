@@ -202,6 +202,21 @@ async def test_what_a_denied_prompt_mentions_is_not_read(places: Places) -> None
         assert "developer" not in [role for role, _ in await _history(opened)]
 
 
+@pytest.mark.parametrize("typed", [True, False])
+async def test_what_a_module_says_to_the_agent_leads_nowhere(
+    places: Places, typed: bool
+) -> None:
+    """It may be what a web page or a tool's output said; a person's text is followed."""
+    write(places.root / "notes.md", "Milk.")
+    async with open_session(_profiled(places, "")) as opened:
+        metadata = {"steering": True, "typed": typed}
+        await opened.session.coordinator.hooks.emit(
+            "prompt:submit", {"prompt": "Read @notes.md", "metadata": metadata}
+        )
+        roles = [role for role, _ in await _history(opened)]
+    assert ("developer" in roles) is typed
+
+
 async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> None:
     for name in ("a.md", "b.md", "c.md"):
         write(places.root / name, f"This is {name}.")

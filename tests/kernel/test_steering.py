@@ -11,6 +11,7 @@ import pytest
 from amplifier import AmplifierSession
 from amplifier_sdk import HookResult, Loop, Turn
 from amplifier_sdk.errors import SessionClosedError, SessionError
+from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.loops.events import STEERING_INJECTED
@@ -196,7 +197,10 @@ async def test_those_who_decide_on_prompts_decide_on_what_is_typed_too() -> None
     assert asked(provider)[0] == [("user", "go"), ("user", "Soft.")]
     assert seen == [
         ("go", None),
-        *((text, {"steering": True}) for text in ("the secret", "Loud!", "Odd")),
+        *(
+            (text, {"steering": True, "typed": True})
+            for text in ("the secret", "Loud!", "Odd")
+        ),
     ]
 
 
@@ -245,3 +249,37 @@ async def test_what_cannot_be_written_does_not_enter() -> None:
 
     assert "Be kind." not in [message["content"] for message in history]
     assert session.withdraw_steering() == ("Be kind.",)
+
+
+async def test_what_a_module_says_does_not_count_as_typed() -> None:
+    """Neither by the capability nor by the session itself, which it can reach."""
+    submitted: list[tuple[object, object]] = []
+
+    def note(event: str, data: PromptSubmit) -> None:
+        metadata = data.get("metadata", {})
+        if metadata.get("steering"):
+            submitted.append((data["prompt"], metadata["typed"]))
+
+    async def work(input: JSONObject) -> object:
+        steer = session.coordinator.get_capability("session.steer")
+        assert callable(steer)
+        assert steer("by the capability") is True
+        assert session.steer("by the session") is True
+        return "worked"
+
+    session = build_session(
+        calling(call("work")),
+        answer("end"),
+        loop=Steered(),
+        tools=[Worker(function=work)],
+    )
+    session.coordinator.hooks.register(PROMPT_SUBMIT, note)
+    async with session:
+        session.steer("typed")
+        await session.execute("go")
+
+    assert submitted == [
+        ("typed", True),
+        ("by the capability", False),
+        ("by the session", False),
+    ]

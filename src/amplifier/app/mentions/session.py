@@ -110,8 +110,11 @@ class SessionMentions:
     def _texts(self, data: PromptSubmit) -> list[tuple[str, Writer]]:
         """Return what is followed of a prompt, and who wrote it; of one that a guard changed, the mentions it left."""
         prompt, person = data["prompt"], self._loader.resolver.writer()
-        if data.get("metadata", {}).get("steering"):
-            return [(prompt, person)]
+        metadata = data.get("metadata", {})
+        if metadata.get("steering"):
+            if metadata.get("typed"):
+                return [(prompt, person)]
+            return []
         expected, self._expected = self._expected, _Expected()
         texts = [(expected.typed, person)]
         if expected.written is not None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from time import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, Unpack
@@ -26,6 +27,7 @@ from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
 from amplifier.kernel.sessions.mounter import ModuleMounter
 from amplifier.kernel.sessions.turns import Turns
+from amplifier.kernel.spans import current_module
 from amplifier.kernel.turn.stream import (
     EventFunction,
     EventFunctionSink,
@@ -120,7 +122,8 @@ class AmplifierSession:
         )
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
-        self.coordinator.register_capability("session.steer", self.steer)
+        steer = partial(self._steer, is_typed=False)  # whatever a module says
+        self.coordinator.register_capability("session.steer", steer)
         self.family: Family = Family(self)
         self._started_at = time()
         self._ended_at: float | None = None
@@ -393,7 +396,8 @@ class AmplifierSession:
         What comes too late for the running turn waits for the next one and is in `TurnFinished.unread`.
 
         Args:
-            text: what the person typed.
+            text: what the person typed. What a module says, also by the capability, is not taken for that: nothing
+                is looked for that it mentions.
 
         Returns:
             Whether a turn runs that may still read it; else it waits for a turn of a loop that reads it.
@@ -403,8 +407,12 @@ class AmplifierSession:
             SessionError: 32 texts are waiting.
             ValueError: the text is empty.
         """
+        # A module that holds the session speaks for itself, not for a person.
+        return self._steer(text, is_typed=current_module.get() is None)
+
+    def _steer(self, text: str, *, is_typed: bool) -> bool:
         self._refuse_closed()
-        self.coordinator.services.inbox.put(text)
+        self.coordinator.services.inbox.put(text, is_typed=is_typed)
         return (
             self._busy
             and getattr(self.coordinator.orchestrator, "takes_steering", False) is True

@@ -13,21 +13,35 @@ from amplifier.kernel.turn.stream import EventSink
 from amplifier_sdk.contracts import ContextManager
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.streaming import SteeringInjected
 
-__all__ = ["SteeringInbox", "SteeringReader"]
+__all__ = ["SteeringInbox", "SteeringReader", "SteeringText"]
 
 CAPACITY: Final = 32
 """How many texts wait for the agent."""
+
+
+@attrs.frozen
+class SteeringText:
+    """A text for the agent, and whether a person typed it: a module may make one of what it read somewhere."""
+
+    text: str
+    is_typed: bool = True
 
 
 @attrs.define(eq=False)
 class SteeringInbox:
     """The texts that wait for a turn of the session; what came too late for one turn waits for the next."""
 
-    texts: list[str] = attrs.field(factory=list)
+    waiting: list[SteeringText] = attrs.field(factory=list)
 
-    def put(self, text: str) -> None:
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What waits, as bare texts."""
+        return tuple(entry.text for entry in self.waiting)
+
+    def put(self, text: str, *, is_typed: bool = True) -> None:
         """Store a text for the next request of a model.
 
         Raises:
@@ -38,17 +52,17 @@ class SteeringInbox:
             raise ValueError(
                 "The text to steer with is empty; say what the agent shall do"
             )
-        if len(self.texts) >= CAPACITY:
+        if len(self.waiting) >= CAPACITY:
             raise SessionError(
                 f"{CAPACITY} texts wait for the agent already; wait until it has read them"
             )
-        self.texts.append(text)
+        self.waiting.append(SteeringText(text, is_typed))
 
     def withdraw(self) -> tuple[str, ...]:
         """Remove the texts that wait, and return them."""
-        waiting = tuple(self.texts)
-        self.texts.clear()
-        return waiting
+        texts = self.texts
+        self.waiting.clear()
+        return texts
 
 
 @attrs.frozen(eq=False)
@@ -63,17 +77,17 @@ class SteeringReader:
     async def take(self, context: ContextManager) -> Sequence[str]:
         """Add what was typed to the conversation; see `TurnHost.take_steering`."""
         added: list[str] = []
-        waiting = self.inbox.texts
+        waiting = self.inbox.waiting
         while waiting:
-            text = waiting.pop(0)
+            entry = waiting.pop(0)
             try:
-                submitted = await self._submit(text)
+                submitted = await self._submit(entry)
                 if submitted is not None:
                     await self.decisions.processor.store(
                         context, {"role": "user", "content": submitted}
                     )
             except BaseException:
-                waiting.insert(0, text)  # a turn that ends here has not read it
+                waiting.insert(0, entry)  # a turn that ends here has not read it
                 raise
             if submitted is not None:
                 added.append(submitted)
@@ -81,13 +95,13 @@ class SteeringReader:
                     await self.stream.send(SteeringInjected(text=submitted))
         return added
 
-    async def _submit(self, text: str) -> str | None:
+    async def _submit(self, entry: SteeringText) -> str | None:
         """Show a text to those who decide on prompts; return what they leave of it, or `None` if it is denied."""
         if not self.hooks.has_handlers(PROMPT_SUBMIT):
-            return text
-        emission = await self.hooks.emit(
-            PROMPT_SUBMIT, PromptSubmit(prompt=text, metadata={"steering": True})
-        )
+            return entry.text
+        metadata: dict[str, JSONValue] = {"steering": True, "typed": entry.is_typed}
+        payload = PromptSubmit(prompt=entry.text, metadata=metadata)
+        emission = await self.hooks.emit(PROMPT_SUBMIT, payload)
         emission = await self.decisions.carry_out(emission, PROMPT_SUBMIT)
         if emission.denied:
             return None

@@ -92,7 +92,7 @@ class ProviderCaller:
             try:
                 if services.decisions.waiting:
                     await services.decisions.store_waiting()
-                changed: Sequence[MessageDict] | None = None
+                view: Sequence[MessageDict] | None = None
                 if hooks.has_handlers(PROVIDER_REQUEST):
                     view = await _view(context, provider)
                     payload: ProviderRequest = {
@@ -105,10 +105,10 @@ class ProviderCaller:
                         payload["max_reached"] = True
                     emission = await hooks.emit(PROVIDER_REQUEST, payload)
                     if emission.decisions:
-                        changed = await self._request_decided(emission, view, name)
-                messages = typed(
-                    await _view(context, provider) if changed is None else changed
-                )
+                        view = await self._request_decided(emission, view, name)
+                if view is None:
+                    view = await _view(context, provider)
+                messages = typed(view)
                 if self.decisions.pending or max_reached:
                     messages = self._with_pending(messages, max_reached)
                 asked = request(messages=messages)

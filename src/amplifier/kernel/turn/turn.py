@@ -205,7 +205,7 @@ class RunningTurn:
             tool_calls=total.tool_calls,
             children=total.children,
             limit=self.limit,
-            unread=tuple(self.services.inbox.texts),
+            unread=self.services.inbox.texts,
             degradations=tuple(self.log.degradations),
         )
 
