@@ -8,7 +8,6 @@ its name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import anyio
 import attrs
@@ -16,7 +15,6 @@ import attrs
 from amplifier.kernel.budgets.deadlines import deadlines_held
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.hooks.dispatcher import HookDispatcher
-from amplifier.kernel.hooks.questions import Question
 from amplifier.kernel.reports import report
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
@@ -29,12 +27,16 @@ from amplifier_sdk.events import (
     ApprovalGranted,
     ApprovalRequired,
 )
+from amplifier_sdk.questions import (
+    ALLOWED_BY_DEFAULT,
+    CANCELLED,
+    NOBODY_TO_ASK,
+    REMEMBERED,
+    Question,
+)
 from amplifier_sdk.results import HookResult
 
 __all__ = ["Approvals"]
-
-_REMEMBERED: Final = "allowed always in this session"
-_CANCELLED: Final = "The turn was cancelled before the person answered"
 
 
 @attrs.frozen
@@ -70,18 +72,14 @@ class Approvals:
             question for question in questions if question.key not in self._always
         ]
         if not open_questions:
-            return await self._grant(questions[0], _REMEMBERED)
+            return await self._grant(questions[0], REMEMBERED)
         question = open_questions[0]
         if any(other.default == "deny" for other in open_questions):
             question = attrs.evolve(question, default="deny")
         if self.system is None and self.provider is None:
-            return await self._refuse(
-                question, "No approval system is available, so the operation is denied"
-            )
+            return await self._refuse(question, NOBODY_TO_ASK)
         if not question.can_be_allowed:
-            offered = ", ".join(map(repr, question.options))
-            problem = f"{question.handler} asks without an option that allows: {offered}; name one as allowing"
-            return await self._refuse(question, problem)
+            return await self._refuse(question, question.no_option_allows)
         await self._announce(question)
         with deadlines_held():
             async with self.turn:
@@ -111,15 +109,15 @@ class Approvals:
                 f"The approval system failed: {type(error).__name__}: {error}"
             )
         if self.cancellation.is_cancelled:
-            return _Answer(_CANCELLED)
+            return _Answer(CANCELLED)
         return answer
 
     async def _answer(self, question: Question) -> _Answer:
         if self.cancellation.is_cancelled:  # asked for while another question was open
-            return _Answer(_CANCELLED)
+            return _Answer(CANCELLED)
         # said so to the same question of a call beside this one
         if question.key in self._always:
-            return _Answer(_REMEMBERED, allowed=True)
+            return _Answer(REMEMBERED, allowed=True)
         if self.system is not None:
             reply = await self.system.request_approval(
                 question.prompt,
@@ -171,20 +169,20 @@ def _name_tool(
 
 def _by_default(question: Question) -> _Answer:
     if question.default == "allow":
-        return _Answer("nobody answered in time; the default allows it", allowed=True)
-    return _Answer(f"Approval timeout after {question.timeout:g} s: {question.asked}")
+        return _Answer(ALLOWED_BY_DEFAULT, allowed=True)
+    return _Answer(question.late_answer)
 
 
 def _read_option(question: Question, reply: object) -> _Answer:
     """Read the chosen option; what is no option that allows, denies."""
     if not isinstance(reply, str) or not question.allows(reply):
-        return _Answer(f"User denied: {question.asked:.200}")
+        return _Answer(question.denial())
     return _Answer(reply.strip(), allowed=True, always=question.allows_always(reply))
 
 
 def _read_response(question: Question, response: ApprovalResponse) -> _Answer:
     if response.approved is not True:
-        return _Answer(f"User denied: {response.reason or question.asked:.200}")
+        return _Answer(question.denial(response.reason))
     return _Answer(
         response.reason or "Allow", allowed=True, always=response.remember is True
     )

@@ -156,7 +156,7 @@ class DecisionProcessor:
     async def _ask(
         self, asking: Sequence[Decision], event: str, data: dict[str, object]
     ) -> HookResult | None:
-        from amplifier.kernel.hooks.questions import Question  # likewise
+        from amplifier_sdk.questions import Question  # likewise
 
         try:
             questions = [

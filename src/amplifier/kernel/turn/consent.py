@@ -6,8 +6,6 @@ handler's or a person's. A session that asks before changes wants one for every 
 
 from __future__ import annotations
 
-from typing import Final
-
 import anyio
 
 from amplifier.kernel.hooks.decisions import DecisionProcessor
@@ -16,11 +14,10 @@ from amplifier_sdk.assessments import Assessment, assess, assessor_of
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.effects import ONLY_READS, effects_of
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.questions import ASKS_BEFORE_CHANGES, UNASSESSED, ask_because
 from amplifier_sdk.results import Decision, Emission, HookResult
 
 __all__ = ["needs_consent", "with_consent"]
-
-OPTIONS: Final = ("Allow once", "Allow always", "Deny")
 
 
 def needs_consent(tool: Tool, settings: SessionSettings) -> bool:
@@ -54,7 +51,7 @@ async def with_consent(
     if scope.cancelled_caught:
         assessment = Assessment(
             decision="ask",
-            reason=f"the tool did not say within {limit:g} s what it does",
+            reason=UNASSESSED.format(limit),
         )
     if (
         assessment is not None
@@ -88,7 +85,7 @@ def _own_decision(
     ):
         return None
     if said.decision == "ask":
-        return _question(said.reason, said.details)
+        return ask_because(said.reason, said.details)
     if said.decision == "allow" or not decisions.settings.ask_before_changes:
         return None
     if said.effects is None:
@@ -97,7 +94,7 @@ def _own_decision(
         effects = frozenset(said.effects)
     if effects is not None and effects <= ONLY_READS:
         return None
-    return _question("the session asks before changes", said.details)
+    return ask_because(ASKS_BEFORE_CHANGES, said.details)
 
 
 def _is_accepted(assessment: Assessment, accepted: object) -> bool:
@@ -105,11 +102,6 @@ def _is_accepted(assessment: Assessment, accepted: object) -> bool:
     return isinstance(accepted, frozenset) and any(
         each.key in accepted for each in assessment.coverages
     )
-
-
-def _question(reason: str, details: str) -> HookResult:
-    text = f"Asked because {reason}."
-    return HookResult.ask(f"{details}\n{text}" if details else text, options=OPTIONS)
 
 
 def _with(emission: Emission, name: str, result: HookResult | None) -> Emission:

@@ -18,7 +18,25 @@ from amplifier_sdk.approvals import ApprovalRequest
 from amplifier_sdk.legible import asked_text, escaped, shortened, shortened_value
 from amplifier_sdk.results import Decision, HookResult
 
-__all__ = ["Question"]
+__all__ = [
+    "ALLOWED_BY_DEFAULT",
+    "ASKS_BEFORE_CHANGES",
+    "CANCELLED",
+    "NOBODY_TO_ASK",
+    "REMEMBERED",
+    "UNASSESSED",
+    "Question",
+    "ask_because",
+]
+
+CALL_OPTIONS: Final = ("Allow once", "Allow always", "Deny")
+
+ALLOWED_BY_DEFAULT: Final = "nobody answered in time; the default allows it"
+ASKS_BEFORE_CHANGES: Final = "the session asks before changes"
+CANCELLED: Final = "The turn was cancelled before the person answered"
+NOBODY_TO_ASK: Final = "No approval system is available, so the operation is denied"
+REMEMBERED: Final = "allowed always in this session"
+UNASSESSED: Final = "the tool did not say within {:g} s what it does"
 
 ALLOW_ALWAYS: Final = "allow always"
 ALLOWING: Final = frozenset({"allow", "allow once", ALLOW_ALWAYS})
@@ -104,6 +122,24 @@ class Question:
         """Whether a reply allows it for the rest of the session, as one of the options offers."""
         return _normal(reply) == ALLOW_ALWAYS and _offers_always(self.options)
 
+    @property
+    def late_answer(self) -> str:
+        """What is said where nobody answered in time."""
+        return f"Approval timeout after {self.timeout:g} s: {self.asked}"
+
+    @property
+    def no_option_allows(self) -> str:
+        """What is said of a question that can only be denied."""
+        offered = ", ".join(map(repr, self.options))
+        return (
+            f"{self.handler} asks without an option that allows: {offered};"
+            " name one as allowing"
+        )
+
+    def denial(self, reason: str | None = None) -> str:
+        """Return what is said where the person denied it, perhaps for a reason."""
+        return f"User denied: {reason or self.asked:.200}"
+
     def to_request(self) -> ApprovalRequest:
         """Write the question as an approval provider takes it."""
         details = {
@@ -170,3 +206,11 @@ def _json(value: object, *, sort_keys: bool = False) -> str | None:
         return json.dumps(value, ensure_ascii=False, sort_keys=sort_keys)
     except (TypeError, ValueError, RecursionError):
         return None
+
+
+def ask_because(reason: str, details: str) -> HookResult:
+    """Ask about a tool call, for a reason that no handler gave."""
+    text = f"Asked because {reason}."
+    if details:
+        text = f"{details}\n{text}"
+    return HookResult.ask(text, options=CALL_OPTIONS)
