@@ -130,8 +130,7 @@ class _Reader:
 
     @property
     def path_policy(self) -> PathPolicy:
-        policy = self.context.path_policy
-        return attrs.evolve(policy, directory=self.folder, alternatives=())
+        return attrs.evolve(self.context.path_policy, directory=self.folder)
 
     def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
         """Yield what a command uses, and what it runs."""

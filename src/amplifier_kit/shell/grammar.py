@@ -336,7 +336,10 @@ class _Walk:
         )
         self.commands.append(
             SimpleCommand(
-                words=tuple(words), assignments=tuple(own), is_function=called
+                words=tuple(words),
+                assignments=tuple(own),
+                is_function=called,
+                statement=_statement_of(node),
             )
         )
         self.arithmetic.take_command(self.commands[-1])
@@ -425,3 +428,22 @@ def _parser() -> Parser:
     from tree_sitter import Language, Parser
 
     return Parser(Language(tree_sitter_bash.language()))
+
+
+def _statement_of(node: Node) -> int | None:
+    """Return where the statement begins that a command is a plain part of; `None` where it is none."""
+    parent = node.parent
+    if parent is not None and parent.type == "redirected_statement":
+        return None  # its files are opened before it runs
+    while parent is not None and parent.type != "program":
+        if parent.type == "list":
+            is_skipped = node != parent.children[0]
+            if is_skipped and any(child.type == "||" for child in parent.children):
+                return None
+        elif parent.type not in ("negated_command", "redirected_statement"):
+            return None
+        node, parent = parent, parent.parent
+    following = node.next_sibling
+    if following is not None and following.type == "&":
+        return None
+    return node.start_byte

@@ -74,7 +74,6 @@ class PathPolicy:
         home: the person's home folder.
         has_sandbox: whether what runs is confined to the writable folders.
         is_changing: whether the text gives files other names before it uses them: what is there now says nothing then.
-        alternatives: further folders in which the text may work, where it moves on its way.
     """
 
     directory: str | None
@@ -83,7 +82,6 @@ class PathPolicy:
     home: str = "/"
     has_sandbox: bool = True
     is_changing: bool = False
-    alternatives: tuple[str | None, ...] = ()
 
     @property
     def is_inside(self) -> bool:
@@ -120,14 +118,8 @@ class PathPolicy:
         return real is None or self.is_changing or os.path.lexists(real)
 
     def holds_work(self, value: str) -> bool:
-        """Whether something may be at a path, now or in any folder of the text, that nothing makes again."""
-        places = {self.directory, *self.alternatives}
-        paths = {value, *self.paths_in(value)}
-        return any(
-            attrs.evolve(self, directory=place).may_lose(path)
-            for place in places
-            for path in paths
-        )
+        """Whether something may be at a path that nothing makes again."""
+        return any(map(self.may_lose, {value, *self.paths_in(value)}))
 
     def may_lose(self, path: str) -> bool:
         """Whether something may be lost where a path is written over."""

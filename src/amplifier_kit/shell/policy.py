@@ -128,20 +128,16 @@ class ShellPolicy:
             script = parse_script(text, variables)
         except ShellSyntaxError as error:
             return self._doubt(error.message, text)
-        context = ScriptContext.of(script, path_policy, variables, depth)
         verdicts = [
-            *(
-                self._doubt(doubt, text)
-                for doubt in (*script.doubts, growth_of(script))
-                if doubt
-            ),
-            *(self._command(command, context) for command in script.commands),
-            *(
-                self._assignment(assignment, context)
-                for assignment in script.assignments
-            ),
-            *(self._redirect(redirect, context) for redirect in script.redirects),
+            self._doubt(doubt, text)
+            for doubt in (*script.doubts, growth_of(script))
+            if doubt
         ]
+        # What is nothing in one folder may be a file in another: a text must be allowed in each.
+        for context in ScriptContext.each(script, path_policy, variables, depth):
+            verdicts += (self._command(each, context) for each in script.commands)
+            verdicts += (self._assignment(each, context) for each in script.assignments)
+            verdicts += (self._redirect(each, context) for each in script.redirects)
         return _strictest(verdicts)
 
     def _command(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
@@ -326,7 +322,7 @@ class ShellPolicy:
         for each in words:
             policy = path_policy
             if each.directory != policy.directory:
-                policy = attrs.evolve(policy, directory=each.directory, alternatives=())
+                policy = attrs.evolve(policy, directory=each.directory)
             if any(map(policy.holds_work, each.word.values)):
                 edits.append(_shown(each.word))
         return Verdict(decision="allow", edits=tuple(edits))

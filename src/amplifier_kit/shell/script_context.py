@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import groupby
 from typing import Final
 
 import attrs
@@ -27,6 +28,12 @@ _MOVES: Final = ("cd", "pushd", "popd")
 _RUN_TEXTS: Final = frozenset({"eval", "trap"})
 _MAX_FOLDERS: Final = 256
 """In so many folders a text may work: each move to one that is not there yet doubles them."""
+
+_MAX_CONTEXTS: Final = (32, 4, 1, 1, 1, 1)
+"""In so many of them it is evaluated, by how deep it is nested; what may work in more works where nobody knows."""
+
+_MAX_EVALUATIONS: Final = 500
+"""So many commands are evaluated in more than one folder."""
 
 
 @attrs.frozen(kw_only=True)
@@ -59,8 +66,7 @@ class ScriptContext:
         variables: Mapping[str, str],
         depth: int,
     ) -> ScriptContext:
-        """Look at a text that starts in the folder of a policy of paths."""
-        path_policy = _moved(script, path_policy)
+        """Look at a text that works in the folder of a policy of paths."""
         return cls(
             script=script,
             path_policy=path_policy,
@@ -70,6 +76,18 @@ class ScriptContext:
             depth=depth,
             variables=variables,
         )
+
+    @classmethod
+    def each(
+        cls,
+        script: Script,
+        path_policy: PathPolicy,
+        variables: Mapping[str, str],
+        depth: int,
+    ) -> Iterator[ScriptContext]:
+        """Look at a text in each folder where it may work, when it starts in the folder of a policy of paths."""
+        for moved in _moved(script, path_policy, depth):
+            yield cls.of(script, moved, variables, depth)
 
     def is_renamed_before(self, command: SimpleCommand) -> bool:
         """Whether files may have other names by the time that a command runs."""
@@ -102,21 +120,22 @@ def program_of(command: SimpleCommand) -> str:
     )[2]
 
 
-def _moved(script: Script, path_policy: PathPolicy) -> PathPolicy:
-    """Return the path policy as it is where the text works, when it goes to another folder."""
-    starts = {path_policy.directory, *path_policy.alternatives}
-    found = (possible_directories(script, start) for start in starts)
-    possible = frozenset[str | None]().union(*found)
-    if len(possible) == 1:
-        return attrs.evolve(path_policy, directory=next(iter(possible)))
-    # Below the start a relative path leads to what it leads to from there, or to something further inside.
-    if all(
+def _moved(script: Script, path_policy: PathPolicy, depth: int) -> Iterator[PathPolicy]:
+    """Yield the path policy as it is in each folder where the text may work."""
+    possible = possible_directories(script, path_policy.directory)
+    is_inside = all(
         _is_below(each, path_policy.directory)
         and path_policy.may_use(word_of(each or "/"))
         for each in possible
-    ):
-        return attrs.evolve(path_policy, alternatives=tuple(possible))
-    return attrs.evolve(path_policy, directory=None)
+    )
+    is_bounded = (
+        len(possible) <= _MAX_CONTEXTS[depth]
+        and len(possible) * len(script.commands) <= _MAX_EVALUATIONS
+    )
+    if len(possible) > 1 and not (is_inside and is_bounded):
+        possible = frozenset({None})
+    for directory in possible:
+        yield attrs.evolve(path_policy, directory=directory)
 
 
 def possible_directories(script: Script, start: str | None) -> frozenset[str | None]:
@@ -132,20 +151,36 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
         for words in commands
     ):
         return frozenset({None})
-    moves = [words for words in commands if words and words[0].static in _MOVES]
-    if len(moves) == 1 and moves[0] is commands[0]:
-        folder = _folder(moves[0], start)
+    moves = [
+        (command, words)
+        for command, words in zip(script.commands, commands, strict=True)
+        if words and words[0].static in _MOVES
+    ]
+    is_plain = all(command.statement is not None for command, _ in moves)
+    if script.is_repeated and not is_plain:
+        return frozenset({None})
+    firsts = {command.statement: command for command in reversed(script.commands)}
+    if len(moves) == 1 and is_plain and moves[0][0] is script.commands[0]:
+        folder = _folder(moves[0][1], start)
         if folder is None or _exists(folder):
             return frozenset({folder})
-    # A move to a folder that is not there yet may fail.
     possible = {start}
     found = {start}
-    for words in moves:
-        reached = {_folder(words, folder) for folder in possible}
-        possible = reached | (set() if all(map(_exists, reached)) else possible)
-        found |= possible
-        if len(found) > _MAX_FOLDERS:
-            return frozenset({None})
+    for statement, parts in groupby(moves, key=lambda move: move[0].statement):
+        outcomes = set[str | None]()
+        for command, words in parts:
+            reached = {_folder(words, folder) for folder in possible}
+            # What stands before it may fail, and a move to a folder that is not there yet.
+            is_certain = command is firsts[statement] and all(map(_exists, reached))
+            if statement is None or not is_certain:
+                outcomes |= possible
+            possible = reached
+            if statement is None:
+                possible |= outcomes
+            found |= reached
+            if len(found) > _MAX_FOLDERS:
+                return frozenset({None})
+        possible |= outcomes
     return frozenset(found)
 
 

@@ -99,12 +99,15 @@ class Redirect:
 class SimpleCommand:
     """A command with its arguments and the variables that it alone is given.
 
-    `is_function` says that it certainly calls a function of the text.
+    `is_function` says that it certainly calls a function of the text. `statement` is where the statement begins of
+    which it is a part that the text's own shell runs, one behind the other with `&&`; `None` where it may be skipped
+    without the next, repeated, or run by a shell of its own.
     """
 
     words: tuple[Word, ...]
     assignments: tuple[Assignment, ...] = ()
     is_function: bool = False
+    statement: int | None = attrs.field(default=None, eq=False)
 
     @property
     def text(self) -> str:

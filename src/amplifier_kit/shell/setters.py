@@ -21,9 +21,9 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 
 
 def builtin_words(command: SimpleCommand) -> Sequence[Word]:
-    """Return the words of a command without `command` and `builtin`, which have the shell run its own."""
+    """Return the words of a command without `command`, `builtin` and `time`, behind which the shell runs its own."""
     words = command.words
-    while words and words[0].static in ("builtin", "command"):
+    while words and words[0].static in ("builtin", "command", "time"):
         words = words[1:]
         while words and (words[0].static or "").startswith("-"):
             words = words[1:]
