@@ -102,7 +102,7 @@ def _is_copied(word: Word, path_policy: PathPolicy) -> bool:
 
 
 def _is_kept(word: Word, path_policy: PathPolicy) -> bool:
-    """Where something is moved to: not a name under which it would be removed unasked."""
+    """Where something is moved or linked to: not a name under which it would be removed or written over unasked."""
     return _is_worked_on(word, path_policy) and not any(
         map(path_policy.has_scrap_name, word.values)
     )

@@ -138,6 +138,10 @@ def test_new_files_and_what_programs_make_again_are_no_edits(
         "echo x > ../a.txt",
         "echo x > .env",
         "unheard-of && echo x > a.txt",
+        "ln a.txt new.log; echo x > new.log",
+        "ln a.txt build/new",
+        "git mv a.txt new.log",
+        "mv a.txt new.log",
     ],
 )
 def test_what_is_asked_about_is_no_edit(path_policy: PathPolicy, text: str) -> None:
@@ -177,3 +181,19 @@ def test_nobody_knows_what_is_in_a_folder_that_is_not_known(
 
     assert unknown.holds_work("x")
     assert not unknown.has_scrap_name("build/x")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("rg -g '*.py' x src", "allow"),
+        ("rg -g '!.env' x src", "allow"),
+        ("rg -g '.e*' x src", "ask"),
+        ("ls src | xargs -I $X cat a.txt", "ask"),
+        ("ls src | xargs -I $X $Y a.txt", "ask"),
+    ],
+)
+def test_what_a_search_takes_in_and_xargs_is_given_counts(
+    path_policy: PathPolicy, text: str, expected: str
+) -> None:
+    assert POLICY.evaluate(text, path_policy, {}).decision == expected

@@ -41,6 +41,11 @@ def used(work: Path, text: str) -> set[tuple[str | None, str]]:
     }
 
 
+def test_shells_are_read_so_deep_and_no_deeper(work: Path) -> None:
+    assert UNKNOWN not in used(work, nested(5))
+    assert UNKNOWN in used(work, nested(6))
+
+
 def nested(depth: int) -> str:
     """A command within so many shells."""
     text = "ls"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.shell.path_policy import PathPolicy
+from amplifier_kit.shell.scripts import Word
 
 PLACES = PathPolicy(directory="/srv/app", writable=("/srv/app",))
 
@@ -80,3 +82,23 @@ def test_a_folder_holds_a_secret_where_a_search_looks(
     policy = PathPolicy(directory=str(root), writable=(str(root),), home="/home/me")
 
     assert policy.holds_secret(".", hidden=hidden) is expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("/usr/share/d*/README", True),
+        ("/opt/*/README", True),
+        ("/et*/passwd", False),
+        ("/etc/p*", False),
+        ("/*/passwd", False),
+        ("/var/lo*/x", False),
+    ],
+)
+def test_a_pattern_is_not_read_where_it_may_lead_to_what_is_not_for_everybody(
+    pattern: str, expected: bool
+) -> None:
+    word = Word(raw=pattern, values=(pattern,), is_pattern=True)
+
+    policy = attrs.evolve(PLACES, home="/home/me")
+    assert policy.may_read(word) is expected
