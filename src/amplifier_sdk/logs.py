@@ -126,6 +126,8 @@ def decode_record(line: bytes | str) -> LogRecord:
         ValueError: it is no record of this form.
     """
     try:
+        if isinstance(line, bytes):  # `json` would guess at the encoding of each line
+            line = line.decode("utf-8", "surrogatepass")
         found = json.loads(line)
         schema, level = found["schema"], found["lvl"].lower()
         if (
@@ -152,13 +154,18 @@ def decode_record(line: bytes | str) -> LogRecord:
 
 def _check(record: LogRecord) -> None:
     """Refuse a record whose fields are of other types than they say."""
-    texts = (record.ts, record.event, record.session_id, record.run)
-    ids = (record.parent_id, record.turn_id, record.span_id, record.parent_span_id)
-    if not all(isinstance(text, str) for text in texts) or not all(
-        isinstance(id_, str | None) for id_ in ids
+    for text in (record.ts, record.event, record.session_id, record.run):
+        if not isinstance(text, str):
+            raise TypeError(f"a time, an id or a name is no text: {text!r:.40}")
+    for id_ in (
+        record.parent_id,
+        record.turn_id,
+        record.span_id,
+        record.parent_span_id,
     ):
-        raise TypeError("a time, an id or a name is no text")
-    if not isinstance(record.iteration, int | None):
+        if id_ is not None and not isinstance(id_, str):
+            raise TypeError(f"an id is no text: {id_!r:.40}")
+    if record.iteration is not None and not isinstance(record.iteration, int):
         raise TypeError(f"iteration {record.iteration!r:.40}")
 
 

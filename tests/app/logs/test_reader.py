@@ -170,3 +170,21 @@ def test_several_logs_are_one_by_time(tmp_path: Path) -> None:
             record.event for record in logs.select(Selection(since=at(3)[:23]), 1)
         ] == ["y"]
         assert list(logs.select(Selection(), 0)) == []
+
+
+@pytest.mark.parametrize("last", [None, 100])
+def test_only_lines_that_may_be_wanted_are_decoded(
+    tmp_path: Path, last: int | None
+) -> None:
+    records = told(3000, size=300)
+    damage = [b"no record\n", b"neither is tool:post\n"]
+    path = write_log(tmp_path / "events.jsonl", [*records[:10], *damage, *records[10:]])
+
+    with Logs.take([path]) as logs:
+        assert list(logs.select(Selection(terms=("E77",)), last)) == [
+            record for record in records if "e77" in record.event
+        ]
+        assert logs.damaged == 0
+    with Logs.take([path]) as logs:
+        assert list(logs.select(Selection(events=("tool:*",)), last)) == []
+        assert logs.damaged == 1

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from amplifier.app.logs.reader import LogLine
 from amplifier.app.logs.selection import Selection, parse_since
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.logs import encode_record
+from amplifier_sdk.logs import LEVELS, LogLevel, encode_record
 from tests.app.logs.records import Story, at
 
 RECORD = Story("abc").tell(
@@ -45,6 +48,65 @@ LINE = LogLine(encode_record(RECORD).rstrip(), RECORD)
 )
 def test_a_line_that_fits_is_wanted(selection: Selection) -> None:
     assert selection.wants(LINE)
+    assert selection.may_want(LINE.data)
+
+
+VALUES = st.recursive(
+    st.sampled_from(["kelvin", "\u212aelvin", 'a "quoted" word', "tab\tx", "é", "null"])
+    | st.none()
+    | st.booleans()
+    | st.sampled_from([7, 1e-05, 1e22]),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(st.sampled_from(["key", "event", "é"]), inner, max_size=2)
+    ),
+    max_leaves=3,
+)
+PATTERNS = ["kelvin", "*elv*", "k[e]lvin", "*quoted*", "null", "1e-05", "tool:*", "*x*"]
+KEYS = ["key", "data", "data.key", "key.key", "event", "level", "parent_id", "é"]
+
+
+@given(
+    value=VALUES,
+    pattern=st.sampled_from(PATTERNS),
+    key=st.sampled_from(KEYS),
+    level=st.sampled_from(LEVELS),
+    is_text=st.booleans(),
+    ensure_ascii=st.booleans(),
+)
+def test_no_line_that_is_wanted_is_passed_over_undecoded(
+    value: object,
+    pattern: str,
+    key: str,
+    level: LogLevel,
+    is_text: bool,
+    ensure_ascii: bool,
+) -> None:
+    record = Story("abc").tell("tool:post", level="warning", key=value)
+    written = json.loads(encode_record(record))
+    line = LogLine(json.dumps(written, ensure_ascii=ensure_ascii).encode(), record)
+    term = pattern if is_text else f"{key}={pattern}"
+    selection = Selection(events=("tool:*", pattern), level=level, terms=(term,))
+
+    assert selection.may_want(line.data) or not selection.wants(line)
+
+
+def test_lines_that_cannot_be_wanted_are_passed_over() -> None:
+    for selection in (
+        Selection(terms=("elsewhere",)),
+        Selection(terms=("tool_nam=read_file",)),
+        Selection(terms=("tool_name=write_*",)),
+        Selection(level="error"),
+        Selection(events=("llm:*",)),
+    ):
+        assert selection.is_filtering
+        assert not selection.may_want(LINE.data)
+    for selection in (
+        Selection(),
+        Selection(terms=("iteration=2",)),
+        Selection(events=("*",)),
+    ):
+        assert not selection.is_filtering
 
 
 @pytest.mark.parametrize(

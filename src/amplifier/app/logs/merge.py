@@ -13,7 +13,7 @@ from typing import Final, Self
 import attrs
 
 from amplifier.app.logs.follower import FollowedLog
-from amplifier.app.logs.reader import LogLine, LogSnapshot
+from amplifier.app.logs.reader import Admits, LogLine, LogSnapshot
 from amplifier.app.logs.selection import Selection
 from amplifier_sdk.logs import LogRecord
 
@@ -28,7 +28,7 @@ class Logs:
     """Logs as they are at one moment, merged; a context manager, whose end closes their files.
 
     Args:
-        damaged: how many lines were no records, of those read so far.
+        damaged: how many lines were no records, of those decoded so far.
     """
 
     _snapshots: list[LogSnapshot]
@@ -59,7 +59,10 @@ class Logs:
         return iter(deque(self._forwards(selection), maxlen=last))
 
     def _forwards(self, selection: Selection) -> Iterator[LogRecord]:
-        streams = [snapshot.forwards(selection.since) for snapshot in self._snapshots]
+        streams = [
+            snapshot.forwards(selection.since, _admits(selection))
+            for snapshot in self._snapshots
+        ]
         for line in merge(
             *streams, key=lambda line: "" if line.record is None else line.record.ts
         ):
@@ -67,7 +70,9 @@ class Logs:
                 yield record
 
     def _backwards(self, selection: Selection) -> Iterator[LogRecord]:
-        streams = [snapshot.backwards() for snapshot in self._snapshots]
+        streams = [
+            snapshot.backwards(_admits(selection)) for snapshot in self._snapshots
+        ]
         latest_first = merge(
             *streams,
             key=lambda line: _LATEST if line.record is None else line.record.ts,
@@ -106,3 +111,9 @@ class Logs:
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
+
+
+def _admits(selection: Selection) -> Admits | None:
+    if selection.is_filtering:
+        return selection.may_want
+    return None

@@ -7,23 +7,28 @@ whole and once. Lines come in the order of the file; what is no record is damage
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import BinaryIO, Final, Self
+from typing import BinaryIO, Final, Self, TypeAlias
 
 import attrs
 
 from amplifier_sdk.logfiles import open_log
 from amplifier_sdk.logs import LogRecord, decode_record
 
-__all__ = ["LONGEST_LINE", "LogLine", "LogSnapshot", "parse_line"]
+__all__ = ["LONGEST_LINE", "Admits", "LogLine", "LogSnapshot", "parse_line"]
 
 LONGEST_LINE: Final = 4_194_304
 """Bytes; what is longer is damage."""
 
 _BLOCK: Final = 65_536
+_MANY: Final = 262_144
 _PROBES: Final = 64
+_NO_RECORD: Final = b"\xff"
+
+Admits: TypeAlias = Callable[[bytes], bool]
+"""Tells whether some of these bytes, which are lines, are wanted."""
 
 
 @attrs.frozen
@@ -86,38 +91,62 @@ class LogSnapshot:
             return self._parts[-1].handle
         return None
 
-    def forwards(self, since: str | None = None) -> Iterator[LogLine]:
+    def forwards(
+        self, since: str | None = None, admits: Admits | None = None
+    ) -> Iterator[LogLine]:
         """Yield the lines, the oldest first.
 
         Args:
             since: where in time to begin, as `ts` writes it in UTC; found by bisection, so that where the clock was
                 set back some lines may be passed over. Default the beginning.
+            admits: tells which bytes are worth decoding. Default all.
         """
         for part in self._parts:
             if since is None:
                 start = 0
             else:
                 start = _offset_of(part, since)
-            part.handle.seek(start)
-            while (place := part.handle.tell()) < part.end:
-                data = _read_line(part.handle, part.end - place)
-                line = LogLine(b"", None) if data is None else parse_line(data)
-                if line is not None:
-                    yield line
+            for block in _blocks(part, start):
+                if admits is None or admits(block):
+                    yield from _parse_lines(block.split(b"\n"), admits)
 
-    def backwards(self) -> Iterator[LogLine]:
-        """Yield the lines, the newest first."""
+    def backwards(self, admits: Admits | None = None) -> Iterator[LogLine]:
+        """Yield the lines, the newest first; `admits` as in `forwards`."""
         for part in reversed(self._parts):
-            for data in _lines_backwards(part):
-                line = LogLine(b"", None) if data is None else parse_line(data)
-                if line is not None:
-                    yield line
+            yield from _parse_lines(_lines_backwards(part), admits)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._files.close()
+
+
+def _parse_lines(
+    lines: Iterable[bytes | None], admits: Admits | None
+) -> Iterator[LogLine]:
+    """Read lines; `None` is one that is too long."""
+    for data in lines:
+        if data is None or len(data) > LONGEST_LINE:
+            yield LogLine(b"", None)
+        elif admits is None or admits(data):
+            line = parse_line(data)
+            if line is not None:
+                yield line
+
+
+def _blocks(part: _Part, start: int) -> Iterator[bytes]:
+    """Yield the lines of a file, many at a time."""
+    part.handle.seek(start)
+    while (left := part.end - part.handle.tell()) > 0:
+        data = part.handle.read(min(_MANY, left))
+        if not data:  # somebody emptied it
+            return
+        if not data.endswith(b"\n"):
+            rest = _read_line(part.handle, left - len(data))
+            # Of a line that is too long the beginning is left, as damage.
+            data += _NO_RECORD if rest is None else rest
+        yield data
 
 
 def _read_line(handle: BinaryIO, left: int) -> bytes | None:

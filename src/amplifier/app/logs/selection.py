@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Final, TypeAlias
@@ -12,6 +12,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.app.logs.reader import LogLine
+from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.logs import LEVELS, LogLevel, LogRecord
@@ -27,7 +28,7 @@ _OWN: Final = tuple(
 _FORM: Final = "%Y-%m-%dT%H:%M:%S.%f"
 _MISSING: Final = object()
 
-_Test: TypeAlias = Callable[[LogLine, LogRecord], bool]
+_Test: TypeAlias = "_Text | _Field"
 
 
 @attrs.frozen(kw_only=True)
@@ -47,10 +48,29 @@ class Selection:
     terms: Sequence[str] = ()
     since: str | None = None
     _tests: tuple[_Test, ...] = attrs.field(init=False, repr=False)
+    _levels: tuple[LogLevel, ...] = attrs.field(init=False, repr=False)
+    _filter: WordFilter = attrs.field(init=False, repr=False)
 
     @_tests.default
     def _make_tests(self) -> tuple[_Test, ...]:
         return tuple(map(_test, self.terms))
+
+    @_levels.default
+    def _make_levels(self) -> tuple[LogLevel, ...]:
+        return LEVELS[LEVELS.index(self.level) :]
+
+    @_filter.default
+    def _make_filter(self) -> WordFilter:
+        return WordFilter.of(self._words())
+
+    @property
+    def is_filtering(self) -> bool:
+        """Whether there are lines that `may_want` passes over."""
+        return bool(self._filter.groups)
+
+    def may_want(self, data: bytes) -> bool:
+        """Tell whether a line that is wanted may be among bytes, which need not be read."""
+        return self._filter.admits(data)
 
     def wants(self, line: LogLine) -> bool:
         """Tell whether a line is wanted."""
@@ -61,10 +81,21 @@ class Selection:
                 not self.events
                 or any(fnmatchcase(record.event, pattern) for pattern in self.events)
             )
-            and LEVELS.index(record.level) >= LEVELS.index(self.level)
+            and record.level in self._levels
             and (self.since is None or comparable(record.ts) >= self.since)
             and all(test(line, record) for test in self._tests)
         )
+
+    def _words(self) -> Iterator[tuple[str, ...]]:
+        """Yield words of which one at least is in each line that is wanted."""
+        events = [longest_word(_without_sets(pattern)) for pattern in self.events]
+        names = [name for name in events if name is not None]
+        if events and len(names) == len(events):
+            yield (*names, ESCAPE)
+        if self.level != LEVELS[0]:
+            yield (*self._levels, ESCAPE)
+        for test in self._tests:
+            yield from test.words()
 
 
 def comparable(ts: str) -> str:
@@ -108,12 +139,21 @@ def _test(term: str) -> _Test:
     return _Text(term.casefold())
 
 
+def _without_sets(pattern: str) -> str:
+    """Return a pattern without its sets of characters, such as `[ab]`."""
+    return re.sub(r"\[[^]]*\]?|\]", "*", pattern)
+
+
 @attrs.frozen
 class _Text:
     text: str
 
     def __call__(self, line: LogLine, _: LogRecord) -> bool:
         return self.text in line.data.decode("utf-8", "replace").casefold()
+
+    def words(self) -> Iterator[tuple[str, ...]]:
+        """Yield the text itself: it is sought in the line as it is written."""
+        yield (self.text,)
 
 
 @attrs.frozen
@@ -130,6 +170,17 @@ class _Field:
             if text == self.pattern or fnmatchcase(text, self.pattern):
                 return True
         return False
+
+    def words(self) -> Iterator[tuple[str, ...]]:
+        """Yield the key, which a field of the data has, and a word of the value."""
+        is_own = len(self.path) == 1 and self.path[0] in _OWN
+        if not is_own and self.path[-1].isascii():
+            yield (f'"{self.path[-1]}"', ESCAPE)
+        # A field of the line that is `null` is not written.
+        if not (is_own and fnmatchcase("null", self.pattern)):
+            word = longest_word(_without_sets(self.pattern))
+            if word is not None:
+                yield (word, ESCAPE)
 
     def _found(self, record: LogRecord) -> list[JSONValue]:
         """Return the values under the path: of the line's own fields and of its data."""

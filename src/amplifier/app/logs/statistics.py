@@ -208,4 +208,6 @@ def _of(known: dict[str, C], name: JSONValue, make: type[C]) -> C:
         key = name
     else:
         key = "(unnamed)"
-    return known.setdefault(key, make())
+    if key not in known:
+        known[key] = make()
+    return known[key]

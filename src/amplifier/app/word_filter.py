@@ -1,0 +1,73 @@
+"""Whether bytes may hold words: a test that takes far less than decoding them.
+
+It never refuses bytes that hold the words once they are decoded, in whichever case; it may
+admit others. It is for lines of JSON, so that a word must be one that JSON does not escape.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final, Self
+
+import attrs
+
+__all__ = ["ESCAPE", "WordFilter", "longest_word"]
+
+ESCAPE: Final = "\\u"
+"""Begins what JSON writes for a character that stands for itself elsewhere."""
+
+_WORD: Final = re.compile(r"[^\W\d][\w.:-]*")
+_LETTERS: Final = re.compile(r"[^\W\d]{3}")  # `1e-05` may be written in other ways
+_HIDDEN: Final = re.compile(r"u[0-9a-f]{4}")  # the rest of an escape
+
+FOLDED_TO_ASCII: Final = (
+    "\xdf\u0130\u0149\u017f\u01f0\u1e96\u1e97\u1e98\u1e99\u1e9a\u1e9e\u212a"
+    "\ufb00\ufb01\ufb02\ufb03\ufb04\ufb05\ufb06"
+)
+"""All that `str.casefold` makes ASCII letters of, though it is none."""
+
+_FOLDED: Final = re.compile("|".join(FOLDED_TO_ASCII).encode())
+
+
+def longest_word(text: str) -> str | None:
+    """Return the longest word of a text that JSON writes as it is; `None` for none."""
+    words = [
+        word
+        for word in _WORD.findall(text)
+        if _LETTERS.search(word) and not _HIDDEN.search(word.lower())
+    ]
+    return max(words, key=len, default=None)
+
+
+@attrs.frozen
+class WordFilter:
+    """Tells whether bytes may hold words.
+
+    Args:
+        groups: of each group one word must be there, in either case.
+    """
+
+    groups: tuple[tuple[str, ...], ...]
+
+    @classmethod
+    def of(cls, groups: Iterable[Iterable[str]]) -> Self:
+        """Make a filter of words in any case."""
+        return cls(tuple(tuple(map(str.casefold, group)) for group in groups))
+
+    def admits(self, data: bytes) -> bool:
+        """Tell whether bytes may hold a word of each group."""
+        lowered = data.lower()
+        return all(
+            any(_may_hold(data, lowered, word) for word in group)
+            for group in self.groups
+        )
+
+
+def _may_hold(data: bytes, lowered: bytes, word: str) -> bool:
+    if word.isascii():
+        # Only what has other letters can have letters that fold to these.
+        return word.encode() in lowered or (
+            not data.isascii() and _FOLDED.search(data) is not None
+        )
+    return not data.isascii() and word in data.decode("utf-8", "replace").casefold()
