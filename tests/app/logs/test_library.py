@@ -111,3 +111,52 @@ def test_a_file_is_a_log_wherever_it_stands(tmp_path: Path, places: Places) -> N
     )
     with pytest.raises(ConfigError, match="no such file"):
         SessionLog.of_file(tmp_path / "none")
+
+
+def test_of_an_id_no_other_session_is_read(
+    library: LogLibrary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed: list[str] = []
+    names = os.listdir
+
+    def list_names(path: Path) -> list[str]:
+        listed.append(path.name)
+        return names(path)
+
+    monkeypatch.setattr(os, "listdir", list_names)
+    assert library.find("aaa-1").session_id == "aaa-1"
+    assert library.find("bbb").session_id == "bbb"
+    assert "sessions" not in listed
+
+
+def test_a_family_grows_while_sessions_come(places: Places) -> None:
+    library = LogLibrary(places)
+    keep(places.state, "top")
+    top = library.find("top")
+    assert library.family(top) == [top]
+
+    folder = places.state / "sessions" / "top-1"
+    folder.mkdir()
+    assert library.family(top) == [top]
+    record = SessionRecord(session_id="top-1", parent_id="top")
+    (folder / "metadata.json").write_text(json.dumps(record.to_dict()))
+    assert library.family(top) == [top]
+    keep(places.state, "top-1-deep", "top-1")
+    assert [log.session_id for log in library.family(top)] == ["top", "top-1-deep"]
+    keep(places.state, "top-1", "top")
+    assert [log.session_id for log in library.family(top)][:2] == ["top", "top-1"]
+    for file in folder.iterdir():
+        file.unlink()
+    folder.rmdir()
+    assert [log.session_id for log in library.family(top)] == ["top"]
+
+
+def test_a_folder_that_did_not_change_is_not_listed_again(
+    library: LogLibrary, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.utime(places.state / "sessions", (1_000_000, 1_000_000))
+    top = library.find("aaa-2")
+    family = library.family(top)
+    monkeypatch.setattr(os, "listdir", lambda _: pytest.fail("it was listed again"))
+
+    assert library.family(top) == family

@@ -28,7 +28,8 @@ def check_sessions(places: Places) -> Iterator[Finding]:
         if _is_open(store.sessions)
         for folder in store.sessions.iterdir()
     ]
-    damaged = [found for store in stores for found in store.damaged()]
+    listings = [store.listing() for store in stores]
+    damaged = [found for listing in listings for found in listing.damaged]
     for folder, problem in damaged:
         yield warning(
             "sessions",
@@ -44,7 +45,7 @@ def check_sessions(places: Places) -> Iterator[Finding]:
     held = [holder for folder in folders if (holder := _holder(folder)) is not None]
     for text in held:
         yield fine("sessions", text)
-    sound = sum(len(store.all(children=True)) for store in stores)
+    sound = sum(len(listing.sessions) for listing in listings)
     yield fine(
         "sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
     )

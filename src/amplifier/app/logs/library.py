@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.store.stored import read_record
+from amplifier.app.store.stored import read_outline
 from amplifier_kit.files.names import folder_name
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.logs import LOG_FILE, LogRecord, decode_record
@@ -18,6 +20,10 @@ __all__ = ["LogLibrary", "SessionLog"]
 
 _HEAD: Final = 65_536
 """Bytes of a log's beginning in which its session is looked for, where the session has no record."""
+
+
+_TICK: Final = 2.0
+"""Seconds that no clock of a file system is coarser than."""
 
 
 @attrs.frozen(kw_only=True)
@@ -60,7 +66,7 @@ class LogLibrary:
     """The logs of a project; those of the person's other projects are found by name alone."""
 
     places: Places
-    _known: dict[Path, SessionLog] = attrs.field(factory=dict)
+    _folders: dict[Path, _SessionsFolder] = attrs.field(factory=dict)
 
     def newest(self) -> SessionLog:
         """Return the log of the project that was written last, children apart.
@@ -68,24 +74,36 @@ class LogLibrary:
         Raises:
             ConfigError: there is none.
         """
-        logs = [log for log in self._logs(self.places.state) if log.parent_id is None]
-        if not logs:
-            problem = Problem(
-                str(self.places.root),
-                "no session of this project has a log; the module hooks-logging writes them",
-            )
-            raise ConfigError([problem], subject="choice of a log")
-        return max(logs, key=lambda log: _written(log.path))
+        sessions = self.places.state / "sessions"
+        folders = [sessions / name for name in _names_in(sessions)]
+        written = [(_written(folder / LOG_FILE), folder) for folder in folders]
+        # The latest are read first, and mostly no others.
+        for _, folder in sorted((one for one in written if one[0]), reverse=True):
+            log = _read(folder)
+            if log is not None and log.parent_id is None:
+                return log
+        problem = Problem(
+            str(self.places.root),
+            "no session of this project has a log; the module hooks-logging writes them",
+        )
+        raise ConfigError([problem], subject="choice of a log")
 
     def find(self, name: str) -> SessionLog:
-        """Return the log of a session by its id, the beginning of one, or its name; this project's come first.
+        """Return the log of a session by its id, or by the beginning of one or its name.
+
+        This project's come first. Of an id, no other session is read.
 
         Raises:
             ConfigError: there is none, or several; names them.
         """
-        for roots in ([self.places.state], self._other_roots()):
-            logs = [log for root in roots for log in self._logs(root)]
-            if found := _meant(name, logs):
+        places = ([self.places.state], self._other_roots())
+        for roots in places:
+            exact = [_read(root / "sessions" / folder_name(name)) for root in roots]
+            found = [log for log in exact if log is not None and log.path.is_file()]
+            if found:
+                return _the_only(name, found)
+        for roots in places:
+            if found := _meant(name, self._logs(roots)):
                 return _the_only(name, found)
         raise ConfigError(
             [Problem(name, "no session of this id or name has a log")],
@@ -94,53 +112,101 @@ class LogLibrary:
 
     def family(self, log: SessionLog) -> list[SessionLog]:
         """Return a log and those of the sessions that its session made, and so on down."""
-        made_by: dict[str | None, list[SessionLog]] = {}
-        for other in (
-            self._logs(log.path.parent.parent.parent)
-            if log.path.name == LOG_FILE
-            else ()
-        ):
-            if other.path != log.path:
-                made_by.setdefault(other.parent_id, []).append(other)
-        family = [log]
-        for member in family:  # grows while it is gone through
-            family += made_by.pop(member.session_id, [])
-        return family
+        if log.path.name != LOG_FILE:
+            return [log]
+        sessions = self._sessions(log.path.parent.parent)
+        family = {log.path: log}
+        waiting = [log]
+        while waiting:
+            made = sessions.made_by(waiting.pop(0).session_id)
+            new = [each for each in made if each.path not in family]
+            family.update((each.path, each) for each in new)
+            waiting += new
+        return [log, *(each for each in [*family.values()][1:] if each.path.is_file())]
 
     def _other_roots(self) -> Sequence[Path]:
         """Return where else sessions stand: other projects, and programs that name no folder for them."""
         projects = self.places.home / "projects"
-        if projects.is_dir():
-            others = sorted(projects.iterdir())
-        else:
-            others = []
+        others = [projects / name for name in _names_in(projects)]
         return [
             *(root for root in others if root != self.places.state),
             self.places.home,
         ]
 
-    def _logs(self, root: Path) -> Iterator[SessionLog]:
-        sessions = root / "sessions"
-        for folder in sorted(sessions.iterdir()) if sessions.is_dir() else []:
-            path = folder / LOG_FILE
-            if path not in self._known and path.is_file():
-                self._known[path] = _read(path)
-            if path in self._known:
-                yield self._known[path]
+    def _logs(self, roots: Iterable[Path]) -> list[SessionLog]:
+        folders = (self._sessions(root / "sessions") for root in roots)
+        return [log for each in folders for log in each.all() if log.path.is_file()]
+
+    def _sessions(self, folder: Path) -> _SessionsFolder:
+        sessions = self._folders.setdefault(folder, _SessionsFolder(folder))
+        sessions.refresh()
+        return sessions
 
 
-def _read(path: Path) -> SessionLog:
+@attrs.define(eq=False)
+class _SessionsFolder:
+    """The sessions of a folder, with a log or without.
+
+    Each is read once: what is taken of it stays as it is.
+    """
+
+    path: Path
+    _known: dict[str, SessionLog] = attrs.field(factory=dict)
+    _unknown: set[str] = attrs.field(factory=set)  # not begun yet, or none
+    _made_by: dict[str | None, list[SessionLog]] = attrs.field(factory=dict)
+    _changed: float | None = None
+
+    def all(self) -> Collection[SessionLog]:
+        """Return the sessions."""
+        return self._known.values()
+
+    def made_by(self, session_id: str) -> Sequence[SessionLog]:
+        """Return the sessions that another one made."""
+        return self._made_by.get(session_id, ())
+
+    def refresh(self) -> None:
+        """List the folder again when it changed, and read who came.
+
+        A change within the same tick of the file system's clock shows no other time:
+        what changed just now is not relied on.
+        """
+        changed = _written(self.path)
+        before = len(self._known)
+        if changed != self._changed:
+            names = _names_in(self.path)
+            known = self._known
+            self._known = {name: known[name] for name in names if name in known}
+            self._unknown = {name for name in names if name not in known}
+            self._changed = changed if time.time() - changed > _TICK else None
+        found = {name: _read(self.path / name) for name in sorted(self._unknown)}
+        new = {name: log for name, log in found.items() if log is not None}
+        if new or len(self._known) < before:
+            self._known |= new
+            self._unknown -= new.keys()
+            self._made_by = {}
+            for log in self._known.values():
+                self._made_by.setdefault(log.parent_id, []).append(log)
+
+
+def _names_in(folder: Path) -> list[str]:
     try:
-        record = read_record(path.parent)
-    except ConfigError:  # the log has it as well
-        record = None
-    if record is None:
-        return SessionLog.of_file(path)
+        return sorted(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _read(folder: Path) -> SessionLog | None:
+    """Read whose log stands in a folder; `None` where nothing says so yet."""
+    written = read_outline(folder)
+    path, session_id = folder / LOG_FILE, written.get("session_id")
+    if not isinstance(session_id, str):  # the log has it as well
+        return SessionLog.of_file(path) if path.is_file() else None
+    parent_id, name = written.get("parent_id"), written.get("name")
     return SessionLog(
         path=path,
-        session_id=record.session_id,
-        parent_id=record.parent_id,
-        name=record.name,
+        session_id=session_id,
+        parent_id=parent_id if isinstance(parent_id, str) else None,
+        name=name if isinstance(name, str) else None,
     )
 
 
