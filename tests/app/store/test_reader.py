@@ -10,6 +10,7 @@ from amplifier.app.store.search import search_sessions
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import MessageDict
 from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 
 # -- what was said
@@ -116,3 +117,37 @@ async def test_a_session_without_a_transcript_is_searched(store: SessionStore) -
     await keep(store, "empty", prompt="Hello")
     assert len(search_sessions(store.all(), "hello").hits) == 1
     assert search_sessions(store.all(), "rome").unread == ()
+
+
+async def test_what_is_written_in_other_ways_is_found(store: SessionStore) -> None:
+    said: list[MessageDict] = [
+        {"role": "user", "content": 'A "quoted"\tword\nand 273 \u212aelvin, Straße'},
+        {"role": "user", "content": "half \ud83d of a pair"},
+        {"role": "assistant", "content": [{"type": "tool_call", "name": "rm"}]},
+        {"role": "user", "content": [{"type": "image", "source": {}}]},
+    ]
+    session = await keep(store, "told", [said])
+    await interrupt(store, session, prompt="Delete it")
+    talks = await keep(store, "alone", [said])
+
+    for text in (
+        *('"QUOTED"', "word\nand", "273 kelvin", "STRASSE", "traße", "of a pair"),
+        *("rm null", "[image]", "ed"),
+    ):
+        hits = search_sessions([session, talks], text).hits
+        assert len(hits) == 2, text
+    for text in ("program ended", "Delete it"):
+        (hit,) = search_sessions([session, talks], text).hits
+        assert hit.session == session
+
+
+async def test_what_cannot_hold_a_text_is_not_decoded(
+    store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = await keep(store, turns=[HELLO])
+    monkeypatch.setattr(
+        "amplifier.app.store.search.read_history",
+        lambda _: pytest.fail("it was decoded"),
+    )
+
+    assert search_sessions([session], "nowhere").hits == ()

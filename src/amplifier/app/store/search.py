@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Final, Literal, TypeAlias
 
 import attrs
 
 from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.stored import StoredSession
-from amplifier.app.store.writer import TRANSCRIPT
+from amplifier.app.store.transcript import EXPECTED
+from amplifier.app.store.writer import JOURNAL, TRANSCRIPT
+from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_sdk.errors import ConfigError
 
 __all__ = ["MAX_BYTES", "Hit", "Place", "Search", "search_sessions"]
@@ -21,6 +24,12 @@ MAX_BYTES: Final = 200_000_000
 """How much of transcripts one search reads at most."""
 
 _AROUND: Final = 60
+_MAX_HEADER: Final = 250
+"""How many bytes a journal without records has at most."""
+_HEADER: Final = (
+    f'"holds":{{"name":"{EXPECTED.holds}","version":{EXPECTED.version}}}'.encode()
+)
+"""Stands in the first line of each transcript that can be read."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,6 +75,7 @@ def search_sessions(
         max_bytes: how much of transcripts is read at most.
     """
     wanted = text.casefold()
+    words = _words_of(wanted)
     hits: list[Hit] = []
     unread: list[str] = []
     left = max_bytes
@@ -80,7 +90,8 @@ def search_sessions(
                 continue
             left -= size
             try:
-                hit = _in_messages(session, wanted)
+                if _may_hold(session, words):
+                    hit = _in_messages(session, wanted)
             except (ConfigError, OSError):
                 unread.append(session.record.session_id)
         if hit is not None:
@@ -101,6 +112,28 @@ def _in_record(session: StoredSession, wanted: str) -> Hit | None:
         if wanted in text.casefold():
             return Hit(session=session, place=place, excerpt=_excerpt(text, wanted))
     return None
+
+
+def _words_of(wanted: str) -> WordFilter:
+    word = longest_word(wanted)
+    if word is None or word in "null":  # a call without arguments is told so
+        return WordFilter.of([])
+    return WordFilter.of([(word, ESCAPE)])
+
+
+def _may_hold(session: StoredSession, words: WordFilter) -> bool:
+    """Tell whether it is worth the time to decode what was said in a session.
+
+    What a journal tells of a turn that was interrupted stands in no file.
+    """
+    with suppress(FileNotFoundError):
+        if (session.folder / JOURNAL).stat().st_size > _MAX_HEADER:
+            return True
+    try:
+        data = (session.folder / TRANSCRIPT).read_bytes()
+    except OSError:
+        return True  # whoever reads it says why it cannot be read
+    return _HEADER not in data[:_MAX_HEADER] or words.admits(data)
 
 
 def _in_messages(session: StoredSession, wanted: str) -> Hit | None:
