@@ -416,6 +416,52 @@ def test_the_arguments_of_a_call_in_doubt_are_told_without_secrets(
     assert TOKEN not in told
 
 
+def test_the_sessions_of_a_folder_that_was_renamed_are_moved_along(
+    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anyio.run(
+        partial(keep, talks, "here", [HELLO], working_dir=str(tmp_path / "shop/a"))
+    )
+    old, new = tmp_path / "shop", tmp_path / "store"
+    old.rename(new)
+    monkeypatch.chdir(new)
+    hint = f"'amplifier session move {old}' brings them here"
+    assert hint in call("list").stderr
+    assert hint in call("show", "here", expect=1).stderr
+    resumed = CliRunner().invoke(main, ["continue", "Go on"])
+    assert (resumed.exit_code, hint in resumed.stderr) == (1, True)
+    assert hint in call("move", str(tmp_path / "nowhere"), expect=1).stderr
+    assert "it is this project" in call("move", ".", expect=1).stderr
+    store = SessionStore.of(Places.find())
+    anyio.run(keep, store, "alpha")
+    (talks.folder("beta") / "metadata.json").write_text("{")
+
+    async def meanwhile() -> Result:
+        async with talks.open(talks.find("beta-1_scout").record):
+            return await anyio.to_thread.run_sync(call, "move", str(old))
+
+    moved = anyio.run(meanwhile)
+    assert moved.stdout.split() == ["beta", "here"]
+    assert "it is open, and stays: beta-1_scout" in moved.stderr
+    assert "this project has one of that id, so it stays: alpha" in moved.stderr
+    assert store.find("here").record.working_dir == str(new / "a")
+    assert not list(store.folder("here").glob("*.lock"))
+    assert "'amplifier session repair beta'" in call("show", "beta", expect=1).stderr
+    call("delete", "-f", "alpha")
+    rest: JSONObject = {"moved": ["alpha", "beta-1_scout"], "open": [], "taken": []}
+    assert json.loads(call("move", str(old), "--json").stdout) == rest
+
+
+def test_another_projects_folder_that_is_gone_is_no_hint(
+    talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    anyio.run(partial(keep, talks, "here", working_dir=str(tmp_path / "shop")))
+    (tmp_path / "shop").rename(tmp_path / "elsewhere")
+    (tmp_path / "far/away/.git").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "far/away")
+    assert "session move" not in call("list").stderr
+
+
 def test_sessions_are_not_changed_without_the_package_that_locks(
     talks: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:

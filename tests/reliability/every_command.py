@@ -47,6 +47,7 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("logs", ("--session", "first"), 0),
     ("trace", ("first", "--out", "{shop}/trace.html"), 0),
     ("session import", ("{shop}/first.json",), 0),
+    ("session move", ("{shop}/gone",), 1),  # it moves what a test of its own makes
     ("agents list", (), 0),
     ("agents show", ("explorer",), 0),
     ("bundle add", ("{shop}/bundle.yaml",), 0),

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._sessions import about, all_option, cleaner, find, require_locks
+from amplifier.cli._sessions import (
+    about,
+    all_option,
+    cleaner,
+    find,
+    report_moved,
+    require_locks,
+)
 from amplifier.cli._shell_completion import sessions
 from amplifier.cli._tables import output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -17,7 +24,7 @@ from amplifier.cli._terminal import notice, one_line, say
 if TYPE_CHECKING:
     from amplifier.app.store.export import Form
 
-__all__ = ["export", "import_"]
+__all__ = ["export", "import_", "move"]
 
 
 @click.command()
@@ -87,6 +94,42 @@ def import_(file: Path, output: str) -> None:
         say_json(about(made))
     else:
         say(one_line(made.record.session_id))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@output_option
+@debug_option
+def move(folder: Path, output: str) -> None:
+    """Move the sessions of the project that was in FOLDER to this one.
+
+    Sessions belong to a project by its path. When its folder was renamed or moved, they are
+    found again after this.
+    """
+    from amplifier.app.directories import Places
+    from amplifier.app.store.moved import move_sessions, project_at
+    from amplifier_sdk.errors import ConfigError, Problem
+
+    require_locks()
+    places = Places.find()
+    source = project_at(folder, places)
+    if source.state == places.state:
+        raise ConfigError([Problem(str(folder), "it is this project")], subject="move")
+    moved = move_sessions(source, places)
+    if not (moved.moved or moved.open or moved.taken):
+        report_moved()
+        problem = Problem(str(folder), "no session of a project in this folder")
+        raise ConfigError([problem], subject="move")
+    if output == "json":
+        listed = {"moved": moved.moved, "open": moved.open, "taken": moved.taken}
+        say_json({name: [*ids] for name, ids in listed.items()})
+        return
+    for session_id in moved.moved:
+        say(one_line(session_id))
+    for session_id in moved.open:
+        notice(f"it is open, and stays: {one_line(session_id)}")
+    for session_id in moved.taken:
+        notice(f"this project has one of that id, so it stays: {one_line(session_id)}")
 
 
 def _form_of(file: Path | None) -> str:

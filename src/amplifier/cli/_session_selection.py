@@ -13,7 +13,13 @@ from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.unread_files import find_unread_files
-from amplifier.cli._sessions import calls_of, has_locks, require_locks
+from amplifier.cli._sessions import (
+    calls_of,
+    has_locks,
+    moved_reported,
+    report_moved,
+    require_locks,
+)
 from amplifier.cli._terminal import notice, one_line
 from amplifier_sdk.errors import ConfigError, Problem
 
@@ -120,9 +126,11 @@ def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
         return None
     require_locks()
     if wanted.resume is not None:
-        return store.find(wanted.resume).record
+        with moved_reported():
+            return store.find(wanted.resume).record
     every = [session for session in store.all() if session.record.command is None]
     if not every:
+        report_moved()
         raise ConfigError(
             [Problem("", "there is none in this project yet")],
             subject="choice of a session",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
+from shlex import quote
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 import click
 
-from amplifier.cli._terminal import one_line
+from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
     from amplifier.app.store.journal import InterruptedTurn
@@ -28,6 +30,8 @@ __all__ = [
     "find_broken",
     "has_locks",
     "label",
+    "moved_reported",
+    "report_moved",
     "require_locks",
     "shown_text",
     "stores",
@@ -77,7 +81,8 @@ def find(name: str, *, all_projects: bool) -> tuple[SessionStore, StoredSession]
     from amplifier.app.store.store import SessionStore
 
     roots = [store.sessions for store in stores(all_projects=all_projects)]
-    session = find_session(roots, name)
+    with moved_reported():
+        session = find_session(roots, name)
     return SessionStore(session.folder.parent.parent), session
 
 
@@ -91,8 +96,35 @@ def find_broken(name: str, *, all_projects: bool) -> tuple[SessionStore, str]:
     from amplifier.app.store.store import SessionStore
 
     roots = [store.sessions for store in stores(all_projects=all_projects)]
-    found = find_outline(roots, name)
+    with moved_reported():
+        found = find_outline(roots, name)
     return SessionStore(found.folder.parent.parent), found.session_id
+
+
+@contextmanager
+def moved_reported() -> Iterator[None]:
+    """Report where else a session may be that is not found in the block."""
+    from amplifier.app.store.selection import NoSuchSessionError
+
+    try:
+        yield
+    except NoSuchSessionError:
+        report_moved()
+        raise
+
+
+def report_moved() -> None:
+    """Report the sessions that this project may have under an earlier path, and what brings them here."""
+    from amplifier.app.directories import Places
+    from amplifier.app.store.moved import moved_projects
+
+    for project in moved_projects(Places.find()):
+        root = str(project.root)
+        notice(
+            f"There are sessions of {one_line(root, 300)}, which is gone: "
+            f"{project.session_count}. If that was this project, "
+            f"'amplifier session move {one_line(quote(root), 300)}' brings them here."
+        )
 
 
 def has_locks() -> bool:

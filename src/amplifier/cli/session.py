@@ -9,7 +9,7 @@ import click
 
 from amplifier.cli._options import debug_option
 from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
-from amplifier.cli._session_files import export, import_
+from amplifier.cli._session_files import export, import_, move
 from amplifier.cli._session_repair import diagnose, repair
 from amplifier.cli._sessions import (
     about,
@@ -17,6 +17,7 @@ from amplifier.cli._sessions import (
     cleaner,
     find,
     label,
+    report_moved,
     shown_text,
     stores,
     when,
@@ -50,7 +51,9 @@ def session() -> None:
     """
 
 
-for _command in (cleanup, delete, diagnose, export, fork, import_, rename, repair, tag):
+for _command in (
+    *(cleanup, delete, diagnose, export, fork, import_, move, rename, repair, tag),
+):
     session.add_command(_command)
 
 
@@ -80,6 +83,7 @@ def _list(
         _say_table(found[:limit], with_project=all_projects)
     else:
         notice("There is no session.")
+        report_moved()
     if len(found) > limit:
         notice(f"{len(found) - limit} more; --limit {len(found)} shows them.")
     for folder, problem in (

@@ -25,11 +25,21 @@ from amplifier.app.store.writer import METADATA
 from amplifier_kit.files.names import folder_beginnings, folder_name
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Outline", "find_outline", "find_session", "outlines_in"]
+__all__ = [
+    "NoSuchSessionError",
+    "Outline",
+    "find_outline",
+    "find_session",
+    "outlines_in",
+]
 
 _LONG: Final = 8
 """How many characters of an id nobody gives a session as its name."""
 _WRITTEN_ID: Final = re.compile(rb'"session_id": ?("(?:[^"\\\n]|\\.)*")')
+
+
+class NoSuchSessionError(ConfigError):
+    """No session has such an id or name, damaged ones included."""
 
 
 @attrs.frozen(kw_only=True)
@@ -99,7 +109,8 @@ def find_outline(roots: Sequence[Path], name: str) -> Outline:
     if found:
         ids = ", ".join(each.session_id for each in found[:10])
         raise _refused(name, f"ambiguous; the sessions are {ids}")
-    raise _refused(name, "no such session; 'amplifier session list' shows them")
+    problem = Problem(name, "no such session; 'amplifier session list' shows them")
+    raise NoSuchSessionError([problem], subject="choice of a session")
 
 
 def outlines_in(
