@@ -19,13 +19,20 @@ from amplifier_kit.redaction.names import is_password_name, is_place, is_secret_
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.windows import lower
 
-__all__ = ["assignments"]
+__all__ = ["NAMES", "NEEDED", "assignments"]
 
-_NAMES: Final = (
+NAMES: Final = (
     r"passw(?:or)?[dt]s?|passphrase|passcode|pwd|secrets?|tokens?|keys?|credentials?|authorization|cookies?|jwt"
     r"|connection_?string|bearer|_pass|-pass|_pw|(?<![a-z0-9])(?:pass|pw|psk|mdp)(?![a-z])"
     r"|code_verifier|device_code|dockerconfigjson"
 )
+"""The end of a secret's name."""
+NEEDED: Final = (
+    *("pass", "pw", "psk", "mdp", "secret", "token", "key", "credential", "jwt"),
+    *("authorization", "cookie", "connection", "bearer", "code_verifier"),
+    *("device_code", "dockerconfigjson"),
+)
+"""Each of these names has one of these in it, and few texts do."""
 _FOREIGN: Final = {
     "adgangskode": "",
     "chiave": "",
@@ -55,9 +62,9 @@ _REST: Final = (
     r"(?:(?:some|just|secret|secretstr|string)\((?=[\"']))?"
     r"|>(?:<value>)?|[ \t]+(?:is|was|lautet|ist|est|es)[ \t]*:?[ \t]+|[ \t]{1,4})"
 )
-_HEAD: Final = re.compile(f"(?:{_NAMES}){_REST}")
+_HEAD: Final = re.compile(f"(?:{NAMES}){_REST}")
 _FOREIGN_HEAD: Final = re.compile(
-    f"(?:{_NAMES}|{'|'.join(map(''.join, _FOREIGN.items()))}){_REST}"
+    f"(?:{NAMES}|{'|'.join(map(''.join, _FOREIGN.items()))}){_REST}"
 )
 """The end of a name and what separates it from a value, in lower case."""
 _VALUE: Final = re.compile(
@@ -101,8 +108,10 @@ def assignments(text: str) -> Iterator[Found]:
     lowered = lower(text)
     if any(map(lowered.__contains__, _FOREIGN)):
         pattern = _FOREIGN_HEAD
-    else:
+    elif any(map(lowered.__contains__, NEEDED)):
         pattern = _HEAD
+    else:
+        return
     head = pattern.search(lowered)
     looked, run_end = 0, 0
     while head is not None:

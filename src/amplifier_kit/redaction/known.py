@@ -13,9 +13,10 @@ from urllib.parse import quote, quote_plus
 from amplifier_kit.redaction.names import is_place, is_secret_name
 from amplifier_sdk.secret import live_secrets
 
-__all__ = ["KnownSecrets", "secrets_of_environment"]
+__all__ = ["SHORTEST_SECRET", "KnownSecrets", "secrets_of_environment"]
 
-_SHORTEST: Final = 6
+SHORTEST_SECRET: Final = 6
+"""How many characters a text has at least that is looked for."""
 _LONGEST: Final = 16_384
 
 
@@ -101,7 +102,7 @@ class _Looked(NamedTuple):
 def _is_long_enough(text: str) -> bool:
     """Tell whether a text can be looked for: what is shorter than a word or as common as one is found everywhere."""
     return (
-        _SHORTEST <= len(text) <= _LONGEST
+        SHORTEST_SECRET <= len(text) <= _LONGEST
         and len(set(text)) > 2
         and text.lower() not in _WORDS
     )

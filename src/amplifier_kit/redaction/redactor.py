@@ -23,7 +23,11 @@ from amplifier_kit.redaction.finder import (
     written_over,
 )
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_phrase
-from amplifier_kit.redaction.known import KnownSecrets, secrets_of_environment
+from amplifier_kit.redaction.known import (
+    SHORTEST_SECRET,
+    KnownSecrets,
+    secrets_of_environment,
+)
 from amplifier_kit.redaction.names import (
     IDENTITY_NAMES,
     is_password_name,
@@ -100,6 +104,7 @@ class StrictRedactor:
         self.finders: Final = (secrets_in, *finders) if secrets else tuple(finders)
         self.tokens: Final = (tokens_in,) if secrets else ()
         self.names_secrets: Final = secrets
+        self._has_further_finders: Final = bool(finders)
         self._last: tuple[str, Sequence[Finder], object, str] = ("", (), None, "")
         self._allowed: Final = frozenset(allowlist)
 
@@ -119,6 +124,8 @@ class StrictRedactor:
 
     def written(self, text: str, finders: Sequence[Finder]) -> str:
         """Return a text with a mark in the place of what finders find, and of known secrets."""
+        if len(text) < SHORTEST_SECRET and not self._has_further_finders:
+            return text  # as most keys of JSON are
         if len(text) < _LONG:
             return written_over(text, self.found(text, finders))
         # One event often carries the same long text under several keys.

@@ -38,8 +38,11 @@ def matches_near(
 
 def _windows(text: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield the parts of a text around words, joined where they meet."""
+    there = [word for word in words if word in text]
+    if not there:  # nearly always
+        return
     begin = end = -1
-    for index in sorted({index for word in words for index in _all(word, text)}):
+    for index in sorted({index for word in there for index in _all(word, text)}):
         start, stop = _around(text, index)
         if start > end:
             if end > 0:

@@ -1,0 +1,46 @@
+"""Words that are looked for before a pattern is tried leave out none of what it finds."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from amplifier_kit.redaction.assigned import NAMES, NEEDED
+from amplifier_kit.redaction.known import SHORTEST_SECRET, KnownSecrets
+from amplifier_kit.redaction.redactor import StrictRedactor
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("password", "passwort", "passwd", "passphrase", "passcode", "pwd", "secret"),
+        *("secrets", "token", "keys", "credentials", "authorization", "cookies", "jwt"),
+        *("connection_string", "connectionstring", "bearer", "_pass", "-pass", "_pw"),
+        *("pass", "pw", "psk", "mdp", "code_verifier", "device_code"),
+        "dockerconfigjson",
+    ],
+)
+def test_each_name_of_a_secret_has_a_word_that_is_looked_for(name: str) -> None:
+    found = re.search(NAMES, name)
+    assert found is not None
+    assert any(word in found[0] for word in NEEDED)
+
+
+@pytest.mark.parametrize("secret", ["a1-?%/", "ž1?%🙂x", "\ud83d12345"])
+def test_no_form_of_a_known_secret_is_shorter_than_what_is_looked_for(
+    secret: str,
+) -> None:
+    known = KnownSecrets([secret])
+    shortest = secret[:SHORTEST_SECRET]
+    assert len(shortest) == SHORTEST_SECRET
+    assert [kind for *_, kind in known.places(shortest)] == ["known-secret"]
+    redactor = StrictRedactor(known=known)
+    assert redactor.redact_text(shortest) == "[REDACTED:known-secret]"
+    assert redactor.redact_text(secret[:-1]) == secret[:-1]
+
+
+def test_a_finder_of_ones_own_reads_short_texts() -> None:
+    redactor = StrictRedactor(finders=[lambda text: iter([(0, len(text), "own")])])
+    assert redactor.redact_text("abc") == "[REDACTED:own]"
+    assert StrictRedactor().redact({"key": ["abc"]}) == {"key": ["abc"]}
