@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypeAlias
 
 import attrs
 from opentelemetry import metrics, trace
 
 from amplifier_module_hooks_otel._calls import CallListener
+from amplifier_module_hooks_otel._export import (
+    Export,
+    MissingExporterError,
+    find_export,
+)
 from amplifier_module_hooks_otel._metrics import Metrics
 from amplifier_module_hooks_otel._requests import RequestListener
 from amplifier_module_hooks_otel._settings import TelemetryConfig
@@ -56,7 +62,10 @@ _Handler: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[None] | No
 
 
 async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
-    """Trace and measure the session with the OpenTelemetry SDK that the application has set up, if it has.
+    """Trace and measure the session with the OpenTelemetry SDK that the application has set up.
+
+    Where it has set up none and the environment names an OTLP endpoint, the module exports to it, or warns when the
+    session begins of what is missing for that.
 
     Raises:
         ConfigError: the configuration does not fit.
@@ -64,19 +73,52 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     settings = read_config(
         TelemetryConfig, config, subject="configuration of hooks-otel"
     )
+    try:
+        export = find_export()
+    except MissingExporterError as error:
+        _warn_at_start(coordinator, str(error))
+        export = None
     worker = Worker(settings.queue_size, settings.flush_timeout)
+    if export is None:
+        tracer, meter = trace.get_tracer(_SCOPE), metrics.get_meter(_SCOPE)
+    else:
+        tracer, meter = (
+            export.tracers.get_tracer(_SCOPE),
+            export.meters.get_meter(_SCOPE),
+        )
     spans = Trace(
         coordinator,
         settings,
-        Steps(trace.get_tracer(_SCOPE), worker),
-        Metrics.of(metrics.get_meter(_SCOPE)) if settings.metrics else None,
+        Steps(tracer, worker),
+        Metrics.of(meter) if settings.metrics else None,
     )
-    end = _End(coordinator, spans, worker)
+    end = _End(coordinator, spans, worker, export)
     coordinator.register_cleanup(end.aclose)
     hooks = coordinator.hooks
     for event, handler, priority in _handlers(spans, end):
         coordinator.register_cleanup(
             hooks.register(event, handler, priority, _NAME, decides=False)
+        )
+
+
+def _warn_at_start(coordinator: Coordinator, problem: str) -> None:
+    """Warn of what keeps telemetry from being exported, once: in the session that is no child."""
+    if coordinator.parent_id is not None:
+        return
+
+    async def warn(_: str, __: Mapping[str, object]) -> None:
+        await coordinator.hooks.emit(
+            USER_NOTIFICATION,
+            UserNotification(
+                message=f"No telemetry is exported: {problem}",
+                level="warning",
+                source=_NAME,
+            ),
+        )
+
+    for event in (SESSION_START, SESSION_RESUME):
+        coordinator.register_cleanup(
+            coordinator.hooks.register(event, warn, name=_NAME, decides=False)
         )
 
 
@@ -121,13 +163,20 @@ class _End:
     coordinator: Coordinator
     spans: Trace
     worker: Worker
+    export: Export | None
     _told: int = 0
+    _lost_before: int = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._lost_before = self._lost_by_export
 
     async def hear(self, _: str, __: Mapping[str, object]) -> None:
         """End what is open and tell once what was lost."""
         self.spans.abandon()
+        self._flush()
         await self.worker.flush()
         lost = self.worker.dropped + self.worker.failed
+        lost += self._lost_by_export - self._lost_before
         if lost <= self._told:
             return
         self._told = lost
@@ -145,3 +194,14 @@ class _End:
         """End what is open, and the worker."""
         self.spans.abandon()
         await self.worker.aclose()
+
+    @property
+    def _lost_by_export(self) -> int:
+        if self.export is None:
+            return 0
+        return self.export.lost
+
+    def _flush(self) -> None:
+        """Let the worker export what waits: the program may end before the SDK's own time has come."""
+        if self.export is not None:
+            self.worker.put(partial(self.export.flush, self.worker.timeout))
