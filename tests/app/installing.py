@@ -22,12 +22,19 @@ ACME: Final = '''
     import os
     from decimal import Decimal
 
-    from amplifier_sdk.chat import ChatResponse, ProviderInfo, Usage
+    from amplifier_sdk.chat import ChatResponse, ConfigField, ProviderInfo, Usage
     from amplifier_sdk.content import TextBlock
     from amplifier_sdk.errors import ConfigError, Problem
     from amplifier_sdk.providers import BaseProvider
 
-    KNOWN = {"api_key", "default_model", "priority"}
+    KNOWN = {"api_key", "default_model", "priority", "base_url", "region", "is_fast", "zone"}
+    FIELDS = (
+        ConfigField(id="base_url", display_name="Address", prompt="where", default="https://acme.test"),
+        ConfigField(id="region", display_name="Region", prompt="which", field_type="choice", choices=("eu", "us")),
+        ConfigField(id="zone", display_name="Zone", prompt="which of eu", show_when={"region": "eu"}),
+        ConfigField(id="is_fast", display_name="Fast", prompt="whether", field_type="boolean", env_var="ACME_FAST"),
+        ConfigField(id="api_key", display_name="Key", prompt="the key", field_type="secret"),
+    )
 
 
     class Acme(BaseProvider):
@@ -40,7 +47,8 @@ ACME: Final = '''
             model = self.config.get("default_model", "acme-1")
             defaults = {"model": model, "context_window": 1000, "max_output_tokens": 100}
             return ProviderInfo(
-                id="acme", display_name="Acme", credential_env_vars=("ACME_KEY",), defaults=defaults
+                id="acme", display_name="Acme", credential_env_vars=("ACME_KEY",), defaults=defaults,
+                config_fields=FIELDS if os.environ.get("ACME_FIELDS") else (),
             )
 
         async def deltas(self, request):

@@ -251,6 +251,37 @@ def test_at_a_terminal_what_is_not_given_is_asked(own: Path) -> None:
 
 
 @pytest.mark.usefixtures("terminal")
+@pytest.mark.parametrize(
+    ("typed", "environment", "options"),
+    [
+        ("https://a.test\n2\nb\n2\n", {}, ("https://a.test", "eu", "b", True)),
+        ("\n3\n3\n", {}, (None, "us", None, False)),
+        ("\n\n\n", {}, (None, None, None, None)),
+        ("\n2\nb\n", {"ACME_FAST": "1"}, (None, "eu", "b", None)),
+    ],
+    ids=["all", "others", "none", "of the environment"],
+)
+def test_at_a_terminal_the_provider_s_own_fields_are_asked(
+    own: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    typed: str,
+    environment: dict[str, str],
+    options: tuple[object, ...],
+) -> None:
+    for name, value in {"ACME_FIELDS": "1", "ACME_KEY": "k", **environment}.items():
+        monkeypatch.setenv(name, value)
+
+    call("init", "--provider", "acme", input=f"\nacme-7\n{typed}\nn\n")
+
+    text = (own / "settings.yaml").read_text()
+    found = yaml.safe_load(text)["config"]["providers"][0]["config"]
+    names = ("base_url", "region", "zone", "is_fast")
+    assert tuple(found.get(name) for name in names) == options
+    assert found["default_model"] == "acme-7"
+    assert "api_key" not in found
+
+
+@pytest.mark.usefixtures("terminal")
 def test_at_a_terminal_the_provider_is_one_of_a_list(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,6 +17,7 @@ from amplifier.app.providers.entries import ProviderEntry, Survey
 from amplifier.app.providers.selection import use_provider
 from amplifier.app.session_plan import compose
 from amplifier.app.settings.secrets import SecretStore
+from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import Secret
 
 __all__ = ["Setup", "carry_out", "suggest"]
@@ -31,6 +32,7 @@ class Setup:
     Args:
         provider: the provider of new sessions.
         model: the model of requests that name none; `None` leaves it to the provider.
+        options: further options of the provider.
         variable: the variable under which the key is stored.
         key: the key; `None` where none is to be stored.
         profile: the profile of new sessions; `None` leaves it as it is.
@@ -39,6 +41,7 @@ class Setup:
 
     provider: ProviderEntry
     model: str | None = None
+    options: Mapping[str, JSONValue] = attrs.field(factory=dict)
     variable: str | None = None
     key: Secret | None = None
     profile: str | None = None
@@ -81,10 +84,9 @@ async def carry_out(
         OSError: a file cannot be written.
     """
     places = survey.composition.places
-    if setup.model is None:
-        config = {}
-    else:
-        config = {"default_model": setup.model}
+    config = dict(setup.options)
+    if setup.model is not None:
+        config["default_model"] = setup.model
     state, _ = await use_provider(
         setup.provider, survey, config=config, scope=setup.scope, dry_run=True
     )

@@ -19,6 +19,8 @@ from amplifier.cli.provider import key_text
 if TYPE_CHECKING:
     from amplifier.app.providers.details import ProviderState
     from amplifier.app.providers.entries import Survey
+    from amplifier_sdk.chat import ConfigField
+    from amplifier_sdk.jsontypes import JSONObject
     from amplifier_sdk.secret import Secret
 
 __all__ = ["init"]
@@ -125,12 +127,15 @@ def init(
         )
     if key is None and variable is not None and asks:
         key = _asked_key(state, variable)
+    options: JSONObject = {}
     if asks:
         model = model or _asked_model(state)
+        options = _asked_options(state, model or state.model)
         profile = profile or _asked_profile(survey)
     setup = Setup(
         provider=state.entry,
         model=model,
+        options=options,
         variable=variable,
         key=key,
         profile=profile,
@@ -225,6 +230,51 @@ def _asked_model(state: ProviderState) -> str | None:
         err=True,
     )
     return value.strip() or None
+
+
+def _asked_options(state: ProviderState, model: str | None) -> JSONObject:
+    """Ask for what else the provider has fields for; the key and the model have questions of their own.
+
+    What a variable of the environment says, or what another answer leaves without a meaning, is not asked.
+    """
+    options: JSONObject = {}
+    for field in () if state.info is None else state.info.config_fields:
+        is_answered = (
+            field.id == "default_model"
+            or field.field_type == "secret"
+            or (field.requires_model and model is None)
+            or (field.env_var is not None and field.env_var in os.environ)
+        )
+        needs = field.show_when or {}
+        if is_answered or any(options.get(id) != value for id, value in needs.items()):
+            continue
+        answer = _asked_option(field)
+        if answer is not None:
+            options[field.id] = answer
+    return options
+
+
+def _asked_option(field: ConfigField) -> str | bool | None:
+    """Ask for one option; `None` leaves it as it is."""
+    asked = one_line(f"{field.display_name}: {field.prompt}")
+    if field.field_type == "text":
+        if field.required and field.default is None:
+            return str(click.prompt(asked, err=True))
+        left = f"Enter leaves {one_line(field.default or 'it out')}"
+        text = click.prompt(
+            f"{asked} ({left})", default="", show_default=False, err=True
+        )
+        return text.strip() or None
+    if field.field_type == "boolean":
+        choices: tuple[str, ...] = ("yes", "no")
+    else:
+        choices = field.choices or ()
+    chosen = _pick(asked, ["leave it as it is", *map(one_line, choices)], 0)
+    if chosen == 0:
+        return None
+    if field.field_type == "boolean":
+        return choices[chosen - 1] == "yes"
+    return choices[chosen - 1]
 
 
 def _asked_profile(survey: Survey) -> str | None:
