@@ -164,7 +164,8 @@ class ChatRequest(Value):
     """One request to a model.
 
     `messages` may be a view that converts on demand: read it in order, do not keep it. `None` means that
-    the provider's default holds. `timeout` is in seconds.
+    the provider's default holds. `timeout` is in seconds. `stream` has no effect: who wants an answer in pieces
+    calls the provider's method `stream`.
     """
 
     messages: Sequence[Message]
