@@ -16,9 +16,21 @@ if TYPE_CHECKING:
         CollectionInstaller as CollectionInstaller,
     )
     from amplifier.app.directories import Places as Places
+    from amplifier.app.mentions.dedup import ContentDeduplicator as ContentDeduplicator
     from amplifier.app.mentions.loader import MentionLoader as MentionLoader
+    from amplifier.app.mentions.loader import (
+        prepend_context_to_markdown as prepend_context_to_markdown,
+    )
     from amplifier.app.mentions.resolver import MentionResolver as MentionResolver
+    from amplifier.app.mentions.scanner import has_mentions as has_mentions
     from amplifier.app.modules.resolver import make_resolver as make_resolver
+    from amplifier.app.profiles.documents import (
+        parse_markdown_body as parse_markdown_body,
+    )
+    from amplifier.app.profiles.library import ProfileLibrary as ProfileLibrary
+    from amplifier.app.profiles.library import (
+        create_profile_loader as create_profile_loader,
+    )
     from amplifier.app.projects import ProjectFiles as ProjectFiles
     from amplifier.app.reopened import reopen as reopen
     from amplifier.app.session_plan import compose as compose
@@ -47,6 +59,7 @@ __all__ = [
     "AmplifierSession",
     "CollectionInstaller",
     "CollectionLibrary",
+    "ContentDeduplicator",
     "HookRegistry",
     "MentionLoader",
     "MentionResolver",
@@ -56,16 +69,21 @@ __all__ = [
     "OpenSession",
     "Places",
     "PlanOptions",
+    "ProfileLibrary",
     "ProjectFiles",
     "SessionRecord",
     "SessionStore",
     "Spending",
     "StoredChildren",
     "compose",
+    "create_profile_loader",
     "fork_session",
+    "has_mentions",
     "load_settings",
     "make_resolver",
     "open_session",
+    "parse_markdown_body",
+    "prepend_context_to_markdown",
     "read_history",
     "read_key",
     "reopen",
@@ -77,6 +95,7 @@ _HOME = {
     "AmplifierSession": "kernel.sessions.session",
     "CollectionInstaller": "app.collections.installation",
     "CollectionLibrary": "app.collections.folders",
+    "ContentDeduplicator": "app.mentions.dedup",
     "HookRegistry": "kernel.turn.registry",
     "MentionLoader": "app.mentions.loader",
     "MentionResolver": "app.mentions.resolver",
@@ -86,16 +105,21 @@ _HOME = {
     "OpenSession": "app.sessions",
     "Places": "app.directories",
     "PlanOptions": "app.base_plans",
+    "ProfileLibrary": "app.profiles.library",
     "ProjectFiles": "app.projects",
     "SessionRecord": "app.store.records",
     "SessionStore": "app.store.store",
     "Spending": "kernel.budgets.expenses",
     "StoredChildren": "app.store.children",
     "compose": "app.session_plan",
+    "create_profile_loader": "app.profiles.library",
     "fork_session": "app.store.fork",
+    "has_mentions": "app.mentions.scanner",
     "load_settings": "app.settings.settings",
     "make_resolver": "app.modules.resolver",
     "open_session": "app.sessions",
+    "parse_markdown_body": "app.profiles.documents",
+    "prepend_context_to_markdown": "app.mentions.loader",
     "read_history": "app.store.reader",
     "read_key": "app.settings.layers",
     "reopen": "app.reopened",

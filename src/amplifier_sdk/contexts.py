@@ -57,17 +57,17 @@ class BaseContext:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return what `view` chooses, whole."""
         messages = self.log.view()
         chosen = self.view(
             messages, window_of(provider) if token_budget is None else token_budget
         )
         if chosen is messages:
-            return chosen
+            return messages
         return _whole(messages, chosen)
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
         return self.log.view()
 

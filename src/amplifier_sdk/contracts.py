@@ -157,11 +157,11 @@ class ContextManager(Protocol):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return a view that fits the model's window; the history itself is never changed."""
         ...
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
         ...
 

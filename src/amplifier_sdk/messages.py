@@ -93,6 +93,10 @@ class Message(Value):
             data.setdefault(name, value)  # what the message itself says wins
         return data
 
+    def model_dump(self) -> MessageDict:
+        """Write the message as plain JSON data, under the name that the module contracts use."""
+        return self.to_dict()
+
     @classmethod
     def from_dict(cls, data: Mapping[str, JSONValue]) -> Message:
         """Read a stored message.

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import ClassVar
+
+import attrs
 
 from amplifier_sdk.chat import (
     ChatRequest,
@@ -15,6 +17,8 @@ from amplifier_sdk.chat import (
     ToolCall,
 )
 from amplifier_sdk.errors import StreamError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.streaming import Delta
 
 __all__ = ["BaseProvider"]
@@ -73,13 +77,23 @@ class BaseProvider(ABC):
         async with aclosing(self.deltas(request)) as items:
             yield items
 
-    async def complete(self, request: ChatRequest, /) -> ChatResponse:
-        """Answer one request whole.
+    async def complete(
+        self,
+        request: ChatRequest | Sequence[Message] | Sequence[MessageDict],
+        /,
+        **options: JSONValue,
+    ) -> ChatResponse:
+        """Answer one request completely.
+
+        Args:
+            request: the request, or its messages alone.
+            options: fields of the request that replace its own; other names go into its `extras`.
 
         Raises:
             LLMError: as `deltas` raises it; a stream without its last item is a `StreamError`.
+            ValueError: one of the messages has a role or content that no message can have.
         """
-        async with self.stream(request) as items:
+        async with self.stream(_request_of(request, options)) as items:
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
@@ -88,3 +102,29 @@ class BaseProvider(ABC):
     def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
         """Return the tool calls of an answer."""
         return list(response.tool_calls or ())
+
+
+def _request_of(
+    asked: ChatRequest | Sequence[Message] | Sequence[MessageDict],
+    options: Mapping[str, JSONValue],
+) -> ChatRequest:
+    """Return what is asked as a request, with the options of the call in it."""
+    if isinstance(asked, ChatRequest):
+        request = asked
+    else:
+        read = [
+            message if isinstance(message, Message) else Message.from_dict(message)
+            for message in asked
+        ]
+        request = ChatRequest(messages=read)
+    if not options:
+        return request
+    known = attrs.fields_dict(ChatRequest)
+    extras = {**request.extras}
+    fields: dict[str, JSONValue] = {}
+    for name, value in options.items():
+        if name in known:
+            fields[name] = value
+        else:
+            extras[name] = value
+    return attrs.evolve(request, **{"extras": extras, **fields})  # type: ignore[arg-type]  # the caller's values

@@ -259,6 +259,22 @@ def test_a_profile_is_shown_as_data() -> None:
 
 
 @pytest.mark.usefixtures("profiles")
+def test_mentions_of_a_profile_that_lead_nowhere_are_reported(own: Path) -> None:
+    modules = "session: {orchestrator: loop-basic, context: context-simple}"
+    text = "See @missing.md and @AGENTS.md, and ask @reviewer."
+    write(own / "profiles/lost.md", f"---\n{modules}\n---\n{text}")
+    for command in ("show", "validate"):
+        assert (
+            "warning: @missing.md: not found" in call("profile", command, "lost").stderr
+        )
+        assert "@reviewer" not in call("profile", command, "lost").stderr
+        shown = answer("profile", command, "lost")
+        assert isinstance(shown, dict)
+        (outcome,) = shown["unresolved_mentions"]
+        assert (outcome["mention"], outcome["status"]) == ("@missing.md", "missing")
+
+
+@pytest.mark.usefixtures("profiles")
 def test_a_profile_is_checked() -> None:
     told = call("profile", "validate", "base", expect=1).stdout
     assert "tools[0]: the module 'tool-hammer' is not installed" in told

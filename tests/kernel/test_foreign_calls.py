@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from types import ModuleType
 from typing import Final, cast
@@ -246,7 +246,7 @@ async def test_context(way: Way) -> None:
     class Context(MemoryContext):
         async def get_messages_for_request(
             self, *args: object, **options: object
-        ) -> Sequence[MessageDict]:
+        ) -> list[MessageDict]:
             await way()
             return self.messages
 

@@ -12,12 +12,13 @@ import pytest
 from amplifier import AmplifierSession, HookRegistry, ModuleCoordinator
 from amplifier.kernel.handwritten.announcements import Announcements
 from amplifier_sdk.chat import ChatRequest, ToolCall
+from amplifier_sdk.content import TextBlock
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.loops import Loop
 from amplifier_sdk.loops import Turn as SdkTurn
-from amplifier_sdk.messages import Message
+from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.results import Emission, HookResult, ToolResult
 from amplifier_sdk.toolinfo import ToolInfo
 from tests.doubles import (
@@ -31,6 +32,8 @@ from tests.doubles import (
     build_session,
     mounted_context,
 )
+
+A_BLOCK: Final[JSONObject] = {"type": "text", "text": "a"}
 
 Steps: TypeAlias = Callable[["Given"], Awaitable[None]]
 
@@ -888,3 +891,33 @@ def test_each_result_of_calls_to_one_tool_belongs_to_its_own_input() -> None:
     assert first is not None
     assert (second.output, first.output) == (2, 1)
     assert calls.take_result("work", {"x": 1}) is None
+
+
+@pytest.mark.parametrize(
+    ("message", "content"),
+    [
+        ({"role": "assistant", "content": (TextBlock(text="a"),)}, [A_BLOCK]),
+        (
+            {"role": "assistant", "content": [TextBlock(text="a"), A_BLOCK]},
+            [A_BLOCK] * 2,
+        ),
+        ({"role": "assistant", "content": [A_BLOCK]}, [A_BLOCK]),
+        ({"role": "tool", "content": {"a": [1]}}, '{"a": [1]}'),
+        ({"role": "function", "content": ["a", "b"]}, '["a", "b"]'),
+        ({"role": "tool", "content": [{"name": "a"}]}, '[{"name": "a"}]'),
+        ({"role": "tool", "content": [A_BLOCK]}, [A_BLOCK]),
+        ({"role": "tool", "content": 3}, "3"),
+        ({"role": "tool", "content": None}, None),
+        ({"role": "user", "content": "hello"}, "hello"),
+    ],
+)
+async def test_what_such_a_loop_stores_is_plain_data(
+    message: MessageDict, content: object
+) -> None:
+    async def steps(given: Given) -> None:
+        await given.context.add_message(message)
+
+    turn = await a_turn(steps)
+
+    stored = mounted_context(turn.session.coordinator).messages
+    assert {**message, "content": content} in stored

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping, Sequence
-from typing import TypeAlias, overload
+from typing import TypeAlias, cast, overload
 
 import anyio
 import pytest
@@ -261,8 +261,9 @@ class CountedContext(MemoryContext):
         self.messages = messages
         self.history = Counted(messages)
 
-    async def get_messages(self) -> Sequence[MessageDict]:
-        return self.history
+    async def get_messages(self) -> list[MessageDict]:
+        # a context may give out any sequence that reads like a list
+        return cast("list[MessageDict]", self.history)
 
 
 @pytest.mark.parametrize("earlier", [10, 1000])

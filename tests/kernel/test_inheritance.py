@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -162,7 +162,7 @@ class Listening(MemoryContext):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         self.listen(self.coordinator)
         self.listen = lambda _: None
         return await super().get_messages_for_request(token_budget, provider)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import UserList
 from collections.abc import Callable, Sequence
 from copy import copy, deepcopy
 from types import MappingProxyType
@@ -139,22 +140,36 @@ def test_a_missing_key_has_its_default() -> None:
 
 
 def test_a_sequence_of_another_kind_is_not_copied() -> None:
-    log = MessageLog()
-    log.append({"role": "user", "content": [{"type": "text", "text": "hello"}]})
-    view: Sequence[object] = read_only(log.view())
+    held: UserList[object] = UserList([{"content": [{"text": "hello"}]}])
+    view: Sequence[object] = read_only(held)
 
     assert isinstance(view, ReadOnlySequence)
     assert read_only(view) is view
     assert (len(view), [*view], view[0:1]) == (1, [view[0]], [view[0]])
-    assert view == log.view() == writable(view)
-    assert view == read_only(log.view())
-    assert repr(view) == repr(log.view())
+    assert view == held == writable(view)
+    assert view == read_only(held)
+    assert repr(view) == repr(held)
     message = view[0]
     assert isinstance(message, dict)
     with pytest.raises(TypeError):
         message["content"][0]["text"] = "changed"
     with pytest.raises(TypeError):
         hash(view)
+
+
+def test_the_view_of_a_context_is_shown_as_a_list_that_cannot_be_changed() -> None:
+    log = MessageLog([{"role": "user", "content": [{"type": "text", "text": "hello"}]}])
+    shown: object = log.view()
+    view = read_only(shown)
+
+    assert view == shown == writable(view)
+    assert isinstance(view, ReadOnlyList)
+    assert read_only(view) is view
+    assert json.dumps(view) == json.dumps(log.view())
+    with pytest.raises(TypeError):
+        view.append({"role": "user"})
+    with pytest.raises(TypeError):
+        view.__getitem__(0).clear()  # type: ignore[attr-defined]  # a message
 
 
 def test_a_frozen_value_is_seen_with_views_of_what_it_holds() -> None:

@@ -28,6 +28,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
+from amplifier_sdk.secret import withhold
 from tests.doubles import (
     Blocking,
     EchoLoop,
@@ -369,20 +370,32 @@ async def test_a_child_session_announces_its_parent_when_it_starts() -> None:
     assert recorder.one(SESSION_END)["parent_id"] == "parent"
 
 
-@pytest.mark.parametrize("raw", [False, True])
-async def test_session_start_carries_metadata_and_the_plan_where_the_plan_asks_for_it(
-    raw: bool,
-) -> None:
-    session = build_session("hi", settings={"metadata": {"user": "ada"}, "raw": raw})
+async def test_session_start_carries_metadata_and_the_plan_without_secrets() -> None:
+    settings = {"metadata": {"user": "ada", "api_key": "sk-secret"}}
+    session = build_session("hi", settings=settings)
     recorder = Recorder.of(session.coordinator.hooks, "session:start")
 
     async with session:
         await session.execute("go")
 
     start = recorder.one("session:start")
-    assert start["metadata"] == {"user": "ada"}
-    assert ("config" in start) is raw
-    assert start.get("config") in (None, session.config)
+    assert start["metadata"] == settings["metadata"]
+    assert "sk-secret" in str(session.config)
+    assert "sk-secret" not in str(start["config"])
+    assert start["config"] == withhold(session.config)
+
+
+@pytest.mark.parametrize("raw", [False, True])
+async def test_session_resume_carries_the_plan_where_the_plan_asks_for_it(
+    raw: bool,
+) -> None:
+    session = build_session("hi", settings={"raw": raw}, is_resumed=True)
+    recorder = Recorder.of(session.coordinator.hooks, "session:resume")
+
+    async with session:
+        await session.execute("go")
+
+    assert ("config" in recorder.one("session:resume")) is raw
 
 
 async def test_what_a_session_start_handler_injects_is_in_the_first_request() -> None:

@@ -257,7 +257,7 @@ class MyContextManager:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         start, spent = len(self._messages), 0
         while start and spent + len(str(self._messages[start - 1])) // 4 <= (
             token_budget or self._budget
@@ -268,7 +268,7 @@ class MyContextManager:
             start += 1
         return self._messages[start:]
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         return list(self._messages)
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:

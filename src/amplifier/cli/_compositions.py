@@ -13,6 +13,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
+    from amplifier.app.mentions.loader import Batch
     from amplifier.app.profile_activation import Choice
     from amplifier.app.session_plan import Composition
     from amplifier_sdk.jsontypes import JSONValue
@@ -85,9 +86,12 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
     """Show what a profile or a bundle comes to."""
     from amplifier.app.plan_details import estimate_tokens, list_values, profile_to_dict
 
-    instruction = _instruction(composition)
+    mentioned = _mentions_of(composition)
+    instruction = _instruction(composition, mentioned)
     if output == "json":
-        say_json(profile_to_dict(composition, instruction))
+        unresolved = _unresolved(mentioned)
+        shown = profile_to_dict(composition, instruction)
+        say_json({**shown, "unresolved_mentions": unresolved})
         return
     if composition.profile is None:
         notice(
@@ -112,6 +116,7 @@ def _show_composition(composition: Composition, *, detail: bool, output: str) ->
             f"instruction: {len(instruction)} characters, about {estimate_tokens(instruction)} tokens"
         )
         say(visible(instruction) if detail else one_line(instruction, 200))
+    _warn(mentioned)
 
 
 def _validate_composition(compose: Callable[[], Composition], *, output: str) -> int:
@@ -121,8 +126,11 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
     from amplifier.app.plan_details import find_problems
     from amplifier_sdk.errors import ConfigError
 
+    mentioned = None
     try:
-        problems = find_problems(compose(), installed_modules())
+        composition = compose()
+        problems = find_problems(composition, installed_modules())
+        mentioned = _mentions_of(composition)
     except ConfigError as error:
         problems = list(error.problems)
         notice(f"in the {error.subject}")
@@ -130,10 +138,18 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
         found: list[JSONValue] = [
             {"path": problem.path, "message": problem.message} for problem in problems
         ]
-        say_json({"passed": not problems, "problems": found})
+        unresolved = _unresolved(mentioned)
+        say_json(
+            {
+                "passed": not problems,
+                "problems": found,
+                "unresolved_mentions": unresolved,
+            }
+        )
     else:
         for problem in problems:
             say(visible(str(problem)))
+        _warn(mentioned)
         if not problems:
             notice("No problem was found.")
     if problems:
@@ -141,16 +157,37 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
     return 0
 
 
-def _instruction(composition: Composition) -> str:
-    """Return the agent's instruction, its mentions followed."""
+def _mentions_of(composition: Composition) -> Batch | None:
+    """Return what the mentions of the agent's instruction come to."""
     from amplifier.app.mentions.dedup import ContentDeduplicator
-    from amplifier.app.mentions.loader import MentionLoader, prepend_context_to_markdown
+    from amplifier.app.mentions.loader import MentionLoader
     from amplifier.app.mentions.resolver import MentionResolver, Writer
 
     if composition.profile is None or composition.instruction is None:
-        return ""
+        return None
     resolver = MentionResolver(composition.places, composition.collections)
     loader = MentionLoader(resolver, composition.settings.read().mentions)
     writer = Writer(composition.profile.folder)
-    batch = loader.load(composition.instruction, writer, ContentDeduplicator())
-    return prepend_context_to_markdown(batch.messages, composition.instruction)
+    return loader.load(composition.instruction, writer, ContentDeduplicator())
+
+
+def _instruction(composition: Composition, mentioned: Batch | None) -> str:
+    """Return the agent's instruction, its mentions followed."""
+    from amplifier.app.mentions.loader import prepend_context_to_markdown
+
+    if mentioned is None or composition.instruction is None:
+        return ""
+    return prepend_context_to_markdown(mentioned.messages, composition.instruction)
+
+
+def _unresolved(mentioned: Batch | None) -> list[JSONValue]:
+    if mentioned is None:
+        return []
+    return [outcome.to_dict() for outcome in mentioned.unresolved]
+
+
+def _warn(mentioned: Batch | None) -> None:
+    """Name the mentions of an instruction that lead nowhere: a session starts without them."""
+    if mentioned is not None:
+        for outcome in mentioned.unresolved:
+            notice(f"warning: {one_line(str(outcome), 300)}")

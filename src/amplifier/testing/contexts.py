@@ -27,11 +27,11 @@ class MockContextManager:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return all messages, whatever the budget."""
         return list(self.messages)
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return all messages."""
         return list(self.messages)
 

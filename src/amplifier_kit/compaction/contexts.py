@@ -137,7 +137,7 @@ class CompactingContext:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return a view that fits the budget, or the provider's window; the history stays whole.
 
         What cannot be made to fit is shown all the same, and a `user:notification` says what takes the room.
@@ -152,7 +152,7 @@ class CompactingContext:
             await self._fit(budget, provider)
         return self._shown.view()
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
         return self._log.view()
 

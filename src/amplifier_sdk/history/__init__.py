@@ -1,4 +1,4 @@
-"""Histories: an append-only log with views that cost nothing, what a turn left open, diagnosis and repair.
+"""Histories: an append-only log and its views, what a turn left open, diagnosis and repair.
 
 A context manager keeps its messages in a `MessageLog` and hands out views of it. `diagnose` and `repair` find and
 mend what vendors refuse: calls and results that lost each other. `sendable` is the same for a provider's request.

@@ -14,6 +14,7 @@ from amplifier.app.mentions.loader import (
     Batch,
     MentionLoader,
     prepend_context_to_markdown,
+    shown_places,
 )
 from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.projects import ProjectFiles
@@ -256,13 +257,13 @@ PRODUCT = (
     "trust/projects.json",
     "projects/x/sessions/s/transcript.jsonl",
     "projects/x/notes.md",
-    ".",
+    "./",
 )
 
 
 @pytest.mark.parametrize("name", PRODUCT)
 def test_nobody_mentions_the_products_own_files(places: Places, name: str) -> None:
-    if name != ".":
+    if name != "./":
         write(places.home / name, "SECRET")
     batch = load(places, f"@{places.home}/{name} @user:{name}")
     assert statuses(batch) == ["denied", "denied"]
@@ -378,9 +379,19 @@ def test_many_mentions_of_parts_of_large_files_are_not_all_followed(
 def test_a_folder_gives_a_listing(places: Places) -> None:
     write(places.root / "docs/b.md", "x")
     write(places.root / "docs/deep/c.md", "x")
-    batch = load(places, "@docs and @docs/")
+    batch = load(places, "@./docs and @docs/")
     assert statuses(batch) == ["directory", "duplicate"]
     assert "DIR  deep\nFILE b.md" in texts(batch)
+
+
+def test_files_of_one_content_are_shown_once_and_all_credited(places: Places) -> None:
+    paths = [write(places.root / name, "Same.") for name in ("a.md", "b.md")]
+    write(places.root / "c.md", "Other.")
+    same, other = load(places, "@a.md, @c.md and @b.md").messages
+    assert f"@a.md → {paths[0]}, @b.md → {paths[1]}" in same.text
+    assert same.text.count("Same.") == 1
+    assert "@b.md" not in other.text
+    assert sorted(shown_places(same.metadata)) == sorted(map(str, paths))
 
 
 def test_a_huge_folder_is_cut(places: Places) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
@@ -126,6 +127,19 @@ def test_a_message_is_converted_once() -> None:
     assert typed(log.view())[0] is typed(log.view())[0]
 
 
+def test_a_view_is_a_list_of_its_own() -> None:
+    log = MessageLog([user("1"), user("2")])
+    view: list[MessageDict] = log.view([(0, 1)])
+
+    view.append(user("3"))
+
+    assert isinstance(view, list)
+    assert view + [user("4")] == [user("2"), user("3"), user("4")]  # noqa: RUF005  # the operator is what is tested
+    assert json.loads(json.dumps(view)) == view
+    assert [message.text for message in typed(view)] == ["2", "3"]
+    assert log.view() == [user("1"), user("2")]
+
+
 def test_stored_messages_come_back_by_identity() -> None:
     message: MessageDict = {
         "role": "user",
@@ -147,13 +161,13 @@ def test_other_sequences_are_converted_at_once() -> None:
 
 
 def test_a_view_differs_from_other_messages_and_from_what_is_no_sequence() -> None:
-    view = MessageLog([user("1")]).view()
+    view: object = MessageLog([user("1")]).view()
 
     assert view != [user("2")]
     assert view != [user("1"), user("2")]
     assert view != "1"
     assert view != 1
-    assert repr(view) == "MessageView([{'role': 'user', 'content': '1'}])"
+    assert repr(view) == "[{'role': 'user', 'content': '1'}]"
     with pytest.raises(TypeError, match="unhashable"):
         hash(view)
 

@@ -275,7 +275,7 @@ class Notebook:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         budget = self.budget(token_budget, provider)
         turns = self.turns()
         first = 0
@@ -324,7 +324,7 @@ class Notebook:
             await self.hooks.emit(CONTEXT_PRE_COMPACT, counts(left_out + shown))
             await self.hooks.emit(CONTEXT_POST_COMPACT, counts(shown))
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         return list(self.messages)
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:

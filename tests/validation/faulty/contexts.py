@@ -38,14 +38,14 @@ def _storing(change: Callable[[MessageDict], MessageDict | None]) -> Subject:
 
 
 def _showing(
-    change: Callable[[list[MessageDict], int], Sequence[MessageDict]],
+    change: Callable[[list[MessageDict], int], list[MessageDict]],
 ) -> Subject:
     """Make a context that changes its views; the change is told the budget."""
 
     class Showing(Notebook):
         async def get_messages_for_request(
             self, token_budget: int | None = None, provider: Provider | None = None
-        ) -> Sequence[MessageDict]:
+        ) -> list[MessageDict]:
             view = list(await super().get_messages_for_request(token_budget, provider))
             return change(view, self.budget(token_budget, provider))
 
@@ -210,19 +210,19 @@ class Lenient(Notebook):
 class Once(Notebook):
     """Returns what can be walked once."""
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         return iter(self.messages)  # type: ignore[return-value]
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         return iter(self.messages)  # type: ignore[return-value]
 
 
 class Open(Notebook):
     """Gives out its store, and keeps what it is given."""
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         return self.messages
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
@@ -242,7 +242,7 @@ class Stubborn(Notebook):
 class Hasty(Notebook):
     """Drops its history before it reads the new one."""
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         return self.messages
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
@@ -312,7 +312,7 @@ class Absent(Notebook):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         return self.before
 
 
@@ -328,7 +328,7 @@ class Forgetful(Notebook):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         view = list(await super().get_messages_for_request(token_budget, provider))
         self.messages = list(view)
         return view
@@ -378,7 +378,7 @@ class Tearing(Notebook):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         held, self.messages = self.messages, []
         await anyio.lowlevel.checkpoint()
         self.messages = held
@@ -402,7 +402,7 @@ class Fickle(Notebook):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         self.asked += 1
         view = list(await super().get_messages_for_request(token_budget, provider))
         return view[self.asked % 2 :]
@@ -411,11 +411,11 @@ class Fickle(Notebook):
 class Frozen(Notebook):
     """Shows the same view for ever once it has shortened one."""
 
-    shown: Sequence[MessageDict] | None = None
+    shown: list[MessageDict] | None = None
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         if self.shown is None:
             self.shown = list(
                 await super().get_messages_for_request(token_budget, provider)

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Callable,
+    Mapping,
+    Sequence,
+)
 from contextlib import aclosing, asynccontextmanager
 from typing import Final, TypeAlias
 
@@ -21,6 +27,8 @@ from amplifier_sdk import (
 from amplifier_sdk.chat import ConfigField, ToolCall, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock
 from amplifier_sdk.errors import LLMError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 from tests.validation.behaviors.sound import PROVIDER_SAMPLES, Parrot, mounting
 
@@ -250,7 +258,12 @@ class Lingering(Parrot):
 class TwoMinds(Parrot):
     """Completes otherwise than it streams."""
 
-    async def complete(self, request: ChatRequest, /) -> ChatResponse:
+    async def complete(
+        self,
+        request: ChatRequest | Sequence[Message] | Sequence[MessageDict],
+        /,
+        **options: JSONValue,
+    ) -> ChatResponse:
         return ChatResponse(
             content=[ThinkingBlock(thinking="Hm."), TextBlock(text="No.")],
             finish_reason="length",
@@ -260,7 +273,13 @@ class TwoMinds(Parrot):
 class Deaf(Parrot):
     """Hears of no cancel."""
 
-    async def complete(self, request: ChatRequest, /) -> ChatResponse:
+    async def complete(
+        self,
+        request: ChatRequest | Sequence[Message] | Sequence[MessageDict],
+        /,
+        **options: JSONValue,
+    ) -> ChatResponse:
+        assert isinstance(request, ChatRequest)
         if _last(request) != "wait":
             return await super().complete(request)
         with anyio.CancelScope(shield=True):

@@ -154,12 +154,12 @@ class PersistentContext(CompactingContext):
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return a view that fits the budget, or the provider's window; the history stays whole."""
         self._take_in()
         return await super().get_messages_for_request(token_budget, provider)
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
         self._take_in()
         return await super().get_messages()

@@ -32,7 +32,7 @@ _LONGEST: Final = 8_000
 class _History(Protocol):
     """As much of a context as is needed here: those of the older contract have it too."""
 
-    async def get_messages(self) -> Sequence[MessageDict]: ...
+    async def get_messages(self) -> list[MessageDict]: ...
 
 
 @attrs.define(eq=False)

@@ -59,6 +59,13 @@ class Outcome:
     source: Path | None = None
     note: str = ""
 
+    def __str__(self) -> str:
+        if self.source is None:
+            place = ""
+        else:
+            place = f" in {self.source}"
+        return f"{self.mention}{place}: {self.note or self.status.replace('_', ' ')}"
+
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the outcome as JSON data."""
         return {
@@ -76,6 +83,12 @@ class Batch:
 
     messages: tuple[Message, ...] = ()
     outcomes: tuple[Outcome, ...] = ()
+
+    @property
+    def unresolved(self) -> list[Outcome]:
+        """The mentions that nothing is shown of, though it was not shown already."""
+        shown = SHOWN | {"duplicate", "cycle"}
+        return [outcome for outcome in self.outcomes if outcome.status not in shown]
 
     def summary(self) -> str:
         """Say it in one line."""
@@ -100,7 +113,7 @@ class _Entry:
     """A content that is shown, and all mentions that led to it."""
 
     reading: Reading
-    credits: list[str]
+    credits: list[tuple[str, str]]  # each mention, and the place that it led to
     key: str
     digest: str | None = None
     is_newer: bool = False
@@ -228,7 +241,7 @@ class _Loading:
         if not found.is_shown:
             return self._told(wanted, found.status, found)
         if key in self.entries:
-            self.entries[key].credits.append(wanted.mention.text)
+            self.entries[key].credits.append((wanted.mention.text, key))
             return self._told(wanted, "duplicate", found)
         size = (
             len(found.content.encode("utf-8", "surrogatepass"))
@@ -246,18 +259,25 @@ class _Loading:
         news = self.deduplicator.note(
             key, found.content if found.image is None else _data(found)
         )
+        digest = self.deduplicator.digest_of(key)
         if news == "known":
+            self._credit(wanted, key, digest)
             return self._told(wanted, "duplicate", found)
         self.left -= size
-        digest = self.deduplicator.digest_of(key)
         self.entries[key] = _Entry(
-            found, [wanted.mention.text], key, digest, news == "changed"
+            found, [(wanted.mention.text, key)], key, digest, news == "changed"
         )
         self._told(wanted, found.status, found)
         if found.status != "loaded":
             return iter(())
         nested = Writer(found.path.parent, mentioned=True)
         return self._wanted(found.content, nested, (*wanted.trail, found.path))
+
+    def _credit(self, wanted: _Wanted, key: str, digest: str | None) -> None:
+        """Name a place beside the one whose content is shown, where the two are the same."""
+        for entry in self.entries.values():
+            if entry.digest == digest:
+                entry.credits.append((wanted.mention.text, key))
 
     def _read(self, wanted: _Wanted) -> tuple[Reading | None, LineRange | None]:
         """Return what the mention names: of the first of its targets and places where there is something."""
@@ -275,8 +295,7 @@ class _Loading:
                         refused = refused or reading
         if refused is not None:
             return refused, None
-        if wanted.mention.is_certain:
-            self._told(wanted, "missing", None, "not found")
+        self._told(wanted, "missing", None, "not found")
         return None, None
 
     def _read_place(self, place: Place, lines: LineRange | None) -> Reading:
@@ -313,7 +332,7 @@ def shown_places(metadata: Mapping[str, JSONValue] | None) -> dict[str, str]:
 
 
 def _message(entry: _Entry) -> Message:
-    credit = ", ".join(f"{mention} → {entry.key}" for mention in entry.credits)
+    credit = ", ".join(f"{mention} → {place}" for mention, place in entry.credits)
     if not entry.is_newer:
         label = ""
     else:
@@ -322,7 +341,7 @@ def _message(entry: _Entry) -> Message:
     tail = "\n</context_file>"
     metadata: dict[str, JSONValue] = {
         "source": "mention",
-        _METADATA: {entry.key: entry.digest or ""},
+        _METADATA: {place: entry.digest or "" for _, place in entry.credits},
     }
     image = entry.reading.image
     if image is None:

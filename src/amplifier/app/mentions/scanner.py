@@ -22,7 +22,10 @@ _DECORATOR: Final = re.compile(
     re.MULTILINE,
 )
 _MENTION: Final = re.compile(
-    r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@]+))"
+    r"(?<![\w.+\-%/@\\])@(?:\"(?P<quoted>[^\"\n]+)\"|(?P<plain>[^\s\"'`<>|*?()\[\]{};@"
+    # typographic quotation marks, and the punctuation of Chinese and Japanese: full stops, commas, brackets, colons
+    r"\u2018-\u201f\u3001-\u3003\u3008-\u3011\u3014-\u301b\uff01\uff08\uff09\uff0c\uff0e\uff1a\uff1b\uff1f\uff61-\uff64"
+    r"]+))"
 )
 _TRAILING: Final = ".,:!…"
 _NAMING: Final = re.compile(r"[./:~]")
@@ -44,12 +47,10 @@ class Mention:
     Args:
         text: as it is written, with the `@`.
         targets: what it may name, the likeliest first: what follows the `@`, then without the punctuation behind it.
-        is_certain: it looks like a path. A bare word that names nothing is not reported.
     """
 
     text: str
     targets: tuple[str, ...]
-    is_certain: bool
 
 
 def find_mentions(text: str) -> list[Mention]:
@@ -63,8 +64,8 @@ def find_mentions(text: str) -> list[Mention]:
 
 
 def has_mentions(text: str) -> bool:
-    """Tell whether a text has something that looks like a mention."""
-    return any(mention.is_certain for mention in find_mentions(text))
+    """Return whether a text has a mention."""
+    return bool(find_mentions(text))
 
 
 def split_range(target: str) -> tuple[str, LineRange | None]:
@@ -81,20 +82,17 @@ def _mention(match: re.Match[str]) -> Mention | None:
     quoted = match["quoted"]
     if quoted is not None:
         if quoted.strip():
-            return Mention(text=match[0], targets=(quoted.strip(),), is_certain=True)
+            return Mention(text=match[0], targets=(quoted.strip(),))
         return None
     plain = match["plain"]
     targets = [plain]
     while targets[-1] and targets[-1][-1] in _TRAILING:
         targets.append(targets[-1][:-1])
     shortest = targets[-1]
-    if not shortest:
+    # a bare word is somebody's name as often as a file's
+    if not _NAMING.search(shortest):
         return None
-    return Mention(
-        text=f"@{shortest}",
-        targets=tuple(filter(None, targets)),
-        is_certain=bool(_NAMING.search(shortest)),
-    )
+    return Mention(text=f"@{shortest}", targets=tuple(targets))
 
 
 def _without_code(text: str) -> str:

@@ -16,7 +16,7 @@ from amplifier_kit.files.frontmatter import decode_front_matter
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Kind", "ProfileFile", "parse_file"]
+__all__ = ["Kind", "ProfileFile", "parse_file", "parse_markdown_body"]
 
 Kind: TypeAlias = Literal["profile", "bundle"]
 
@@ -98,6 +98,15 @@ class ProfileFile:
         """Return the error that a value is wrong, with its place."""
         problems = with_lines([Problem(_written(key), message)], self.text)
         return ConfigError(problems, subject=self.subject)
+
+
+def parse_markdown_body(text: str) -> str:
+    """Return what stands below the fields at the head of a profile's text.
+
+    Raises:
+        ConfigError: the fields are not sound YAML; names line and column.
+    """
+    return decode_front_matter(text.encode(), subject="profile").body.strip()
 
 
 def parse_file(

@@ -28,7 +28,13 @@ from amplifier.app.sources.locations import GitLocation, PathLocation
 from amplifier.app.sources.parser import read_location
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["ADDED", "ProfileLibrary", "is_address", "refused"]
+__all__ = [
+    "ADDED",
+    "ProfileLibrary",
+    "create_profile_loader",
+    "is_address",
+    "refused",
+]
 
 ADDED: Final = ("bundle", "added")
 """The setting under which bundles are named that were added."""
@@ -159,6 +165,14 @@ class ProfileLibrary:
         known = f"; known: {', '.join(names) or 'none'}"
         raise _missing(kind, name, did_you_mean(name, names) or known)
 
+    def find_profile_file(self, name: str) -> Path:
+        """Return the file of the profile of a name.
+
+        Raises:
+            ConfigError: there is none, it is not sound, or nobody trusted it.
+        """
+        return self.find(name).path
+
     def open(self, address: str, kind: Kind, base: Path) -> ProfileFile:
         """Read what is at an address.
 
@@ -280,6 +294,11 @@ class ProfileLibrary:
             remedy = "'amplifier bundle add' fetches it and pins its commit"
             raise refused("bundle", str(location), f"it was never fetched; {remedy}")
         return cache.open(location)
+
+
+def create_profile_loader() -> ProfileLibrary:
+    """Make the library of the working directory of the process."""
+    return ProfileLibrary.of(Places.find())
 
 
 def refused(kind: Kind, name: str, problem: str) -> ConfigError:

@@ -175,7 +175,7 @@ for _view, _names in _CHANGES.items():
 
 @final
 class ReadOnlySequence(Sequence[object]):  # noqa: PLW1641  # what it shows may hold dicts, so it has no hash
-    """A sequence of another kind, such as the view of a context, without a copy of it."""
+    """A sequence of another kind than a list, without a copy of it."""
 
     __slots__ = ("_seen",)
 
@@ -245,6 +245,8 @@ def _view_of(kind: type) -> _View | None:
     view: _View | None = None
     if issubclass(kind, Value):
         view = _value
+    elif issubclass(kind, list) and kind is not ReadOnlyList:
+        view = cast("_View", ReadOnlyList)
     elif issubclass(kind, Sequence) and not issubclass(
         kind, (list, str, bytes, tuple, ReadOnlySequence)
     ):

@@ -54,7 +54,7 @@ SESSION_KEYS: Final[Keys] = {
     ),
     "raw": (
         "flag",
-        "put the plan into session:start, without what stands under keys named as secrets",
+        "put the plan into session:resume and session:fork too, without what stands under keys named as secrets",
     ),
 }
 """The keys of the session section, beside those of the modules that a session has one of."""

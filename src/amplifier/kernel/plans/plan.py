@@ -68,7 +68,8 @@ class SessionSettings(Value):
     """The plan's `session` section without its modules.
 
     `injection_size_limit` counts characters of one injection, `injection_budget_per_turn` tokens of all
-    of a turn's (four characters each); `None` means no budget. `raw` puts the plan into `session:start`.
+    of a turn's (four characters each); `None` means no budget. `raw` puts the plan, which `session:start`
+    carries, into `session:resume` and `session:fork` too.
     With `ask_before_changes` a tool call that does more than read needs a handler's approval or a person's.
     """
 

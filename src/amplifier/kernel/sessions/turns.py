@@ -203,12 +203,12 @@ class Turns:
         payload = SessionStart()
         if settings.metadata is not None:
             payload["metadata"] = settings.metadata
-        if settings.raw:
-            payload["config"] = withhold(self.coordinator.config)
         if self.is_resumed:
             event = SESSION_RESUME
         else:
             event = SESSION_START
+        if settings.raw or event == SESSION_START:
+            payload["config"] = withhold(self.coordinator.config)
         await self.coordinator.process_hook_result(
             await self.coordinator.hooks.emit(event, payload), event
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import attrs
 
+from amplifier.kernel.spans import Span
 from amplifier_sdk.chat import ChatResponse, Degradation
 from amplifier_sdk.results import ToolResult
 
@@ -16,6 +17,7 @@ class TurnLog:
 
     Args:
         iteration: the number of the last provider call, from 0.
+        request: the span of that call, to which the calls of its answer belong.
         was_shown: whether anybody saw a part of the last request's answer.
         finish_reason: why the last answer ended.
         degradations: in what the answers are not what was asked for.
@@ -23,6 +25,7 @@ class TurnLog:
     """
 
     iteration: int | None = None
+    request: Span | None = None
     was_shown: bool = False
     finish_reason: str | None = None
     degradations: list[Degradation] = attrs.field(factory=list)
@@ -30,9 +33,9 @@ class TurnLog:
     _pieces: list[str] = attrs.field(factory=list)
     _complete: int = 0  # how many pieces belong to answers that ended
 
-    def begin_answer(self, iteration: int) -> None:
+    def begin_answer(self, iteration: int, request: Span) -> None:
         """Begin an answer; what was written of one that failed before anybody saw it is forgotten."""
-        self.iteration = iteration
+        self.iteration, self.request = iteration, request
         if not self.was_shown:
             del self._pieces[self._complete :]
         self.was_shown = False

@@ -79,15 +79,14 @@ class ProviderCaller:
         if reached is not None:
             budget.begin_last_answer(reached, self.log.text)
             request, max_reached = partial(_without_tools, request), True
-        self.log.begin_answer(iteration)
+        span = Span(services.session_id, current_span.get(), iteration)
+        self.log.begin_answer(iteration, span)
         if hooks.has_any_handlers(BLOCK_EVENTS):
             blocks = BlockEvents(hooks)
         else:
             blocks = None
         held: Usage | None = None
-        token = current_span.set(
-            Span(services.session_id, current_span.get(), iteration)
-        )
+        token = current_span.set(span)
         try:
             try:
                 if services.decisions.waiting:

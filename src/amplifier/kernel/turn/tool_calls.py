@@ -166,7 +166,11 @@ class ToolRunner:
         log, budget = self.log, self.budget
         # a vendor may give the calls of every answer the same ids
         log.results.pop(call.id, None)
-        span = Span(self.services.session_id, current_span.get(), log.iteration)
+        around = current_span.get()
+        # the model's call belongs to its answer, one that a tool makes to that tool
+        if log.request is not None and around is not None and around.is_turn:
+            around = log.request
+        span = Span(self.services.session_id, around, log.iteration)
         if slot is not None:
             span.release_slot = slot.released
         token = current_span.set(span)

@@ -43,12 +43,12 @@ class ListContext:
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
-    ) -> Sequence[MessageDict]:
+    ) -> list[MessageDict]:
         """Return everything."""
         self.asked.append((token_budget, provider))
         return list(self.messages)
 
-    async def get_messages(self) -> Sequence[MessageDict]:
+    async def get_messages(self) -> list[MessageDict]:
         """Return everything."""
         return list(self.messages)
 
