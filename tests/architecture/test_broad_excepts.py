@@ -15,7 +15,6 @@ RAISED_LATER: Final = {
     "src/amplifier/kernel/cleanups.py": "what is left must be released first; then the cancellation is raised",
     "src/amplifier_sdk/threads.py": "what a thread's function raises is raised in the tasks that wait for it",
     "src/amplifier/kernel/foreign.py": "a wait's error is the call's that waits; the rest is closed first",
-    "src/amplifier_sdk/threads.py": "what a thread raised is raised where its result is awaited",
 }
 """Each file that keeps a cancellation for a moment, with its reason."""
 
