@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from functools import partial
@@ -657,7 +657,7 @@ async def test_the_context_is_asked_once_for_a_request(
     class Context(MemoryContext):
         async def get_messages_for_request(
             self, *args: object, **options: object
-        ) -> Sequence[MessageDict]:
+        ) -> list[MessageDict]:
             asked.append(options)
             return self.messages
 
