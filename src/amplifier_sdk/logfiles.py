@@ -24,7 +24,7 @@ def rotated_name(path: Path, number: int) -> Path:
 
 
 def is_open_as(handle: BinaryIO, path: Path) -> bool:
-    """Tell whether an open file is the one that a name leads to by now."""
+    """Return whether an open file is the one that a name leads to by now."""
     try:
         return os.path.samestat(os.fstat(handle.fileno()), path.stat())
     except FileNotFoundError:

@@ -42,7 +42,7 @@ def longest_word(text: str) -> str | None:
 
 @attrs.frozen
 class WordFilter:
-    """Tells whether bytes may hold words.
+    """A test of whether bytes may hold words.
 
     Args:
         groups: of each group one word must be there, in either case.
@@ -56,7 +56,7 @@ class WordFilter:
         return cls(tuple(tuple(map(str.casefold, group)) for group in groups))
 
     def admits(self, data: bytes) -> bool:
-        """Tell whether bytes may hold a word of each group."""
+        """Return whether bytes may hold a word of each group."""
         lowered = data.lower()
         return all(
             any(_may_hold(data, lowered, word) for word in group)

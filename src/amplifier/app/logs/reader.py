@@ -28,7 +28,7 @@ _PROBES: Final = 64
 _NO_RECORD: Final = b"\xff"
 
 Admits: TypeAlias = Callable[[bytes], bool]
-"""Tells whether some of these bytes, which are lines, are wanted."""
+"""Whether some of these bytes, which are lines, are wanted."""
 
 
 @attrs.frozen
@@ -99,7 +99,7 @@ class LogSnapshot:
         Args:
             since: where in time to begin, as `ts` writes it in UTC; found by bisection, so that where the clock was
                 set back some lines may be passed over. Default the beginning.
-            admits: tells which bytes are worth decoding. Default all.
+            admits: says which bytes are worth decoding. Default all.
         """
         for part in self._parts:
             if since is None:

@@ -69,7 +69,7 @@ class Selection:
         return bool(self._filter.groups)
 
     def may_want(self, data: bytes) -> bool:
-        """Tell whether a line that is wanted may be among bytes, which need not be read."""
+        """Return whether a line that is wanted may be among bytes, which need not be read."""
         return self._filter.admits(data)
 
     def wants(self, line: LogLine) -> bool:

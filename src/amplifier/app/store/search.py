@@ -116,15 +116,15 @@ def _in_record(session: StoredSession, wanted: str) -> Hit | None:
 
 def _words_of(wanted: str) -> WordFilter:
     word = longest_word(wanted)
-    if word is None or word in "null":  # a call without arguments is told so
+    if word is None or word in "null":  # a call without arguments has it as its words
         return WordFilter.of([])
     return WordFilter.of([(word, ESCAPE)])
 
 
 def _may_hold(session: StoredSession, words: WordFilter) -> bool:
-    """Tell whether it is worth the time to decode what was said in a session.
+    """Return whether it is worth the time to decode what was said in a session.
 
-    What a journal tells of a turn that was interrupted stands in no file.
+    The results of a turn that was interrupted are made up when it is read.
     """
     with suppress(FileNotFoundError):
         if (session.folder / JOURNAL).stat().st_size > _MAX_HEADER:
