@@ -34,7 +34,7 @@ def check_sessions(places: Places) -> Iterator[Finding]:
         yield warning(
             "sessions",
             f"{folder} is damaged: {problem}",
-            "move the folder away; it is left out of lists",
+            f"amplifier session repair {folder.name} --all-projects",
         )
     readable = [
         folder for folder in folders if stat.S_IMODE(folder.stat().st_mode) & 0o077
