@@ -24,13 +24,10 @@ from amplifier_sdk.events import (
     THINKING_DELTA,
     THINKING_FINAL,
 )
-from amplifier_sdk.messages import MessageDict
-from amplifier_sdk.results import HookResult
 from amplifier_sdk.streaming import Delta, TextDelta, ThinkingDelta, ToolCallDelta
 from tests.doubles import (
     Generate,
     Generated,
-    MemoryContext,
     PlainProvider,
     Recorder,
     ScriptedProvider,
@@ -641,29 +638,3 @@ async def test_requests_say_of_which_conversation_they_are(
         await session.execute("go")
 
     assert [each.conversation_id for each in provider.requests] == [conversation]
-
-
-@pytest.mark.parametrize(
-    ("decision", "views"),
-    [(None, 1), (HookResult.inject("look", role="user"), 2)],
-    ids=["none", "injection"],
-)
-async def test_the_context_is_asked_once_for_a_request(
-    decision: HookResult | None, views: int
-) -> None:
-    """It is asked again where a handler decided, for that may have stored a message."""
-    asked: list[object] = []
-
-    class Context(MemoryContext):
-        async def get_messages_for_request(
-            self, *args: object, **options: object
-        ) -> list[MessageDict]:
-            asked.append(options)
-            return self.messages
-
-    session = build_session("end", context=Context())
-    session.coordinator.hooks.register(PROVIDER_REQUEST, lambda event, data: decision)
-    async with session:
-        assert await session.execute("go") == "end"
-
-    assert len(asked) == views

@@ -93,18 +93,19 @@ class ProviderCaller:
                     await services.decisions.store_waiting()
                 view: Sequence[MessageDict] | None = None
                 if hooks.has_handlers(PROVIDER_REQUEST):
-                    view = await _view(context, provider)
+                    shown = await _view(context, provider)
                     payload: ProviderRequest = {
                         "provider": name,
                         "model": model,
                         "iteration": iteration,
-                        "messages": view,
+                        "messages": shown,
                     }
                     if max_reached:
                         payload["max_reached"] = True
                     emission = await hooks.emit(PROVIDER_REQUEST, payload)
                     if emission.decisions:
-                        view = await self._request_decided(emission, view, name)
+                        view = await self._request_decided(emission, shown, name)
+                # Asked again: a handler may have added to the context by itself.
                 if view is None:
                     view = await _view(context, provider)
                 messages = typed(view)
