@@ -168,12 +168,19 @@ def check(recorder: EventRecorder) -> None:
 
 
 def check_ids(recorder: EventRecorder) -> None:
-    """Assert that the steps nest: every step of the turn stands under the turn's own."""
+    """Assert that the steps nest: a request under the turn, a call under the request that it answers."""
     turn = next(data for event, data in recorder.events if event == "execution:start")
+    request = turn
     for event, data in recorder.events:
         if event in STEPS:
+            if event == "provider:request":
+                request = data
+            if event.startswith("tool:"):
+                above = request
+            else:
+                above = turn
             assert data["turn_id"] == turn["turn_id"], event
-            assert data["parent_span_id"] == turn["span_id"], event
+            assert data["parent_span_id"] == above["span_id"], event
             assert isinstance(data["iteration"], int), event
         elif event.split(":")[0] in ("prompt", "execution", "orchestrator", "plan"):
             assert data["span_id"] == turn["span_id"], event
