@@ -7,7 +7,13 @@ from functools import cached_property
 from typing import Final
 
 from amplifier_sdk.content import ToolCallBlock, ToolResultBlock
-from amplifier_sdk.contracts import Provider
+from amplifier_sdk.contracts import Hooks, Provider
+from amplifier_sdk.events import (
+    CONTEXT_POST_COMPACT,
+    CONTEXT_PRE_COMPACT,
+    ContextPostCompact,
+    ContextPreCompact,
+)
 from amplifier_sdk.history import MessageLog
 from amplifier_sdk.messages import Message, MessageDict
 
@@ -15,6 +21,9 @@ __all__ = ["BaseContext", "window_of"]
 
 SAFETY_MARGIN: Final = 1000
 """Tokens left free, since counts are estimates."""
+
+STRATEGY: Final = "view"
+"""How events name what `view` of a context does."""
 
 _RESULTS: Final = frozenset({"tool", "function"})
 _ANSWERS: Final = _RESULTS | {"assistant"}
@@ -24,8 +33,14 @@ class BaseContext:
     """A memory that keeps every message as it came; write `view` to choose what a model sees of them.
 
     Without `view` it sees the latest ones that fit. Whatever `view` chooses, instructions stay, the first message
-    after them is a person's, and a call and its result are shown together or not at all.
+    after them is a person's, and a call and its result are shown together or not at all. A view that leaves messages
+    out is announced by `context:pre_compact` and `context:post_compact`.
+
+    Attributes:
+        hooks: where that is announced, set when the context is mounted; without it nothing is.
     """
+
+    hooks: Hooks | None = None
 
     @cached_property
     def log(self) -> MessageLog:
@@ -58,14 +73,17 @@ class BaseContext:
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> list[MessageDict]:
-        """Return what `view` chooses, whole."""
+        """Return what `view` chooses, whole, and announce it where that leaves messages out."""
         messages = self.log.view()
-        chosen = self.view(
-            messages, window_of(provider) if token_budget is None else token_budget
-        )
+        if token_budget is None:
+            token_budget = window_of(provider)
+        chosen = self.view(messages, token_budget)
         if chosen is messages:
             return messages
-        return _whole(messages, chosen)
+        shown = _whole(messages, chosen)
+        if self.hooks is not None and len(shown) < len(messages):
+            await _announce(self.hooks, messages, shown)
+        return shown
 
     async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
@@ -92,6 +110,34 @@ def window_of(provider: Provider | None) -> int | None:
     if not isinstance(window, int) or not isinstance(answer, int):
         return None
     return max(0, window - answer - SAFETY_MARGIN)
+
+
+async def _announce(
+    hooks: Hooks, messages: Sequence[MessageDict], shown: Sequence[MessageDict]
+) -> None:
+    """Emit that a view leaves messages out, to those who listen: it takes counting."""
+    if not any(map(hooks.has_handlers, (CONTEXT_PRE_COMPACT, CONTEXT_POST_COMPACT))):
+        return
+    before, after = len(messages), len(shown)
+    tokens, left = sum(map(_tokens, messages)), sum(map(_tokens, shown))
+    announced = ContextPreCompact(
+        message_count=before,
+        token_count=tokens,
+        before_messages=before,
+        before_tokens=tokens,
+        strategy=STRATEGY,
+    )
+    await hooks.emit(CONTEXT_PRE_COMPACT, announced)
+    done = ContextPostCompact(
+        message_count=after,
+        token_count=left,
+        after_messages=after,
+        after_tokens=left,
+        removed_messages=before - after,
+        removed_tokens=tokens - left,
+        strategy=STRATEGY,
+    )
+    await hooks.emit(CONTEXT_POST_COMPACT, done)
 
 
 def _latest(messages: Sequence[MessageDict], budget: int) -> Sequence[MessageDict]:

@@ -64,6 +64,12 @@ class ModuleDefinition(Value):
             for unregister in register_handlers(coordinator.hooks, instance):
                 coordinator.register_cleanup(unregister)
             return None
+        if self.kind == "context":
+            # modules of other kinds need not import what contexts are made of
+            from amplifier_sdk.contexts import BaseContext
+
+            if isinstance(instance, BaseContext) and instance.hooks is None:
+                instance.hooks = coordinator.hooks
         if self.kind != "tool":
             return instance
         if isinstance(instance, FunctionTool):

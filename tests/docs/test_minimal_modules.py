@@ -1,7 +1,4 @@
-"""The smallest modules of the documentation do what their types promise: each is sound as a package of its own.
-
-The context is none of them: it is a function of the messages, and announces nothing when it shortens a view.
-"""
+"""The smallest modules of the documentation do what their types promise: each is sound as a package of its own."""
 
 from __future__ import annotations
 
@@ -22,6 +19,7 @@ _MODULES: Final = {
     "provider-echo": ("provider", "Echo"),
     "hooks-keep-files": ("hook", "keep_files"),
     "loop-ask-and-act": ("orchestrator", "AskAndAct"),
+    "context-latest": ("context", "LatestMessages"),
 }
 """The modules of the page, as its session names them, each with its type and the name in the code."""
 

@@ -105,7 +105,7 @@ class ProviderCaller:
                     emission = await hooks.emit(PROVIDER_REQUEST, payload)
                     if emission.decisions:
                         view = await self._request_decided(emission, shown, name)
-                # Asked again: a handler may have added to the context by itself.
+                # Read anew: a handler may have added to the context by itself.
                 if view is None:
                     view = await _view(context, provider)
                 messages = typed(view)
