@@ -10,6 +10,7 @@ import gc
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
+from threading import enumerate as threads
 from types import ModuleType
 from typing import Final, cast
 
@@ -446,6 +447,8 @@ async def test_tool_that_ignores_its_deadline_is_left_behind(
     result = only_result(mounted_context(session.coordinator).messages)
     assert "Tool 'work' did not finish within 0.01 s" in result
     assert "call.abandoned" in [each["event"] for each in reports]
+    # It holds what is never resumed, also when the process ends.
+    assert [each.name for each in threads()].count("abandoned calls") == 1
 
 
 async def test_tool_that_ignores_the_end_of_its_turn_is_left_behind() -> None:

@@ -638,3 +638,25 @@ async def test_requests_say_of_which_conversation_they_are(
         await session.execute("go")
 
     assert [each.conversation_id for each in provider.requests] == [conversation]
+
+
+async def test_a_delta_sets_the_idle_deadline_anew_when_a_part_of_it_is_over() -> None:
+    deadlines: list[float] = []
+
+    async def slowly(_: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
+        for _number in range(2):
+            deadlines.append(anyio.current_effective_deadline())
+            end = anyio.current_time() + 0.02
+            while anyio.current_time() < end:  # a hundredth of the time
+                pass
+            yield TextDelta(text="a")
+        deadlines.append(anyio.current_effective_deadline())
+        yield answer("aa")
+
+    session = build_session(
+        provider=Generated(slowly), limits={"provider_idle_timeout": 2}
+    )
+    async with session:
+        await session.execute("go")
+
+    assert deadlines[0] < deadlines[1] < deadlines[2]

@@ -62,3 +62,15 @@ async def test_a_call_with_two_children_takes_its_slot_once() -> None:
             assert slots.value == 1
 
     assert slots.value == 2
+
+
+async def test_a_call_that_ends_without_its_slot_gives_none_back() -> None:
+    slots = anyio.Semaphore(1)
+    slot = CallSlot(slots, lambda: None)
+
+    with anyio.CancelScope() as scope:
+        async with slot, slot.released():
+            slots.acquire_nowait()  # another call's
+            scope.cancel()
+
+    assert slots.value == 0
