@@ -16,7 +16,7 @@ __all__ = [
     "MAX_BYTES",
     "MAX_DEPTH",
     "MAX_REPAIRED",
-    "RefusedError",
+    "RefusedJSONError",
     "UnreadableError",
     "object_of_text",
     "plain_object",
@@ -74,7 +74,7 @@ class _LooseQuoteError(Exception):
     """A quote opens a string that nothing closes."""
 
 
-class RefusedError(ValueError):
+class RefusedJSONError(ValueError):
     """Valid JSON that is refused all the same: a repair would not help."""
 
 
@@ -142,14 +142,14 @@ def _strict(text: str) -> JSONValue:
     try:
         value: JSONValue = _DECODER.decode(text)
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
-            raise RefusedError(_TOO_DEEP)
+            raise RefusedJSONError(_TOO_DEEP)
         if _may_hold_half_a_pair(text):
             value = _plain(value, ())
     except json.JSONDecodeError:
         raise
     except RecursionError:
         raise UnreadableError(_TOO_DEEP) from None
-    except RefusedError as error:
+    except RefusedJSONError as error:
         raise UnreadableError(str(error)) from None
     except ValueError:  # Python refuses integers of thousands of digits
         raise UnreadableError("they hold an integer with too many digits") from None
@@ -171,19 +171,19 @@ def _pairs(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     if len(result) != len(pairs):
         seen: set[str] = set()
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]  # the idiom
-        raise RefusedError(f"the key {twice!r} stands twice in one object")
+        raise RefusedJSONError(f"the key {twice!r} stands twice in one object")
     return result
 
 
 def _constant(name: str) -> NoReturn:
-    raise RefusedError(f"{name} is not JSON; numbers are finite")
+    raise RefusedJSONError(f"{name} is not JSON; numbers are finite")
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if isfinite(value):
         return value
-    raise RefusedError(f"the number {text:.40} is beyond what a float holds")
+    raise RefusedJSONError(f"the number {text:.40} is beyond what a float holds")
 
 
 _DECODER: Final = JSONDecoder(
@@ -229,20 +229,22 @@ def _plain(value: object, path: Path) -> JSONValue:
     if isinstance(value, float):
         if isfinite(value):
             return float(value)
-        raise RefusedError(f"{_at(path)} is {value}, and JSON's numbers are finite")
+        raise RefusedJSONError(f"{_at(path)} is {value}, and JSON's numbers are finite")
     if len(path) >= MAX_DEPTH and isinstance(value, (Mapping, list, tuple)):
-        raise RefusedError(_TOO_DEEP)
+        raise RefusedJSONError(_TOO_DEEP)
     if isinstance(value, Mapping):
         return plain_object(value, path)
     if isinstance(value, (list, tuple)):
         return [_plain(item, (*path, index)) for index, item in enumerate(value)]
-    raise RefusedError(f"{_at(path)} is {value_text(value)}, which JSON cannot hold")
+    raise RefusedJSONError(
+        f"{_at(path)} is {value_text(value)}, which JSON cannot hold"
+    )
 
 
 def _key(key: object, path: Path) -> str:
     if isinstance(key, str):
         return _storable(key, path)
-    raise RefusedError(
+    raise RefusedJSONError(
         f"{_at(path)} has the key {key!r:.40}, and JSON's keys are strings"
     )
 
@@ -253,7 +255,7 @@ def _storable(text: str, path: Path) -> str:
             text.encode()
         except UnicodeEncodeError as error:
             half = f"\\u{ord(text[error.start]):04x}"
-            raise RefusedError(
+            raise RefusedJSONError(
                 f"{_at(path)} holds half of a surrogate pair, {half}; write the character whole"
             ) from None
     if type(text) is str:

@@ -15,7 +15,7 @@ import attrs
 
 from amplifier_sdk._explanations import explain
 from amplifier_sdk._json_text import (
-    RefusedError,
+    RefusedJSONError,
     UnreadableError,
     object_of_text,
     plain_object,
@@ -70,7 +70,7 @@ def read_arguments(raw: str | bytes | Mapping[str, JSONValue]) -> Arguments:
         values, repaired = object_of_text(raw)
     except UnreadableError as error:
         return Arguments(problem=error.problem)
-    except (RefusedError, RecursionError) as error:
+    except (RefusedJSONError, RecursionError) as error:
         return Arguments(problem=UnreadableError(str(error)).problem)
     return Arguments(values=values, repaired=repaired)
 
@@ -119,7 +119,7 @@ class ArgumentSchema:
     ) -> str | None:
         try:
             values = plain_object(arguments)
-        except RefusedError as error:
+        except RefusedJSONError as error:
             return f"The arguments of {self.tool_name!r} are not JSON: {error}."
         if validator.is_valid(values):
             return None

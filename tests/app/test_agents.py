@@ -86,7 +86,7 @@ def test_an_agent_of_a_project_may_not_widen(
 
 
 @pytest.mark.parametrize(("head", "problem"), WIDENING)
-def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(
+def test_agent_of_persons_own_may_say_all_that_plan_may(
     places: Places, head: str, problem: str
 ) -> None:
     put_agent(places, head, places.home / "agents")
@@ -106,7 +106,7 @@ def test_an_agent_of_the_persons_own_may_say_all_that_a_plan_may(
         "tools: [tool-web]",
     ],
 )
-def test_an_agent_of_a_project_brings_no_modules_that_its_session_lacks(
+def test_agent_of_project_brings_no_modules_that_session_lacks(
     places: Places, head: str
 ) -> None:
     put_agent(places, head)

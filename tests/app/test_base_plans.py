@@ -60,7 +60,7 @@ def test_tools_are_left_out_when_they_are_not_installed() -> None:
     assert make_plan(PlanOptions(), DEFAULTS)["tools"] == []
 
 
-def test_what_is_missing_is_one_error_with_the_command_that_installs_it() -> None:
+def test_missing_modules_are_one_error_with_install_command() -> None:
     with pytest.raises(ConfigError) as caught:
         make_plan(PlanOptions(), ["context-simple", "provider-b", "provider-a"])
 
@@ -153,7 +153,7 @@ def test_choices_win_over_the_configuration_of_the_section(tmp_path: Path) -> No
     assert plan["orchestrator"] == {"config": {"model": "new", "temperature": 1}}
 
 
-def test_a_provider_of_the_plan_keeps_its_configuration_when_it_is_chosen(
+def test_provider_of_plan_keeps_configuration_when_it_is_chosen(
     tmp_path: Path,
 ) -> None:
     entries: JSONValue = ["provider-a", {"module": "provider-b", "config": {"k": 1}}]

@@ -41,7 +41,7 @@ def test_the_home_folder_is_no_project(home: Path) -> None:
     assert Places.find(home).project is None
 
 
-def test_the_folder_that_the_environment_names_is_no_project_either(
+def test_folder_that_environment_names_is_no_project_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state = tmp_path / "state" / ".amplifier"

@@ -19,7 +19,7 @@ from amplifier.app.session_plan import compose
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.settings_changes import change
-from amplifier.app.setup import Setup, carry_out, suggest
+from amplifier.app.setup import SetupDecision, carry_out, suggest
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.secret import Secret
 from tests.app.installing import ACME, install, install_ours
@@ -64,7 +64,7 @@ async def look(survey: Survey, *names: str) -> list[ProviderState]:
     return await inspect_providers(entries, survey.composition, survey.keys, timeout=10)
 
 
-def test_the_providers_of_sessions_come_first_and_the_others_follow(
+def test_providers_of_sessions_come_first_and_others_follow(
     places: Places,
 ) -> None:
     write(places.home / "profiles/dev.md", PROFILE)
@@ -87,7 +87,7 @@ def test_the_providers_of_sessions_come_first_and_the_others_follow(
     }
 
 
-def test_without_a_told_provider_the_lowest_priority_is_asked_first(
+def test_without_told_provider_lowest_priority_is_asked_first(
     places: Places,
 ) -> None:
     write(places.home / "profiles/dev.md", PROFILE.replace(", model: other/large", ""))
@@ -128,7 +128,7 @@ def test_sessions_without_a_provider_are_told(places: Places) -> None:
         find_entry(survey_providers(places, INSTALLED).entries)
 
 
-def test_what_keeps_sessions_from_being_made_does_not_hide_the_providers(
+def test_unusable_sessions_do_not_hide_providers(
     places: Places,
 ) -> None:
     survey = survey_providers(places, ["provider-acme"])
@@ -163,7 +163,7 @@ async def test_one_that_fails_does_not_hide_the_others(places: Places) -> None:
     assert lost.to_dict()["model"] is None
 
 
-async def test_references_that_nothing_fills_are_told_for_their_provider(
+async def test_references_that_nothing_fills_are_told_for_provider(
     places: Places,
 ) -> None:
     write(
@@ -274,7 +274,7 @@ async def test_a_project_may_choose_its_own_provider_and_instance(
 @pytest.mark.parametrize(
     "config", [{"colour": "red"}, {"api_key": "plain"}], ids=["unknown", "a secret"]
 )
-async def test_what_does_not_mount_or_may_not_be_written_changes_nothing(
+async def test_unmountable_or_unwritable_choice_changes_nothing(
     places: Places, config: dict[str, str]
 ) -> None:
     survey = survey_providers(places, INSTALLED)
@@ -307,7 +307,7 @@ async def test_what_was_decided_is_carried_out_or_only_tried(places: Places) -> 
     write(places.home / "profiles/dev.md", PROFILE)
     survey = survey_providers(places, INSTALLED)
     entry = find_entry(survey.entries, "acme")
-    setup = Setup(
+    setup = SetupDecision(
         provider=entry,
         model="acme-4",
         variable="ACME_KEY",
@@ -334,7 +334,7 @@ async def test_the_chosen_profile_takes_the_place_of_a_bundle(places: Places) ->
     )
     activate("bundle:kit", "user", places)
     survey = survey_providers(places, INSTALLED)
-    setup = Setup(provider=find_entry(survey.entries, "acme"), profile="dev")
+    setup = SetupDecision(provider=find_entry(survey.entries, "acme"), profile="dev")
     assert "profile: dev" in await carry_out(setup, survey)
     assert active_profile(load_settings(places)) == "dev"
     change("project", ("profile", "active"), "theirs", places)
@@ -346,7 +346,7 @@ async def test_a_missing_profile_keeps_all_of_it_from_being_done(
     places: Places,
 ) -> None:
     survey = survey_providers(places, INSTALLED)
-    setup = Setup(
+    setup = SetupDecision(
         provider=find_entry(survey.entries, "acme"),
         variable="ACME_KEY",
         key=Secret("k"),

@@ -130,7 +130,7 @@ async def test_what_was_recorded_can_be_restored_or_replaced(places: Places) -> 
     await opened(attrs.evolve(current.composition, replaces_recorded=False), store)
 
 
-async def test_references_to_the_environment_are_compared_by_what_they_stand_for(
+async def test_environment_references_are_compared_by_their_values(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = SessionStore.of(places)

@@ -119,9 +119,7 @@ def test_changes_are_asked_about_once_that_is_wanted() -> None:
     assert restrict(asks, {"session": {"ask_before_changes": False}}).plan == asks
 
 
-def test_agents_are_restricted_as_the_session_is_and_those_that_are_gone_are_left_out() -> (
-    None
-):
+def test_agents_are_restricted_and_missing_ones_left_out() -> None:
     recorded: JSONObject = {
         "agents": {
             "a": {

@@ -75,7 +75,7 @@ def test_the_beginning_of_a_name_tells_the_type(name: str, kind: str, cls: str) 
         ("hooks-true", "HookTrue"),
     ],
 )
-def test_a_class_has_no_name_that_means_something_else_in_its_files(
+def test_class_has_no_name_that_means_something_else_in_files(
     name: str, cls: str
 ) -> None:
     assert name_module(name).cls == cls
@@ -160,7 +160,7 @@ def test_a_new_module_of_each_type_is_valid_without_a_warning(
 
 
 @pytest.mark.parametrize("kind", sorted(PREFIXES))
-def test_the_files_are_those_that_are_told_and_nothing_is_left_open_in_them(
+def test_files_are_those_told_and_nothing_is_left_open_in_them(
     tmp_path: Path, kind: str
 ) -> None:
     made = make_module("x", kind, parent=tmp_path / "new" / "place")
@@ -214,7 +214,7 @@ def test_what_exists_is_never_touched(tmp_path: Path, what: str) -> None:
     assert place.lstat() == before
 
 
-def test_a_place_that_cannot_be_written_is_an_error_that_names_it(
+def test_place_that_cannot_be_written_is_error_that_names_it(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "file").write_text("")

@@ -84,7 +84,7 @@ def test_a_profile_is_found_through_the_settings(places: Places) -> None:
     assert not composition.display.show_tool_lines
 
 
-def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_installed(
+def test_instruction_only_profile_uses_installed_modules(
     places: Places,
 ) -> None:
     write(
@@ -110,7 +110,7 @@ def test_a_profile_that_only_says_what_the_agent_is_told_is_made_of_what_is_inst
     assert composition.instruction == "You help."
 
 
-def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(
+def test_profile_that_names_or_empties_a_section_replaces_it(
     places: Places,
 ) -> None:
     write(
@@ -138,7 +138,7 @@ def test_what_a_profile_names_or_leaves_empty_is_not_made_of_what_is_installed(
     }
 
 
-def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(
+def test_every_value_has_profile_settings_or_installed_origin(
     places: Places,
 ) -> None:
     write(
@@ -165,7 +165,7 @@ def test_every_value_is_of_a_profile_of_the_settings_or_of_what_is_installed(
     assert {value.origin for value in list_values(made(places))} == {"installed"}
 
 
-def test_the_active_profile_wins_over_the_default_and_the_command_line_over_both(
+def test_active_profile_beats_default_and_flag_beats_both(
     places: Places,
 ) -> None:
     for name in ("one", "two", "three"):
@@ -216,7 +216,7 @@ def test_settings_are_laid_over_the_profile(
     assert not composition.display.show_tool_lines
 
 
-def test_providers_of_the_settings_take_the_place_of_the_local_one(
+def test_providers_of_settings_take_place_of_local_one(
     places: Places,
 ) -> None:
     write(
@@ -234,7 +234,7 @@ def test_providers_of_the_settings_take_the_place_of_the_local_one(
     ]
 
 
-def test_an_unset_variable_of_a_provider_that_is_not_chosen_does_not_matter(
+def test_unset_variable_of_provider_not_chosen_does_not_matter(
     places: Places,
 ) -> None:
     write(

@@ -75,7 +75,7 @@ async def test_several_failed_providers_are_told_in_one_error(tmp_path: Path) ->
     ]
 
 
-async def test_a_session_goes_on_with_the_providers_and_tools_that_work(
+async def test_session_goes_on_with_providers_and_tools_that_work(
     tmp_path: Path,
 ) -> None:
     async with open_session(
@@ -133,7 +133,7 @@ async def _history(opened: OpenSession) -> list[tuple[object, object]]:
     ]
 
 
-async def test_the_body_of_the_profile_is_the_one_system_message_with_its_mentions_before_it(
+async def test_profile_body_is_one_system_message_after_mentions(
     places: Places,
 ) -> None:
     write(places.home / "profiles/AGENTS.md", "Be brief.")
@@ -152,7 +152,7 @@ async def test_a_body_without_mentions_is_the_system_message_as_well(
         assert await _history(opened) == [("system", "Be kind.")]
 
 
-async def test_what_a_prompt_mentions_stands_before_it_and_is_sent_once(
+async def test_what_prompt_mentions_stands_before_it_and_is_sent_once(
     places: Places,
 ) -> None:
     write(places.root / "notes.md", "Milk.")
@@ -240,7 +240,7 @@ async def test_a_guard_may_take_mentions_away_and_adds_none(places: Places) -> N
     assert "This is b.md." in str(shown[0])
 
 
-async def test_what_the_person_wrote_in_a_file_leads_where_that_file_may_and_what_they_typed_anywhere(
+async def test_mentions_in_files_reach_less_than_typed_ones(
     places: Places, tmp_path: Path
 ) -> None:
     for name in ("outside.md", "typed.md"):
@@ -313,7 +313,7 @@ async def test_a_stored_session_goes_on_where_it_ended(places: Places) -> None:
     assert found.record.prompt == "Read @notes.md"
 
 
-async def test_a_context_with_a_history_of_its_own_follows_the_profile_and_keeps_its_memory(
+async def test_context_with_own_history_follows_profile(
     places: Places,
 ) -> None:
     memory = write(places.home / "memory.md", "They like tea.")
@@ -335,7 +335,7 @@ async def test_a_context_with_a_history_of_its_own_follows_the_profile_and_keeps
     assert [role for role, _ in history[2:]] == ["user", "assistant"]
 
 
-async def test_a_context_with_a_history_of_its_own_gets_what_the_journal_knows_of_its_open_calls(
+async def test_context_with_own_history_gets_open_calls_of_journal(
     places: Places,
 ) -> None:
     composition = _profiled(places, "", "context-persistent")
@@ -368,7 +368,7 @@ async def test_a_context_with_a_history_of_its_own_gets_what_the_journal_knows_o
     assert "was not started" in told[2]
 
 
-async def test_what_a_prompt_mentions_is_written_down_while_the_turn_runs(
+async def test_what_prompt_mentions_is_written_down_while_turn_runs(
     places: Places,
 ) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")
@@ -417,7 +417,7 @@ async def test_children_are_stored(places: Places) -> None:
     assert more.turn_count == 2
 
 
-async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(
+async def test_session_that_never_spoke_is_not_stored(
     places: Places,
 ) -> None:
     store = SessionStore.of(places)
@@ -440,7 +440,7 @@ async def test_a_session_that_could_not_begin_or_said_nothing_is_not_kept(
     assert [path.name for path in store.root.iterdir()] == ["sessions"]
 
 
-async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(
+async def test_child_that_was_cut_off_is_told_to_person_and_to_model(
     places: Places,
 ) -> None:
     composition = _profiled(places, "")
@@ -482,7 +482,7 @@ async def test_a_child_that_was_cut_off_is_told_to_the_person_and_to_the_model(
     assert said[3] == "And now?"
 
 
-async def test_a_prompt_that_is_refused_leaves_the_turn_that_runs_alone(
+async def test_prompt_that_is_refused_leaves_turn_that_runs_alone(
     places: Places,
 ) -> None:
     store, record = SessionStore.of(places), SessionRecord(session_id="s1")

@@ -99,7 +99,7 @@ async def test_a_command_that_writes_what_was_trusted_is_asked_about(
         (["cd tools", "echo x > other.sh"], False),
     ],
 )
-async def test_whatever_commands_may_run_what_was_trusted_is_asked_about(
+async def test_whatever_commands_may_run_what_trusted_asked_about(
     places: Places, commands: list[str], asks: bool
 ) -> None:
     make_project(places)

@@ -60,7 +60,7 @@ def test_an_import_leaves_the_heavy_libraries_alone(statement: str) -> None:
 
 
 @pytest.mark.parametrize("package", ["amplifier", "amplifier_sdk"])
-def test_a_root_loads_no_module_but_the_one_that_loads_the_others(package: str) -> None:
+def test_root_loads_no_module_but_one_that_loads_others(package: str) -> None:
     loaded = _loaded_by(f"import {package}")
 
     modules = [
@@ -113,7 +113,7 @@ anyio.run(main)
 
 
 @pytest.mark.parametrize("config", [{}, {"size": 5}])
-def test_a_session_whose_modules_are_told_nothing_or_single_values_converts_nothing(
+def test_session_with_single_declared_values_converts_nothing(
     config: dict[str, int],
 ) -> None:
     loaded = _loaded_by(

@@ -200,7 +200,7 @@ def test_a_room_of_the_kernel_imports_no_higher_floor() -> None:
     assert _higher(when_imported=True) == set()
 
 
-def test_a_room_of_the_kernel_looks_up_only_where_a_reason_is_given() -> None:
+def test_room_of_kernel_looks_up_only_where_reason_is_given() -> None:
     assert _higher() == LOOKS_UP.keys()
 
 

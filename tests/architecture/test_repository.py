@@ -109,7 +109,7 @@ def test_every_change_fragment_has_a_name_and_a_type() -> None:
     ] == []
 
 
-def test_every_action_is_pinned_by_its_commit_and_names_its_version() -> None:
+def test_every_action_is_pinned_by_commit_and_names_version() -> None:
     used = [
         line.strip()
         for path in ACTIONS

@@ -166,7 +166,7 @@ sys.exit(subprocess.run(sys.argv[2:], input="go", text=True, stdout=output).retu
 """
 
 
-def test_the_terminal_is_asked_though_input_and_output_are_pipes(
+def test_terminal_is_asked_though_input_and_output_are_pipes(
     tmp_path: Path,
 ) -> None:
     output = tmp_path / "answer.txt"
@@ -188,7 +188,7 @@ def test_the_terminal_is_asked_though_input_and_output_are_pipes(
     assert output.read_text("utf-8").endswith("The end.\n")
 
 
-def test_a_command_in_the_background_of_its_terminal_asks_nobody(
+def test_command_in_background_of_its_terminal_asks_nobody(
     tmp_path: Path,
 ) -> None:
     program = "import subprocess, sys\nsys.exit(subprocess.run(sys.argv[1:], process_group=0).returncode)"

@@ -119,7 +119,7 @@ def test_a_bundle_is_added_and_removed(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_bundle_of_a_repository_is_brought_up_to_date_once_the_person_agreed(
+def test_repository_bundle_updates_after_agreement(
     tmp_path: Path,
 ) -> None:
     first = commit(tmp_path / "lib", {"bundle.yaml": "tools: [tool-trials]\n"})

@@ -31,7 +31,7 @@ def _chat(
 
 
 @BACKENDS
-def test_lines_are_turns_of_one_session_and_those_typed_meanwhile_are_queued(
+def test_lines_are_turns_and_lines_typed_meanwhile_queue(
     tmp_path: Path, backend: str
 ) -> None:
     pipe = tmp_path / "pipe"
@@ -83,7 +83,7 @@ def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(
 
 
 @BACKENDS
-def test_sigterm_at_the_prompt_ends_the_chat_and_restores_the_terminal(
+def test_sigterm_at_prompt_ends_chat_and_restores_terminal(
     tmp_path: Path, backend: str
 ) -> None:
     with _chat(write_plan(tmp_path, ["never"]), backend=backend) as terminal:
@@ -135,7 +135,7 @@ def test_what_fails_and_what_is_mistyped_ends_no_chat(
     assert ("Traceback" in told) is debug
 
 
-def test_a_plan_that_cannot_be_opened_ends_the_chat_before_it_begins(
+def test_plan_that_cannot_be_opened_ends_chat_before_it_begins(
     tmp_path: Path,
 ) -> None:
     with _chat(write_plan(tmp_path, [], "hooks-missing")) as terminal:
@@ -156,7 +156,7 @@ def test_a_terminal_that_hangs_up_ends_the_chat(tmp_path: Path) -> None:
 WITHOUT = "import sys\nsys.modules['prompt_toolkit'] = None\nfrom amplifier.cli import main\nmain()"
 
 
-def test_the_bare_command_at_a_terminal_is_the_chat_and_names_the_extra() -> None:
+def test_bare_command_at_terminal_is_chat_and_names_extra() -> None:
     with open_terminal(sys.executable, "-c", WITHOUT) as terminal:
         terminal.read_until(
             "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'"

@@ -30,7 +30,7 @@ def acme(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["install", "add"])
-def test_a_collection_is_installed_listed_shown_verified_and_removed(
+def test_collection_installed_listed_shown_verified_and_removed(
     acme: Path, own: Path, verb: str
 ) -> None:
     assert "installed acme 1.0" in call("collection", verb, str(acme)).stdout

@@ -163,7 +163,7 @@ def test_a_file_of_the_working_directory_takes_no_modules_place(tmp_path: Path) 
 
 
 @pytest.mark.process
-def test_with_a_safe_path_nothing_of_the_working_directory_is_imported(
+def test_with_safe_path_nothing_of_working_dir_is_imported(
     tmp_path: Path,
 ) -> None:
     for name in (

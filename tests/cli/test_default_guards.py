@@ -94,7 +94,7 @@ def test_reading_in_the_project_asks_nothing_and_deleting_does(
 
 @BACKENDS
 @pytest.mark.parametrize("rest", ["", UNGUARDED], ids=["approval", "session"])
-def test_a_turn_changes_nothing_unasked_whether_or_not_a_module_decides(
+def test_nothing_changes_unasked_with_or_without_policy(
     folder: Path, backend: str, rest: str
 ) -> None:
     scripted(("delete", {"path": "a.txt"}), rest=rest)
@@ -157,7 +157,7 @@ def test_commands_go_by_the_rules_of_the_shell(
     assert (DENIED not in done.stderr) is runs
 
 
-def test_at_a_terminal_an_edit_is_shown_as_a_diff_and_accepted_for_the_session(
+def test_edit_is_shown_as_diff_and_accepted_for_session(
     folder: Path,
 ) -> None:
     scripted(

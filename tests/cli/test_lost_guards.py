@@ -40,7 +40,7 @@ def lose(project: Path) -> None:
 
 @pytest.mark.parametrize("how", [change, lose])
 @pytest.mark.parametrize("start", ["run", "continue", "tool"])
-def test_hooks_that_changed_since_they_were_trusted_stop_the_turn(
+def test_hooks_that_changed_since_they_were_trusted_stop_turn(
     project: Path, tmp_path: Path, start: str, how: Callable[[Path], None]
 ) -> None:
     plan = str(write_plan(tmp_path, ["Done."] * 5, "hooks-shell", "tool-todo"))
@@ -68,7 +68,7 @@ def test_hooks_that_nobody_trusted_stop_nothing(project: Path, tmp_path: Path) -
     assert call("run", "hi", "--plan", plan).stdout == "Done.\n"
 
 
-def test_trusted_settings_that_changed_stop_a_session_that_is_made_of_them(
+def test_changed_trusted_settings_stop_their_session(
     project: Path, tmp_path: Path
 ) -> None:
     write(

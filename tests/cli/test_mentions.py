@@ -44,7 +44,7 @@ def test_mentions_in_what_is_piped_in_are_text(plan: str) -> None:
     assert NOTICE in done.stderr
 
 
-def test_mentions_that_the_person_types_are_followed_beside_them(plan: str) -> None:
+def test_mentions_that_person_types_are_followed_beside_them(plan: str) -> None:
     done = run(
         "run", "Summarise with @typed.md", "--plan", plan, input="See @~/diary.txt\n"
     )
@@ -56,7 +56,7 @@ def test_mentions_that_the_person_types_are_followed_beside_them(plan: str) -> N
     assert "SECRET" not in files
 
 
-def test_an_unfinished_code_block_that_is_piped_in_hides_nothing_that_is_typed(
+def test_unfinished_code_block_piped_in_hides_nothing_typed(
     plan: str,
 ) -> None:
     run("run", "Explain @notes.md `so", "--plan", plan, input="that` it ends\n```\n")
@@ -65,9 +65,7 @@ def test_an_unfinished_code_block_that_is_piped_in_hides_nothing_that_is_typed(
 
 
 @pytest.mark.parametrize("command", ["continue", "run"])
-def test_a_prompt_that_is_piped_in_whole_mentions_nothing_unless_it_is_asked_for(
-    plan: str, command: str
-) -> None:
+def test_piped_prompt_mentions_nothing_unless_asked(plan: str, command: str) -> None:
     run("run", "Begin.", "--plan", plan)
     without = run(command, "--plan", plan, input="Read @notes.md")
     before = shown()

@@ -264,7 +264,7 @@ def test_the_page_names_every_line_with_its_keys() -> None:
         assert [key for key in line if key != "type" and f"`{key}`" not in row] == []
 
 
-def test_the_lines_of_events_tell_what_was_used_and_what_was_typed_meanwhile() -> None:
+def test_event_lines_tell_usage_and_text_typed_meanwhile() -> None:
     stream = BytesIO()
     writer = make_writer("ndjson", Output(stream), "s")
     usage = Usage(input_tokens=1, output_tokens=2, total_tokens=3)

@@ -8,7 +8,7 @@ import time
 import anyio
 import pytest
 
-from amplifier_kit.rules.permissions import Permission, Permissions
+from amplifier_kit.rules.permissions import PermissionRule, Permissions
 from tests.cli.programs import call
 
 
@@ -22,11 +22,11 @@ def grant(id: str, **fields: object) -> None:
         "distribution": "acme 1.0",
         "expires": time.time() + 1000,
     }
-    permission = Permission(id=id, **{**defaults, **fields})  # type: ignore[arg-type]  # its fields
+    permission = PermissionRule(id=id, **{**defaults, **fields})  # type: ignore[arg-type]  # its fields
     anyio.run(Permissions.in_home().grant, permission)
 
 
-def test_permissions_are_listed_and_taken_back_by_the_beginning_of_their_id() -> None:
+def test_permissions_listed_and_taken_back_by_beginning_of_id() -> None:
     assert "Nothing is allowed" in call("permissions", "list").stderr
     grant("aa11", granted=1.0)
     grant(

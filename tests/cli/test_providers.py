@@ -147,7 +147,7 @@ def test_a_mistake_in_the_choice_changes_nothing(own: Path) -> None:
     assert not (own / "settings.yaml").exists()
 
 
-def test_what_keeps_sessions_from_being_made_is_told_and_one_can_still_choose(
+def test_unusable_setup_is_reported_and_choosing_still_works(
     own: Path,
 ) -> None:
     own.mkdir()
@@ -171,7 +171,7 @@ def test_without_a_terminal_nothing_is_asked(own: Path) -> None:
     assert settings(own)["config"] == {"active": "provider-local"}
 
 
-def test_a_key_from_a_pipe_or_a_variable_is_kept_and_never_shown(
+def test_key_from_pipe_or_variable_is_kept_and_never_shown(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     result = call(

@@ -145,7 +145,7 @@ def test_the_plan_of_now_is_taken_when_the_person_says_so(
     assert not kept.exists()
 
 
-def test_only_a_stored_session_has_another_plan_than_the_one_of_now() -> None:
+def test_only_stored_session_has_another_plan_than_one_of_now() -> None:
     assert (
         "is about a stored session"
         in call("run", "Hello", "--with-current-plan", expect=2).stderr
@@ -270,7 +270,7 @@ def test_secrets_are_not_stored_and_come_back(tmp_path: Path) -> None:
     assert call("continue", "Go on", "--with-current-plan").stdout == "one\n"
 
 
-def test_secrets_of_a_plan_file_come_back_from_the_file_as_it_was(
+def test_secrets_of_plan_file_come_back_from_file_as_it_was(
     tmp_path: Path,
 ) -> None:
     token = "sk-proj-" + "a1B2c3D4" * 6
@@ -410,7 +410,7 @@ def test_a_composition_that_is_a_hard_link_refuses_the_session(tmp_path: Path) -
     assert "it is a hard link" in again("continue", expect=1)
 
 
-def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
+def test_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
     plan = plan_of(["one"])
     plan["session"] = {
         "orchestrator": "loop-basic",
@@ -432,7 +432,7 @@ def test_a_repaired_record_refuses_limits_whose_spending_is_lost() -> None:
 
 
 @pytest.mark.parametrize("of", ["root", "child"])
-def test_a_repaired_record_does_not_take_the_present_plan_unasked(
+def test_repaired_record_does_not_take_present_plan_unasked(
     project: Path, of: str
 ) -> None:
     session = child(project, ["one"])
@@ -493,7 +493,7 @@ def test_a_child_gets_the_guards_that_its_family_has_now(project: Path) -> None:
     assert call("resume", session, "Go on").stdout == "Operation denied: not today\n"
 
 
-def test_a_child_that_came_of_nothing_known_is_opened_with_its_own_plan(
+def test_child_that_came_of_nothing_known_opened_with_own_plan(
     project: Path,
 ) -> None:
     session = child(project, ["seen"])
@@ -502,7 +502,7 @@ def test_a_child_that_came_of_nothing_known_is_opened_with_its_own_plan(
     assert call("resume", session, "Go on").stdout == "seen\n"
 
 
-def test_an_imported_session_holds_no_secret_and_is_made_of_what_there_is_now(
+def test_imported_session_has_no_secret_and_current_modules(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own = Path(Places.find().home)
@@ -567,7 +567,7 @@ def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_what_a_session_is_made_of_is_recorded_before_any_module_runs(
+def test_what_session_made_of_recorded_before_any_module_runs(
     tmp_path: Path,
 ) -> None:
     plan = tmp_path / "plan.json"

@@ -304,7 +304,7 @@ def test_an_error_is_the_last_line_of_ndjson(tmp_path: Path) -> None:
     )
 
 
-def test_an_error_stands_in_the_json_object_with_the_text_there_was(
+def test_error_stands_in_json_object_with_text_there_was(
     tmp_path: Path,
 ) -> None:
     response: JSONValue = {"deltas": ["half"], "error": "no more"}
@@ -462,7 +462,7 @@ def test_an_unknown_first_tool_names_the_nearest(tmp_path: Path) -> None:
     assert result.stderr.endswith("; did you mean 'speak'?\n")
 
 
-def test_an_unknown_provider_names_the_nearest_and_where_was_searched(
+def test_unknown_provider_names_nearest_and_where_was_searched(
     tmp_path: Path,
 ) -> None:
     result = _invoke("hi", "-p", "forevr", "--plan", str(write_plan(tmp_path, ["ok"])))
@@ -475,7 +475,7 @@ def test_an_unknown_provider_names_the_nearest_and_where_was_searched(
     assert "amplifier.modules" in result.stderr
 
 
-def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(
+def test_session_goes_on_without_tool_missing_and_says_so(
     tmp_path: Path,
 ) -> None:
     result = _invoke("hi", "--plan", str(write_plan(tmp_path, ["ok"], "tool-missing")))
@@ -485,7 +485,7 @@ def test_a_session_goes_on_without_a_tool_that_is_missing_and_says_so(
     assert line.startswith("warning: not mounted: Module 'tool-missing': not found")
 
 
-def test_a_provider_without_a_key_is_named_and_another_one_answers(
+def test_provider_without_key_is_named_and_another_one_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
@@ -501,7 +501,7 @@ def test_a_provider_without_a_key_is_named_and_another_one_answers(
     assert "ANTHROPIC_API_KEY" in result.stderr
 
 
-def test_a_tool_that_refuses_its_configuration_is_named_and_the_rest_works(
+def test_tool_that_refuses_config_is_named_and_rest_works(
     tmp_path: Path,
 ) -> None:
     plan = write_plan(tmp_path, ["ok"])
@@ -655,7 +655,7 @@ def test_a_broken_pipe_of_a_module_is_no_end_of_the_output(tmp_path: Path) -> No
     [((), "", False), ((), "0", False), (("--debug",), "", True), ((), "1", True)],
     ids=["plain", "variable is 0", "option", "variable"],
 )
-def test_an_error_of_foreign_code_is_one_line_and_a_traceback_only_on_demand(
+def test_foreign_error_is_one_line_with_traceback_on_demand(
     monkeypatch: pytest.MonkeyPatch,
     words: tuple[str, ...],
     variable: str,

@@ -119,7 +119,7 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
     )
 
 
-def test_the_sessions_of_other_projects_are_there_when_asked_for(
+def test_sessions_of_other_projects_are_there_when_asked_for(
     talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path / "other")
@@ -407,7 +407,7 @@ def test_what_is_wrong_is_told_and_repaired(talks: SessionStore) -> None:
     assert "Nothing is wrong." in call("diagnose").stderr
 
 
-def test_the_arguments_of_a_call_in_doubt_are_told_without_secrets(
+def test_arguments_of_call_in_doubt_are_told_without_secrets(
     talks: SessionStore,
 ) -> None:
     anyio.run(partial(interrupt, path=f"/tmp/{TOKEN}"), talks, talks.find("alpha"))
@@ -416,7 +416,7 @@ def test_the_arguments_of_a_call_in_doubt_are_told_without_secrets(
     assert TOKEN not in told
 
 
-def test_the_sessions_of_a_folder_that_was_renamed_are_moved_along(
+def test_sessions_of_folder_that_was_renamed_are_moved_along(
     talks: SessionStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     anyio.run(
@@ -462,7 +462,7 @@ def test_another_projects_folder_that_is_gone_is_no_hint(
     assert "session move" not in call("list").stderr
 
 
-def test_sessions_are_not_changed_without_the_package_that_locks(
+def test_sessions_are_not_changed_without_package_that_locks(
     talks: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)

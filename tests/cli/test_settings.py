@@ -374,7 +374,7 @@ def test_invalid_files_are_named_in_lists_and_stop_nothing(own: Path) -> None:
 # -- trust
 
 
-def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
+def test_what_project_brings_is_looked_at_trusted_and_forgotten() -> None:
     assert "brings nothing along" in call("trust").stderr
     assert "brings nothing along" in call("trust", "show").stderr
     write(Path.cwd() / ".amplifier/agents/x.md", AGENT)
@@ -398,7 +398,7 @@ def test_what_a_project_brings_is_looked_at_trusted_and_forgotten() -> None:
     assert "agents: trusted" in call("trust", "show").stdout
 
 
-def test_the_scripts_that_hooks_run_are_looked_at_and_trusted_with_them() -> None:
+def test_scripts_that_hooks_run_looked_at_and_trusted_with_them() -> None:
     hook = {"type": "command", "command": "sh scripts/check.sh"}
     Path(".claude").mkdir()
     Path(".claude/settings.json").write_text(

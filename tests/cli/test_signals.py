@@ -86,7 +86,7 @@ def test_other_signals_end_the_command_at_once(
         assert process.stdout.read() == b"begin\n"
 
 
-def test_a_signal_that_ends_the_command_is_the_last_line_of_ndjson(
+def test_signal_that_ends_command_is_last_line_of_ndjson(
     tmp_path: Path,
 ) -> None:
     plan = write_plan(tmp_path, [_calling("wait")], "tool-trials")

@@ -64,7 +64,7 @@ def escaped(text: str) -> str:
 
 
 @pytest.mark.parametrize("context", ["context-simple", "context-persistent"])
-def test_no_file_of_a_session_holds_a_secret_that_a_tool_returned(
+def test_no_file_of_session_holds_secret_that_tool_returned(
     project: Path, tmp_path: Path, context: str
 ) -> None:
     cases = [

@@ -50,7 +50,7 @@ def spending() -> JSONObject:
     return dict(SessionStore.of(Places.find()).all()[0].record.spending)
 
 
-def test_the_limits_of_a_session_count_what_earlier_processes_spent(
+def test_limits_of_session_count_what_earlier_processes_spent(
     tmp_path: Path,
 ) -> None:
     plan = write(
@@ -97,7 +97,7 @@ def test_a_killed_turn_has_spent_what_its_journal_says(tmp_path: Path) -> None:
     assert "session_tokens" in call("continue", "Go on", expect=1).stderr
 
 
-def test_a_record_of_an_earlier_version_counts_as_far_as_it_goes(
+def test_record_of_earlier_version_counts_as_far_as_it_goes(
     tmp_path: Path,
 ) -> None:
     call(

@@ -144,7 +144,7 @@ def test_an_unknown_tool_is_told_with_the_nearest(tmp_path: Path) -> None:
     )
 
 
-def test_hooks_decide_about_the_call_and_are_asked_at_the_terminal(
+def test_hooks_decide_about_call_and_are_asked_at_terminal(
     tmp_path: Path,
 ) -> None:
     asking = plan(tmp_path, "hooks-asks")
@@ -170,7 +170,7 @@ def backed_up(tmp_path: Path, *modules: str) -> str:
     return plan(tmp_path, "tool-filesystem", "hooks-backup", *modules)
 
 
-def test_what_a_call_changed_is_kept_in_a_session_that_is_listed_and_cleaned_up(
+def test_backups_of_calls_are_listed_and_cleaned_up(
     tmp_path: Path,
 ) -> None:
     """Nothing that was backed up is out of reach of the commands."""

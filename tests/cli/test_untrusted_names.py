@@ -87,7 +87,7 @@ def test_the_list_marks_what_is_not_trusted(project: Path) -> None:
     assert "project, not trusted" in call("bundle", "list").stdout
 
 
-def test_a_profile_of_an_untrusted_collection_is_not_found_elsewhere(
+def test_profile_of_untrusted_collection_is_not_found_elsewhere(
     project: Path,
 ) -> None:
     folder = project / ".amplifier/collections/theirs"
@@ -159,7 +159,7 @@ def test_a_typo_is_a_typo(project: Path, untrusted: bool) -> None:
     assert "trust" not in told
 
 
-def test_files_that_cannot_be_read_for_certain_claim_their_names(
+def test_files_that_cannot_be_read_for_certain_claim_names(
     project: Path, tmp_path: Path
 ) -> None:
     write(tmp_path / "elsewhere.md", PROFILE)

@@ -26,7 +26,7 @@ def _validate(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.process
-def test_a_sound_package_is_valid_and_what_passed_is_shown_on_demand(
+def test_sound_package_is_valid_and_what_passed_shown_on_demand(
     tmp_path: Path,
 ) -> None:
     project = write_project(tmp_path)

@@ -12,7 +12,7 @@ TEST_COMMAND: Final = re.compile(
 )
 
 
-def test_the_test_command_installs_every_plugin_and_runs_the_tests() -> None:
+def test_test_command_installs_every_plugin_and_runs_tests() -> None:
     block = TEST_COMMAND.search((ROOT / "README.md").read_text("utf-8"))
 
     assert block is not None, (

@@ -100,7 +100,7 @@ def test_the_example_of_a_modules_readme_is_a_plan(module: str) -> None:
     assert module in example
 
 
-def test_the_page_of_the_mount_plan_lists_every_limit_with_its_default() -> None:
+def test_page_of_mount_plan_lists_every_limit_with_its_default() -> None:
     table = _section(
         ROOT / "docs" / "reference" / "mount-plan.md", "### `session.limits`"
     )
@@ -114,7 +114,7 @@ def test_the_page_of_the_mount_plan_lists_every_limit_with_its_default() -> None
     ("title", "path"),
     [("## Sections", ""), ("### A module", "tools[0]."), ("### `session`", "session.")],
 )
-def test_the_page_of_the_mount_plan_lists_the_keys_that_a_plan_may_have(
+def test_page_of_mount_plan_lists_keys_that_plan_may_have(
     title: str, path: str
 ) -> None:
     listed = [

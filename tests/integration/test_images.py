@@ -171,7 +171,7 @@ def results(vendor: str, body: JSONObject, caption: str) -> tuple[object, object
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_an_image_that_a_tool_read_reaches_the_model_in_the_vendors_words(
+async def test_image_that_tool_read_reaches_model_in_vendors_words(
     vendor: str, tmp_path: Path
 ) -> None:
     with anyio.fail_after(10):
@@ -185,7 +185,7 @@ async def test_an_image_that_a_tool_read_reaches_the_model_in_the_vendors_words(
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-async def test_a_model_that_is_said_not_to_see_reads_that_there_was_an_image(
+async def test_model_said_not_to_see_reads_that_there_was_image(
     vendor: str, tmp_path: Path
 ) -> None:
     with anyio.fail_after(10):

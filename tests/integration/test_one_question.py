@@ -86,7 +86,7 @@ async def test_what_the_rules_let_run_runs_without_a_question(
 
 
 @pytest.mark.parametrize("hooks", [[ONLY_HOOK], []], ids=["approval", "session"])
-async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(
+async def test_no_dangerous_command_runs_and_none_asked_about_twice(
     hooks: list[JSONObject], folder: Path
 ) -> None:
     texts = [
@@ -112,7 +112,7 @@ async def test_no_dangerous_command_runs_and_none_is_asked_about_twice(
     assert not list(folder.iterdir())
 
 
-async def test_the_session_that_runs_nothing_would_run_what_is_allowed(
+async def test_session_that_runs_nothing_would_run_what_is_allowed(
     folder: Path,
 ) -> None:
     async with a_session(

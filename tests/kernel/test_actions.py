@@ -63,7 +63,7 @@ def test_every_canonical_event_says_what_it_takes() -> None:
 
 @pytest.mark.parametrize("event", sorted(EVENT_ACTIONS))
 @pytest.mark.parametrize("action", ANSWERS)
-async def test_an_action_that_an_event_does_not_take_is_an_error_and_no_decision(
+async def test_unsupported_action_is_error_and_no_decision(
     event: str, action: HookAction, reports: Reports
 ) -> None:
     hooks, heard = HookRegistry(), Sentry()
@@ -106,7 +106,7 @@ async def test_what_a_blocking_hook_decides_in_vain_denies(event: str) -> None:
 
 
 @pytest.mark.parametrize("event", [SESSION_END, USER_NOTIFICATION, SESSION_START])
-async def test_where_nothing_can_be_denied_a_blocking_hook_s_failure_denies_nothing(
+async def test_failing_blocking_hook_denies_only_where_possible(
     event: str,
 ) -> None:
     hooks, heard = HookRegistry(), Sentry()
@@ -257,7 +257,7 @@ async def test_a_result_may_be_changed_by_data(
 
 
 @pytest.mark.parametrize("decides", [True, False])
-async def test_a_change_of_a_result_that_cannot_be_read_withholds_or_is_reported(
+async def test_unreadable_result_change_withholds_or_reports(
     decides: bool, reports: Reports
 ) -> None:
     session = build_session(calling(call("work")), "end", tools=[Worker()])

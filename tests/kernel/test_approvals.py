@@ -133,9 +133,7 @@ async def test_an_option_that_the_handler_names_as_allowing_allows() -> None:
     assert await decide(Person("Allow"), question) is None
 
 
-async def test_a_question_that_nobody_could_answer_with_a_permission_is_not_asked() -> (
-    None
-):
+async def test_question_without_possible_permission_is_not_asked() -> None:
     person = Person("Yes")
 
     reason = await decide(person, HookResult.ask("Deploy?", options=["Yes", "No"]))
@@ -155,7 +153,7 @@ async def test_a_question_that_nobody_could_answer_with_a_permission_is_not_aske
         HookResult.ask("sure?", allowing=[None]),  # type: ignore[list-item]
     ],
 )
-async def test_a_question_that_is_no_text_denies_and_names_the_handler(
+async def test_question_that_is_no_text_denies_and_names_handler(
     question: HookResult,
 ) -> None:
     person = Person()
@@ -242,9 +240,7 @@ async def test_the_question_shows_the_arguments_that_run() -> None:
     assert worker.inputs == [{"x": 2}]
 
 
-async def test_a_handler_that_keeps_the_arguments_cannot_change_them_while_the_person_reads() -> (
-    None
-):
+async def test_kept_arguments_cannot_change_while_person_reads() -> None:
     held: JSONObject = {"x": 2, "more": {"deep": [1]}}
 
     class Slow(Person):
@@ -298,9 +294,7 @@ async def test_nobody_is_asked_about_a_call_that_cannot_run(
     assert screen.shown == shown
 
 
-async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks_about() -> (
-    None
-):
+async def test_changing_arguments_in_place_denies_the_question() -> None:
     person = Person()
 
     def spoil(event: str, data: dict[str, object]) -> HookResult:
@@ -318,7 +312,7 @@ async def test_a_handler_that_changes_the_arguments_in_place_denies_what_it_asks
 
 
 @given(st.text(), st.text())
-def test_nothing_in_a_question_is_obeyed_by_a_terminal_or_stays_unseen(
+def test_nothing_in_question_obeyed_by_terminal_or_stays_unseen(
     value: str, asked: str
 ) -> None:
     person = Person()
@@ -359,7 +353,7 @@ async def test_characters_that_hide_others_are_shown_as_escapes() -> None:
     assert prompt == f'write {{"path": {shown}}}\nok\\r?'
 
 
-async def test_arguments_that_json_lacks_are_shown_as_python_writes_them() -> None:
+async def test_args_that_json_lacks_are_shown_as_python_writes_them() -> None:
     person = Person()
 
     await decide(
@@ -545,7 +539,7 @@ async def test_a_denial_asks_nobody() -> None:
     assert person.questions == []
 
 
-async def test_of_several_questions_silence_allows_only_if_each_says_so() -> None:
+async def test_silence_allows_only_if_every_question_says_so() -> None:
     lenient, strict = (
         HookResult.ask("a?", default="allow"),
         HookResult.ask("b?", default="deny"),
@@ -587,7 +581,7 @@ async def test_questions_of_parallel_calls_are_asked_one_at_a_time() -> None:
 # -- always
 
 
-async def test_allow_always_covers_the_same_call_for_the_rest_of_the_session() -> None:
+async def test_allow_always_covers_same_call_for_rest_of_session() -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
     recorder = Recorder.of(coordinator.hooks, "approval:*")
@@ -645,7 +639,7 @@ async def test_allow_always_does_not_cover_another_question(
     assert len(person.questions) == 2
 
 
-async def test_allow_always_for_one_handler_leaves_another_s_question_open() -> None:
+async def test_allow_always_for_one_handler_leaves_others_open() -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
     first, second = (
@@ -660,9 +654,7 @@ async def test_allow_always_for_one_handler_leaves_another_s_question_open() -> 
     assert len(person.questions) == 2
 
 
-async def test_a_named_scope_is_shown_and_covers_what_the_handler_puts_into_it() -> (
-    None
-):
+async def test_named_scope_shown_and_covers_what_handler_puts_into_it() -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
 
@@ -684,9 +676,7 @@ async def test_a_named_scope_is_shown_and_covers_what_the_handler_puts_into_it()
     ]
 
 
-async def test_allow_once_is_not_remembered_nor_is_an_always_that_was_not_offered() -> (
-    None
-):
+async def test_allow_once_is_not_remembered_nor_is_always_not_offered() -> None:
     person = Person("Allow once")
     coordinator = ModuleCoordinator(approval_system=person)
 
@@ -699,7 +689,7 @@ async def test_allow_once_is_not_remembered_nor_is_an_always_that_was_not_offere
     assert len(person.questions) == 4
 
 
-async def test_what_cannot_be_told_from_other_questions_is_asked_again() -> None:
+async def test_what_cannot_be_told_from_other_questions_asked_again() -> None:
     person = Person("Allow always")
     coordinator = ModuleCoordinator(approval_system=person)
     data: dict[str, object] = {"tool_name": "work", "tool_input": {"x": object()}}
@@ -710,7 +700,7 @@ async def test_what_cannot_be_told_from_other_questions_is_asked_again() -> None
     assert len(person.questions) == 2
 
 
-async def test_an_always_answers_the_same_question_of_a_call_beside_it() -> None:
+async def test_always_answers_same_question_of_call_beside_it() -> None:
     person = Person("Allow always")
     worker = Worker()
     session = build_session(
@@ -936,7 +926,7 @@ async def test_what_shows_nothing_is_shown_as_an_escape(hidden: str) -> None:
     assert prompt.count(ascii(hidden)[1:-1]) == 2
 
 
-async def test_of_a_long_command_the_end_is_shown_and_how_much_is_left_out() -> None:
+async def test_of_long_command_end_is_shown_and_how_much_is_left_out() -> None:
     person = Person("Deny")
     command = "echo " + "a" * 40_000 + "; rm -rf ~"
     data: dict[str, object] = {

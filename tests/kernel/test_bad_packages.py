@@ -174,7 +174,7 @@ def gate(monkeypatch: pytest.MonkeyPatch) -> Iterator[Event]:
 
 
 @pytest.mark.parametrize("case", BAD)
-async def test_a_bad_package_is_named_with_its_cause_and_the_others_load(
+async def test_bad_package_is_named_with_its_cause_and_others_load(
     site: Path, package: str, case: str
 ) -> None:
     write, kind, cause = BAD[case]

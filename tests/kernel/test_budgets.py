@@ -78,7 +78,7 @@ def limit_reached(session: AmplifierSession) -> str | None:
         ({"session_tool_calls": 2}, "session_tool_calls"),
     ],
 )
-async def test_a_turn_that_reaches_a_limit_gets_one_last_answer_without_tools(
+async def test_turn_at_limit_gets_one_last_answer_without_tools(
     limits: Mapping[str, object], reached: str
 ) -> None:
     provider = ScriptedProvider(
@@ -256,7 +256,7 @@ async def test_a_session_whose_budget_is_spent_starts_no_turn() -> None:
         ),
     ],
 )
-async def test_a_provider_that_does_not_say_what_a_limit_is_about_is_reported_once(
+async def test_provider_hiding_its_limit_is_reported_once(
     usage: Usage | None, limits: JSONObject, named: str, reports: Reports
 ) -> None:
     steps = [costly("work", usage=usage), costly(text="end", usage=usage)]
@@ -271,7 +271,7 @@ async def test_a_provider_that_does_not_say_what_a_limit_is_about_is_reported_on
 # -- children
 
 
-async def test_what_children_spend_is_in_the_parents_result_and_at_its_end() -> None:
+async def test_what_children_spend_is_in_parents_result_and_at_end() -> None:
     made = family(
         costly("delegate", text="I ask."),
         costly("work"),
@@ -460,7 +460,7 @@ async def test_a_cancelled_turn_has_spent_what_it_has_spent() -> None:
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_a_child_that_is_made_while_the_model_answers_counts_as_well(
+async def test_child_that_is_made_while_model_answers_counts_as_well(
     fails: bool,
 ) -> None:
     async def ask(request: ChatRequest) -> ChatResponse:

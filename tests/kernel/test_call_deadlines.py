@@ -34,7 +34,7 @@ async def test_a_call_that_answers_at_once_has_no_deadline() -> None:
     assert scope.deadline == inf
 
 
-async def test_a_call_that_waits_has_its_deadline_from_its_beginning_on() -> None:
+async def test_call_that_waits_has_its_deadline_from_its_beginning_on() -> None:
     scope = anyio.CancelScope()
     deadlines: list[float] = []
 

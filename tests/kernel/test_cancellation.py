@@ -284,7 +284,7 @@ def its_cancellations(session: AmplifierSession) -> Recorder:
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_a_graceful_cancel_lets_the_running_step_end_and_starts_no_other(
+async def test_graceful_cancel_finishes_step_and_starts_no_other(
     place: str,
 ) -> None:
     gate = a_gate(place)
@@ -342,7 +342,7 @@ async def test_a_second_cancel_may_be_more_urgent(place: str) -> None:
 
 
 @pytest.mark.parametrize("place", PLACES)
-async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(
+async def test_cancelling_caller_ends_turn_and_closes_history(
     place: str,
 ) -> None:
     gate = a_gate(place)
@@ -355,7 +355,7 @@ async def test_cancelling_the_caller_ends_the_turn_and_closes_the_history(
             await the_next_turn_works(session)
 
 
-async def test_what_the_model_had_begun_is_kept_as_an_incomplete_answer() -> None:
+async def test_what_model_had_begun_is_kept_as_incomplete_answer() -> None:
     gate = Gate()
     with anyio.fail_after(5):
         async with in_the_middle_of_a_stream(gate) as session:
@@ -373,7 +373,7 @@ async def test_what_the_model_had_begun_is_kept_as_an_incomplete_answer() -> Non
             ]
 
 
-async def test_a_whole_answer_is_not_stored_twice_when_its_tool_is_cancelled() -> None:
+async def test_whole_answer_is_not_stored_twice_when_tool_cancelled() -> None:
     gate = Gate()
     with anyio.fail_after(5):
         async with in_an_async_tool(gate) as session:
@@ -425,9 +425,7 @@ async def test_calls_that_a_graceful_cancel_kept_from_starting_say_so() -> None:
             )
 
 
-async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_told_that_the_call_ran() -> (
-    None
-):
+async def test_cancelled_post_handlers_withhold_result_of_run_call() -> None:
     """A `tool:post` handler may be what takes a secret out, so the raw result must not slip past it."""
     gate = Gate()
     with anyio.fail_after(5):
@@ -442,9 +440,7 @@ async def test_a_result_whose_handlers_were_cancelled_is_withheld_and_the_model_
             )
 
 
-async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_kept() -> (
-    None
-):
+async def test_result_being_journaled_when_turn_was_cancelled_is_kept() -> None:
     gate = Gate()
 
     class Slow(MemoryJournal):
@@ -463,7 +459,7 @@ async def test_a_result_that_was_being_journaled_when_the_turn_was_cancelled_is_
             assert only_result(mounted_context(session.coordinator).messages) == "done"
 
 
-async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() -> None:
+async def test_repeated_call_id_is_not_answered_with_old_result() -> None:
     gate = Gate()
     runs: list[int] = []
 
@@ -491,9 +487,7 @@ async def test_a_call_id_that_comes_again_is_not_answered_with_the_old_result() 
             ]
 
 
-async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with_its_id() -> (
-    None
-):
+async def test_call_that_never_ran_gets_no_foreign_result() -> None:
     """The second call waits for the first one when the turn is cancelled."""
     gate = Gate()
 
@@ -525,7 +519,7 @@ async def test_a_call_that_never_ran_is_not_answered_with_the_result_of_one_with
             ]
 
 
-async def test_a_thread_that_outlives_its_cancel_is_listed_until_it_ends() -> None:
+async def test_thread_that_outlives_cancel_is_listed_until_it_ends() -> None:
     gate = ThreadGate()
     with anyio.fail_after(10), ending(gate):
         async with in_a_thread(gate) as session:
@@ -549,7 +543,7 @@ async def test_the_loop_goes_on_while_a_sync_tool_blocks() -> None:
     assert beats == 1000
 
 
-async def test_a_cancel_before_the_turn_reached_its_loop_still_stops_it() -> None:
+async def test_cancel_before_turn_reached_its_loop_still_stops_it() -> None:
     """The first turn mounts the modules, which may take long."""
     is_in, go_on = anyio.Event(), anyio.Event()
 
@@ -595,7 +589,7 @@ async def test_a_turn_that_ends_in_spite_of_a_cancel_has_its_answer() -> None:
     assert recorder.names == [CANCEL_REQUESTED, CANCEL_COMPLETED]
 
 
-async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothing(
+async def test_callbacks_run_once_per_request_and_failures_stop_none(
     reports: Reports,
 ) -> None:
     calls: list[str] = []
@@ -621,7 +615,7 @@ async def test_callbacks_run_once_for_each_request_and_a_failing_one_stops_nothi
     ] * 2
 
 
-async def test_everybody_is_told_of_a_cancel_that_the_turn_asks_for_itself() -> None:
+async def test_everybody_is_told_of_cancel_that_turn_asks_for_itself() -> None:
     """The step that asks is cancelled before anybody is told."""
     told: list[str] = []
 
@@ -647,9 +641,7 @@ async def test_everybody_is_told_of_a_cancel_that_the_turn_asks_for_itself() -> 
     assert told == ["cancel:requested", "callback", "cancel:completed"]
 
 
-async def test_a_hanging_cancel_handler_does_not_hold_whoever_cancels_for_ever() -> (
-    None
-):
+async def test_hanging_cancel_handler_does_not_block_canceller() -> None:
     blocking, listener = Blocking(), Listener()
     session = build_session(
         calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05}
@@ -675,7 +667,7 @@ async def test_a_callback_may_be_taken_back() -> None:
     assert calls == ["kept"]
 
 
-async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> None:
+async def test_hanging_cancel_handler_does_not_hold_cleanup_for_ever() -> None:
     blocking = Blocking()
     session = build_session(
         calling(call("block")), tools=[blocking], limits={"cleanup_timeout": 0.05}
@@ -687,7 +679,7 @@ async def test_a_hanging_cancel_handler_does_not_hold_the_cleanup_for_ever() -> 
             await session.cleanup()
 
 
-async def test_a_context_that_cannot_be_closed_is_reported_and_hides_nothing(
+async def test_failing_context_close_is_reported_and_hides_nothing(
     reports: Reports,
 ) -> None:
     async def refuse(message: MessageDict) -> None:
@@ -799,7 +791,7 @@ def pairs(made: Family, session_id: str) -> list[str]:
 
 
 @pytest.mark.parametrize("urgency", ["graceful", "immediate", "double"])
-async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(
+async def test_cancel_reaches_children_and_each_session_says_so_once(
     urgency: str,
 ) -> None:
     gate = Gate()
@@ -851,9 +843,7 @@ async def test_a_cancel_reaches_the_children_and_each_session_says_so_once(
             assert open_call_ids(messages) == []
 
 
-async def test_a_child_that_is_cancelled_alone_gives_its_parent_what_it_had_written() -> (
-    None
-):
+async def test_child_cancelled_alone_gives_parent_what_it_had_written() -> None:
     gate = Gate()
 
     async def work(input: JSONObject) -> object:
@@ -928,7 +918,7 @@ async def test_an_idle_child_hears_nothing_and_runs_again() -> None:
 
 @pytest.mark.parametrize("immediate", [False, True])
 @pytest.mark.parametrize("generations", [1, 2, 3])
-async def test_a_cancel_reaches_what_runs_below_a_session_that_is_idle(
+async def test_cancel_reaches_what_runs_below_session_that_is_idle(
     generations: int, immediate: bool
 ) -> None:
     gate = Gate()
@@ -998,9 +988,7 @@ async def test_a_cancel_reaches_a_child_that_is_being_opened() -> None:
     assert made.provider.requests == []
 
 
-async def test_a_cancel_reaches_background_children_and_those_that_wait_for_their_turn() -> (
-    None
-):
+async def test_cancel_reaches_background_and_waiting_children() -> None:
     gate = Gate()
 
     async def ask(request: ChatRequest) -> ChatResponse:
@@ -1026,7 +1014,7 @@ async def test_a_cancel_reaches_background_children_and_those_that_wait_for_thei
 
 
 @pytest.mark.parametrize("way", ["spawn", "fork"])
-async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(
+async def test_task_that_outlives_cancelled_turn_begins_nothing_below(
     way: str,
 ) -> None:
     gate = Gate()
@@ -1068,9 +1056,7 @@ async def test_a_task_that_outlives_a_cancelled_turn_begins_nothing_below(
                 await the_next_turn_works(session)
 
 
-async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_asked() -> (
-    None
-):
+async def test_child_of_idle_session_sees_grandparents_request() -> None:
     async def stop(input: JSONObject) -> object:
         await made.session.cancel()
         async with child.fork() as grandchild:
@@ -1087,7 +1073,7 @@ async def test_a_child_of_an_idle_session_hears_what_its_grandparents_turn_was_a
     assert len(made.provider.requests) == 1
 
 
-async def test_cleaning_up_a_parent_stops_a_childs_turn_that_runs_elsewhere() -> None:
+async def test_parent_cleanup_stops_childs_running_turn() -> None:
     gate = Gate()
 
     async def ask(request: ChatRequest) -> ChatResponse:

@@ -29,7 +29,7 @@ from tests.doubles import (
 Reports = list[MutableMapping[str, object]]
 
 
-async def test_contributors_answer_in_the_order_in_which_they_registered() -> None:
+async def test_contributors_answer_in_order_in_which_they_registered() -> None:
     coordinator = ModuleCoordinator()
 
     async def later() -> object:
@@ -65,7 +65,7 @@ async def test_a_contributor_that_fails_is_reported_and_skipped(
     )
 
 
-async def test_a_contributor_that_exits_or_hangs_is_reported_and_skipped(
+async def test_contributor_that_exits_or_hangs_reported_and_skipped(
     reports: Reports,
 ) -> None:
     coordinator = ModuleCoordinator(
@@ -176,9 +176,7 @@ def contributing(
     return SimpleNamespace(f=impl(contribute))
 
 
-async def test_plugins_are_asked_behind_the_callbacks_in_the_order_of_their_registration() -> (
-    None
-):
+async def test_plugins_follow_callbacks_in_registration_order() -> None:
     coordinator = ModuleCoordinator()
     coordinator.plugins.register_module("last", contributing("last", trylast=True))
     coordinator.plugins.register_module("a", contributing("a"))
@@ -204,7 +202,7 @@ async def test_an_unregistered_plugin_contributes_no_more() -> None:
     assert await coordinator.collect_contributions("x") == []
 
 
-def test_an_implementation_that_does_not_fit_is_refused_with_its_plugin() -> None:
+def test_implementation_that_does_not_fit_refused_with_plugin() -> None:
     plugins = Plugins()
     impl = HookimplMarker(PROJECT)(specname="amplifier_contributions")
 
@@ -222,7 +220,7 @@ def test_an_implementation_that_does_not_fit_is_refused_with_its_plugin() -> Non
     assert plugins.manager.list_name_plugin() == []
 
 
-def test_what_an_application_registers_itself_is_checked_likewise() -> None:
+def test_what_application_registers_itself_is_checked_likewise() -> None:
     manager = Plugins().manager
     impl = HookimplMarker(PROJECT)(specname="amplifier_contributions")
 
@@ -245,7 +243,7 @@ def test_a_later_capability_replaces_an_earlier_one() -> None:
     assert coordinator.get_capability("unheard of") is None
 
 
-def test_modules_may_set_attributes_of_their_own_on_a_coordinator() -> None:
+def test_modules_may_set_attributes_of_their_own_on_coordinator() -> None:
     coordinator = ModuleCoordinator()
 
     coordinator.mine = 1  # type: ignore[attr-defined]

@@ -107,9 +107,7 @@ async def test_a_child_has_its_agents_instruction_and_its_own_history() -> None:
     ]
 
 
-async def test_a_child_without_an_instruction_keeps_what_its_context_begins_with() -> (
-    None
-):
+async def test_child_without_instruction_keeps_context_preamble() -> None:
     def context() -> MemoryContext:
         made = MemoryContext()
         made.messages.append({"role": "system", "content": "Be brief."})
@@ -131,9 +129,7 @@ async def test_a_child_without_an_instruction_keeps_what_its_context_begins_with
     ]
 
 
-async def test_the_events_of_a_child_carry_its_id_its_parents_and_the_calls_span() -> (
-    None
-):
+async def test_events_of_child_carry_id_parents_and_calls_span() -> None:
     made = family(delegating(), "found", "done")
     async with made.session as session:
         await session.execute("go")
@@ -151,7 +147,7 @@ async def test_the_events_of_a_child_carry_its_id_its_parents_and_the_calls_span
     assert call_span in {data.get("parent_span_id") for data in of_child}
 
 
-async def test_what_a_child_mounted_is_released_when_its_turn_has_ended() -> None:
+async def test_what_child_mounted_is_released_when_its_turn_has_ended() -> None:
     released: list[str] = []
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
@@ -351,7 +347,7 @@ async def test_a_child_gets_configuration_and_metadata_with_the_call() -> None:
     assert made.events.one("session:fork")["metadata"] == {"task": "t1"}
 
 
-async def test_session_fork_carries_the_plan_where_the_plan_asks_for_it() -> None:
+async def test_session_fork_carries_plan_where_plan_asks_for_it() -> None:
     session = build_session("hi", parent_id="above", settings={"raw": True})
     recorder = Recorder.of(session.coordinator.hooks, "session:fork")
     async with session:
@@ -477,9 +473,7 @@ async def test_whoever_delegates_may_hear_what_the_child_does() -> None:
     ]
 
 
-async def test_a_child_with_an_observer_that_cannot_be_called_is_refused_and_forgotten() -> (
-    None
-):
+async def test_child_with_uncallable_observer_is_refused() -> None:
     async with family("a").session as session:
         for _ in range(2):
             with pytest.raises(TypeError, match="must be callable; got 'hear'"):
@@ -546,7 +540,7 @@ class Shelf:
         return self.records.get(session_id)
 
 
-async def test_an_application_may_keep_children_beyond_their_parents_life() -> None:
+async def test_application_may_keep_children_beyond_parents_life() -> None:
     shelf = Shelf()
     first = family("a")
     first.session.coordinator.register_capability("session.children", shelf)
@@ -625,7 +619,7 @@ async def test_a_child_that_cannot_be_kept_has_answered_all_the_same(
     ]
 
 
-async def test_what_a_child_does_is_journaled_where_its_store_journals() -> None:
+async def test_what_child_does_is_journaled_where_its_store_journals() -> None:
     happened: list[str] = []
     journals: list[MemoryJournal] = []
 
@@ -778,7 +772,7 @@ class Catalogue(ScriptedProvider):
         ([], "scripted", None),
     ],
 )
-async def test_a_child_asks_the_first_provider_and_model_that_there_is(
+async def test_child_asks_first_provider_and_model_that_there_is(
     preferences: list[dict[str, str]], asked: str, model: str | None, reports: Reports
 ) -> None:
     first = Catalogue(name="scripted")
@@ -881,7 +875,7 @@ async def test_two_children_of_one_id_are_not_open_at_once() -> None:
             session.fork(session_id="c1")
 
 
-async def test_cleaning_up_a_session_cleans_up_the_children_that_are_open() -> None:
+async def test_cleaning_up_session_cleans_up_children_that_are_open() -> None:
     made = family()
     session = made.session
     await session.initialize()
@@ -898,7 +892,7 @@ async def test_cleaning_up_a_session_cleans_up_the_children_that_are_open() -> N
         session.fork()
 
 
-async def test_a_child_whose_cleanup_is_interrupted_keeps_no_other_open() -> None:
+async def test_child_whose_cleanup_is_interrupted_keeps_no_other_open() -> None:
     made = family()
     session = made.session
     await session.initialize()
@@ -990,7 +984,7 @@ async def test_a_child_asks_the_parents_person_one_question_at_a_time() -> None:
     assert all(result.status == "completed" for result in made.results)
 
 
-async def test_a_child_asks_the_provider_of_approval_that_its_parent_has() -> None:
+async def test_child_asks_provider_of_approval_that_its_parent_has() -> None:
     from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 
     class Desk:

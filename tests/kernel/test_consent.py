@@ -71,7 +71,7 @@ def a_session(
 ASK = Assessment(decision="ask", reason="it is odd", details="+ a line")
 
 
-async def test_a_call_that_the_tool_wants_asked_about_is_asked_about_once() -> None:
+async def test_call_that_tool_wants_asked_about_is_asked_about_once() -> None:
     person = MockApprovalSystem("Allow once", "Deny")
     async with a_session(person) as session:
         tool = Assessed(ASK)
@@ -91,9 +91,7 @@ async def test_without_anybody_to_ask_it_does_not_run() -> None:
     assert not tool.ran
 
 
-async def test_a_call_that_the_tool_allows_runs_unasked_where_changes_are_asked_about() -> (
-    None
-):
+async def test_tool_allowed_call_runs_where_changes_are_asked_about() -> None:
     person = MockApprovalSystem("Deny")
     async with a_session(person, ask_before_changes=True) as session:
         assert (
@@ -201,14 +199,14 @@ async def test_a_tool_that_takes_too_long_to_say_it_is_asked_about() -> None:
     ],
 )
 @pytest.mark.parametrize("wanted", [True, False], ids=["asks", "asks-not"])
-async def test_a_session_that_asks_before_changes_asks_about_all_that_does_more_than_read(
+async def test_ask_before_changes_covers_all_but_reads(
     tool: object, asks: bool, wanted: bool
 ) -> None:
     async with a_session(ask_before_changes=wanted) as session:
         assert (await run(session, tool)).success is not (asks and wanted)
 
 
-async def test_what_whoever_opened_the_session_accepts_is_not_asked_about() -> None:
+async def test_what_whoever_opened_session_accepts_is_not_asked_about() -> None:
     edit = Assessment(
         effects=("write",), coverages=(Coverage(key="edits", label="edits"),)
     )

@@ -60,9 +60,7 @@ async def test_the_model_sees_the_images_of_a_result() -> None:
     assert await seen() == (TextBlock(text="page: secret"), PNG)
 
 
-async def test_a_handler_that_changes_the_text_alone_changes_what_the_model_reads() -> (
-    None
-):
+async def test_handler_changing_only_text_changes_models_view() -> None:
     change = HookResult.modify(
         {"result": ToolResult(output="[withheld]", content=SHOWN.content)}
     )
@@ -70,9 +68,7 @@ async def test_a_handler_that_changes_the_text_alone_changes_what_the_model_read
     assert await seen(change) == (TextBlock(text="[withheld]"), PNG)
 
 
-async def test_a_handler_that_changes_the_error_alone_changes_what_the_model_reads() -> (
-    None
-):
+async def test_handler_changing_only_error_changes_models_view() -> None:
     failed = ToolResult(
         success=False,
         error={"message": "secret"},

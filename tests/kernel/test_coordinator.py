@@ -24,7 +24,7 @@ from tests.doubles import (
 Reports = list[MutableMapping[str, object]]
 
 
-async def test_what_a_session_consists_of_can_be_written_as_plain_data() -> None:
+async def test_what_session_consists_of_can_be_written_as_plain_data() -> None:
     session = build_session(
         "hi",
         tools=[Worker("a"), Worker("b")],

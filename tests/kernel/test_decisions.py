@@ -257,7 +257,7 @@ async def test_a_denial_stops_the_handlers_after_it() -> None:
     assert (never.seen, worker.inputs) == ([], [])
 
 
-async def test_denying_the_prompt_ends_the_turn_before_anything_is_stored() -> None:
+async def test_denying_prompt_ends_turn_before_anything_is_stored() -> None:
     session = build_session("never")
     session.coordinator.hooks.register(
         PROMPT_SUBMIT, Sentry([HookResult.deny("out of hours")])
@@ -344,9 +344,7 @@ async def test_arguments_changed_in_place_run_nothing() -> None:
     assert worker.inputs == []
 
 
-async def test_what_handlers_and_tools_do_to_the_arguments_never_reaches_the_history() -> (
-    None
-):
+async def test_argument_mutations_never_reach_history() -> None:
     async def consume(input: JSONObject) -> object:
         nested = input.pop("nested")
         assert isinstance(nested, dict)
@@ -391,9 +389,7 @@ async def test_a_change_that_changes_nothing_asks_nobody_again() -> None:
     assert worker.inputs == [{"x": 1}]
 
 
-async def test_who_watches_the_turn_sees_the_arguments_that_ran_and_the_history_those_that_were_asked_for() -> (
-    None
-):
+async def test_stream_sees_run_arguments_and_history_requested_ones() -> None:
     session, worker = a_session(Sentry([HookResult.modify({"tool_input": {"x": 2}})]))
     async with session:
         async with session.stream("go") as events:
@@ -432,7 +428,7 @@ async def test_a_decider_that_repeats_its_own_change_agrees() -> None:
     assert worker.inputs == [{"x": 2}]
 
 
-async def test_a_new_answer_replaces_the_old_one_of_the_same_handler_only() -> None:
+async def test_new_answer_replaces_old_one_of_same_handler_only() -> None:
     """Two handlers of one name: what one takes back, the other still wants."""
     hooks = HookRegistry()
     hooks.register(TOOL_PRE, Sentry([HookResult.ask("first?"), None]), name="guard")
@@ -539,7 +535,7 @@ async def test_an_ephemeral_injection_is_in_the_next_request_only(event: str) ->
     )
 
 
-async def test_an_ephemeral_injection_of_a_failed_tool_is_in_the_next_request() -> None:
+async def test_ephemeral_injection_of_failed_tool_is_in_next_request() -> None:
     provider = ScriptedProvider(calling(call("nothing")), "end")
     session = build_session(provider=provider)
     session.coordinator.hooks.register(
@@ -606,7 +602,7 @@ async def fail(input: JSONObject) -> object:
         TOOL_ERROR,
     ],
 )
-async def test_an_injection_beyond_the_limit_is_truncated_and_reported(
+async def test_injection_beyond_limit_is_truncated_and_reported(
     event: str, reports: Reports
 ) -> None:
     worker = Worker(function=fail) if event == TOOL_ERROR else Worker()
@@ -636,7 +632,7 @@ async def test_an_injection_beyond_the_limit_is_truncated_and_reported(
     )
 
 
-async def test_an_ephemeral_injection_beyond_the_limit_is_truncated_too() -> None:
+async def test_ephemeral_injection_beyond_limit_is_truncated_too() -> None:
     provider = ScriptedProvider(calling(call("work")), "end")
     session = build_session(
         provider=provider, tools=[Worker()], settings={"injection_size_limit": 10}
@@ -650,7 +646,7 @@ async def test_an_ephemeral_injection_beyond_the_limit_is_truncated_too() -> Non
     assert provider.last_messages[-1] == ("system", "y" * 10)
 
 
-async def test_an_injection_without_a_limit_may_be_as_long_as_it_likes() -> None:
+async def test_injection_without_limit_may_be_as_long_as_it_likes() -> None:
     session, _ = a_session(
         Sentry([HookResult.inject("x" * 99)]), settings={"injection_size_limit": None}
     )
@@ -658,9 +654,7 @@ async def test_an_injection_without_a_limit_may_be_as_long_as_it_likes() -> None
     assert await the_result(session) == "done"
 
 
-async def test_what_no_message_should_carry_counts_against_no_limit_and_reaches_no_model() -> (
-    None
-):
+async def test_stray_message_fields_reach_neither_limit_nor_model() -> None:
     provider = ScriptedProvider(calling(call("work")), "end")
     session = build_session(
         provider=provider, tools=[Worker()], settings={"injection_size_limit": 4}
@@ -681,9 +675,7 @@ async def test_what_no_message_should_carry_counts_against_no_limit_and_reaches_
     assert provider.last_messages[-1] == ("system", "mind")
 
 
-async def test_an_injection_with_a_role_that_no_message_has_is_refused_before_anything_is_stored() -> (
-    None
-):
+async def test_injection_with_unknown_role_is_refused_before_storage() -> None:
     coordinator, context = ModuleCoordinator(), MemoryContext()
     await coordinator.mount("context", context)
     odd = HookResult.inject("note", role="tool")  # type: ignore[arg-type]
@@ -796,7 +788,7 @@ async def test_an_asynchronous_display_is_awaited() -> None:
     assert shown == [("hello", "info", "hook:h0")]
 
 
-async def test_a_display_that_hangs_holds_the_turn_no_longer_than_a_handler_may(
+async def test_hanging_display_delays_turn_no_longer_than_allowed(
     reports: Reports,
 ) -> None:
     class Stuck:
@@ -829,7 +821,7 @@ async def test_an_application_s_own_event_can_be_processed() -> None:
     assert [message["content"] for message in context.messages] == ["note"]
 
 
-async def test_without_a_context_an_injection_is_charged_and_not_stored() -> None:
+async def test_without_context_injection_is_charged_and_not_stored() -> None:
     processor = DecisionProcessor(HookRegistry())
 
     assert (await processor.process(HookResult.inject("note"), "x")).decisions == []

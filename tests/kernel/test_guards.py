@@ -102,9 +102,7 @@ async def resumed(worker: Worker, **options: object) -> Family:
     return now
 
 
-async def test_a_child_that_is_resumed_has_the_hooks_that_its_parent_has_by_now() -> (
-    None
-):
+async def test_child_that_is_resumed_has_hooks_that_parent_has_by_now() -> None:
     worker = Worker()
     made = await resumed(worker, hooks={"hooks-guard": denying(["work"])})
 
@@ -113,9 +111,7 @@ async def test_a_child_that_is_resumed_has_the_hooks_that_its_parent_has_by_now(
     assert made.results[0].turn_count == 2
 
 
-async def test_a_child_that_is_resumed_has_no_tool_that_its_parent_has_no_more() -> (
-    None
-):
+async def test_child_resumed_has_no_tool_that_parent_has_no_more() -> None:
     worker = Worker()
     made = await resumed(worker, tools={})
 
@@ -127,15 +123,13 @@ async def test_a_child_that_is_resumed_has_no_tool_that_its_parent_has_no_more()
     )
 
 
-async def test_a_child_that_is_resumed_has_the_limits_that_its_parent_has_by_now() -> (
-    None
-):
+async def test_child_resumed_has_limits_that_parent_has_by_now() -> None:
     made = await resumed(Worker(), limits={"iterations": 1})
 
     assert made.results[0].limit == "iterations"
 
 
-async def test_a_grandchild_of_a_resumed_child_is_guarded_as_the_root_is_now() -> None:
+async def test_grandchild_of_resumed_child_is_guarded_as_root_is_now() -> None:
     worker, shelf = Worker(), ChildRecords()
     tools = {"tool-work": fresh(lambda: worker)}
     before = in_another_process(shelf, "one", tools=tools)
@@ -175,9 +169,7 @@ async def test_a_child_is_what_its_agent_is_by_now() -> None:
     assert made.results[0].limit == "iterations"
 
 
-async def test_what_was_asked_of_a_child_holds_when_it_is_resumed_and_may_be_narrowed() -> (
-    None
-):
+async def test_limits_of_child_hold_on_resume_and_may_narrow() -> None:
     shelf, worker = ChildRecords(), Worker()
     tools = {
         "tool-work": fresh(lambda: worker),
@@ -294,9 +286,7 @@ async def test_a_module_that_offers_a_capability_guards() -> None:
     assert len(mounted) == 2
 
 
-async def test_a_session_that_mounted_nothing_yet_takes_every_hook_for_a_guard() -> (
-    None
-):
+async def test_session_before_mounting_takes_every_hook_for_guard() -> None:
     mounted: list[str] = []
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
@@ -488,7 +478,7 @@ async def test_an_agent_changes_nothing_that_it_may_only_narrow(
         "another instance",
     ],
 )
-async def test_an_agent_has_its_sessions_configuration_or_a_stricter_one(
+async def test_agent_has_its_sessions_configuration_or_stricter_one(
     agent: JSONObject, options: JSONObject, tool: JSONObject, guard: JSONObject
 ) -> None:
     configs: Configs = []
@@ -499,9 +489,7 @@ async def test_an_agent_has_its_sessions_configuration_or_a_stricter_one(
     assert list(map(dict, configs[mounted:])) == [tool, guard, {}]
 
 
-async def test_an_agent_cannot_say_which_of_several_instances_it_means_by_a_third() -> (
-    None
-):
+async def test_agent_cannot_pick_among_instances_by_a_third() -> None:
     tools = [{"module": "tool-files", "instance_id": name} for name in ("one", "two")]
     agent: JSONObject = {"tools": [{"module": "tool-files", "instance_id": "three"}]}
     async with configured([], agent, tools=tools) as session:
@@ -537,9 +525,7 @@ async def test_a_grandchild_narrows_what_its_parent_narrowed() -> None:
     assert configs[-2] == {"only": ["r"]}
 
 
-async def test_what_no_mapping_or_list_is_stays_for_the_reader_of_the_plan_to_name() -> (
-    None
-):
+async def test_non_container_values_are_left_to_plan_reader() -> None:
     async with configured([], {"tools": [7], "hooks": "all"}) as session:
         with pytest.raises(ConfigError) as caught:
             await session.spawn(agent_name="helper", instruction="x")
@@ -687,7 +673,7 @@ async def test_a_childs_turn_is_given_no_more_than_its_parents_has(
     assert (result.limit, result.spending["provider_calls"]) == ("iterations", reached)
 
 
-async def test_a_child_that_is_deeper_than_the_root_allows_now_is_not_resumed() -> None:
+async def test_child_deeper_than_root_allows_now_is_not_resumed() -> None:
     shelf = ChildRecords()
     async with in_another_process(shelf, "one").session as session:
         await session.spawn(agent_name="helper", instruction="x", sub_session_id="c1")

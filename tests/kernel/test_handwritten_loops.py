@@ -172,7 +172,7 @@ def by_input(
 # -- events
 
 
-async def test_each_event_of_a_call_that_the_loop_announces_is_heard_once() -> None:
+async def test_each_event_of_call_that_loop_announces_is_heard_once() -> None:
     async def steps(given: Given) -> None:
         await given.whole({"path": "a"})
 
@@ -188,9 +188,7 @@ async def test_each_event_of_a_call_that_the_loop_announces_is_heard_once() -> N
     assert turn.worker.inputs == [{"path": "a"}]
 
 
-async def test_each_event_of_a_call_that_the_loop_does_not_announce_is_heard_once() -> (
-    None
-):
+async def test_unannounced_call_events_are_heard_once() -> None:
     async def steps(given: Given) -> None:
         await given.run({"path": "a"})
         await given.run({"path": "b"})
@@ -201,7 +199,7 @@ async def test_each_event_of_a_call_that_the_loop_does_not_announce_is_heard_onc
     assert turn.worker.inputs == [{"path": "a"}, {"path": "b"}]
 
 
-async def test_a_loop_may_announce_the_beginnings_alone_or_the_ends_alone() -> None:
+async def test_loop_may_announce_beginnings_alone_or_ends_alone() -> None:
     async def steps(given: Given) -> None:
         await given.announce({"path": "a"})
         await given.run({"path": "a"})
@@ -225,7 +223,7 @@ async def test_a_failed_call_ends_once_whatever_the_loop_says_of_it(event: str) 
     ]
 
 
-async def test_the_loop_s_own_id_of_a_call_is_the_one_of_all_its_events() -> None:
+async def test_loop_s_own_id_of_call_is_one_of_all_its_events() -> None:
     async def steps(given: Given) -> None:
         await given.announce({}, tool_call_id="call-7", note="own")
         result = await given.run({})
@@ -247,9 +245,7 @@ async def test_the_loop_s_own_id_of_a_call_is_the_one_of_all_its_events() -> Non
     assert isinstance(second["tool_call_id"], str)
 
 
-async def test_the_end_of_a_call_is_known_by_its_tool_where_the_loop_tells_no_more() -> (
-    None
-):
+async def test_end_of_call_is_known_by_tool_where_loop_tells_no_more() -> None:
     async def steps(given: Given) -> None:
         result = await given.run({"path": "a"})
         await given.hooks.emit(
@@ -284,7 +280,7 @@ async def test_an_end_that_nobody_told_is_told() -> None:
     ]
 
 
-async def test_a_call_that_was_cancelled_before_it_ran_ends_as_the_loop_says() -> None:
+async def test_call_cancelled_before_it_ran_ends_as_loop_says() -> None:
     sessions: list[ModuleCoordinator] = []
 
     recorder = Recorder()
@@ -348,9 +344,7 @@ async def test_events_of_the_provider_are_heard_once() -> None:
     assert recorder.names == ["provider:request", "provider:response"]
 
 
-async def test_what_the_loop_says_of_a_call_that_it_cannot_make_is_heard_as_it_is() -> (
-    None
-):
+async def test_loop_events_about_impossible_calls_pass_unchanged() -> None:
     async def steps(given: Given) -> None:
         await given.announce({}, name="missing")
         await given.hooks.emit(
@@ -441,9 +435,7 @@ async def test_a_denial_holds_when_its_handler_is_gone() -> None:
     assert turn.worker.inputs == []
 
 
-async def test_a_loop_that_announces_one_call_and_runs_another_has_the_other_judged() -> (
-    None
-):
+async def test_loop_running_another_call_has_that_one_checked() -> None:
     async def steps(given: Given) -> None:
         await given.announce({"path": "good"})
         await given.run({"path": "bad"})
@@ -456,7 +448,7 @@ async def test_a_loop_that_announces_one_call_and_runs_another_has_the_other_jud
     assert turn.worker.inputs == [{"path": "good"}]
 
 
-async def test_what_the_loop_changes_after_it_announced_it_is_judged_anew() -> None:
+async def test_what_loop_changes_after_it_announced_it_is_judged_anew() -> None:
     async def steps(given: Given) -> None:
         arguments: JSONObject = {"path": "good"}
         before = await given.announce(arguments)
@@ -469,7 +461,7 @@ async def test_what_the_loop_changes_after_it_announced_it_is_judged_anew() -> N
     assert turn.worker.inputs == []
 
 
-async def test_what_is_no_object_never_runs_as_the_call_that_was_announced() -> None:
+async def test_what_is_no_object_never_runs_as_call_announced() -> None:
     async def steps(given: Given) -> None:
         await given.announce({})
         await given.run("no object")  # type: ignore[arg-type]  # a loop may err
@@ -510,7 +502,7 @@ async def test_of_equal_calls_each_has_its_own_answer() -> None:
     assert turn.events == [TOOL_PRE, TOOL_PRE, TOOL_POST, TOOL_ERROR]
 
 
-async def test_a_call_that_was_announced_twice_is_held_to_the_last_answer() -> None:
+async def test_call_that_was_announced_twice_is_held_to_last_answer() -> None:
     async def steps(given: Given) -> None:
         await given.announce({})
         await given.announce({})
@@ -544,7 +536,7 @@ async def test_an_announcement_ends_with_its_turn() -> None:
         assert await session.execute("run") == "Error: Denied by guard: policy"
 
 
-async def test_a_handler_that_changes_the_input_in_place_denies_the_call() -> None:
+async def test_handler_that_changes_input_in_place_denies_call() -> None:
     def meddle(event: str, data: Mapping[str, object]) -> None:
         given = data["tool_input"]
         assert isinstance(given, dict)
@@ -564,9 +556,7 @@ async def test_a_handler_that_changes_the_input_in_place_denies_the_call() -> No
     assert turn.worker.inputs == []
 
 
-async def test_arguments_that_do_not_fit_are_denied_and_nobody_is_asked_about_them() -> (
-    None
-):
+async def test_invalid_arguments_are_denied_without_a_question() -> None:
     person = Person()
     worker = Worker(
         input_schema={
@@ -594,7 +584,7 @@ async def test_arguments_that_do_not_fit_are_denied_and_nobody_is_asked_about_th
 
 
 @pytest.mark.parametrize("passes_the_change", [True, False])
-async def test_what_a_handler_changed_is_what_runs_and_handlers_are_asked_once(
+async def test_modified_call_runs_and_handlers_are_asked_once(
     passes_the_change: bool,
 ) -> None:
     guard = Sentry([HookResult.modify({"tool_input": {"path": "b"}})])
@@ -631,7 +621,7 @@ async def test_what_the_loop_makes_of_a_change_is_judged_anew() -> None:
     assert turn.events == [TOOL_PRE, TOOL_PRE, TOOL_POST]
 
 
-async def test_arguments_that_do_not_fit_are_a_denial_though_nobody_decided() -> None:
+async def test_args_that_do_not_fit_are_denial_though_nobody_decided() -> None:
     async def steps(given: Given) -> None:
         before = await given.announce({"x": "no"})
         assert (before.action, before.decided_by) == ("deny", "arguments")
@@ -644,7 +634,7 @@ async def test_arguments_that_do_not_fit_are_a_denial_though_nobody_decided() ->
     assert turn.worker.inputs == []
 
 
-async def test_a_change_that_does_not_fit_is_a_denial_before_and_when_run() -> None:
+async def test_change_that_does_not_fit_is_denial_before_and_when_run() -> None:
     async def steps(given: Given) -> None:
         before = await given.announce({})
         assert before.denied
@@ -715,7 +705,7 @@ async def test_what_a_loop_decides_by_itself_is_carried_out_as_ever() -> None:
 
 
 @pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST])
-async def test_a_lasting_injection_is_stored_once_and_the_loop_need_not_add_it(
+async def test_lasting_injection_stored_once_and_loop_need_not_add_it(
     event: str,
 ) -> None:
     emissions: list[Emission] = []
@@ -733,7 +723,7 @@ async def test_a_lasting_injection_is_stored_once_and_the_loop_need_not_add_it(
 
 
 @pytest.mark.parametrize("event", [TOOL_PRE, TOOL_POST])
-async def test_an_injection_for_the_next_request_is_told_to_the_loop_once(
+async def test_injection_for_next_request_is_told_to_loop_once(
     event: str,
 ) -> None:
     emissions: list[Emission] = []
@@ -753,9 +743,7 @@ async def test_an_injection_for_the_next_request_is_told_to_the_loop_once(
     assert mounted_context(turn.session.coordinator).messages == []
 
 
-async def test_an_injection_over_the_limit_is_truncated_in_the_call_that_it_was_announced_with() -> (
-    None
-):
+async def test_oversized_injection_is_truncated_where_announced() -> None:
     async def steps(given: Given) -> None:
         before = await given.whole({})
         assert not before.denied
@@ -771,9 +759,7 @@ async def test_an_injection_over_the_limit_is_truncated_in_the_call_that_it_was_
     ]
 
 
-async def test_a_result_that_handlers_withhold_or_change_is_what_the_loop_gets() -> (
-    None
-):
+async def test_withheld_or_modified_result_is_what_loop_gets() -> None:
     async def steps(given: Given) -> None:
         withheld = await given.report({}, await given.run({}))
         assert (withheld.action, withheld.reason) == ("deny", "secret")
@@ -844,7 +830,7 @@ async def test_a_loop_may_use_the_coordinator_s_hooks_all_the_same() -> None:
     assert worker.inputs == [{}]
 
 
-async def test_the_coordinator_has_its_own_hooks_again_when_such_a_loop_fails() -> None:
+async def test_coordinator_has_own_hooks_again_when_such_loop_fails() -> None:
     async def run(
         prompt: str,
         context: ContextManager,
@@ -862,9 +848,7 @@ async def test_the_coordinator_has_its_own_hooks_again_when_such_a_loop_fails() 
         assert session.coordinator.hooks is registry
 
 
-async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged_once() -> (
-    None
-):
+async def test_sdk_loop_calling_received_tool_is_checked_once() -> None:
     class Direct(Loop):
         async def run(self, turn: SdkTurn) -> str:
             return (await turn.tools["work"].execute({})).get_serialized_output()
@@ -877,7 +861,7 @@ async def test_a_loop_of_the_sdk_that_calls_a_received_tool_itself_has_it_judged
     assert recorder.names == [TOOL_PRE, TOOL_POST]
 
 
-def test_each_result_of_calls_to_one_tool_belongs_to_its_own_input() -> None:
+def test_each_result_of_calls_to_one_tool_belongs_to_own_input() -> None:
     calls = Announcements()
     for number in (1, 2):
         made = ToolCall(id=f"c{number}", name="work", arguments={"x": number})

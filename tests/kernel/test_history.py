@@ -102,7 +102,7 @@ def problems(recorder: Recorder) -> list[object]:
     return [finding["problem"] for finding in found]
 
 
-async def test_what_a_crash_left_open_is_closed_before_the_model_is_asked(
+async def test_what_crash_left_open_is_closed_before_model_is_asked(
     reports: Reports,
 ) -> None:
     context = Restored(GO, asking("a", "b"), tool_message("b", "work", "done"))
@@ -193,9 +193,7 @@ async def test_what_an_application_breaks_between_two_turns_is_mended() -> None:
     assert problems(recorder) == ["orphan_result"]
 
 
-async def test_a_loop_that_leaves_a_call_open_leaves_it_closed_to_the_next_turn() -> (
-    None
-):
+async def test_call_left_open_by_loop_is_closed_before_next_turn() -> None:
     async def leave(
         prompt: str,
         context: ContextManager,
@@ -267,7 +265,7 @@ class CountedContext(MemoryContext):
 
 
 @pytest.mark.parametrize("earlier", [10, 1000])
-async def test_a_turn_after_a_turn_reads_no_more_than_the_last_message_of_the_history(
+async def test_each_turn_reads_only_last_message_of_history(
     earlier: int,
 ) -> None:
     context = CountedContext([GO, {"role": "assistant", "content": "well"}] * earlier)
@@ -319,9 +317,7 @@ async def test_what_is_injected_elsewhere_is_stored_at_once() -> None:
     assert roles(session) == ["system", "user", "assistant"]
 
 
-async def test_what_is_injected_in_a_turn_that_is_cancelled_is_stored_behind_the_closed_calls() -> (
-    None
-):
+async def test_injection_in_cancelled_turn_is_stored_after_calls() -> None:
     session = build_session(
         calling(call("work", id="a"), call("work", id="b")),
         tools=[Worker(exclusive=True)],
@@ -349,9 +345,7 @@ async def test_what_is_injected_in_a_turn_that_is_cancelled_is_stored_behind_the
     assert messages[4]["content"] == "before"
 
 
-async def test_a_loop_that_asks_its_provider_itself_finds_what_was_injected_in_its_next_request() -> (
-    None
-):
+async def test_loop_asking_provider_itself_sees_injections() -> None:
     seen: list[list[object]] = []
 
     async def by_hand(
@@ -380,9 +374,7 @@ async def test_a_loop_that_asks_its_provider_itself_finds_what_was_injected_in_i
     assert seen == [["user", "assistant", "tool", "system"]]
 
 
-async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_ends() -> (
-    None
-):
+async def test_injection_at_last_result_is_stored_at_turn_end() -> None:
     async def by_hand(
         prompt: str,
         context: ContextManager,
@@ -405,9 +397,7 @@ async def test_what_is_injected_at_the_last_result_of_a_turn_is_stored_when_it_e
     assert roles(session) == ["assistant", "tool", "system"]
 
 
-async def test_what_is_injected_at_a_call_is_stored_by_a_loop_that_asks_no_more() -> (
-    None
-):
+async def test_what_injected_at_call_stored_by_loop_that_asks_no_more() -> None:
     class Once(Loop):
         """Asks once, and ends when the calls are run."""
 

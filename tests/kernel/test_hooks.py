@@ -37,9 +37,7 @@ def noting(order: list[str], name: str) -> object:
     return hear
 
 
-async def test_handlers_run_by_priority_and_then_in_the_order_of_their_registration() -> (
-    None
-):
+async def test_handlers_run_by_priority_then_registration_order() -> None:
     hooks, order = HookRegistry(), list[str]()
     for name, priority in (("late", 10), ("a", 0), ("early", -5), ("b", 0)):
         hooks.register("x", lambda event, data, name=name: order.append(name), priority)  # type: ignore[misc]
@@ -136,7 +134,7 @@ async def test_registering_during_an_event_counts_from_the_next_one() -> None:
     assert order == ["first", "first", "second"]
 
 
-async def test_a_handler_is_taken_back_by_what_register_returned_or_by_name() -> None:
+async def test_handler_is_removed_by_handle_or_by_name() -> None:
     hooks = HookRegistry()
     gone = hooks.register("x", lambda event, data: None)
     hooks.on("x", lambda event, data: None, name="named")
@@ -174,9 +172,7 @@ async def test_an_event_that_nobody_hears_comes_back_as_it_was() -> None:
     assert (await hooks.emit("x", None)).data == {}
 
 
-async def test_an_event_carries_the_defaults_and_the_time_and_explicit_data_win() -> (
-    None
-):
+async def test_event_carries_defaults_and_time_and_explicit_data_win() -> None:
     hooks = HookRegistry()
     hooks.set_default_fields(session_id="s", parent_id="p")
     recorder = Recorder.of(hooks)
@@ -197,7 +193,7 @@ async def test_an_event_carries_the_defaults_and_the_time_and_explicit_data_win(
         )
 
 
-async def test_each_handler_has_its_own_dict_and_the_values_themselves() -> None:
+async def test_each_handler_has_its_own_dict_and_values_themselves() -> None:
     hooks = HookRegistry()
     value = object()
     first, second = Sentry(), Sentry()
@@ -218,9 +214,7 @@ async def test_each_handler_has_its_own_dict_and_the_values_themselves() -> None
     )
 
 
-async def test_every_event_of_a_turn_names_its_session_turn_step_and_iteration() -> (
-    None
-):
+async def test_every_event_names_session_turn_step_and_iteration() -> None:
     session = build_session(
         calling(call("work")), "done", tools=[Worker()], session_id="s", parent_id="p"
     )
@@ -267,7 +261,7 @@ async def test_every_event_of_a_turn_names_its_session_turn_step_and_iteration()
     assert "turn_id" not in recorder.one("session:end")
 
 
-async def test_a_child_turn_inside_a_tool_is_a_turn_of_its_own_below_the_call() -> None:
+async def test_child_turn_inside_tool_is_turn_of_its_own_below_call() -> None:
     child = build_session("from the child", session_id="child", parent_id="parent")
     heard = Recorder.of(child.coordinator.hooks)
 
@@ -290,9 +284,7 @@ async def test_a_child_turn_inside_a_tool_is_a_turn_of_its_own_below_the_call() 
     assert (inner["session_id"], outer["session_id"]) == ("child", "parent")
 
 
-async def test_an_event_that_names_another_session_takes_no_ids_of_the_running_step() -> (
-    None
-):
+async def test_event_of_another_session_takes_no_running_ids() -> None:
     hooks = HookRegistry()
     hooks.set_default_fields(session_id="elsewhere")
     recorder = Recorder.of(hooks)
@@ -363,7 +355,7 @@ async def test_an_observer_without_a_deadline_ends_with_its_caller() -> None:
     assert listener.cancelled
 
 
-async def test_collecting_asks_each_handler_and_keeps_the_data_of_the_answers(
+async def test_collecting_asks_each_handler_and_keeps_data_of_answers(
     reports: Reports,
 ) -> None:
     hooks = HookRegistry()

@@ -39,7 +39,7 @@ def second_site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, site: Path) -> 
     return folder
 
 
-async def test_one_package_name_in_two_distributions_is_refused_with_both_places(
+async def test_package_in_two_distributions_names_both_places(
     site: Path, second_site: Path, package: str
 ) -> None:
     """The interpreter would import the first one for both."""
@@ -67,7 +67,7 @@ async def test_one_package_name_in_two_distributions_is_refused_with_both_places
     await loader.load("tool-first")
 
 
-async def test_the_loser_is_refused_also_when_the_other_is_imported_already(
+async def test_loser_is_refused_also_when_other_is_imported_already(
     site: Path, second_site: Path, package: str
 ) -> None:
     (site / f"{package}.py").write_text("x = 1")
@@ -118,7 +118,7 @@ async def test_a_package_of_python_itself_is_not_replaced(site: Path) -> None:
         await import_package(found(site, "sys"), 5)
 
 
-async def test_a_package_that_the_interpreter_cannot_reach_fails_as_an_import(
+async def test_package_that_interpreter_cannot_reach_fails_as_import(
     tmp_path: Path, package: str
 ) -> None:
     (tmp_path / f"{package}.py").write_text("x = 1")
@@ -218,7 +218,7 @@ async def test_who_waits_may_leave_without_the_others(
     assert package in sys.modules
 
 
-async def test_an_import_that_nobody_waits_for_is_listed_while_it_runs(
+async def test_import_that_nobody_waits_for_is_listed_while_it_runs(
     site: Path, package: str, gate: SimpleNamespace
 ) -> None:
     (site / f"{package}.py").write_text(GATED)

@@ -67,7 +67,7 @@ async def by_request(request: ChatRequest) -> ChatResponse:
 
 
 @pytest.mark.parametrize("when", ["before it is opened", "while it is open"])
-async def test_a_guard_of_the_application_decides_for_every_descendant(
+async def test_guard_of_application_decides_for_every_descendant(
     when: str,
 ) -> None:
     worker = Worker()
@@ -131,7 +131,7 @@ async def test_a_child_has_the_guards_that_its_parent_has_now(way: str) -> None:
         )
 
 
-async def test_an_observer_of_the_application_hears_every_descendant_once() -> None:
+async def test_observer_of_application_hears_every_descendant_once() -> None:
     made = family(
         *[by_request] * 20,
         tools={"tool-work": fresh(Worker)},
@@ -235,9 +235,7 @@ async def test_what_a_module_registers_is_its_sessions_own(moment: str) -> None:
     assert all(own == of for own, of in heard)
 
 
-async def test_a_handler_that_the_applications_handler_registers_is_the_applications() -> (
-    None
-):
+async def test_handler_registered_by_application_handler_is_its_own() -> None:
     worker = Worker()
     made = family(
         calling(call("delegate")),
@@ -315,7 +313,7 @@ def test_a_registry_by_itself_has_handlers_that_nobody_inherits() -> None:
 # -- capabilities
 
 
-async def test_what_an_application_offers_its_children_are_offered_too() -> None:
+async def test_what_application_offers_its_children_are_offered_too() -> None:
     made = family("found")
     offered = object()
     made.session.coordinator.register_capability("mine", offered)

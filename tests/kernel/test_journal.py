@@ -68,7 +68,7 @@ async def test_each_record_comes_before_its_effect() -> None:
     assert {record.turn_id for record in journal.records} == {turn}
 
 
-async def test_what_modules_put_into_the_history_is_written_before_it_enters() -> None:
+async def test_what_modules_put_into_history_written_before_it_enters() -> None:
     journal = MemoryJournal()
     session = build_session("end", journal=journal)
     injection = HookResult.inject("Mind the gap.", role="user")
@@ -117,7 +117,7 @@ async def test_a_failed_turn_ends_as_failed() -> None:
     assert ended.status == "failed"
 
 
-async def test_a_cancelled_turn_ends_as_cancelled_when_its_history_is_closed() -> None:
+async def test_cancelled_turn_ends_as_cancelled_when_history_closed() -> None:
     blocking = Blocking()
     open_at_the_end: list[list[str]] = []
 
@@ -165,9 +165,7 @@ async def test_a_journal_that_fails_stops_the_turn_before_the_effect(
     assert "journal.failed" in [report["event"] for report in reports]
 
 
-async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_is_raised_itself() -> (
-    None
-):
+async def test_journal_failure_in_batch_cancels_others_and_is_raised() -> None:
     blocking, quota = Blocking(), ValueError("over quota")
 
     class Picky(MemoryJournal):
@@ -190,9 +188,7 @@ async def test_a_journal_that_fails_for_one_call_of_a_batch_ends_the_others_and_
     assert blocking.ended == "cancelled"
 
 
-async def test_a_journal_that_fails_at_the_end_fails_a_turn_that_had_succeeded() -> (
-    None
-):
+async def test_journal_failure_at_end_fails_successful_turn() -> None:
     journal = MemoryJournal(fails_at=2)
     async with build_session("fine", journal=journal) as session:
         with pytest.raises(OSError, match="no space left"):

@@ -89,7 +89,7 @@ async def test_an_installed_module_is_imported_when_the_plan_names_it(
     assert package in sys.modules
 
 
-async def test_a_module_that_is_not_there_is_named_with_the_nearest_and_where_was_searched(
+async def test_module_not_there_named_with_nearest_and_where_searched(
     site: Path,
 ) -> None:
     install(site, "a-tool", {"tool-search": "x:mount"}, {})
@@ -177,7 +177,7 @@ async def test_an_application_s_own_module_wins_over_an_installed_one(
         ),
     ],
 )
-async def test_a_module_that_cannot_be_imported_is_named_with_its_distribution(
+async def test_module_that_cannot_be_imported_named_with_distribution(
     site: Path, package: str, source: str, target: str, problem: str
 ) -> None:
     install(site, "a-tool", {"tool-a": package + target}, {f"{package}.py": source})
@@ -214,7 +214,7 @@ async def test_a_module_whose_import_hangs_is_given_up(
     )
 
 
-async def test_two_sessions_that_import_one_module_at_once_both_wait_for_it(
+async def test_concurrent_imports_of_one_module_are_shared(
     site: Path, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = Event(), Event()
@@ -259,7 +259,7 @@ async def test_a_hook_module_that_cannot_be_loaded_ends_the_start(site: Path) ->
 # -- what an entry point may name
 
 
-async def test_an_entry_point_may_name_a_package_of_hook_implementations(
+async def test_entry_point_may_name_package_of_hook_implementations(
     site: Path, package: str
 ) -> None:
     source = """
@@ -431,7 +431,7 @@ async def test_a_module_in_the_wrong_section_is_refused(
     )
 
 
-async def test_a_declared_type_is_found_in_the_package_whose_private_file_holds_the_mount(
+async def test_declared_type_is_found_behind_private_mount(
     site: Path, package: str
 ) -> None:
     files = {
@@ -517,7 +517,7 @@ async def test_what_a_module_sets_up_when_told_goes_with_its_plugin(
 @pytest.mark.parametrize(
     "raising", ["ValueError('not ready')", "SystemExit('not ready')"]
 )
-async def test_a_module_that_fails_when_told_is_announced_and_ends_nothing(
+async def test_module_that_fails_when_told_announced_and_ends_nothing(
     raising: str, site: Path, package: str, reports: Reports
 ) -> None:
     source = (
@@ -591,7 +591,7 @@ def test_a_distribution_on_two_folders_of_the_path_counts_once(tmp_path: Path) -
     )
 
 
-def test_metadata_that_cannot_be_read_or_says_nothing_of_ours_is_passed_over(
+def test_unreadable_or_foreign_metadata_is_skipped(
     tmp_path: Path,
 ) -> None:
     for name, content in {

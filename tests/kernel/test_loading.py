@@ -28,7 +28,7 @@ def a_loader(module: object, name: str = "tool-x") -> ModuleLoader:
     return ModuleLoader(modules={name: module}, path=[], search_paths=[])
 
 
-async def test_a_loaded_module_mounts_what_it_returns_with_its_configuration() -> None:
+async def test_loaded_module_mounts_what_it_returns_with_config() -> None:
     seen: list[object] = []
 
     async def mount(
@@ -118,7 +118,7 @@ class TwoTools:
     ("module", "answer"),
     [(mounting("cleanup"), "cleanup"), (TwoTools(), ["two", "one"])],
 )
-async def test_another_coordinator_gets_what_the_module_s_mount_returns(
+async def test_another_coordinator_gets_what_module_s_mount_returns(
     module: object, answer: object
 ) -> None:
     foreign = Foreign()
@@ -229,7 +229,7 @@ async def test_the_hint_may_be_the_third_argument() -> None:
         ("acme", "unknown"),
     ],
 )
-def test_an_id_suggests_a_type_by_its_beginning_and_else_by_a_word_in_it(
+def test_id_suggests_type_by_beginning_and_else_by_word_in_it(
     id: str, kind: str
 ) -> None:
     assert ModuleLoader().type_of(id) == kind

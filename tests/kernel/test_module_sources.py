@@ -90,7 +90,7 @@ async def the_tools(session: AmplifierSession) -> list[str]:
             return list(session.coordinator.tools)
 
 
-def test_what_a_seed_s_resolver_looks_like_satisfies_the_contracts() -> None:
+def test_what_seed_s_resolver_looks_like_satisfies_contracts() -> None:
     assert isinstance(Resolver(), ModuleSourceResolver)
     assert isinstance(Folder(Path()), ModuleSource)
 
@@ -144,7 +144,7 @@ async def test_the_folder_may_be_the_package_itself(
     ]
 
 
-async def test_a_project_s_entry_point_says_what_stands_for_the_module(
+async def test_project_s_entry_point_says_what_stands_for_module(
     tmp_path: Path, package: str
 ) -> None:
     source = tool_source("named").replace("async def mount", "async def start")
@@ -175,7 +175,7 @@ async def test_a_folder_of_installed_packages_is_read_by_its_metadata(
     ]
 
 
-async def test_two_distributions_of_one_folder_that_offer_a_module_are_both_named(
+async def test_distributions_sharing_a_folder_are_both_named(
     tmp_path: Path,
 ) -> None:
     for name in ("first", "second"):
@@ -188,7 +188,7 @@ async def test_two_distributions_of_one_folder_that_offer_a_module_are_both_name
         await the_tools(a_session(Resolver({"tool-x": tmp_path}), "tool-x"))
 
 
-async def test_without_an_entry_point_the_one_decorated_name_stands_for_the_module(
+async def test_lone_decorated_name_stands_for_module(
     tmp_path: Path, module_id: str
 ) -> None:
     source = "from amplifier_sdk import tool\n\n@tool\ndef shout(text: str) -> str:\n    return text.upper()\n"
@@ -201,7 +201,7 @@ async def test_without_an_entry_point_the_one_decorated_name_stands_for_the_modu
     ]
 
 
-async def test_a_package_of_another_name_is_taken_when_it_is_the_only_one(
+async def test_package_of_another_name_is_taken_when_it_is_only_one(
     tmp_path: Path, module_id: str
 ) -> None:
     folder = project(
@@ -214,7 +214,7 @@ async def test_a_package_of_another_name_is_taken_when_it_is_the_only_one(
     ]
 
 
-async def test_what_lies_beside_the_package_can_be_imported_while_the_session_lives(
+async def test_files_beside_package_are_importable_while_open(
     tmp_path: Path, module_id: str, package: str
 ) -> None:
     files = {
@@ -277,7 +277,7 @@ async def test_a_folder_without_the_module_says_what_it_holds(
         ),
     ],
 )
-async def test_a_package_that_does_not_say_what_its_module_is_is_refused(
+async def test_package_that_does_not_say_what_module_is_is_refused(
     tmp_path: Path, module_id: str, source: str, problem: str
 ) -> None:
     folder = project(tmp_path / "code", {f"{conventional(module_id)}.py": source})
@@ -288,7 +288,7 @@ async def test_a_package_that_does_not_say_what_its_module_is_is_refused(
     assert problem in str(caught.value)
 
 
-async def test_an_entry_point_that_names_no_package_of_its_project_is_a_load_error(
+async def test_entry_point_outside_project_is_load_error(
     tmp_path: Path,
 ) -> None:
     folder = project(tmp_path / "code", {}, {"tool-x": "not_there_at_all:mount"})
@@ -413,7 +413,7 @@ def without(module_id: str) -> Folder:
         (without, {"nothing": True}),
     ],
 )
-async def test_the_source_reaches_a_resolver_under_the_name_that_it_takes(
+async def test_source_reaches_resolver_under_name_that_it_takes(
     function: Callable[[str], Folder], seen: dict[str, object]
 ) -> None:
     SEEN.clear()
@@ -426,7 +426,7 @@ async def test_the_source_reaches_a_resolver_under_the_name_that_it_takes(
     assert seen == SEEN
 
 
-async def test_a_resolver_whose_signature_cannot_be_read_gets_two_arguments() -> None:
+async def test_resolver_whose_signature_cannot_be_read_gets_two_args() -> None:
     with pytest.raises(ModuleLoadError, match=r"resolve failed: TypeError"):
         await find_source(hinted(type), "tool-x", "here", 5)
 
@@ -449,7 +449,7 @@ async def test_an_async_resolver_is_awaited(tmp_path: Path, module_id: str) -> N
     assert await the_tools(a_session(Async(), module_id)) == ["awaited"]
 
 
-async def test_an_async_function_under_the_name_of_the_sync_one_is_awaited_too(
+async def test_async_function_under_name_of_sync_one_is_awaited_too(
     tmp_path: Path, module_id: str
 ) -> None:
     folder = project(
@@ -546,7 +546,7 @@ def test_what_cannot_resolve_is_no_resolver() -> None:
         ModuleCoordinator().mount("module-source-resolver", "git")  # type: ignore[unused-awaitable]  # awaiting is optional
 
 
-async def test_what_was_written_into_the_table_and_cannot_resolve_is_named() -> None:
+async def test_what_written_into_table_and_cannot_resolve_named() -> None:
     session = a_session(None, "tool-x")
     session.coordinator.mount_points["module-source-resolver"] = 3
 
@@ -560,7 +560,7 @@ async def test_what_was_written_into_the_table_and_cannot_resolve_is_named() -> 
 # -- what is installed
 
 
-async def test_a_module_that_the_resolver_does_not_know_is_searched_among_what_is_installed(
+async def test_module_unknown_to_resolver_is_sought_in_installed(
     site: Path, package: str
 ) -> None:
     install(
@@ -575,7 +575,7 @@ async def test_a_module_that_the_resolver_does_not_know_is_searched_among_what_i
     assert resolver.asked == [("tool-x", None)]
 
 
-async def test_a_module_that_nobody_knows_fails_with_the_resolver_s_own_error(
+async def test_unknown_module_fails_with_resolver_error(
     site: Path,
 ) -> None:
     class NotHereError(ModuleNotFoundError):
@@ -599,7 +599,7 @@ async def test_a_module_that_nobody_knows_fails_with_the_resolver_s_own_error(
     assert caught.value.path == "tools[0]"
 
 
-async def test_a_source_that_is_not_there_is_no_reason_to_take_another_module(
+async def test_source_not_there_is_no_reason_to_take_another_module(
     site: Path, package: str
 ) -> None:
     """The resolver knew the module; what is installed under its id may be something else."""
@@ -616,7 +616,7 @@ async def test_a_source_that_is_not_there_is_no_reason_to_take_another_module(
 
 
 @pytest.mark.parametrize("resolver", [None, Resolver()])
-async def test_a_source_that_nobody_resolves_is_reported_when_an_installed_module_is_used(
+async def test_unresolved_source_is_reported_for_installed_module(
     site: Path, package: str, reports: Reports, resolver: object
 ) -> None:
     install(
@@ -642,9 +642,7 @@ async def test_a_source_that_nobody_resolves_is_reported_when_an_installed_modul
     assert str(report["used"]).endswith("a_tool-1.0.dist-info")
 
 
-async def test_a_source_that_nobody_resolves_is_in_the_error_when_the_module_is_not_installed() -> (
-    None
-):
+async def test_unresolved_source_is_in_error_of_missing_module() -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         await the_tools(a_session(None, {"module": "tool-x", "source": "./x"}))
 
@@ -672,7 +670,7 @@ async def test_an_application_s_own_module_needs_no_source(reports: Reports) -> 
 # -- one name, one folder
 
 
-async def test_a_second_module_with_a_package_of_a_taken_name_is_refused_with_both_folders(
+async def test_second_package_of_taken_name_names_both_folders(
     tmp_path: Path, package: str
 ) -> None:
     folders = {
@@ -704,7 +702,7 @@ async def test_a_module_cannot_replace_a_package_of_python(tmp_path: Path) -> No
         await the_tools(a_session(Resolver({"tool-x": folder}), "tool-x"))
 
 
-async def test_a_file_beside_a_module_does_not_stand_in_for_a_package_of_python(
+async def test_file_beside_module_does_not_shadow_stdlib_package(
     tmp_path: Path, module_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a source brings comes after everything that the interpreter has."""
@@ -737,7 +735,7 @@ async def test_a_source_wins_over_an_installed_package_of_its_name(
     ]
 
 
-async def test_a_source_that_could_not_be_imported_leaves_its_name_to_others(
+async def test_failed_source_import_leaves_name_free(
     site: Path, tmp_path: Path, package: str
 ) -> None:
     install(
@@ -758,7 +756,7 @@ async def test_a_source_that_could_not_be_imported_leaves_its_name_to_others(
     assert await the_tools(a_session(None, "tool-x", site=site)) == ["installed"]
 
 
-async def test_two_sessions_share_a_source_and_each_frees_the_path_for_itself(
+async def test_sessions_share_a_source_and_release_it_separately(
     tmp_path: Path, module_id: str
 ) -> None:
     folder = project(

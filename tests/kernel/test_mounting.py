@@ -54,9 +54,7 @@ def a_session(plan: dict[str, object], **modules: object) -> AmplifierSession:
 # -- deadlines
 
 
-async def test_a_mount_that_takes_too_long_is_given_up_with_what_it_had_mounted() -> (
-    None
-):
+async def test_slow_mount_is_abandoned_with_its_registrations() -> None:
     with anyio.fail_after(10):
         async with build_session(
             "hi", tools=[forever, Worker("x")], limits={"mount_timeout": 0.05}
@@ -92,7 +90,7 @@ class Notes:
         return f"the notes of {self.owner}"
 
 
-async def test_each_instance_of_a_module_has_its_name_and_its_configuration() -> None:
+async def test_each_instance_of_module_has_name_and_configuration() -> None:
     async def mount(coordinator: Coordinator, config: Config) -> object:
         return Worker(str(config["name"]))
 
@@ -106,7 +104,7 @@ async def test_each_instance_of_a_module_has_its_name_and_its_configuration() ->
     assert names == {"one": "one", "second": "two"}
 
 
-async def test_several_tools_of_an_instance_keep_their_names_behind_its_own() -> None:
+async def test_several_tools_of_instance_keep_names_behind_own() -> None:
     entries = [
         {"module": "tool-notes", "config": {"owner": "nobody"}},
         {"module": "tool-notes", "instance_id": "ada", "config": {"owner": "Ada"}},
@@ -137,7 +135,7 @@ async def test_several_tools_of_an_instance_keep_their_names_behind_its_own() ->
         assert "ada_add_note" not in session.coordinator.tools
 
 
-async def test_three_tools_that_an_instance_mounts_itself_are_named_alike() -> None:
+async def test_three_tools_that_instance_mounts_itself_named_alike() -> None:
     async def mount(coordinator: Coordinator, config: Config) -> object:
         first = Worker("a")
         await coordinator.mount("tools", first)
@@ -152,7 +150,7 @@ async def test_three_tools_that_an_instance_mounts_itself_are_named_alike() -> N
         assert sorted(session.coordinator.tools) == ["mine_a", "mine_bee", "mine_c"]
 
 
-async def test_an_instance_that_mounts_at_two_points_has_its_name_at_both() -> None:
+async def test_instance_that_mounts_at_two_points_has_name_at_both() -> None:
     async def mount(coordinator: Coordinator, config: Config) -> object:
         await coordinator.mount("tools", Worker("a"))
         return PlainProvider("hi")
@@ -198,9 +196,7 @@ async def test_a_failing_module_leaves_none_of_its_handlers() -> None:
         assert only_result(mounted_context(session.coordinator).messages) == "done"
 
 
-async def test_a_failing_instance_leaves_the_others_of_its_plugin_what_they_have() -> (
-    None
-):
+async def test_failing_instance_leaves_its_siblings_mounted() -> None:
     class Twice:
         @amplifier_tool.impl
         async def mount_it(self, coordinator: Coordinator, config: Config) -> object:
@@ -228,7 +224,7 @@ async def test_a_failing_instance_leaves_the_others_of_its_plugin_what_they_have
 
 
 @pytest.mark.parametrize("fails", [False, True])
-async def test_what_a_modules_task_mounts_meanwhile_is_not_the_next_modules(
+async def test_what_modules_task_mounts_meanwhile_is_not_next_modules(
     fails: bool,
 ) -> None:
     """As the tools of a slow server are, which join while other modules are mounted."""
@@ -295,7 +291,7 @@ async def test_two_instances_under_one_name_are_a_conflict() -> None:
     assert isinstance(failure, ModuleConflictError)
 
 
-async def test_a_refused_configuration_is_named_by_its_place_in_the_plan() -> None:
+async def test_refused_configuration_is_named_by_its_place_in_plan() -> None:
     plan = build_plan(tools=["a", {"module": "b", "config": {"colour": "red"}}])
 
     @toolset
@@ -416,7 +412,7 @@ async def test_a_module_that_failed_to_mount_is_not_told(home: ModuleType) -> No
         assert len(session.failures) == 1
 
 
-async def test_they_are_told_one_after_the_other_before_the_fork_is_announced(
+async def test_they_are_told_one_after_other_before_fork_is_announced(
     home: ModuleType,
 ) -> None:
     order: list[str] = []
@@ -439,7 +435,7 @@ async def test_they_are_told_one_after_the_other_before_the_fork_is_announced(
     assert order == ["ready", "session:fork"]
 
 
-async def test_an_instance_s_name_is_none_where_there_is_but_one_place() -> None:
+async def test_instance_s_name_is_none_where_there_is_but_one_place() -> None:
     async def mount(coordinator: Coordinator, config: Config) -> object:
         await coordinator.mount("context", MemoryContext())
         await coordinator.mount("context", MemoryContext())

@@ -62,7 +62,7 @@ def test_what_stays_keeps_its_source_and_both_configurations() -> None:
     ],
     ids=["id", "mapping"],
 )
-def test_a_loop_that_becomes_another_keeps_nothing_of_the_one_before(
+def test_loop_that_becomes_another_keeps_nothing_of_one_before(
     overlay: Plan,
 ) -> None:
     session = merge_plans(BASE, overlay)["session"]
@@ -296,7 +296,7 @@ def test_nothing_given_is_changed_and_the_result_is_a_plan(
 
 
 @given(plans)
-def test_laying_nothing_over_a_plan_or_a_plan_over_itself_leaves_the_same_session(
+def test_empty_or_identical_overlay_leaves_plan_unchanged(
     base: Plan,
 ) -> None:
     for overlay in ({}, base):
@@ -340,7 +340,7 @@ def test_two_overlays_may_be_laid_over_each_other_first(
 
 
 @given(plans, overlays)
-def test_every_module_of_both_is_in_the_result_and_the_bases_come_first(
+def test_every_module_of_both_is_in_result_and_bases_come_first(
     base: Plan, overlay: Plan
 ) -> None:
     plan = merge_plans(base, overlay)

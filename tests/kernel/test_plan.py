@@ -227,7 +227,7 @@ def test_a_problem_is_named_by_its_path_and_its_remedy(
     assert [str(found) for found in caught.value.problems] == problems
 
 
-def test_a_section_in_which_every_line_is_a_comment_is_an_empty_one() -> None:
+def test_section_in_which_every_line_is_comment_is_empty_one() -> None:
     """YAML reads it as null."""
     plan = a_plan(
         orchestrator=None,
@@ -257,7 +257,7 @@ def test_a_section_in_which_every_line_is_a_comment_is_an_empty_one() -> None:
         ({"module": "loop-basic", "source": "inside"}, "inside"),
     ],
 )
-def test_the_source_of_a_loop_stands_in_its_mapping_or_beside_it(
+def test_source_of_loop_stands_in_its_mapping_or_beside_it(
     entry: object, source: str
 ) -> None:
     plan = MountPlan.read(
@@ -309,7 +309,7 @@ def test_what_is_no_mapping_is_no_plan(plan: object) -> None:
         AmplifierSession(plan)  # type: ignore[arg-type]
 
 
-def test_an_application_s_own_single_kind_is_asked_for_without_an_example() -> None:
+def test_single_custom_kind_is_requested_without_example() -> None:
     own = attrs.evolve(KINDS[0], name="judge", section="judge", mount_point="judge")
 
     (problem,) = MountPlanValidator((*KINDS, own)).validate(LEAST)

@@ -68,7 +68,7 @@ def properties_of(table: JSONObject) -> JSONObject:
     }
 
 
-def test_a_section_of_an_application_s_own_type_is_in_its_schema() -> None:
+def test_section_of_application_s_own_type_is_in_its_schema() -> None:
     own = attrs.evolve(KINDS[3], name="judge", section="judges", mount_point="judges")
     single = attrs.evolve(
         KINDS[0], name="critic", section="critic", mount_point="critic"

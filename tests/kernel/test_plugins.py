@@ -11,7 +11,7 @@ import pytest
 from pluggy import HookimplMarker, HookspecMarker
 
 from amplifier import AmplifierSession, ModuleCoordinator
-from amplifier.kernel.modules.mounts import Mounted
+from amplifier.kernel.modules.mounts import MountedInstance
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier_sdk import (
     hook,
@@ -92,7 +92,7 @@ async def test_a_module_may_mount_by_itself_and_return_a_cleanup() -> None:
     assert order == ["released"]
 
 
-async def test_an_instance_that_is_mounted_and_returned_is_mounted_once() -> None:
+async def test_instance_that_is_mounted_and_returned_is_mounted_once() -> None:
     async def mount(
         coordinator: Coordinator, config: Mapping[str, JSONValue]
     ) -> object:
@@ -104,7 +104,7 @@ async def test_an_instance_that_is_mounted_and_returned_is_mounted_once() -> Non
         assert list(session.coordinator.tools) == ["other-name"]
 
 
-async def test_mounting_an_instance_again_at_its_place_changes_nothing() -> None:
+async def test_mounting_instance_again_at_its_place_changes_nothing() -> None:
     coordinator = ModuleCoordinator()
     worker, context = Worker("mine"), MemoryContext()
 
@@ -116,9 +116,7 @@ async def test_mounting_an_instance_again_at_its_place_changes_nothing() -> None
     assert coordinator.context is context
 
 
-async def test_a_handler_object_of_a_hook_module_is_its_cleanup_and_anything_else_is_nothing() -> (
-    None
-):
+async def test_callable_returned_by_hook_module_is_its_cleanup() -> None:
     order: list[str] = []
     hooks = {
         "a": mounting(lambda: order.append("released")),
@@ -132,7 +130,7 @@ async def test_a_handler_object_of_a_hook_module_is_its_cleanup_and_anything_els
     assert order == ["released"]
 
 
-async def test_an_instance_that_lacks_a_member_is_named_with_what_it_lacks() -> None:
+async def test_instance_that_lacks_member_is_named_with_what_it_lacks() -> None:
     class Half:
         name = "half"
         description = "Half a tool."
@@ -155,9 +153,7 @@ async def test_a_class_instead_of_an_instance_is_named() -> None:
     assert "type is no tool: name: missing" in str(failure)
 
 
-async def test_a_tool_that_claims_a_taken_name_fails_and_both_modules_are_named() -> (
-    None
-):
+async def test_tool_claiming_taken_name_fails_naming_both_modules() -> None:
     modules = {"first": Worker("same"), "second": Worker("same")}
 
     async with a_session(modules, tools=["first", "second"]) as session:
@@ -168,7 +164,7 @@ async def test_a_tool_that_claims_a_taken_name_fails_and_both_modules_are_named(
         assert list(session.coordinator.tools) == ["same"]
 
 
-async def test_a_name_that_a_module_wrote_into_the_table_itself_is_taken_too() -> None:
+async def test_name_that_module_wrote_into_table_itself_is_taken_too() -> None:
     coordinator = ModuleCoordinator()
     coordinator.tools["same"] = Worker("same")
 
@@ -288,9 +284,7 @@ async def test_a_configuration_reaches_its_module() -> None:
         assert only_result(mounted_context(session.coordinator).messages) == "blue"
 
 
-async def test_a_configuration_that_does_not_fit_keeps_the_module_out_with_the_plan_s_own_paths() -> (
-    None
-):
+async def test_invalid_config_skips_module_with_paths_of_plan() -> None:
     plan = [
         {"module": "paint", "config": {"color": "blue", "weight": "heavy"}},
         "speak",
@@ -340,7 +334,7 @@ async def test_a_loop_s_configuration_is_named_where_the_plan_has_it() -> None:
     ]
 
 
-async def test_a_problem_of_the_whole_configuration_has_the_path_of_it() -> None:
+async def test_problem_of_whole_configuration_has_path_of_it() -> None:
     session = a_session(
         {"odd": mounting(ConfigError([Problem("", "one of 'a' and 'b' is needed")]))},
         tools=["odd"],
@@ -360,9 +354,7 @@ async def test_a_hook_that_refuses_its_configuration_ends_the_start() -> None:
         await session.initialize()
 
 
-async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_plan_as_it_was() -> (
-    None
-):
+async def test_module_mutating_its_config_leaves_plan_unchanged() -> None:
     async def mount(coordinator: Coordinator, config: dict[str, JSONValue]) -> object:
         return Worker(str(config.pop("name")))
 
@@ -375,7 +367,7 @@ async def test_a_module_that_takes_things_out_of_its_configuration_leaves_the_pl
 # -- pluggy
 
 
-async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> None:
+async def test_unregistering_mounted_instance_from_pluggy_unmounts_it() -> None:
     async with a_session(
         {"one": Worker("one"), "two": Worker("two")}, tools=["one", "two"]
     ) as session:
@@ -396,9 +388,7 @@ async def test_unregistering_a_mounted_instance_from_pluggy_unmounts_it() -> Non
         assert coordinator.get("context") is None
 
 
-async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and_registered() -> (
-    None
-):
+async def test_unregistering_in_pluggy_removes_mounts_and_handlers() -> None:
     heard: list[str] = []
     released: list[str] = []
 
@@ -441,7 +431,7 @@ async def test_unregistering_a_module_from_pluggy_takes_away_what_it_mounted_and
     assert released == ["kept", "gone"]
 
 
-async def test_unregistering_a_module_leaves_alone_what_replaced_its_own() -> None:
+async def test_unregistering_module_leaves_alone_what_replaced_own() -> None:
     async with a_session({}) as session:
         coordinator, other = session.coordinator, EchoLoop()
         await coordinator.mount("orchestrator", other)
@@ -481,7 +471,7 @@ async def test_a_name_that_pluggy_does_not_know_unmounts_nothing() -> None:
     assert list(coordinator.tools) == ["mine"]
 
 
-async def test_a_module_with_the_name_of_its_mount_point_keeps_its_handlers() -> None:
+async def test_module_with_name_of_its_mount_point_keeps_its_handlers() -> None:
     heard: list[str] = []
 
     async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
@@ -504,7 +494,7 @@ async def test_replacing_a_single_instance_forgets_the_one_before() -> None:
     plugin = coordinator.plugins.manager.get_plugin("session/context")
 
     assert coordinator.context is second
-    assert isinstance(plugin, Mounted)
+    assert isinstance(plugin, MountedInstance)
     assert plugin.instance is second
     assert not coordinator.plugins.manager.is_registered(before)
 
@@ -526,9 +516,7 @@ async def test_a_blocked_plugin_is_reported_and_never_imported() -> None:
         assert "the application blocked it with 'set_blocked('tool')'" in str(failed[0])
 
 
-async def test_a_session_starts_without_a_blocked_hook_but_not_without_a_blocked_loop() -> (
-    None
-):
+async def test_session_starts_without_blocked_hook_but_needs_its_loop() -> None:
     @hook
     class Guard:
         @on(TOOL_PRE)
@@ -750,7 +738,7 @@ class Wrapping:
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str) else "",
 )
-def test_a_plugin_that_does_not_fit_is_refused_by_name_and_not_left_registered(
+def test_unfit_plugin_is_refused_by_name_and_unregistered(
     plugin: object, refusal: str
 ) -> None:
     plugins = Plugins()
@@ -771,7 +759,7 @@ def test_kinds_are_found_by_their_names() -> None:
 
 def test_a_mounted_instance_can_be_forgotten_without_a_session() -> None:
     plugins = Plugins()
-    plugins.register_mounted(Mounted("tools", "x", Worker("x"), "m"))
+    plugins.register_mounted(MountedInstance("tools", "x", Worker("x"), "m"))
 
     assert plugins.forget_mounted("tools", "x")
     assert not plugins.forget_mounted("tools", "x")
@@ -805,7 +793,7 @@ async def test_mount_points_are_read_by_name_or_whole() -> None:
     assert coordinator.get("module-source-resolver") is resolver
 
 
-async def test_unmounting_takes_away_what_is_there_and_ignores_what_is_not() -> None:
+async def test_unmounting_ignores_what_is_not_mounted() -> None:
     coordinator = ModuleCoordinator()
     await coordinator.mount("tools", Worker("x"))
     await coordinator.mount("context", MemoryContext())
@@ -821,9 +809,7 @@ async def test_unmounting_takes_away_what_is_there_and_ignores_what_is_not() -> 
     assert coordinator.get("context") is None
 
 
-async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_name() -> (
-    None
-):
+async def test_instance_replaced_in_table_is_removed_by_name() -> None:
     coordinator = ModuleCoordinator()
     await coordinator.mount("tools", Worker("x"))
     coordinator.tools["x"] = Worker("x")
@@ -833,7 +819,7 @@ async def test_an_instance_that_another_one_replaced_in_the_table_goes_with_its_
     assert coordinator.tools == {}
 
 
-async def test_a_mount_point_that_is_not_there_is_named_with_the_nearest() -> None:
+async def test_mount_point_that_is_not_there_is_named_with_nearest() -> None:
     coordinator = ModuleCoordinator()
 
     with pytest.raises(
@@ -958,7 +944,7 @@ async def test_a_module_of_such_a_type_may_be_written_in_every_way() -> None:
         assert list(judges) == ["lenient"]
 
 
-async def test_an_instance_of_such_a_type_is_held_against_its_protocol() -> None:
+async def test_instance_of_such_type_is_held_against_its_protocol() -> None:
     kind = ModuleKind(
         name="judge",
         section="judges",
@@ -976,9 +962,7 @@ async def test_an_instance_of_such_a_type_is_held_against_its_protocol() -> None
     assert "Worker is no judge: judge: missing; it is a method" in str(failure)
 
 
-async def test_such_a_type_may_have_one_instance_without_which_a_session_does_not_start() -> (
-    None
-):
+async def test_custom_type_may_require_one_instance_to_start() -> None:
     kind = ModuleKind(
         name="judge",
         section="judge",
@@ -1050,7 +1034,7 @@ async def test_a_cleanup_that_cannot_be_called_is_ignored() -> None:
     assert coordinator.tools == {}
 
 
-async def test_a_returned_callable_that_is_also_a_whole_instance_is_mounted() -> None:
+async def test_returned_callable_also_whole_instance_is_mounted() -> None:
     class Callable(Worker):
         def __call__(self) -> None:
             raise AssertionError("it is no cleanup")

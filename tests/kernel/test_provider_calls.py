@@ -104,9 +104,7 @@ async def test_the_events_of_a_call_carry_all_of_it() -> None:
     assert isinstance(response["duration"], float)
 
 
-async def test_a_provider_is_named_as_it_is_mounted_or_else_as_it_names_itself() -> (
-    None
-):
+async def test_provider_is_named_as_mounted_else_by_itself() -> None:
     async with build_session("x") as session:
         host, coordinator = session.coordinator.host, session.coordinator
         provider = coordinator.providers["scripted"]
@@ -117,7 +115,7 @@ async def test_a_provider_is_named_as_it_is_mounted_or_else_as_it_names_itself()
     assert recorder.one(PROVIDER_REQUEST)["provider"] == "scripted"
 
 
-async def test_what_a_provider_raises_is_raised_unchanged_and_announced() -> None:
+async def test_what_provider_raises_is_raised_unchanged_and_announced() -> None:
     error = RateLimitError("slow down", status_code=429)
     session = build_session(error)
     recorder = Recorder.of(session.coordinator.hooks, "provider:*")
@@ -151,7 +149,7 @@ async def test_a_foreign_error_is_announced_as_not_retryable() -> None:
     assert (failure["retryable"], failure["status_code"]) == (False, None)
 
 
-async def test_a_provider_that_never_answers_is_stopped_at_the_total_deadline() -> None:
+async def test_provider_that_never_answers_stopped_at_total_deadline() -> None:
     async def never(request: ChatRequest) -> ChatResponse:
         await forever()
         raise AssertionError
@@ -175,7 +173,7 @@ async def test_a_silent_stream_is_stopped_at_the_idle_deadline(
     assert str(error) == "Provider 'scripted' was silent for 0.02 s"
 
 
-async def test_a_stream_that_never_ends_is_stopped_at_the_total_deadline() -> None:
+async def test_stream_that_never_ends_is_stopped_at_total_deadline() -> None:
     async def babble(
         request: ChatRequest,
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
@@ -208,7 +206,7 @@ async def test_a_request_may_have_a_deadline_of_its_own() -> None:
             )
 
 
-async def test_a_slow_reader_does_not_count_against_the_provider_s_silence() -> None:
+async def test_slow_reader_does_not_count_against_provider_s_silence() -> None:
     deadlines: list[float] = []
 
     async def talk(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:
@@ -378,7 +376,7 @@ async def test_a_call_in_the_content_alone_is_not_stored() -> None:
 # -- the events of an answer's blocks
 
 
-async def test_blocks_are_announced_as_they_form_and_as_they_are_whole() -> None:
+async def test_blocks_announced_as_they_form_and_as_they_are_whole() -> None:
     response = answer("Hello", thinking="Hm.")
     deltas = (
         ThinkingDelta(text="Hm."),
@@ -433,7 +431,7 @@ async def test_reasoning_that_can_be_read_is_announced_as_thinking() -> None:
     ]
 
 
-async def test_blocks_that_did_not_stream_are_announced_when_they_are_whole() -> None:
+async def test_unstreamed_blocks_are_announced_when_complete() -> None:
     session = build_session(provider=PlainProvider(answer("Hello", thinking="Hm.")))
     recorder = Recorder.of(session.coordinator.hooks, "content_block:*")
     async with session:
@@ -472,7 +470,7 @@ async def test_the_blocks_of_a_call_say_so() -> None:
 @pytest.mark.parametrize(
     "how", ["breaks off", "is cancelled", "has another number of blocks"]
 )
-async def test_every_block_that_began_is_ended_however_the_answer_ends(
+async def test_every_block_that_began_is_ended_however_answer_ends(
     how: str,
 ) -> None:
     begun = anyio.Event()
@@ -551,7 +549,7 @@ async def test_the_last_iteration_has_no_tools_and_says_why() -> None:
     ]
 
 
-async def test_calls_beyond_the_turn_s_limit_are_answered_without_being_run() -> None:
+async def test_calls_beyond_turn_s_limit_answered_without_being_run() -> None:
     worker = Worker()
     calls = [call("work", id=f"c{n}") for n in range(4)]
     async with build_session(
@@ -588,9 +586,7 @@ async def test_a_turn_s_token_limit_ends_it_with_a_last_answer() -> None:
         }
 
 
-async def test_the_account_adds_up_over_turns_that_reported_usage_and_turns_that_did_not() -> (
-    None
-):
+async def test_usage_adds_up_over_turns_with_and_without_report() -> None:
     async with build_session(
         answer("a", usage=USAGE), answer("b"), answer("c", usage=USAGE)
     ) as session:
@@ -640,7 +636,7 @@ async def test_requests_say_of_which_conversation_they_are(
     assert [each.conversation_id for each in provider.requests] == [conversation]
 
 
-async def test_a_delta_sets_the_idle_deadline_anew_when_a_part_of_it_is_over() -> None:
+async def test_delta_sets_idle_deadline_anew_when_part_of_it_is_over() -> None:
     deadlines: list[float] = []
 
     async def slowly(_: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:

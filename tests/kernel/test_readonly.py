@@ -157,7 +157,7 @@ def test_a_sequence_of_another_kind_is_not_copied() -> None:
         hash(view)
 
 
-def test_the_view_of_a_context_is_shown_as_a_list_that_cannot_be_changed() -> None:
+def test_view_of_context_shown_as_list_that_cannot_be_changed() -> None:
     log = MessageLog([{"role": "user", "content": [{"type": "text", "text": "hello"}]}])
     shown: object = log.view()
     view = read_only(shown)

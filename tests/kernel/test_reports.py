@@ -16,7 +16,7 @@ def fail(event: str, data: dict[str, object]) -> None:
     raise ValueError("out of order")
 
 
-async def test_without_any_configuration_a_report_goes_to_standard_error(
+async def test_without_any_config_report_goes_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     structlog.reset_defaults()
@@ -117,7 +117,7 @@ async def test_a_default_replaces_no_redactor_that_was_chosen(
     assert "the redactor failed" in capsys.readouterr().err
 
 
-async def test_an_application_that_configured_structlog_gets_the_reports(
+async def test_application_that_configured_structlog_gets_reports(
     reports: list[dict[str, object]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     hooks = HookRegistry()

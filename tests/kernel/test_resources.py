@@ -65,9 +65,7 @@ async def test_owned_resources_close_in_reverse_order() -> None:
     ]
 
 
-async def test_owned_resources_close_in_reverse_order_when_the_caller_is_cancelled() -> (
-    None
-):
+async def test_owned_resources_close_in_reverse_when_cancelled() -> None:
     order: list[str] = []
     with anyio.fail_after(5), anyio.CancelScope() as scope:
         async with build_session(tools=[owning(order, "a", "b")]):
@@ -80,7 +78,7 @@ async def test_owned_resources_close_in_reverse_order_when_the_caller_is_cancell
     ]
 
 
-async def test_owned_resources_close_in_reverse_order_when_the_block_fails() -> None:
+async def test_owned_resources_close_in_reverse_when_block_fails() -> None:
     order: list[str] = []
     with anyio.fail_after(5), pytest.raises(ZeroDivisionError):
         async with build_session(tools=[owning(order, "a", "b")]):
@@ -134,9 +132,7 @@ async def test_a_bare_session_may_be_given_a_task_group() -> None:
     ]
 
 
-async def test_cancelling_the_task_group_of_an_application_closes_what_lives_in_it() -> (
-    None
-):
+async def test_cancelling_application_group_closes_its_resources() -> None:
     """Nobody may ever clean the session up, and the group must end all the same."""
     order: list[str] = []
     with anyio.fail_after(5):
@@ -195,7 +191,7 @@ def failing_close(order: list[str]) -> Callable[[], AsyncIterator[None]]:
 
 
 @pytest.mark.parametrize("given", [False, True])
-async def test_a_resource_that_fails_to_close_is_reported_and_stops_nothing(
+async def test_failing_close_is_reported_and_stops_nothing(
     given: bool, reports: Reports
 ) -> None:
     order: list[str] = []

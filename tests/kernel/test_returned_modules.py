@@ -18,7 +18,7 @@ async def test_a_tool_without_a_description_is_a_tool() -> None:
         assert list(session.coordinator.tools) == ["bare"]
 
 
-async def test_information_that_comes_back_beside_what_was_mounted_is_ignored() -> None:
+async def test_unknown_mount_information_is_ignored() -> None:
     async def mount(coordinator: Coordinator, config: Config) -> object:
         await coordinator.mount("tools", Worker("work"))
         return {"name": "work", "version": "1.0"}

@@ -61,7 +61,7 @@ async def test_a_module_is_loaded_from_the_folder_of_its_name(
     assert await the_tools(a_loader(tmp_path), module_id) == ["beside"]
 
 
-async def test_the_environment_names_the_folders_where_the_loader_does_not(
+async def test_environment_names_folders_where_loader_does_not(
     tmp_path: Path, module_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project(
@@ -78,7 +78,7 @@ async def test_the_environment_names_the_folders_where_the_loader_does_not(
         await the_tools(a_loader(), module_id)
 
 
-async def test_several_modules_of_one_project_are_told_apart_by_their_entry_points(
+async def test_modules_of_one_project_differ_by_entry_point(
     tmp_path: Path, package: str
 ) -> None:
     source = (
@@ -109,7 +109,7 @@ async def test_a_project_written_after_the_last_look_is_found(
     assert await the_tools(loader, module_id) == ["late"]
 
 
-async def test_a_project_that_is_installed_from_its_folder_is_one_module(
+async def test_project_that_is_installed_from_folder_is_one_module(
     site: Path, tmp_path: Path, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An editable installation leaves the metadata elsewhere and the project's `src` folder on the path."""
@@ -125,7 +125,7 @@ async def test_a_project_that_is_installed_from_its_folder_is_one_module(
     assert await the_tools(a_loader(tmp_path, site=site), "tool-a") == ["a"]
 
 
-async def test_a_project_and_an_installed_module_of_one_id_are_both_named(
+async def test_project_and_installed_module_of_one_id_are_both_named(
     site: Path, tmp_path: Path, package: str
 ) -> None:
     install(
@@ -160,7 +160,7 @@ async def test_two_projects_of_one_id_are_both_named(
         await the_tools(a_loader(*folders), module_id)
 
 
-async def test_a_project_that_cannot_be_read_is_reported_and_the_others_load(
+async def test_project_that_cannot_be_read_reported_and_others_load(
     tmp_path: Path, module_id: str, reports: Reports
 ) -> None:
     project(
@@ -225,7 +225,7 @@ async def test_the_message_names_the_folders_that_were_searched(tmp_path: Path) 
     )
 
 
-async def test_a_package_of_the_conventional_name_needs_no_entry_point(
+async def test_package_of_conventional_name_needs_no_entry_point(
     site: Path, module_id: str
 ) -> None:
     (site / f"{conventional(module_id)}.py").write_text(tool_source("importable"))

@@ -128,7 +128,7 @@ def test_no_record_of_a_call_holds_the_provider_s_key(
     assert {"session:start", "llm:request", "llm:response", "session:end"} <= names
 
 
-async def test_the_plan_that_a_session_tells_of_is_without_its_secrets() -> None:
+async def test_plan_that_session_tells_of_is_without_its_secrets() -> None:
     session = open_session(ANSWER)
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
@@ -143,9 +143,7 @@ async def test_the_plan_that_a_session_tells_of_is_without_its_secrets() -> None
     }
 
 
-async def test_both_events_of_a_request_carry_the_session_s_number_of_it_and_the_answer_the_vendor_s() -> (
-    None
-):
+async def test_request_events_share_number_and_vendor_id() -> None:
     session = open_session(attrs.evolve(ANSWER, headers={"x-request-id": "req_7"}))
     recorder = Recorder.of(session.coordinator.hooks)
     async with session:
@@ -156,9 +154,7 @@ async def test_both_events_of_a_request_carry_the_session_s_number_of_it_and_the
     assert heard["vendor_request_id"] == "req_7"
 
 
-async def test_what_an_answer_lacks_is_told_at_once_and_at_the_end_of_the_turn() -> (
-    None
-):
+async def test_what_answer_lacks_is_told_at_once_and_at_end_of_turn() -> None:
     lost = Degradation(
         requested="json", actual="text", reason="the model has no JSON mode"
     )

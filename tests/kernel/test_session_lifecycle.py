@@ -120,7 +120,7 @@ async def test_initialising_from_two_tasks_at_once_mounts_once() -> None:
     await session.cleanup()
 
 
-async def test_initialise_execute_and_cleanup_may_run_in_different_tasks() -> None:
+async def test_initialize_execute_cleanup_may_use_different_tasks() -> None:
     session = build_session("one", "two")
     answers: list[str] = []
 
@@ -173,9 +173,7 @@ async def test_two_open_sessions_run_their_turns_beside_each_other() -> None:
     assert answers == ["fast", "slow"]
 
 
-async def test_sessions_may_be_entered_and_left_in_different_tasks_of_their_own() -> (
-    None
-):
+async def test_sessions_may_be_left_in_tasks_of_their_own() -> None:
     """Each `async with` lives in one task; two of them need not nest."""
     first_is_open, second_is_open, first_is_closed = (
         anyio.Event(),
@@ -262,9 +260,7 @@ async def test_leaving_a_session_that_was_never_entered_does_nothing() -> None:
     await session.cleanup()
 
 
-async def test_an_error_in_the_block_leaves_it_unchanged_and_releases_everything() -> (
-    None
-):
+async def test_error_in_block_propagates_and_releases_everything() -> None:
     order: list[str] = []
     error = KeyError("mine")
 
@@ -308,9 +304,7 @@ async def test_an_exception_group_of_the_block_stays_a_group() -> None:
     assert caught.value.exceptions == (inner,)
 
 
-async def test_session_start_comes_before_the_first_turn_only_and_end_before_the_release() -> (
-    None
-):
+async def test_session_start_precedes_first_turn_only() -> None:
     order: list[str] = []
     session = build_session("one", "two", tools=[registering(order, "released")])
     for event in (SESSION_START, SESSION_END):
@@ -370,7 +364,7 @@ async def test_a_child_session_announces_its_parent_when_it_starts() -> None:
     assert recorder.one(SESSION_END)["parent_id"] == "parent"
 
 
-async def test_session_start_carries_metadata_and_the_plan_without_secrets() -> None:
+async def test_session_start_carries_metadata_and_redacted_plan() -> None:
     settings = {"metadata": {"user": "ada", "api_key": "sk-secret"}}
     session = build_session("hi", settings=settings)
     recorder = Recorder.of(session.coordinator.hooks, "session:start")
@@ -386,7 +380,7 @@ async def test_session_start_carries_metadata_and_the_plan_without_secrets() -> 
 
 
 @pytest.mark.parametrize("raw", [False, True])
-async def test_session_resume_carries_the_plan_where_the_plan_asks_for_it(
+async def test_session_resume_carries_plan_where_plan_asks_for_it(
     raw: bool,
 ) -> None:
     session = build_session("hi", settings={"raw": raw}, is_resumed=True)
@@ -398,7 +392,7 @@ async def test_session_resume_carries_the_plan_where_the_plan_asks_for_it(
     assert ("config" in recorder.one("session:resume")) is raw
 
 
-async def test_what_a_session_start_handler_injects_is_in_the_first_request() -> None:
+async def test_what_session_start_handler_injects_is_in_first_request() -> None:
     provider = ScriptedProvider("hi")
     session = build_session(provider=provider)
     session.coordinator.hooks.register(
@@ -502,9 +496,7 @@ async def test_cleanup_from_another_task_stops_the_running_turn_first() -> None:
     assert open_call_ids(mounted_context(session.coordinator).messages) == []
 
 
-async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever() -> (
-    None
-):
+async def test_turn_resisting_cancel_does_not_block_cleanup() -> None:
     started, release = anyio.Event(), anyio.Event()
     order: list[str] = []
 
@@ -538,9 +530,7 @@ async def test_a_turn_that_resists_its_cancel_does_not_hold_the_cleanup_for_ever
             release.set()
 
 
-async def test_cleanup_while_the_session_still_mounts_releases_what_comes_late() -> (
-    None
-):
+async def test_cleanup_during_mounting_releases_late_mounts() -> None:
     is_in, go_on = anyio.Event(), anyio.Event()
     order: list[str] = []
 
@@ -591,9 +581,7 @@ async def test_a_cancelled_cleanup_still_releases_everything() -> None:
     assert order == ["released"]
 
 
-async def test_a_session_end_handler_that_hangs_does_not_hold_the_cleanup_for_ever() -> (
-    None
-):
+async def test_hanging_session_end_handler_does_not_block_cleanup() -> None:
     order: list[str] = []
     session = build_session(
         tools=[registering(order, "released")], limits={"cleanup_timeout": 0.05}
@@ -607,7 +595,7 @@ async def test_a_session_end_handler_that_hangs_does_not_hold_the_cleanup_for_ev
     assert order == ["released"]
 
 
-async def test_a_cleanup_that_raises_hangs_or_exits_does_not_stop_the_rest(
+async def test_cleanup_that_raises_hangs_or_exits_does_not_stop_rest(
     reports: Reports,
 ) -> None:
     order: list[str] = []
@@ -641,9 +629,7 @@ async def test_a_cleanup_that_raises_hangs_or_exits_does_not_stop_the_rest(
     ]
 
 
-async def test_a_cleanup_that_leaks_a_base_exception_is_raised_after_the_rest_ran() -> (
-    None
-):
+async def test_base_exception_in_cleanup_is_raised_after_the_rest() -> None:
     order: list[str] = []
 
     class Leak(BaseException):
@@ -684,7 +670,7 @@ async def test_an_interrupted_cleanup_still_releases_everything() -> None:
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_cleanup_whose_task_asyncio_cancels_still_ends_all_its_steps() -> None:
+async def test_asyncio_cancelled_cleanup_still_ends_all_steps() -> None:
     """What `asyncio.wait_for` and the first Ctrl-C under `asyncio.run` do, which anyio's shields do not hold."""
     order: list[str] = []
     blocking = Blocking()
@@ -717,7 +703,7 @@ async def test_a_cleanup_whose_task_asyncio_cancels_still_ends_all_its_steps() -
         await turn
 
 
-async def test_a_failed_start_releases_what_was_mounted_and_names_the_cause() -> None:
+async def test_failed_start_releases_what_was_mounted_and_names_cause() -> None:
     order: list[str] = []
     session = build_session(
         tools=[registering(order, "a"), registering(order, "b")],
@@ -760,7 +746,7 @@ async def test_a_cancelled_start_releases_what_was_mounted() -> None:
     assert not session.initialized
 
 
-async def test_outer_cancellation_of_an_open_session_releases_everything() -> None:
+async def test_outer_cancellation_of_open_session_releases_everything() -> None:
     order: list[str] = []
     with anyio.fail_after(5), anyio.CancelScope() as scope:
         async with build_session(

@@ -210,7 +210,7 @@ async def test_the_journal_is_given_the_total_with_each_step() -> None:
 # -- children
 
 
-async def test_a_childs_own_limits_hold_across_its_turns_and_processes() -> None:
+async def test_childs_own_limits_hold_across_its_turns_and_processes() -> None:
     shelf = ChildRecords()
     agents = {"helper": {"session": {"limits": {"session_tokens": 25}}}}
     for number in range(2):

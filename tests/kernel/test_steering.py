@@ -95,7 +95,7 @@ async def test_what_is_typed_is_read_before_the_next_request() -> None:
     assert seen[-1].unread == ()
 
 
-async def test_what_comes_too_late_waits_for_the_next_turn_and_says_so() -> None:
+async def test_what_comes_too_late_waits_for_next_turn_and_says_so() -> None:
     provider = ScriptedProvider()
     session = build_session(provider=provider, loop=Steered())
 
@@ -175,7 +175,7 @@ async def test_a_closed_session_takes_nothing() -> None:
         session.steer("Hello?")
 
 
-async def test_those_who_decide_on_prompts_decide_on_what_is_typed_too() -> None:
+async def test_those_who_decide_on_prompts_decide_on_what_typed_too() -> None:
     provider = ScriptedProvider("Hello.")
     session = build_session(provider=provider, loop=Steered())
     seen: list[object] = []
@@ -204,7 +204,7 @@ async def test_those_who_decide_on_prompts_decide_on_what_is_typed_too() -> None
     ]
 
 
-async def test_a_turn_that_ends_while_a_text_is_stored_has_not_read_it() -> None:
+async def test_turn_that_ends_while_text_is_stored_has_not_read_it() -> None:
     context = MemoryContext()
     storing = anyio.Event()
 

@@ -180,9 +180,7 @@ async def test_a_reader_that_comes_late_loses_nothing(number: int) -> None:
     assert isinstance(seen[-1], TurnFinished)
 
 
-async def test_a_reader_that_is_behind_holds_the_turn_back_where_deltas_cannot_merge() -> (
-    None
-):
+async def test_slow_reader_holds_turn_back_if_deltas_cannot_merge() -> None:
     calls = [call("work", id=f"c{n}") for n in range(CAPACITY)]
     worker = Worker()
     with anyio.fail_after(5):
@@ -232,7 +230,7 @@ def joined(events: Sequence[StreamEvent]) -> list[tuple[object, ...]]:
 
 
 @given(st.lists(deltas, max_size=40), st.lists(st.integers(0, 5), max_size=20))
-def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(
+def test_whatever_reader_s_pace_joined_deltas_are_same(
     sent: list[Delta], pauses: list[int]
 ) -> None:
     async def run() -> None:
@@ -261,9 +259,7 @@ def test_whatever_the_reader_s_pace_the_joined_deltas_are_the_same(
     anyio.run(run)
 
 
-async def test_a_provider_waits_for_a_reader_who_has_no_room_for_what_cannot_be_joined() -> (
-    None
-):
+async def test_provider_waits_for_reader_of_unmergeable_deltas() -> None:
     sent = 0
 
     async def generate(
@@ -298,7 +294,7 @@ async def test_a_provider_waits_for_a_reader_who_has_no_room_for_what_cannot_be_
         ),
     ],
 )
-async def test_a_delta_joins_the_one_it_continues_when_there_is_no_room(
+async def test_delta_joins_one_it_continues_when_there_is_no_room(
     first: Delta, second: Delta, whole: Delta
 ) -> None:
     stream = TurnStream()
@@ -328,7 +324,7 @@ async def test_what_the_turn_raises_comes_after_all_that_came_before() -> None:
     assert seen == [TextDelta(text="Once")]
 
 
-async def test_an_error_that_nobody_read_is_raised_at_the_end_of_the_block() -> None:
+async def test_error_that_nobody_read_is_raised_at_end_of_block() -> None:
     async with build_session(LLMError("no")) as session:
         with anyio.fail_after(5), pytest.raises(LLMError, match="no"):
             async with session.stream("go"):
@@ -395,7 +391,7 @@ async def test_a_cancelled_turn_tells_its_reader() -> None:
 
 
 @pytest.mark.parametrize("is_read", [True, False])
-async def test_a_turn_has_its_own_reader_while_the_one_before_is_still_read(
+async def test_turn_has_its_own_reader_while_one_before_is_still_read(
     is_read: bool,
 ) -> None:
     """The last event of the turn before waits for room, which the turn itself no longer does."""

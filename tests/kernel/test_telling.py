@@ -160,9 +160,7 @@ async def test_a_decision_names_its_module_and_belongs_to_the_step() -> None:
     assert seen[0]["span_id"] == calls[0]["span_id"]
 
 
-async def test_a_decision_names_its_own_module_where_others_have_handlers_of_that_name() -> (
-    None
-):
+async def test_decision_names_its_module_among_same_named_handlers() -> None:
     def guarding(answer: HookResult | None) -> Mount:
         async def guard(coordinator: Coordinator, config: object) -> None:
             coordinator.hooks.register(TOOL_PRE, Sentry([answer]), name="policy")

@@ -96,9 +96,7 @@ async def test_arguments_that_could_not_be_read_run_nothing() -> None:
     assert worker.inputs == []
 
 
-async def test_an_unknown_tool_is_answered_with_the_nearest_and_the_known_ones() -> (
-    None
-):
+async def test_unknown_tool_is_answered_with_nearest_and_known_ones() -> None:
     text = await the_result(call("serch"), Worker("search"), Worker("read"))
 
     assert (
@@ -330,7 +328,7 @@ async def test_a_lone_call_is_in_no_group() -> None:
     assert recorder.one(TOOL_PRE)["parallel_group_id"] is None
 
 
-async def test_results_stand_in_the_order_of_the_calls_whoever_is_first() -> None:
+async def test_results_stand_in_order_of_calls_whoever_is_first() -> None:
     second_done = anyio.Event()
 
     async def first(input: JSONObject) -> object:

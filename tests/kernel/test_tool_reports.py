@@ -98,7 +98,7 @@ def result_of(events: Sequence[StreamEvent]) -> object:
     return last.result.output
 
 
-async def test_a_reader_sees_progress_and_output_between_start_and_end() -> None:
+async def test_reader_sees_progress_and_output_between_start_and_end() -> None:
     events = await streamed("build", {"steps": 2})
 
     assert [type(event) for event in events] == [
@@ -119,9 +119,7 @@ async def test_a_tool_in_a_thread_reports_too() -> None:
     assert result_of(events) == "built"
 
 
-async def test_reports_that_nobody_had_time_for_are_joined_and_none_of_the_output_is_lost() -> (
-    None
-):
+async def test_unread_reports_are_joined_and_no_output_is_lost() -> None:
     events = await streamed("build_at_once", {"steps": 1000})
 
     assert len(events) == 4
@@ -265,7 +263,7 @@ async def _execute(session: AmplifierSession) -> None:
 
 
 @pytest.mark.parametrize("use", [_read, _execute])
-async def test_a_thread_whose_call_was_cancelled_stops_at_its_next_check(
+async def test_thread_whose_call_was_cancelled_stops_at_next_check(
     use: Callable[[AmplifierSession], Coroutine[object, object, None]],
 ) -> None:
     endless = Endless()

@@ -54,9 +54,7 @@ class Yard:
         return Timed(name, work, read_only=read_only)
 
 
-async def test_of_calls_that_change_something_one_runs_at_a_time_in_their_order() -> (
-    None
-):
+async def test_changing_calls_run_one_at_a_time_in_order() -> None:
     yard = Yard()
     tools = [yard.tool("write", read_only=False), yard.tool("edit", read_only=False)]
     tools += [yard.tool("read", read_only=True), yard.tool("plain")]
@@ -86,7 +84,7 @@ async def test_of_calls_that_change_something_one_runs_at_a_time_in_their_order(
 
 
 @pytest.mark.parametrize("says", [True, None, 0, "no"])
-async def test_calls_that_do_not_say_that_they_change_something_run_beside_each_other(
+async def test_calls_without_declared_changes_run_concurrently(
     says: object,
 ) -> None:
     yard = Yard()
@@ -193,7 +191,7 @@ class StoppedError(BaseException):
     """What no wall to foreign code stops."""
 
 
-async def test_what_a_sibling_finished_is_kept_when_another_goes_wrong() -> None:
+async def test_what_sibling_finished_is_kept_when_another_goes_wrong() -> None:
     finished = anyio.Event()
 
     async def work(input: JSONObject) -> object:
@@ -294,9 +292,7 @@ async def test_a_loop_written_by_hand_keeps_what_a_sibling_finished(
     assert told == ([] if announces else ["slow"])
 
 
-async def test_a_loop_written_by_hand_whose_history_shows_no_such_call_is_closed_all_the_same() -> (
-    None
-):
+async def test_handwritten_loop_without_history_still_closes_call() -> None:
     async def by_hand(
         prompt: str,
         context: ContextManager,

@@ -82,9 +82,7 @@ async def test_an_observer_changes_nothing_in_place(event: str, meddle: Meddle) 
     assert '{\\"v\\": 1, \\"deep\\": [1]}' in stored
 
 
-async def test_what_a_handler_gives_back_of_its_views_can_be_changed_by_the_tool() -> (
-    None
-):
+async def test_views_returned_by_handler_are_mutable_for_tool() -> None:
     async def work(input: JSONObject) -> object:
         input["nested"]["list"].append(3)  # type: ignore[index, union-attr, call-overload]
         return ToolResult(output=input["nested"])

@@ -153,7 +153,7 @@ async def test_the_time_before_and_after_a_question_counts() -> None:
     assert anyio.current_time() == pytest.approx(3700, abs=1)
 
 
-async def test_a_question_takes_no_time_of_the_calls_beside_it_and_they_go_on() -> None:
+async def test_question_costs_concurrent_calls_no_time() -> None:
     """The deadline of a call beside a question stands for itself; the turn's waits for both."""
 
     async def hang(input: JSONObject) -> object:
@@ -182,7 +182,7 @@ async def test_a_question_takes_no_time_of_the_calls_beside_it_and_they_go_on() 
     assert anyio.current_time() == pytest.approx(1800, abs=1)
 
 
-async def test_two_questions_at_once_stop_the_time_until_both_are_answered() -> None:
+async def test_two_questions_at_once_stop_time_until_both_answered() -> None:
     session = build_session(
         calling(call("one"), call("two")),
         "end",
@@ -219,9 +219,7 @@ async def test_waiting_for_a_person_in_a_child_takes_nobodys_time() -> None:
     assert anyio.current_time() == pytest.approx(1800, abs=1)
 
 
-async def test_a_childs_work_does_not_count_against_the_deadline_of_the_tool_that_delegates() -> (
-    None
-):
+async def test_child_work_does_not_count_against_delegating_tool() -> None:
     async def slow(request: ChatRequest) -> ChatResponse:
         await anyio.sleep(50)
         return answer("child")

@@ -61,7 +61,7 @@ def watched(**fields: object) -> HookRegistry:
     return hooks
 
 
-async def test_an_observer_that_keeps_an_event_waiting_is_named_while_it_does(
+async def test_observer_that_keeps_event_waiting_named_while_it_does(
     told: Told,
 ) -> None:
     async def slow(event: str, data: dict[str, object]) -> None:
@@ -183,9 +183,7 @@ async def test_nobody_is_left_in_the_list_of_who_waits() -> None:
     assert not WAITING
 
 
-async def test_the_thread_ends_when_nobody_emits_and_starts_again_with_the_next_event() -> (
-    None
-):
+async def test_thread_ends_when_idle_and_restarts_with_next_event() -> None:
     hooks = HookRegistry()
     hooks.register("x", lambda event, data: None)
 

@@ -149,7 +149,7 @@ async def test_of_a_vendors_own_block_nothing_streams() -> None:
     assert response.content == (block,)
 
 
-async def test_what_can_be_read_of_a_reasoning_item_streams_as_thinking() -> None:
+async def test_what_can_be_read_of_reasoning_item_streams_as_thinking() -> None:
     told = ReasoningBlock(summary=({"type": "summary_text", "text": "I see."},))
     withheld = ReasoningBlock(extras={"encrypted_content": "x"})
 
@@ -184,7 +184,7 @@ async def test_a_whole_response_comes_as_it_is_after_its_blocks() -> None:
     ]
 
 
-async def test_calls_without_an_id_get_one_that_is_unique_among_the_answers() -> None:
+async def test_calls_without_id_get_one_that_is_unique_among_answers() -> None:
     provider = ScriptedProvider(answer(call("a"), call("b")), repeat=True)
 
     responses = [await provider.complete(REQUEST) for _ in range(2)]
@@ -216,9 +216,7 @@ def test_arguments_that_are_no_object_are_a_problem_of_the_call(
     assert made.raw_arguments
 
 
-async def test_an_exception_is_raised_and_names_the_provider_where_it_names_none() -> (
-    None
-):
+async def test_exception_gains_provider_name_when_missing() -> None:
     error, named = LLMError("boom"), LLMError("boom", provider="other")
     provider = ScriptedProvider(error, named, ValueError("odd"), name="mine")
 
@@ -306,7 +304,7 @@ async def test_a_function_of_the_request_gives_any_step() -> None:
         await whole(fail)
 
 
-async def test_a_generator_function_streams_its_own_items_and_is_closed() -> None:
+async def test_generator_function_streams_its_own_items_and_is_closed() -> None:
     closed: list[str] = []
 
     async def odd(request: ChatRequest) -> AsyncGenerator[Delta | ChatResponse, None]:

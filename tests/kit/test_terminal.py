@@ -143,7 +143,7 @@ def test_arguments_are_written_as_json(value: dict[str, JSONValue], shown: str) 
     assert arguments_text(value) == shown
 
 
-def test_arguments_lose_their_secrets_while_their_names_tell_them() -> None:
+def test_arguments_lose_secrets_while_names_tell_them() -> None:
     redactor = StrictRedactor(known=KnownSecrets())
 
     assert (

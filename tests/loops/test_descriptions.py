@@ -10,7 +10,7 @@ from tests.loops.parts import LOOPS, open_loop
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("anew", [True, False], ids=["anew", "once"])
-async def test_a_tool_that_may_change_is_described_again_when_a_turn_begins(
+async def test_tool_that_may_change_described_again_when_turn_begins(
     loop: str, anew: bool
 ) -> None:
     class Changing(MockTool):

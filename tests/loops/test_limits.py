@@ -44,7 +44,7 @@ def memory_of(session: AmplifierSession) -> MockContextManager:
     ids=["default", "iterations", "tool_calls", "tokens"],
 )
 @pytest.mark.parametrize("text", ["So far.", ""], ids=["answers", "says nothing"])
-async def test_a_model_that_calls_for_ever_is_stopped_and_the_limit_is_told(
+async def test_model_that_calls_for_ever_is_stopped_and_limit_is_told(
     loop: str, limits: Mapping[str, int], requests: int | None, text: str
 ) -> None:
     provider = ScriptedProvider(answer(text, call("work")), repeat=True)
@@ -100,7 +100,7 @@ async def test_an_empty_answer_ends_the_turn_at_once_and_says_so(
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-async def test_of_two_thousand_calls_in_one_message_so_many_run_as_may(
+async def test_two_thousand_calls_in_one_message_respect_limit(
     loop: str,
 ) -> None:
     calls = [call("work", id=f"c{number}") for number in range(2_000)]
@@ -199,7 +199,7 @@ FAILURES: Mapping[str, Callable[[], BaseException]] = {
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("failure", FAILURES)
-async def test_a_failing_provider_fails_the_turn_and_never_becomes_its_answer(
+async def test_failing_provider_fails_turn_and_never_becomes_answer(
     loop: str, failure: str
 ) -> None:
     error = FAILURES[failure]()

@@ -28,7 +28,7 @@ def judging(judge: Answer) -> object:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-async def test_an_agent_that_is_denied_its_end_goes_on_with_the_reason(
+async def test_agent_that_is_denied_its_end_goes_on_with_reason(
     loop: str,
 ) -> None:
     seen: list[tuple[str, int]] = []

@@ -153,7 +153,7 @@ async def test_an_order_in_an_agents_answer_stays_a_text(places: Places) -> None
     assert not (places.project / "owned").exists()
 
 
-def test_a_mentioned_file_cannot_leave_its_block_or_reach_the_home(
+def test_mentioned_file_cannot_leave_its_block_or_reach_home(
     places: Places,
 ) -> None:
     (places.home / ".ssh").mkdir()

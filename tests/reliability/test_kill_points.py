@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from amplifier.testing import ScriptedProvider
-from amplifier_kit.files.appendlog import Expected, LogFile
+from amplifier_kit.files.appendlog import AppendLogFile, Expected
 from amplifier_sdk import JSONValue
 from tests.reliability.histories import objection
 from tests.reliability.traced import (
@@ -72,7 +72,7 @@ def stored(folder: Path) -> list[JSONValue]:
     path = folder / "sessions" / "kept" / "context-messages.jsonl"
     if not path.exists():
         return []
-    log = LogFile.open(path, Expected(holds="context-messages"))
+    log = AppendLogFile.open(path, Expected(holds="context-messages"))
     log.close()
     return [record.data for record in log.records]
 

@@ -38,7 +38,7 @@ anyio.run(take_turn, delegating(Path(sys.argv[1])), "Go.", backend=sys.argv[2])
 
 
 @on("asyncio")
-async def test_a_child_that_was_killed_in_its_first_turn_is_told_and_goes_on(
+async def test_child_killed_in_first_turn_is_told_and_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
 ) -> None:
     monkeypatch.syspath_prepend(install(tmp_path))

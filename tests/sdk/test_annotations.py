@@ -60,7 +60,7 @@ def test_an_unknown_name_is_an_error() -> None:
         resolve({"x": "Missing"}, {})
 
 
-def test_a_class_and_its_bases_are_resolved_for_the_wanted_names_only() -> None:
+def test_class_and_its_bases_are_resolved_for_wanted_names_only() -> None:
     assert resolve_class(Child, ["own", "second"]) == {
         "own": Mapping[str, Base],
         "second": list[Child],

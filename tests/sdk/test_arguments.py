@@ -198,7 +198,7 @@ PYTHON_TEXT: Final = st.text(st.sampled_from("ab'\"\\ {}[],:\né"), max_size=8)
 @example({"a": "it's"})
 @example({"'": '"'})
 @example({"a": "True, None"})
-def test_an_object_in_pythons_spelling_reads_as_itself_or_not_at_all(
+def test_object_in_pythons_spelling_reads_as_itself_or_not(
     value: JSONObject,
 ) -> None:
     read = read_arguments(repr(value))
@@ -366,7 +366,7 @@ def test_arguments_that_fit_are_no_problem() -> None:
     ],
     ids=str,
 )
-def test_what_does_not_fit_is_named_with_place_expectation_and_value(
+def test_misfit_names_place_expectation_and_value(
     arguments: JSONObject, problem: str
 ) -> None:
     assert problems_of(arguments) == problem.splitlines()
@@ -419,7 +419,7 @@ def test_one_problem_is_told_once() -> None:
     assert str(schema.problem({})).splitlines()[1:] == ["- a: missing"]
 
 
-def test_kinds_of_str_and_mappings_are_checked_as_what_they_hold() -> None:
+def test_kinds_of_str_and_mappings_checked_as_what_they_hold() -> None:
     schema = ArgumentSchema(
         {"properties": {"a": {"type": "string", "maxLength": 3}}}, "t"
     )
@@ -449,7 +449,7 @@ def test_values_that_are_not_json_are_named() -> None:
     ],
     ids=str,
 )
-def test_a_schema_that_cannot_be_used_is_an_error_that_names_the_tool(
+def test_schema_that_cannot_be_used_is_error_that_names_tool(
     schema: JSONObject, reason: str
 ) -> None:
     with pytest.raises(ValueError, match=reason) as caught:
@@ -471,7 +471,7 @@ def test_a_schema_of_an_older_draft_is_read_as_such() -> None:
     )
 
 
-def test_a_schema_may_refer_to_a_document_that_the_validator_knows() -> None:
+def test_schema_may_refer_to_document_that_validator_knows() -> None:
     schema = ArgumentSchema(
         {"$ref": "https://json-schema.org/draft/2020-12/schema"}, "t"
     )

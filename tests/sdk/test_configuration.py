@@ -241,7 +241,7 @@ def test_the_validators_of_limits_speak_with_their_path() -> None:
     ]
 
 
-def test_a_class_with_a_field_that_nothing_can_fill_is_an_error_of_its_author() -> None:
+def test_class_with_unfillable_field_is_authors_error() -> None:
     broken = attrs.make_class("Broken", {"raw": attrs.field(type=bytes)})
 
     with pytest.raises(TypeError, match=r"bytes \(at Broken\.raw\) has no JSON form"):
@@ -304,7 +304,7 @@ class Mixed:
         {"name": "n", "size": 0},
     ],
 )
-def test_a_configuration_without_classes_in_it_is_read_as_one_with_them(
+def test_config_without_classes_in_it_is_read_as_one_with_them(
     config: JSONObject,
 ) -> None:
     """The second is read by the converter, the first without it."""
@@ -523,7 +523,7 @@ def test_a_field_that_nothing_can_fill_is_named_with_its_class(
 
 
 @pytest.mark.parametrize("config", [{"size": 3}, {"size": 3, "server": {"host": "h"}}])
-def test_a_validator_that_breaks_is_no_problem_of_the_configuration(
+def test_validator_that_breaks_is_no_problem_of_configuration(
     config: JSONObject,
 ) -> None:
     def broken(_: object, attribute: attrs.Attribute[int], value: int) -> None:

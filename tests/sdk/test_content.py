@@ -69,7 +69,7 @@ def test_fields_that_are_none_are_left_out() -> None:
     assert block_to_dict(VendorBlock(type="odd")) == {"type": "odd"}
 
 
-def test_what_the_block_says_wins_over_an_extra_of_the_same_name() -> None:
+def test_what_block_says_wins_over_extra_of_same_name() -> None:
     assert block_to_dict(
         TextBlock(text="x", extras={"type": "image", "text": "y"})
     ) == {"type": "text", "text": "x"}
@@ -122,7 +122,7 @@ def test_a_reasoning_block_may_lack_its_lists() -> None:
     ],
     ids=str,
 )
-def test_a_block_that_lacks_or_misuses_a_field_is_an_error_that_names_it(
+def test_block_with_missing_or_wrong_field_is_named(
     data: JSONObject, message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):

@@ -110,7 +110,7 @@ def test_a_value_comes_back_from_json_as_it_was(value: object) -> None:
     st.lists(tool_calls(), max_size=2),
     st.none() | usages(),
 )
-def test_requests_and_responses_come_back_from_json_as_they_were(
+def test_requests_and_responses_round_trip_through_json(
     history: list[Message], calls: list[ToolCall], usage: Usage | None
 ) -> None:
     request = ChatRequest(messages=history)

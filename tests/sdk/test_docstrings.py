@@ -109,7 +109,7 @@ def test_a_summary_of_several_lines_becomes_one() -> None:
     assert parse("Read\n    a file.\n\n    Rest.").summary == "Read a file."
 
 
-def test_a_sentence_that_starts_like_a_section_stays_in_the_description() -> None:
+def test_sentence_that_starts_like_section_stays_in_description() -> None:
     docstring = parse("Sum.\n\nNote:\nthis is prose.\n\nSomething else:\n    indented")
 
     assert (
@@ -133,7 +133,7 @@ def test_a_colon_at_the_start_of_a_line_need_not_be_a_field() -> None:
     assert parse("Sum.\n\n: odd").description == ": odd"
 
 
-def test_text_before_the_first_item_of_a_section_belongs_to_no_argument() -> None:
+def test_text_before_first_item_belongs_to_no_argument() -> None:
     assert parse("Sum.\n\nArgs:\n    These are many.\n    path: where").arguments == {
         "path": "where"
     }

@@ -102,7 +102,7 @@ def test_a_tool_cannot_write_and_change_nothing() -> None:
     [None, (), "read", ("read", "odd"), ["read", []], 7],
     ids=["none", "empty", "text", "odd", "list", "number"],
 )
-def test_of_a_tool_that_says_nothing_sensible_anything_is_possible(
+def test_tool_with_senseless_effects_may_do_anything(
     told: object,
 ) -> None:
     assert effects_of(Told(told)) is None

@@ -85,7 +85,7 @@ def test_the_drawing_names_the_builtin_that_an_error_also_is(name: str) -> None:
 @pytest.mark.parametrize(
     "name", sorted(n for n, cls in classes().items() if issubclass(cls, LLMError))
 )
-def test_the_drawing_says_which_provider_errors_may_be_tried_again(name: str) -> None:
+def test_drawing_says_which_provider_errors_may_be_tried_again(name: str) -> None:
     line = next(
         line
         for line in str(errors.__doc__).splitlines()

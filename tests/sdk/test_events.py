@@ -43,7 +43,7 @@ def test_there_are_43_events_each_once() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(constants()))
-def test_an_event_is_named_after_its_constant_and_typed_by_a_payload_of_its_own(
+def test_event_named_after_constant_and_typed_by_payload_of_own(
     name: str,
 ) -> None:
     event = constants()[name]

@@ -105,7 +105,7 @@ def test_what_no_model_takes_is_a_text_that_says_why(
     )
 
 
-def test_an_image_over_the_largest_size_is_a_text_with_both_figures() -> None:
+def test_image_over_largest_size_is_text_with_both_figures() -> None:
     head = written(HEADS["image/png"])[:24]
     fits = head + "A" * (MAX_IMAGE_CHARACTERS - len(head))
 

@@ -21,7 +21,7 @@ INVISIBLE = [
 
 
 @pytest.mark.parametrize("character", INVISIBLE, ids=ascii)
-def test_a_character_that_shows_nothing_is_written_as_its_escape(
+def test_character_that_shows_nothing_is_written_as_its_escape(
     character: str,
 ) -> None:
     assert escaped(f"rm{character}x") == f"rm{ascii(character)[1:-1]}x"
@@ -53,7 +53,7 @@ def test_what_is_shown_is_printable_and_no_blank_but_a_space(text: str) -> None:
 
 
 @given(st.text(), st.integers(min_value=1, max_value=50))
-def test_a_short_text_is_whole_and_of_a_long_one_both_ends_are_shown(
+def test_short_text_is_whole_and_of_long_one_both_ends_shown(
     text: str, most: int
 ) -> None:
     shown = shortened(text, most)

@@ -96,7 +96,7 @@ def test_another_line_is_refused(line: str | bytes) -> None:
         decode_record(line)
 
 
-def test_a_log_is_read_with_its_earlier_files_and_without_damaged_lines(
+def test_log_read_with_earlier_files_and_without_damaged_lines(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "events.jsonl"
@@ -132,7 +132,7 @@ def test_a_log_that_is_not_there_is_told(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_history_is_told_by_its_roles_of_a_long_one_those_of_its_ends(
+def test_history_is_told_by_roles_of_long_one_those_of_ends(
     messages: list[object], told: str
 ) -> None:
     assert roles_of(messages) == told

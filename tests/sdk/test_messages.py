@@ -47,7 +47,7 @@ def test_a_known_field_of_another_type_survives_as_it_is() -> None:
     assert message.to_dict() == data
 
 
-def test_what_the_message_says_wins_over_an_extra_of_the_same_name() -> None:
+def test_what_message_says_wins_over_extra_of_same_name() -> None:
     assert Message(role="user", content="x", extras={"role": "system"}).to_dict() == {
         "role": "user",
         "content": "x",
@@ -168,7 +168,7 @@ def test_anything_else_under_tool_calls_is_no_call(calls: JSONValue) -> None:
     ],
     ids=str,
 )
-def test_stored_arguments_that_cannot_be_read_are_kept_where_a_reader_sees_them(
+def test_unreadable_stored_arguments_stay_visible(
     arguments: JSONValue, read: JSONObject
 ) -> None:
     call: JSONObject = {"id": "1", "name": "t", "arguments": arguments}

@@ -36,7 +36,7 @@ def test_where_nobody_listens_reports_go_nowhere() -> None:
     assert (context.call_id, context.tool_name) == ("", "")
 
 
-def test_a_call_that_is_over_says_so_to_whoever_still_works_for_it() -> None:
+def test_call_over_says_so_to_whoever_still_works_for_it() -> None:
     reports: list[ToolReport] = []
     context = ToolContext("c1", "build", reports.append)
     context.end()

@@ -27,7 +27,7 @@ def test_what_is_narrowed_is_in_both(
             subset(own, asked)
 
 
-def test_where_the_session_names_nothing_everything_is_allowed_or_nothing_is() -> None:
+def test_unnamed_session_allows_everything_or_nothing() -> None:
     assert intersection(None, ["a"]) == ["a"]
     assert subset(None, []) == []
     with pytest.raises(ValueError, match="its session allows no 'a', 'b'"):

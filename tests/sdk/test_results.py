@@ -139,7 +139,7 @@ ORDER: list[HookAction] = ["deny", "ask_user", "inject_context", "modify", "cont
 
 
 @given(st.lists(st.sampled_from(ORDER), max_size=6))
-def test_the_weightiest_action_counts_and_the_first_handler_of_it(
+def test_weightiest_action_counts_and_first_handler_of_it(
     actions: list[HookAction],
 ) -> None:
     decisions = [

@@ -82,7 +82,7 @@ def bound(annotation: object, value: JSONValue) -> object:
     return signature.bind({"value": value})["value"]
 
 
-def test_a_signature_gives_names_texts_defaults_and_what_is_required() -> None:
+def test_signature_gives_names_texts_defaults_and_what_required() -> None:
     def read(
         path: str, limit: int = 10, *, deep: Annotated[bool, "go on below"] = False
     ) -> str:
@@ -308,7 +308,7 @@ def test_an_attrs_class_becomes_an_object_with_its_texts() -> None:
     }
 
 
-def test_a_dataclass_becomes_an_object_without_its_generated_docstring() -> None:
+def test_dataclass_becomes_object_without_generated_docstring() -> None:
     assert schema_of(Window) == {
         "type": "object",
         "properties": {
@@ -321,7 +321,7 @@ def test_a_dataclass_becomes_an_object_without_its_generated_docstring() -> None
     }
 
 
-def test_a_typed_dict_knows_what_is_required_through_text_and_inheritance() -> None:
+def test_typed_dict_requirements_survive_inheritance() -> None:
     assert schema_of(Sequel) == {
         "type": "object",
         "properties": {
@@ -658,7 +658,7 @@ def test_plain_values_are_handed_on_by_identity() -> None:
     assert bound_arguments["tags"] is tags
 
 
-def test_an_argument_that_is_not_given_stays_the_functions_default() -> None:
+def test_argument_that_is_not_given_stays_functions_default() -> None:
     def function(path: Path = Path("here"), deep: bool = False) -> None: ...
 
     assert describe(function).bind({"deep": True}) == {"deep": True}
@@ -703,7 +703,7 @@ def test_a_coordinator_is_not_the_models_to_give() -> None:
         signature.bind({"path": "p", "coordinator": "mine"})
 
 
-def test_a_coordinator_that_only_type_checkers_import_is_recognised() -> None:
+def test_coordinator_that_only_type_checkers_import_recognised() -> None:
     def function(path: Path, coordinator: Coordinator | None = None) -> None: ...
 
     function.__annotations__ = {
@@ -831,7 +831,7 @@ class Nothing(enum.Enum):
     ],
     ids=str,
 )
-def test_an_annotation_without_a_json_form_is_an_error_at_decoration(
+def test_annotation_without_json_form_is_error_at_decoration(
     annotation: object, message: str
 ) -> None:
     with pytest.raises(TypeError, match=message) as caught:
@@ -866,7 +866,7 @@ def test_a_class_whose_annotations_cannot_be_resolved_is_named() -> None:
         signature_of(lost)
 
 
-def test_a_parameter_without_annotation_is_an_error_with_a_remedy() -> None:
+def test_parameter_without_annotation_is_error_with_remedy() -> None:
     def function(path) -> None: ...  # type: ignore[no-untyped-def]  # noqa: ANN001  # that is the point
 
     with pytest.raises(

@@ -208,7 +208,7 @@ def test_no_error_about_json_data_shows_it(data: JSONValue) -> None:
     assert str(NUMBER) not in "".join(traceback.format_exception(caught.value))
 
 
-def test_data_is_copied_without_what_stands_under_keys_named_as_secrets() -> None:
+def test_copied_data_omits_values_under_secret_keys() -> None:
     plan = {
         "providers": [
             {"module": "x", "config": {"api_key": "k", "model": "m", "max_tokens": 5}}

@@ -71,7 +71,7 @@ def a_session(provider: ScriptedProvider, *hooks: object) -> AmplifierSession:
     return AmplifierSession(plan, ModuleLoader(modules=modules))
 
 
-async def test_content_blocks_and_thinking_come_back_exactly_as_they_went_in() -> None:
+async def test_content_blocks_and_thinking_round_trip_exactly() -> None:
     async with a_session(ScriptedProvider()) as session:
         context = session.coordinator.context
         for message in MESSAGES:
@@ -104,9 +104,7 @@ async def test_thinking_with_its_signature_is_sent_again() -> None:
     ]
 
 
-async def test_a_call_and_its_result_leave_the_view_together_and_the_events_count_them() -> (
-    None
-):
+async def test_call_and_result_leave_view_together() -> None:
     recorder = EventRecorder()
     steps = [
         step
@@ -175,7 +173,7 @@ async def test_every_event_of_a_turn_tells_where_it_belongs() -> None:
 
 
 @pytest.mark.parametrize("member", ["get_token_count", "compact"])
-async def test_the_shipped_context_has_the_specifications_further_members(
+async def test_shipped_context_has_specifications_further_members(
     member: str,
 ) -> None:
     async with a_session(ScriptedProvider("Hi.")) as session:

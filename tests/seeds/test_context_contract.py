@@ -210,9 +210,7 @@ async def test_a_session_keeps_its_history_in_it() -> None:
     ] == [*(("user", "Hello"), ("assistant", "Hi."))]
 
 
-async def test_a_long_history_is_shown_shortened_with_pairs_whole_and_stays_whole_itself() -> (
-    None
-):
+async def test_long_history_is_shown_shortened_and_stays_complete() -> None:
     provider = ScriptedProvider(
         *("x" * 400 for _ in range(5)),
         answer(call("read", {}), call("read", {}), call("read", {})),
@@ -272,7 +270,7 @@ async def test_a_message_without_a_role_is_refused() -> None:
         await MyContextManager(10, 0.8, EventRecorder()).add_message({"content": "x"})
 
 
-async def test_what_a_file_holds_wins_over_what_a_resumed_session_brings(
+async def test_what_file_holds_wins_over_what_resumed_session_brings(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "history"
@@ -312,7 +310,7 @@ MESSAGES: list[MessageDict] = [
 @pytest.mark.parametrize(
     "context", [mount, mounting(MockContextManager())], ids=["sample", "mock"]
 )
-async def test_messages_of_every_format_are_kept_as_they_are_and_reach_a_provider(
+async def test_messages_of_every_format_reach_provider_unchanged(
     context: object,
 ) -> None:
     provider = ScriptedProvider("Hi.")

@@ -83,9 +83,7 @@ def a_session(provider: ScriptedProvider) -> AmplifierSession:
     )
 
 
-async def test_a_profiles_instructions_and_a_prompts_files_reach_the_model_in_their_order() -> (
-    None
-):
+async def test_instructions_and_prompt_files_arrive_in_order() -> None:
     provider = ScriptedProvider("An answer.")
     session = a_session(provider)
     async with session:

@@ -87,7 +87,7 @@ async def results_of(
     return text, tool
 
 
-async def test_a_denied_tool_does_not_run_and_the_model_reads_the_reason() -> None:
+async def test_denied_tool_does_not_run_and_model_reads_reason() -> None:
     text, tool = await results_of("delete")
 
     assert "Access denied" in text

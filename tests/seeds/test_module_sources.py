@@ -151,7 +151,7 @@ async def test_what_no_resolver_knows_is_a_module_that_is_not_found() -> None:
     assert "neither an override nor a hint names it" in str(failure)
 
 
-async def test_a_module_that_is_found_and_cannot_be_imported_is_a_load_error(
+async def test_module_found_and_cannot_be_imported_is_load_error(
     folder: Folder,
 ) -> None:
     (folder.package / "__init__.py").write_text("import nothing_of_this_name")
@@ -176,7 +176,7 @@ async def test_without_a_resolver_entry_points_are_searched() -> None:
     assert failure.module_id == "tool-unheard-of"
 
 
-def test_a_loader_may_be_made_with_the_coordinator_as_the_sample_does() -> None:
+def test_loader_may_be_made_with_coordinator_as_sample_does() -> None:
     coordinator = ModuleCoordinator()
     coordinator.mount("module-source-resolver", MyCustomResolver({}))  # type: ignore[unused-awaitable]  # as the sample does
 

@@ -281,7 +281,7 @@ async def test_a_person_is_asked_by_the_loop(option: str, runs: int) -> None:
     assert person.questions
 
 
-async def test_the_mount_of_the_sample_stands_at_both_spellings_of_its_place() -> None:
+async def test_mount_of_sample_stands_at_both_spellings_of_its_place() -> None:
     async with create_test_session("Hi.", orchestrator=mount) as session:
         coordinator = session.coordinator
         assert isinstance(coordinator.get("orchestrator"), MyOrchestrator)
@@ -305,7 +305,7 @@ async def test_a_configured_provider_is_chosen_by_the_sample() -> None:
             await session.execute("go")
 
 
-async def test_the_scripted_orchestrator_of_the_contract_runs_in_a_session() -> None:
+async def test_scripted_orchestrator_of_contract_runs_in_session() -> None:
     orchestrator = ScriptedOrchestrator(responses=["Response 1", "Response 2"])
 
     async with create_test_session(orchestrator=mounting(orchestrator)) as session:

@@ -113,7 +113,7 @@ CONFIG = {
 }
 
 
-async def test_a_turn_is_answered_by_it_and_its_cleanup_runs_at_the_end() -> None:
+async def test_turn_is_answered_by_it_and_its_cleanup_runs_at_end() -> None:
     recorder = EventRecorder()
 
     async with create_test_session(
@@ -140,7 +140,7 @@ async def test_a_provider_that_is_returned_is_registered() -> None:
         assert list(session.coordinator.providers) == ["my-provider"]
 
 
-async def test_a_provider_without_its_key_stays_away_and_the_turn_says_what_is_missing(
+async def test_provider_without_key_is_skipped_and_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("MY_API_KEY", raising=False)

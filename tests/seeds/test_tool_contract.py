@@ -145,7 +145,7 @@ async def test_its_schema_is_what_calls_are_held_against() -> None:
     )
 
 
-async def test_the_models_of_a_call_and_of_a_result_have_the_contracts_fields() -> None:
+async def test_models_of_call_and_of_result_have_contracts_fields() -> None:
     made = ToolCall(id="call_123", name="my_tool", arguments={"required_param": "a"})
 
     assert (made.id, made.name, made.arguments, made.input) == (

@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(
+def test_unasked_command_runs_and_opens_only_what_policy_names(
     tmp_path: Path,
 ) -> None:
     report = run_oracle(
@@ -28,7 +28,7 @@ def test_what_runs_unasked_runs_no_other_program_and_opens_no_other_file(
     assert report.ran > 100
 
 
-def test_the_oracle_notices_what_a_policy_that_allows_all_lets_run(
+def test_oracle_notices_what_policy_that_allows_all_lets_run(
     tmp_path: Path,
 ) -> None:
     report = run_oracle(tmp_path, ShellPolicy([], unlisted="allow"), texts=300, seed=11)

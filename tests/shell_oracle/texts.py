@@ -11,7 +11,7 @@ from string import ascii_letters
 from typing import Final
 
 from amplifier_kit.shell import standard_table
-from amplifier_kit.shell.usages import Option, Usage
+from amplifier_kit.shell.usages import Option, ProgramUsage
 
 __all__ = ["generate"]
 
@@ -40,7 +40,7 @@ def generate(seed: int) -> Iterator[str]:
         yield wrapper.replace("@@", text)
 
 
-def _is_runnable(name: str, usage: Usage) -> bool:
+def _is_runnable(name: str, usage: ProgramUsage) -> bool:
     program = name.partition(" ")[0]
     if program in _POOL["programs_skipped"] or "*" in program or "run" in usage.effects:
         return False
@@ -49,7 +49,7 @@ def _is_runnable(name: str, usage: Usage) -> bool:
     return which(program) is not None or program in _POOL["builtins"]
 
 
-def _call(name: str, usage: Usage, random: Random) -> str:
+def _call(name: str, usage: ProgramUsage, random: Random) -> str:
     words = name.split()
     if words[0] == "git" and random.random() < 0.3:
         words[1:1] = random.choice(

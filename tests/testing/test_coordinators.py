@@ -97,9 +97,7 @@ async def test_what_is_mounted_is_found_by_name() -> None:
         coordinator.get_mounted("provider")
 
 
-async def test_a_person_allows_and_a_screen_keeps_unless_the_test_brings_others() -> (
-    None
-):
+async def test_person_allows_and_display_keeps_by_default() -> None:
     coordinator = TestCoordinator()
     result = await coordinator.process_hook_result(
         HookResult(action="ask_user", approval_prompt="May I?", user_message="Careful"),
@@ -147,7 +145,7 @@ async def resource(events: list[str]) -> AsyncIterator[str]:
         events.append("closed")
 
 
-async def test_a_module_may_own_a_task_inside_the_block_and_only_there() -> None:
+async def test_module_may_own_task_inside_block_and_only_there() -> None:
     events: list[str] = []
 
     with anyio.fail_after(5):
@@ -160,7 +158,7 @@ async def test_a_module_may_own_a_task_inside_the_block_and_only_there() -> None
         await coordinator.own(resource(events), name="resource")
 
 
-async def test_the_block_cleans_up_and_lets_errors_through_as_they_are() -> None:
+async def test_block_cleans_up_and_lets_errors_through_as_they_are() -> None:
     released: list[str] = []
 
     with pytest.raises(ValueError, match="boom"):

@@ -137,7 +137,7 @@ def test_what_stands_behind_two_hyphens_goes_to_pytest(project: Path) -> None:
         ("it/py.typed", "has no py.typed in it"),
     ],
 )
-def test_a_wheel_is_looked_into_before_it_is_put_into_the_folder(
+def test_wheel_is_looked_into_before_it_is_put_into_folder(
     project: Path, tmp_path: Path, without: str | None, words: str
 ) -> None:
     contents = {name: text for name, text in CONTENTS.items() if name != without}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amplifier.testing import MockApprovalSystem, MockDisplaySystem
-from amplifier.testing.people import Question, ShownMessage
+from amplifier.testing.people import AskedQuestion, ShownMessage
 from amplifier_sdk import ApprovalTimeoutError
 
 
@@ -17,7 +17,7 @@ async def test_a_person_allows_unless_told_otherwise() -> None:
     person = MockApprovalSystem()
 
     assert await ask(person) == "Allow"
-    assert person.questions == [Question("May I?", ("Allow", "Deny"), 5.0, "deny")]
+    assert person.questions == [AskedQuestion("May I?", ("Allow", "Deny"), 5.0, "deny")]
 
 
 async def test_answers_come_in_order_and_the_last_one_stays() -> None:
@@ -26,8 +26,8 @@ async def test_answers_come_in_order_and_the_last_one_stays() -> None:
     assert [await ask(person) for _ in range(3)] == ["Deny", "Allow", "Allow"]
 
 
-async def test_an_answer_may_be_an_error_or_a_function_of_the_question() -> None:
-    async def careful(question: Question) -> str:
+async def test_answer_may_be_error_or_function_of_question() -> None:
+    async def careful(question: AskedQuestion) -> str:
         return "Deny" if "rm" in question.prompt else "Allow"
 
     person = MockApprovalSystem(ApprovalTimeoutError("nobody"), careful)

@@ -178,7 +178,7 @@ def outcomes(output: str) -> dict[str, str]:
 
 
 @pytest.mark.timeout(120)
-def test_every_type_of_module_is_found_and_mounted_on_both_backends(
+def test_every_module_type_mounts_on_both_backends(
     projects: Path,
 ) -> None:
     finished = run(projects)
@@ -213,7 +213,7 @@ def test_every_type_of_module_is_found_and_mounted_on_both_backends(
 
 
 @pytest.mark.timeout(120)
-def test_outside_a_modules_project_its_fixtures_skip_and_the_option_names_one(
+def test_foreign_modules_skip_and_option_selects_one(
     projects: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "outside"

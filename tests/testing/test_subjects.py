@@ -98,7 +98,7 @@ def test_a_folder_of_the_usual_name_needs_no_metadata(tmp_path: Path) -> None:
     )
 
 
-def test_what_a_module_declares_goes_before_what_its_id_suggests(
+def test_what_module_declares_goes_before_what_its_id_suggests(
     tmp_path: Path,
 ) -> None:
     folder = tmp_path / "amplifier-module-weather"

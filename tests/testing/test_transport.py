@@ -38,9 +38,7 @@ def test_lines_and_pieces() -> None:
     assert pieces(b"abc", []) == (b"abc",)
 
 
-async def test_answers_come_in_the_order_of_requests_and_what_was_asked_is_kept() -> (
-    None
-):
+async def test_answers_come_in_order_of_requests_and_what_asked_kept() -> None:
     http, transport = client(
         HttpAnswer(parts=(b"a", b"b")),
         json_answer({"c": 1}, status=404, headers={"X-Y": "z"}),
@@ -73,7 +71,7 @@ async def test_a_refusal_is_json_unless_it_says_otherwise() -> None:
     await http.aclose()
 
 
-async def test_a_step_may_fail_or_be_a_function_of_all_further_requests() -> None:
+async def test_step_may_fail_or_be_function_of_all_further_requests() -> None:
     http, _ = client(
         httpx2.ConnectError("refused"),
         lambda request: HttpAnswer(parts=(request.url.path.encode(),)),

@@ -90,7 +90,7 @@ def test_no_behaviour_has_the_id_of_a_check() -> None:
     assert ids & set(CHECKS) == set()
 
 
-def test_a_behaviour_that_ends_the_process_is_an_error_and_the_others_are_tried(
+def test_behaviour_that_ends_process_is_error_and_others_tried(
     faulty: Report,
 ) -> None:
     broken = [

@@ -75,7 +75,7 @@ def test_a_file_that_is_no_python_is_passed_over(tmp_path: Path) -> None:
     assert list(emitted_events(package).places) == ["one"]
 
 
-def test_what_the_classes_emit_that_a_module_is_derived_from_is_told(
+def test_what_classes_emit_that_module_is_derived_from_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = """

@@ -158,7 +158,7 @@ def test_a_schema_is_valid_and_describes_its_properties(
     assert words in result.message
 
 
-def test_each_of_several_tools_is_named_in_what_is_wrong_with_it() -> None:
+def test_each_of_several_tools_named_in_what_is_wrong_with_it() -> None:
     tools = {
         "one": Described(),
         "two": Described(description=""),

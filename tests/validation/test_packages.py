@@ -18,7 +18,7 @@ PACKAGE = "amplifier_module_tool_sound"
 
 
 @pytest.mark.parametrize("path", ["", "pyproject.toml", f"src/{PACKAGE}"])
-def test_a_repository_is_named_by_its_folder_its_metadata_or_its_package(
+def test_repository_is_named_by_folder_metadata_or_package(
     tmp_path: Path, path: str
 ) -> None:
     """Row 49: both the root of a repository and the folder of a package are accepted."""
@@ -70,7 +70,7 @@ def test_a_package_without_metadata_is_a_module_of_its_own(tmp_path: Path) -> No
     assert _found(check_package(package), "package.metadata").status == "error"
 
 
-def test_a_package_that_no_entry_point_names_is_a_module_of_its_own(
+def test_package_that_no_entry_point_names_is_module_of_its_own(
     tmp_path: Path,
 ) -> None:
     project = write_project(tmp_path, target="somewhere_else:Main")
@@ -112,7 +112,7 @@ def test_an_installed_module_is_named_by_its_id(
     assert candidate.location == tmp_path / "there"
 
 
-def test_an_installed_module_whose_package_is_gone_has_no_location(
+def test_installed_module_whose_package_is_gone_has_no_location(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     install(tmp_path, "some-dist", {"tool-gone": "gone_package:Main"}, {})

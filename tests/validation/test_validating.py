@@ -18,8 +18,8 @@ import pytest
 
 from amplifier.validation import CheckResult, validate, validator
 from amplifier.validation.inspection import inspect_module
-from amplifier.validation.journal import Journal
-from amplifier.validation.supervision import ChildRun, Task
+from amplifier.validation.journal import FindingsJournal
+from amplifier.validation.supervision import ChildRun, ChildTask
 from amplifier_sdk.convert import from_json
 from amplifier_sdk.errors import ConfigError
 from tests.validation.projects import SOUND, only, write_project
@@ -55,14 +55,14 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(validator, "run_child", run_here)
 
 
-def run_here(task: Task) -> ChildRun:
+def run_here(task: ChildTask) -> ChildRun:
     """Do the task of a child in this process, with a journal in memory; forget the module afterwards."""
     before, path, written = set(sys.modules), list(sys.path), io.StringIO()
     if task.location is not None:
         sys.path.insert(0, str(task.location.parent))
     importlib.invalidate_caches()
     try:
-        inspect_module(task, Journal(written, task.timeout))
+        inspect_module(task, FindingsJournal(written, task.timeout))
     finally:
         sys.path[:] = path
         for name in set(sys.modules) - before:
@@ -315,7 +315,7 @@ def test_an_import_that_takes_the_process_along_is_reported(
     assert words in result.message
 
 
-def test_a_mount_that_blocks_the_event_loop_is_reported_with_its_line(
+def test_mount_that_blocks_event_loop_is_reported_with_its_line(
     tmp_path: Path,
 ) -> None:
     source = "import time\nasync def Main(coordinator, config):\n    time.sleep(1000)\n"
@@ -332,7 +332,7 @@ def test_a_mount_that_blocks_the_event_loop_is_reported_with_its_line(
     sys.platform != "linux",
     reason="elsewhere the system does not list a process's children",
 )
-def test_a_process_that_is_left_is_an_error_and_does_not_survive(
+def test_process_that_is_left_is_error_and_does_not_survive(
     tmp_path: Path,
 ) -> None:
     source = mounting(
@@ -361,7 +361,7 @@ def _has_ended(number: int) -> bool:
         os.close(process)
 
 
-def test_a_module_that_switches_its_deadline_off_is_ended_all_the_same(
+def test_module_that_switches_deadline_off_is_ended_all_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("amplifier.validation.supervision.GRACE", 2.5)
@@ -422,7 +422,7 @@ def test_an_implementation_of_a_hook_tells_the_type(tmp_path: Path) -> None:
     assert only(report, "module.type").message == "The module's type is tool."
 
 
-def test_a_module_that_is_installed_elsewhere_is_imported_and_told_as_misplaced(
+def test_module_installed_elsewhere_is_reported_misplaced(
     tmp_path: Path,
 ) -> None:
     report = validate(

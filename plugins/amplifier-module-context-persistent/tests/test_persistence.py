@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from amplifier import AmplifierSession, ModuleCoordinator, ModuleLoader
 from amplifier.testing import ScriptedProvider, answer, call, mounting
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
     AppendError,
     LogFormatError,
-    Record,
     _disk,
     encode_line,
 )
@@ -245,7 +245,7 @@ async def test_a_history_with_a_message_that_is_none_changes_nothing(
     assert await sessions.history() == [said("Hello.")]
 
 
-async def test_a_history_that_was_read_from_the_file_ignores_a_transcript(
+async def test_history_that_was_read_from_file_ignores_transcript(
     sessions: Sessions, caplog: pytest.LogCaptureFixture
 ) -> None:
     await sessions.keep(TALK)
@@ -260,7 +260,7 @@ async def test_a_history_that_was_read_from_the_file_ignores_a_transcript(
     ]
 
 
-async def test_a_repair_is_stored_and_the_old_history_stays_in_the_file(
+async def test_repair_is_stored_and_old_history_stays_in_file(
     sessions: Sessions,
 ) -> None:
     await sessions.keep(TALK[:3])
@@ -277,7 +277,7 @@ async def test_a_repair_is_stored_and_the_old_history_stays_in_the_file(
     assert new["data"]["findings"][0]["problem"] == "unanswered_call"
 
 
-async def test_clearing_begins_anew_and_the_old_messages_stay_in_the_file(
+async def test_clearing_begins_anew_and_old_messages_stay_in_file(
     sessions: Sessions,
 ) -> None:
     async with sessions.opened(system_prompt="Be brief.") as context:
@@ -315,7 +315,7 @@ async def test_after_clear_a_history_is_taken_again(sessions: Sessions) -> None:
 # -- what a conversation begins with
 
 
-async def test_memory_files_and_the_system_prompt_begin_a_new_conversation(
+async def test_memory_files_and_system_prompt_begin_new_conversation(
     sessions: Sessions,
 ) -> None:
     (sessions.folder / "facts.md").write_text("The sky is green.\n", "utf-8")
@@ -505,7 +505,10 @@ def strays() -> list[bytes]:
     return [
         b"123",
         b"{}",
-        *(encode_line(Record(kind=kind, data=item, at=1)) for kind, item in data),
+        *(
+            encode_line(AppendedRecord(kind=kind, data=item, at=1))
+            for kind, item in data
+        ),
     ]
 
 
@@ -600,7 +603,7 @@ async def test_however_a_turn_ends_everything_is_on_the_disk(
         assert not context.file.is_dirty
 
 
-async def test_with_sync_each_message_is_on_the_disk_before_the_next_step(
+async def test_with_sync_each_message_is_on_disk_before_next_step(
     sessions: Sessions,
 ) -> None:
     async with sessions.opened(durability="sync") as context:

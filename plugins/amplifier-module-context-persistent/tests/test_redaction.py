@@ -60,7 +60,7 @@ async def test_a_secret_is_not_in_the_file(tmp_path: Path) -> None:
     assert TOKEN not in next(tmp_path.rglob("context-messages.jsonl")).read_text()
 
 
-async def test_a_message_without_secrets_and_any_without_a_redactor_is_kept_as_it_is(
+async def test_message_without_secrets_or_redactor_is_unchanged(
     tmp_path: Path,
 ) -> None:
     plain: MessageDict = {"role": "user", "content": "hello", "extra": [1.5, None]}
@@ -93,7 +93,7 @@ async def test_a_signed_thought_that_held_a_secret_is_left_out(tmp_path: Path) -
     ]
 
 
-async def test_what_cannot_be_redacted_is_withheld_and_the_history_stays_one(
+async def test_unredactable_text_is_withheld_and_history_valid(
     tmp_path: Path,
 ) -> None:
     message: MessageDict = {

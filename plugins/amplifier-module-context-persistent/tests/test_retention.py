@@ -11,7 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier import ModuleCoordinator
-from amplifier_kit.files.appendlog import Expected, LogFile, Record, encode_line
+from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLogFile,
+    Expected,
+    encode_line,
+)
 from amplifier_module_context_persistent import PersistentContext, Retention, mount
 from amplifier_module_context_persistent._retention import ARCHIVE_HOLDS, retain
 from amplifier_sdk import JSONValue, MessageDict
@@ -41,19 +46,19 @@ def turn(number: int) -> list[MessageDict]:
     ]
 
 
-def message(data: MessageDict, age: float = 0) -> Record:
-    return Record(kind="message", data=data, at=NOW - age * DAY)
+def message(data: MessageDict, age: float = 0) -> AppendedRecord:
+    return AppendedRecord(kind="message", data=data, at=NOW - age * DAY)
 
 
-def epoch(*messages: MessageDict, age: float = 0) -> Record:
-    return Record(
+def epoch(*messages: MessageDict, age: float = 0) -> AppendedRecord:
+    return AppendedRecord(
         kind="epoch",
         data={"reason": "cleared", "messages": list(messages)},
         at=NOW - age * DAY,
     )
 
 
-def turns(count: int) -> list[Record]:
+def turns(count: int) -> list[AppendedRecord]:
     """As many turns, each a day older than the next; the last one is of now."""
     return [
         message(part, count - 1 - number)
@@ -62,7 +67,7 @@ def turns(count: int) -> list[Record]:
     ]
 
 
-def contents(records: tuple[Record, ...]) -> list[JSONValue]:
+def contents(records: tuple[AppendedRecord, ...]) -> list[JSONValue]:
     """The messages of the history that the records make."""
     found: list[JSONValue] = []
     for record in records:
@@ -92,15 +97,13 @@ def test_whole_turns_older_than_the_rule_go() -> None:
     ] * 6
 
 
-def test_the_oldest_turns_go_until_no_more_messages_are_left_than_the_rule_says() -> (
-    None
-):
+def test_oldest_turns_go_until_rule_is_met() -> None:
     retained = retain(turns(4), Retention(max_messages=13), NOW)
 
     assert contents(retained.kept) == [*turn(2), *turn(3)]
 
 
-def test_the_oldest_turns_go_until_the_file_is_as_small_as_the_rule_says() -> None:
+def test_oldest_turns_go_until_file_is_as_small_as_rule_says() -> None:
     size = sum(len(encode_line(record)) + 1 for record in turns(4)[12:])
 
     assert contents(retain(turns(4), Retention(max_bytes=size), NOW).kept) == [
@@ -194,7 +197,7 @@ rules = st.builds(
 
 
 @given(st.integers(1, 6), st.booleans(), st.booleans(), rules)
-def test_nothing_is_lost_no_turn_is_parted_and_a_second_time_nothing_goes(
+def test_nothing_is_lost_split_or_dropped_twice(
     count: int, instructed: bool, cleared: bool, retention: Retention
 ) -> None:
     records = [*turns(2), epoch()] if cleared else []
@@ -233,8 +236,8 @@ async def opened(folder: Path, **retention: JSONValue) -> PersistentContext:
     )
 
 
-def records_of(path: Path, holds: str) -> tuple[Record, ...]:
-    log = LogFile.open(path, Expected(holds=holds))
+def records_of(path: Path, holds: str) -> tuple[AppendedRecord, ...]:
+    log = AppendLogFile.open(path, Expected(holds=holds))
     log.close()
     return log.records
 

@@ -44,9 +44,7 @@ async def test_it_is_a_context_manager() -> None:
     assert check_instance("context", context) == []
 
 
-async def test_it_starts_with_its_instructions_and_keeps_them_when_it_is_cleared() -> (
-    None
-):
+async def test_instructions_come_first_and_survive_clearing() -> None:
     context = await mounted(system_prompt="Be brief.")
     await context.add_message(turn(1)[0])
     before = list(await context.get_messages())
@@ -115,9 +113,7 @@ class Steps(Loop):
         return response.text
 
 
-async def test_a_turn_outgrows_the_window_and_the_model_reads_what_is_left_out() -> (
-    None
-):
+async def test_turn_outgrows_window_and_model_reads_what_is_left_out() -> None:
     steps = [answer(call("read_page", {"number": number})) for number in range(12)]
     back = answer(call("read_left_out", {"first": 3}))
     model = ScriptedProvider(

@@ -130,7 +130,7 @@ async def test_an_allowing_rule_lets_a_command_run_unasked(
     assert len(person.questions) == 1
 
 
-async def test_a_denying_rule_is_stricter_than_an_allowing_one_and_asks_nobody(
+async def test_denying_rule_beats_allowing_one_and_asks_nobody(
     session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem()

@@ -178,7 +178,7 @@ async def test_a_kind_of_calls_is_allowed_as_far_as_the_person_said(
         assert stat.S_IMODE(kept.stat().st_mode) == 0o600
 
 
-async def test_a_folder_below_another_name_of_the_tool_is_another_call(
+async def test_folder_below_another_name_of_tool_is_another_call(
     folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem("Allow in this session", "Deny")
@@ -248,7 +248,7 @@ async def test_without_an_end_nothing_is_said_of_one(
     assert "until" not in answer.text
 
 
-async def test_what_whoever_opened_the_session_accepts_is_not_asked_about(
+async def test_what_whoever_opened_session_accepts_is_not_asked_about(
     session_of: SessionOf, run: Run
 ) -> None:
     edit = Assessment(
@@ -323,7 +323,7 @@ async def test_a_child_shares_what_was_allowed_for_the_session(
     ],
     ids=["rule", "tool"],
 )
-async def test_no_answer_about_a_kind_of_calls_is_one_to_a_configured_question(
+async def test_answer_about_kinds_never_answers_configured_question(
     config: dict[str, object], session_of: SessionOf, run: Run
 ) -> None:
     kinds = MockApprovalSystem("Allow commands that begin with 'git push' everywhere")
@@ -338,7 +338,7 @@ async def test_no_answer_about_a_kind_of_calls_is_one_to_a_configured_question(
     assert "begin with" not in str(question)
 
 
-async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(
+async def test_permission_of_scope_not_configured_does_not_count(
     session_of: SessionOf, run: Run
 ) -> None:
     lasting = MockApprovalSystem("Allow in this project")
@@ -353,7 +353,7 @@ async def test_a_permission_of_a_scope_that_is_not_configured_does_not_count(
     assert len(person.questions) == 1
 
 
-async def test_a_session_that_only_names_another_as_its_parent_shares_no_permission(
+async def test_claimed_parent_shares_no_permission(
     session_of: SessionOf, run: Run
 ) -> None:
     alice = MockApprovalSystem("Allow in this session")

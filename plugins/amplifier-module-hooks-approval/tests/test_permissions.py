@@ -142,7 +142,7 @@ async def test_another_definition_of_the_tool_is_asked_about_again(
         assert not (await run(other, "act")).success
 
 
-async def test_a_tool_that_no_distribution_brought_is_not_allowed_for_a_project(
+async def test_tool_without_distribution_gets_no_project_permission(
     folder: Path, session_of: SessionOf, run: Run
 ) -> None:
     person = MockApprovalSystem(PROJECT)
@@ -296,7 +296,7 @@ async def test_a_line_that_was_cut_off_costs_no_other(
 
 
 @pytest.mark.parametrize("require", [False, True], ids=["wanted", "required"])
-async def test_what_cannot_be_recorded_is_denied_where_records_are_required(
+async def test_what_cannot_be_recorded_denied_where_records_required(
     require: bool,
     home: Path,
     caplog: pytest.LogCaptureFixture,
@@ -315,7 +315,7 @@ async def test_what_cannot_be_recorded_is_denied_where_records_are_required(
     assert len(person.questions) == (0 if require else 1)
 
 
-async def test_an_answer_that_cannot_be_recorded_is_denied_where_records_are_required(
+async def test_unrecordable_answer_is_denied_if_records_required(
     record: Path, session_of: SessionOf, run: Run
 ) -> None:
     async def answer(_: object) -> str:

@@ -127,7 +127,7 @@ async def command(coordinator: TestCoordinator, name: str, arguments: str = "") 
 # -- keeping
 
 
-async def test_a_file_is_kept_before_a_tool_changes_it_for_its_user_alone(
+async def test_file_is_kept_before_tool_changes_it_for_its_user_alone(
     work: Path, home: Path
 ) -> None:
     (work / "a.txt").chmod(0o640)
@@ -283,7 +283,7 @@ async def test_what_is_kept_is_what_a_tool_may_change(
 
 
 @ONE_BACKEND
-async def test_what_each_of_several_files_is_called_may_stand_below_another_name(
+async def test_names_of_several_files_may_be_nested(
     work: Path,
 ) -> None:
     async with session(work) as coordinator:
@@ -339,7 +339,7 @@ async def test_arguments_that_are_no_object_are_left_to_the_host(work: Path) -> 
 
 
 @ONE_BACKEND
-async def test_files_whose_names_say_secret_are_not_copied_and_that_is_said_once(
+async def test_files_with_secret_names_are_skipped_and_reported(
     work: Path, home: Path
 ) -> None:
     (work / ".env").write_text(f"KEY={TOKEN}")
@@ -672,7 +672,7 @@ async def test_a_copy_that_is_damaged_is_no_copy(
 
 
 @ONE_BACKEND
-async def test_a_copy_that_is_cut_is_made_anew_by_the_next_of_the_same_content(
+async def test_copy_that_is_cut_is_made_anew_by_next_of_same_content(
     work: Path, home: Path
 ) -> None:
     async with session(work) as coordinator:
@@ -693,7 +693,7 @@ async def test_a_copy_that_is_cut_is_made_anew_by_the_next_of_the_same_content(
 
 
 @ONE_BACKEND
-async def test_what_is_too_old_keeps_nobody_from_restoring_on_a_full_disk(
+async def test_expired_backups_do_not_block_restore_on_full_disk(
     work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with session(work) as coordinator:
@@ -729,7 +729,7 @@ async def test_what_a_link_led_to_is_brought_back_by_its_name(work: Path) -> Non
 
 
 @ONE_BACKEND
-async def test_a_directory_is_brought_back_by_its_name_with_what_was_in_it(
+async def test_directory_is_brought_back_by_name_with_what_was_in_it(
     work: Path,
 ) -> None:
     (work / "d" / "e").mkdir(parents=True)
@@ -778,7 +778,7 @@ def own() -> Iterator[Path]:
 
 @ONE_BACKEND
 @pytest.mark.parametrize("is_gone", [True, False])
-async def test_what_was_in_a_directory_that_nobody_may_write_comes_back(
+async def test_what_was_in_directory_that_nobody_may_write_comes_back(
     own: Path, monkeypatch: pytest.MonkeyPatch, *, is_gone: bool
 ) -> None:
     monkeypatch.setenv("AMPLIFIER_HOME", str(own / "home"))
@@ -924,7 +924,7 @@ async def test_no_link_is_followed_on_the_way_back(work: Path, tmp_path: Path) -
 
 
 @ONE_BACKEND
-async def test_a_link_in_the_place_of_a_file_is_replaced_and_not_written_through(
+async def test_link_in_place_of_file_replaced_and_not_written_through(
     work: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other.txt"
@@ -1104,7 +1104,7 @@ async def test_a_child_keeps_with_its_parent_and_in_its_parents_turn(
     assert not (home / "sessions" / "s1-x_helper").exists()
 
 
-async def test_the_last_turn_is_undone_also_of_a_loop_that_does_not_tell_where_it_began(
+async def test_last_turn_is_undone_even_without_reported_start(
     work: Path,
 ) -> None:
     @tool(effects=("write",))

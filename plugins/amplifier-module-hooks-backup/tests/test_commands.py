@@ -139,7 +139,7 @@ async def test_what_cannot_be_kept_is_not_written_over(work: Path) -> None:
         ("ruff format src", {"max_files": 1}),
     ],
 )
-async def test_what_may_be_changed_runs_without_a_copy_and_the_person_is_warned_once(
+async def test_changeable_files_run_without_copy_and_warn_once(
     work: Path, command: str, config: Mapping[str, JSONValue]
 ) -> None:
     async with session(work, **config) as coordinator:

@@ -80,7 +80,7 @@ ADDING = answer(
 )
 
 
-async def test_a_turn_holds_its_iterations_and_these_the_request_and_its_calls(
+async def test_turn_holds_iterations_and_these_request_and_calls(
     collected: Collected,
 ) -> None:
     session = create_test_session(ADDING, "Done.", tools=[add], hooks=[mount])

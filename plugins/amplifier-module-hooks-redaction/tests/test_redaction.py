@@ -43,7 +43,7 @@ async def told(
     return heard[0]
 
 
-async def test_the_content_of_a_result_loses_its_secrets_and_keeps_its_images(
+async def test_content_of_result_loses_secrets_and_keeps_images(
     coordinator: TestCoordinator,
 ) -> None:
     picture = image_block("image/png", "A" * 40)
@@ -115,7 +115,7 @@ async def test_ids_and_the_history_are_left_alone(coordinator: TestCoordinator) 
     assert heard["messages"] == [{"content": TOKEN}]
 
 
-async def test_tool_calls_are_skipped_unless_the_configuration_says_otherwise(
+async def test_tool_calls_are_skipped_unless_config_says_otherwise(
     coordinator: TestCoordinator,
 ) -> None:
     heard = await told(

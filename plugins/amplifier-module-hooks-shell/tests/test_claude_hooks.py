@@ -60,7 +60,7 @@ def decision(value: str, **more: JSONValue) -> JSONValue:
 # -- PreToolUse
 
 
-async def test_a_hook_before_a_tool_is_told_the_call_in_claude_codes_words(
+async def test_hook_before_tool_is_told_call_in_claude_codes_words(
     work: Path, hook_of: HookOf, open_session: OpenSession, run: Run
 ) -> None:
     config = hook_of(
@@ -192,7 +192,7 @@ async def test_an_answer_is_heard_however_it_is_written_or_denies(
         )
     ],
 )
-async def test_a_hook_that_guards_files_sees_those_that_are_moved_and_deleted(
+async def test_hook_that_guards_files_sees_those_moved_and_deleted(
     hook_of: HookOf,
     open_session: OpenSession,
     run: Run,
@@ -228,7 +228,7 @@ async def test_a_change_that_cannot_be_brought_back_denies(
     assert not moved.calls
 
 
-async def test_an_exit_code_that_means_nothing_denies_where_that_is_wanted(
+async def test_exit_code_that_means_nothing_denies_where_wanted(
     spy: MockTool, hook_of: HookOf, open_session: OpenSession, run: Run
 ) -> None:
     config = {**hook_of("PreToolUse", "echo oops >&2; exit 1", "Bash"), "strict": True}
@@ -425,7 +425,7 @@ async def test_a_hook_keeps_the_agent_at_work_until_it_is_done(
     )
 
 
-async def test_a_hook_that_never_lets_the_agent_stop_is_not_asked_for_ever(
+async def test_hook_that_never_lets_agent_stop_is_not_asked_for_ever(
     hook_of: HookOf, open_session: OpenSession, texts: Texts
 ) -> None:
     config = {**hook_of("Stop", "exit 2"), "max_stops": 2}
@@ -516,7 +516,7 @@ async def test_hooks_hear_a_session_begin_and_end(
     assert json.loads((work / "end").read_text())["reason"] == "other"
 
 
-async def test_variables_that_a_sessions_start_leaves_are_there_for_later_hooks(
+async def test_session_start_variables_reach_later_hooks(
     work: Path, write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     start = """{ echo "export PROJECT_TYPE='node js'"; echo 'export PATH="$PATH:/more"'; } >> "$CLAUDE_ENV_FILE\""""
@@ -568,7 +568,7 @@ async def test_a_hook_says_what_must_not_be_forgotten(
     assert provider.requests[0].messages[-1].text == "[plugin guard] keep the plan"
 
 
-async def test_hooks_hear_what_the_person_is_told_without_being_waited_for(
+async def test_hooks_hear_what_person_told_without_being_waited_for(
     work: Path,
     write_plugin: WritePlugin,
     open_session: OpenSession,
@@ -601,7 +601,7 @@ async def test_hooks_hear_what_the_person_is_told_without_being_waited_for(
     assert told[0]["message"] == "look here"
 
 
-async def test_a_hook_that_is_said_to_be_asynchronous_is_not_waited_for(
+async def test_hook_that_is_said_to_be_asynchronous_is_not_waited_for(
     work: Path, hook_of: HookOf, open_session: OpenSession, spy: MockTool, run: Run
 ) -> None:
     config = hook_of("PostToolUse", "cat > seen; exit 2", "Bash", **{"async": True})
@@ -651,7 +651,7 @@ async def test_a_hook_is_about_the_tools_that_it_matches(
         assert not (await run(session, "write_file", file_path="a")).success
 
 
-async def test_a_hook_before_a_tool_adds_to_the_conversation_and_speaks_to_the_person(
+async def test_pre_tool_hook_adds_context_and_messages(
     hook_of: HookOf,
     open_session: OpenSession,
     texts: Texts,
@@ -704,7 +704,7 @@ async def test_an_agent_that_is_told_to_stop_altogether_stops(
         assert await session.execute("go") == "one"
 
 
-async def test_a_sessions_start_that_sets_nothing_readable_changes_nothing(
+async def test_unreadable_session_start_output_changes_nothing(
     hook_of: HookOf, open_session: OpenSession
 ) -> None:
     async with open_session(

@@ -181,7 +181,7 @@ async def test_a_file_that_may_not_be_read_ends_the_command(
 
 @pytest.mark.process
 @pytest.mark.parametrize("marker", ["!`", "! `"], ids=["close", "apart"])
-async def test_the_output_of_a_program_that_is_allowed_stands_marked_in_its_place(
+async def test_output_of_program_allowed_stands_marked_in_place(
     prompt: Prompt, marker: str
 ) -> None:
     made = await prompt(
@@ -282,7 +282,7 @@ async def test_nobody_to_ask_means_no(prompt: Prompt) -> None:
 # -- the model uses commands
 
 
-async def test_the_model_is_given_commands_but_those_that_are_for_persons(
+async def test_model_is_given_commands_but_those_that_are_for_persons(
     write_plugin: WritePlugin, open_session: OpenSession, run: Run
 ) -> None:
     files = {
@@ -302,7 +302,7 @@ async def test_the_model_is_given_commands_but_those_that_are_for_persons(
     )
 
 
-async def test_programs_that_are_given_a_models_arguments_are_asked_about(
+async def test_programs_given_models_arguments_are_asked_about(
     write_plugin: WritePlugin, open_session: OpenSession, run: Run
 ) -> None:
     text = "---\nallowed-tools: Bash(echo:*)\n---\n!`echo $1`"

@@ -168,7 +168,7 @@ BEHAVIOURS = {
 @pytest.mark.process
 @ONE_BACKEND
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)
-async def test_whatever_a_hook_does_the_call_gets_its_answer_and_nothing_stays(
+async def test_whatever_hook_does_call_gets_answer_and_nothing_stays(
     work: Path, hook_of: HookOf, open_session: OpenSession, run: Run, behaviour: str
 ) -> None:
     command, passes = BEHAVIOURS[behaviour]

@@ -31,7 +31,7 @@ async def test_more_than_may_wait_is_left_out_and_told_of_once(
     assert caplog.text.count("observing hooks wait") == 1
 
 
-async def test_what_is_handed_over_is_done_in_its_order_when_the_session_ends() -> None:
+async def test_what_is_handed_over_is_done_in_order_when_session_ends() -> None:
     done: list[int] = []
 
     async def work(number: int) -> None:

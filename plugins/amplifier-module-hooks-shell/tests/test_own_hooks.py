@@ -139,7 +139,7 @@ async def test_a_hook_has_the_person_asked(
     assert "Really?" in person.questions[0].prompt
 
 
-async def test_a_hook_adds_to_the_conversation_and_speaks_to_the_person(
+async def test_hook_adds_to_conversation_and_speaks_to_person(
     open_session: OpenSession, texts: Texts, answering: Answering
 ) -> None:
     shown = MockDisplaySystem()
@@ -193,7 +193,7 @@ async def test_a_hook_is_about_what_it_matches(
     assert bool(spy.calls) is not runs
 
 
-async def test_an_observing_hook_runs_beside_the_turn_and_is_done_when_the_session_ends(
+async def test_observing_hook_runs_concurrently_until_session_end(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
     config = config_of("tool:*", "cat >> seen; echo >> seen", name="watch")
@@ -206,7 +206,7 @@ async def test_an_observing_hook_runs_beside_the_turn_and_is_done_when_the_sessi
     assert events == ["tool:pre", "tool:post"]
 
 
-async def test_an_observing_hook_that_fails_denies_nothing_and_is_told_of_once(
+async def test_failing_observer_denies_nothing_and_is_reported_once(
     spy: MockTool, open_session: OpenSession, run: Run, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_session(
@@ -219,7 +219,7 @@ async def test_an_observing_hook_that_fails_denies_nothing_and_is_told_of_once(
     assert caplog.text.count("hooks-shell:tool:pre failed") == 1
 
 
-async def test_a_session_without_a_task_of_its_own_waits_for_observing_hooks(
+async def test_session_without_task_of_own_waits_for_observing_hooks(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
     session = open_session(
@@ -232,7 +232,7 @@ async def test_a_session_without_a_task_of_its_own_waits_for_observing_hooks(
     await session.cleanup()
 
 
-async def test_a_command_is_given_the_ordinary_variables_and_those_that_are_listed(
+async def test_command_is_given_ordinary_variables_and_those_listed(
     work: Path, run_with: RunWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("API_TOKEN", "canary")

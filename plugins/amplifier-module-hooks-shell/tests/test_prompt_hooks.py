@@ -109,7 +109,7 @@ async def test_a_model_that_takes_too_long_denies(
         )
 
 
-async def test_a_model_keeps_the_agent_at_work_and_its_reason_is_marked(
+async def test_model_keeps_agent_at_work_and_its_reason_is_marked(
     hook_of: HookOf, open_session: OpenSession, texts: Texts
 ) -> None:
     block = json.dumps({"decision": "block", "reason": "the tests did not run"})

@@ -72,7 +72,7 @@ async def test_the_person_chooses_several(ask: Ask) -> None:
     ],
     ids=["something else", "all"],
 )
-async def test_choosing_ends_with_something_else_and_when_nothing_is_left(
+async def test_choosing_ends_with_other_answer_or_none_left(
     ask: Ask, answers: tuple[str, ...], expected: list[str]
 ) -> None:
     assert isinstance(DATABASE, dict)

@@ -11,7 +11,7 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore
 from amplifier_sdk import ToolResult
 from amplifier_sdk.commands import CommandError, SessionCommand
 from amplifier_sdk.errors import ModuleLoadError
@@ -33,7 +33,7 @@ FILES = {
 }
 
 
-async def pending_of(session: AmplifierSession) -> list[Decision]:
+async def pending_of(session: AmplifierSession) -> list[TrustDecision]:
     found = await session.coordinator.collect_contributions("trust.pending")
     return [decision for part in found if isinstance(part, list) for decision in part]
 
@@ -162,7 +162,7 @@ async def test_the_copy_is_gone_with_the_session(
 @pytest.mark.parametrize(
     "quoted", ['"$CLAUDE_PROJECT_DIR"/', "${CLAUDE_PROJECT_DIR}/", "./", ""]
 )
-async def test_files_that_a_projects_settings_name_are_trusted_and_run_as_they_were(
+async def test_files_named_by_project_settings_run_as_trusted(
     work: Path, open_session: OpenSession, run: Run, quoted: str
 ) -> None:
     (work / "tools").mkdir()
@@ -224,7 +224,7 @@ def write_guard(work: Path, command: str) -> None:
 
 @pytest.mark.process
 @pytest.mark.parametrize("command", SPELLINGS)
-async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_next(
+async def test_changed_script_runs_in_no_session(
     work: Path, open_session: OpenSession, run: Run, command: str
 ) -> None:
     write_guard(work, command)
@@ -244,7 +244,7 @@ async def test_a_script_that_changed_runs_neither_in_this_session_nor_in_the_nex
 
 
 @pytest.mark.process
-async def test_a_hook_of_the_configuration_runs_no_script_that_changed_since_it_was_trusted(
+async def test_configured_hook_runs_no_script_changed_since_trust(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
     write_guard(work, "cd tools && ./check.sh")
@@ -261,7 +261,7 @@ async def test_a_hook_of_the_configuration_runs_no_script_that_changed_since_it_
         assert "changed since it was trusted" in await output_of(session, run)
 
 
-async def test_a_hook_whose_script_cannot_be_told_beforehand_does_not_run(
+async def test_hook_with_undeterminable_script_does_not_run(
     work: Path, open_session: OpenSession, run: Run
 ) -> None:
     write_guard(work, 'sh "$SCRIPT"')
@@ -284,7 +284,7 @@ async def test_a_store_of_trust_that_cannot_be_read_lets_no_hook_run(
         assert "what was trusted cannot be read" in await output_of(session, run)
 
 
-async def test_a_projects_claude_folder_is_left_alone_where_that_is_wanted(
+async def test_projects_claude_folder_is_left_alone_where_wanted(
     work: Path, open_session: OpenSession
 ) -> None:
     (work / ".claude/commands").mkdir(parents=True)
@@ -332,7 +332,7 @@ async def test_the_persons_own_plugins_need_no_trust(
     ] == ["fix"]
 
 
-async def test_other_folders_of_plugins_are_looked_into_where_they_are_named(
+async def test_other_folders_of_plugins_looked_into_where_they_named(
     home: Path, tmp_path: Path, write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     write_plugin(None, FILES, at=home / "plugins" / "guard")
@@ -378,7 +378,7 @@ async def test_a_folder_that_is_named_and_is_no_plugin_ends_the_start(
     await session.cleanup()
 
 
-async def test_a_hook_that_cannot_be_read_ends_the_start_and_a_command_that_cannot_be_does_not(
+async def test_unreadable_hook_stops_start_and_bad_command_does_not(
     write_plugin: WritePlugin, open_session: OpenSession
 ) -> None:
     shown = MockDisplaySystem()
@@ -404,7 +404,7 @@ async def test_a_hook_that_cannot_be_read_ends_the_start_and_a_command_that_cann
 
 
 @pytest.mark.parametrize("text", ["{", '{"hooks": {"PreToolUse": 5}}'])
-async def test_settings_that_cannot_be_read_are_named_where_they_stand(
+async def test_settings_that_cannot_be_read_named_where_they_stand(
     work: Path, open_session: OpenSession, text: str
 ) -> None:
     settings = work / ".claude/settings.json"

@@ -174,7 +174,7 @@ async def test_a_submodule_is_not_entered(
 
 
 @ONE_BACKEND
-async def test_a_repository_that_was_put_into_the_folder_itself_names_nothing_either(
+async def test_repository_put_into_folder_itself_names_nothing_either(
     tmp_path: Path, git: Git, fired: Path, trap: Callable[[str], str]
 ) -> None:
     folder = tmp_path / "unpacked"
@@ -338,7 +338,7 @@ async def test_a_git_that_answers_nonsense_is_not_believed(
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
 @ONE_BACKEND
-async def test_a_repository_of_somebody_else_is_read_where_the_person_said_so(
+async def test_repository_of_somebody_else_read_where_person_said_so(
     repository: Path, home: Path
 ) -> None:
     os.chown(repository, 12345, 12345)
@@ -354,7 +354,7 @@ async def test_a_repository_of_somebody_else_is_read_where_the_person_said_so(
 
 
 @ONE_BACKEND
-async def test_heads_and_lists_that_are_no_small_files_are_passed_over(
+async def test_heads_and_lists_no_small_files_are_passed_over(
     repository: Path,
 ) -> None:
     git_folder = repository / ".git"

@@ -50,7 +50,7 @@ async def told(
     return emission.context_injection or ""
 
 
-async def test_a_model_is_told_where_and_when_it_works_and_what_changed(
+async def test_model_is_told_where_and_when_it_works_and_what_changed(
     repository: Path, home: Path
 ) -> None:
     text = await told(repository)
@@ -68,7 +68,7 @@ async def test_a_model_is_told_where_and_when_it_works_and_what_changed(
     assert list((home / "tmp").iterdir()) == []
 
 
-async def test_the_status_is_at_the_end_of_each_request_and_never_in_the_history(
+async def test_status_is_at_end_of_each_request_and_never_in_history(
     repository: Path,
 ) -> None:
     @tool
@@ -287,7 +287,7 @@ async def test_where_no_branch_is_checked_out_the_commit_is_told(
 
 
 @ONE_BACKEND
-async def test_packed_linked_shallow_and_other_forms_of_repositories_are_read(
+async def test_packed_linked_and_shallow_repositories_are_read(
     repository: Path, tmp_path: Path, git: Git
 ) -> None:
     git(repository, "commit", "--allow-empty", "--quiet", "--message", "Go on")

@@ -105,7 +105,7 @@ def test_nothing_that_a_terminal_obeys_is_written(
 
 
 @pytest.mark.anyio
-async def test_running_text_keeps_its_lines_and_loses_what_a_terminal_obeys(
+async def test_running_text_keeps_lines_and_loses_what_terminal_obeys(
     shown_on: ShownOn, say: Say
 ) -> None:
     stream = StringIO()
@@ -168,7 +168,7 @@ async def test_lines_are_as_wide_as_the_terminal(shown_on: ShownOn) -> None:
 
 
 @pytest.mark.anyio
-async def test_without_a_stream_of_the_application_standard_error_is_used(
+async def test_without_stream_of_application_standard_error_is_used(
     capsys: pytest.CaptureFixture[str], say: Say
 ) -> None:
     async with TestCoordinator() as coordinator:
@@ -230,7 +230,7 @@ async def test_a_turn_waits_for_a_terminal_that_takes_something(
 
 
 @pytest.mark.anyio
-async def test_what_a_stuck_terminal_does_not_take_is_counted_and_left_out(
+async def test_what_stuck_terminal_does_not_take_counted_and_left_out(
     shown_on: ShownOn, say: Say
 ) -> None:
     stream = Held()

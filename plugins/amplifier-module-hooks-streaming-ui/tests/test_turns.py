@@ -156,7 +156,7 @@ async def test_of_much_thinking_the_first_lines_are_shown() -> None:
 
 
 @ONE_BACKEND
-async def test_a_long_line_of_thinking_takes_as_many_lines_as_it_needs() -> None:
+async def test_long_line_of_thinking_takes_as_many_lines_as_it_needs() -> None:
     lines = await lines_of(thinking("word " * 20, "Yes."), config={"width": 40})
 
     assert max(map(len, lines[1:-2])) < 40
@@ -186,9 +186,7 @@ async def test_each_part_can_be_left_out(config: JSONObject, gone: str) -> None:
 
 
 @ONE_BACKEND
-async def test_where_neither_text_nor_thinking_is_shown_no_answer_is_announced_piece_by_piece() -> (
-    None
-):
+async def test_answer_without_text_or_thinking_is_not_streamed() -> None:
     async with make_session(
         StringIO(), config={"show_text": False, "show_thinking": False}
     ) as session:
@@ -371,7 +369,7 @@ async def test_what_is_shown_is_what_earlier_hooks_leave(
     assert stream.getvalue() == f'tool t {{"path": "{shown}"}}\n'
 
 
-async def test_before_a_person_is_asked_all_is_shown_and_the_line_is_ended(
+async def test_before_person_is_asked_all_is_shown_and_line_is_ended(
     shown_on: ShownOn, say: Say
 ) -> None:
     stream = StringIO()
@@ -381,7 +379,7 @@ async def test_before_a_person_is_asked_all_is_shown_and_the_line_is_ended(
         assert stream.getvalue() == "I would like to\n"
 
 
-async def test_a_child_is_indented_and_its_turn_counts_for_its_parents() -> None:
+async def test_child_is_indented_and_its_turn_counts_for_its_parents() -> None:
     stream = StringIO()
     used = ChatResponse(
         content=[TextBlock(text="One\ntwo.")], finish_reason="stop", usage=USAGE
@@ -435,7 +433,7 @@ async def test_children_at_work_beside_each_other_keep_to_whole_lines(
     )
 
 
-async def test_a_child_of_a_session_that_is_not_shown_is_shown_by_itself(
+async def test_child_of_session_that_is_not_shown_is_shown_by_itself(
     shown_on: ShownOn,
 ) -> None:
     stream = StringIO()
@@ -467,7 +465,7 @@ async def test_no_secret_is_shown_not_even_in_pieces(
     assert TOKEN[:8] not in stream.getvalue()
 
 
-async def test_no_secret_of_several_lines_is_shown_of_what_a_tool_puts_out(
+async def test_no_secret_of_several_lines_shown_of_what_tool_puts_out(
     shown_on: ShownOn,
 ) -> None:
     stream = StringIO()

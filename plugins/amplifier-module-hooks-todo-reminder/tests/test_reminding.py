@@ -92,7 +92,7 @@ def reminded(provider: ScriptedProvider) -> list[bool]:
     return [HEAD in request.messages[-1].text for request in provider.requests]
 
 
-async def test_a_plan_that_the_model_has_not_seen_is_behind_the_prompt() -> None:
+async def test_plan_that_model_has_not_seen_is_behind_prompt() -> None:
     provider = ScriptedProvider("Done.")
 
     async with build(Plan(PLAN), provider) as session:

@@ -126,7 +126,7 @@ async def test_an_answer_without_calls_ends_the_turn() -> None:
         assert len(requests(opened)) == 1
 
 
-async def test_calls_are_run_and_their_results_shown_until_the_model_answers() -> None:
+async def test_calls_are_run_and_results_shown_until_model_answers() -> None:
     async with session({"calls": 2, "parallel": 2}) as opened:
         await opened.execute("Hello")
 
@@ -194,9 +194,7 @@ async def test_the_first_tool_is_forced_once_a_turn() -> None:
         ]
 
 
-async def test_a_first_tool_that_is_not_mounted_is_an_error_that_names_the_nearest() -> (
-    None
-):
+async def test_first_tool_not_mounted_is_error_that_names_nearest() -> None:
     async with session(loop={"first_tool": "duble"}) as opened:
         with pytest.raises(
             ConfigError,
@@ -241,9 +239,7 @@ async def test_the_configured_provider_is_asked_whatever_its_priority() -> None:
         assert await opened.execute("Hello") == "Done by a."
 
 
-async def test_a_configured_provider_that_is_not_mounted_is_an_error_that_names_the_nearest() -> (
-    None
-):
+async def test_unmounted_configured_provider_names_nearest() -> None:
     async with session(loop={"default_provider": "p"}) as opened:
         with pytest.raises(
             ConfigError,

@@ -80,9 +80,7 @@ async def test_without_handlers_the_tools_run_that_the_model_called() -> None:
         assert results(opened) == {"one": "slow: 1", "two": "fast: 2"}
 
 
-async def test_the_tool_with_the_most_votes_runs_and_its_result_answers_the_model_s_call() -> (
-    None
-):
+async def test_tool_with_most_votes_runs_and_answers_call() -> None:
     provider = two_calls()
     opened = session(provider)
     hooks = opened.coordinator.hooks
@@ -109,7 +107,7 @@ async def test_the_tool_with_the_most_votes_runs_and_its_result_answers_the_mode
     assert [data["tool_name"] for data in recorder.data("tool:pre")] == ["fast", "fast"]
 
 
-async def test_handlers_are_asked_about_a_call_with_all_they_need_to_know() -> None:
+async def test_handlers_asked_about_call_with_all_they_need_to_know() -> None:
     opened = session(
         ScriptedProvider(answer(call("slow", {"x": 1}, id="one")), "Done.")
     )
@@ -194,7 +192,7 @@ async def test_a_selection_that_is_no_tool_is_an_error_result(
         assert str(results(opened)["one"]).startswith(result)
 
 
-async def test_failed_calls_are_told_whatever_kept_them_from_their_result() -> None:
+async def test_failed_calls_are_told_whatever_kept_them_from_result() -> None:
     provider = ScriptedProvider(
         answer(
             call("none", id="one"), call("slow", id="two"), call("fast", id="three")
@@ -247,9 +245,7 @@ async def test_a_provider_s_failure_is_told_and_fails_the_turn() -> None:
     assert data["error"] == {"type": "RateLimitError", "message": "too many requests"}
 
 
-async def test_a_provider_s_failure_that_nobody_hears_fails_the_turn_all_the_same() -> (
-    None
-):
+async def test_unheard_provider_failure_still_fails_turn() -> None:
     async with session(ScriptedProvider(LLMError("down"))) as opened:
         with pytest.raises(LLMError, match="down"):
             await opened.execute("Hello")
@@ -297,9 +293,7 @@ async def test_without_planning_there_is_no_plan() -> None:
     assert recorder.names == []
 
 
-async def test_a_model_that_calls_tools_in_its_plan_is_told_to_call_them_later() -> (
-    None
-):
+async def test_model_that_calls_tools_in_plan_told_to_call_them_later() -> None:
     provider = ScriptedProvider(answer("Plan.", call("fast", id="early")), "Done.")
     async with session(provider, loop={"planning": True}) as opened:
         assert await opened.execute("Hello") == "Done."

@@ -73,7 +73,7 @@ def run(
         "empty",
     ],
 )
-def test_the_highest_score_wins_and_what_is_no_vote_counts_for_nothing(
+def test_highest_score_wins_and_invalid_votes_do_not_count(
     answers: Sequence[Mapping[str, object]], choice: str | None, backend: str
 ) -> None:
     vote = run(answers, backend)
@@ -88,7 +88,7 @@ def test_a_vote_has_its_score_and_its_reason() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(NAMES), st.floats(-5, 5)), max_size=6))
-def test_whoever_wins_had_the_first_of_the_highest_scores_above_zero(
+def test_whoever_wins_had_first_of_highest_scores_above_zero(
     votes: list[tuple[str, float]],
 ) -> None:
     vote = run([{"choice": name, "score": score} for name, score in votes])

@@ -49,7 +49,7 @@ def session(
     )
 
 
-async def test_the_first_delta_is_read_before_the_provider_has_finished() -> None:
+async def test_first_delta_is_read_before_provider_has_finished() -> None:
     """The provider goes on only after the reader had its first words."""
     was_read = anyio.Event()
     with anyio.fail_after(5):
@@ -98,7 +98,7 @@ async def test_text_thinking_arguments_and_usage_stream() -> None:
     ]
 
 
-async def test_a_slow_reader_loses_nothing_and_holds_nobody_up_for_ever() -> None:
+async def test_slow_reader_loses_nothing_and_holds_nobody_up_for_ever() -> None:
     pieces = [f"{number}," for number in range(2_000)]
     with anyio.fail_after(5):
         async with (
@@ -117,9 +117,7 @@ async def test_a_slow_reader_loses_nothing_and_holds_nobody_up_for_ever() -> Non
     assert isinstance(seen[-1], TurnFinished)
 
 
-async def test_what_is_typed_while_a_tool_works_is_read_before_the_next_request() -> (
-    None
-):
+async def test_what_typed_while_tool_works_read_before_next_request() -> None:
     tool = MockTool("work", lambda input: opened.steer("Shorter, please."))
     provider = ScriptedProvider(answer(call("work")), "Short.")
     async with session(provider, tool) as opened, opened.stream("Hello") as events:
@@ -141,9 +139,7 @@ async def test_what_is_typed_while_a_tool_works_is_read_before_the_next_request(
     ]
 
 
-async def test_what_is_typed_while_the_last_answer_forms_waits_for_the_next_turn() -> (
-    None
-):
+async def test_what_typed_while_last_answer_forms_waits_for_next_turn() -> None:
     heard = anyio.Event()
     provider = ScriptedProvider(answer("It is ", heard, "done."), "Shorter.")
     with anyio.fail_after(5):

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from amplifier_kit.http.sse import EventDecoder, ServerEvent
-from amplifier_module_provider_anthropic.answers import Answer
+from amplifier_module_provider_anthropic.answers import MessageReader
 from amplifier_module_provider_anthropic.faults import reported_fault
 from amplifier_sdk import errors
 from amplifier_sdk.chat import ChatResponse, ToolCall, Usage
@@ -40,7 +40,7 @@ def _events(data: bytes) -> Iterable[ServerEvent]:
 def _read(
     data: bytes, names: Mapping[str, str] | None = None
 ) -> tuple[list[Delta], ChatResponse]:
-    answer = Answer(names=names or {}, fail=_fail)
+    answer = MessageReader(names=names or {}, fail=_fail)
     deltas: list[Delta] = []
     for event in _events(data):
         deltas += answer.feed(event)
@@ -120,7 +120,7 @@ def test_an_empty_piece_takes_nothing_from_what_came_at_once(stream: Stream) -> 
     )
 
 
-def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(
+def test_unreadable_arguments_are_problem_not_empty_object(
     stream: Stream,
 ) -> None:
     _, response = _read(stream("garbled-arguments"))
@@ -147,7 +147,7 @@ def test_arguments_that_cannot_be_read_are_a_problem_and_never_an_empty_object(
 
 
 @pytest.mark.parametrize("name", ["cut-call", "whole-call-at-the-limit"])
-def test_a_call_in_an_answer_that_was_cut_is_in_no_complete_answer(
+def test_call_in_answer_that_was_cut_is_in_no_complete_answer(
     stream: Stream, name: str
 ) -> None:
     _, response = _read(stream(name))

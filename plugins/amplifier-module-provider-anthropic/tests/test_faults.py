@@ -137,7 +137,7 @@ def test_a_body_that_is_not_the_api_s_is_known_by_its_status(body: bytes) -> Non
     assert type(fault(404, {}, body, multiplier=10)) is NotFoundError
 
 
-def test_an_error_in_a_stream_has_the_status_that_it_would_have_had() -> None:
+def test_error_in_stream_has_status_that_it_would_have_had() -> None:
     caught = reported_fault(
         {"error": {"type": "overloaded_error", "message": "Overloaded"}}, multiplier=10
     )

@@ -81,7 +81,7 @@ async def test_an_address_may_have_the_version_or_not(
     assert str(script.requests[0].url) == "http://127.0.0.1:8080/v1/messages"
 
 
-async def test_a_request_with_sampling_is_sent_in_the_version_that_has_it(
+async def test_request_with_sampling_is_sent_in_version_that_has_it(
     stream: Stream,
 ) -> None:
     provider, script = _provider(
@@ -102,7 +102,7 @@ async def test_what_cannot_be_given_is_in_the_answer(stream: Stream) -> None:
     assert response.degradation.requested == "temperature 0.3"
 
 
-async def test_a_tool_with_a_name_that_the_api_does_not_take_is_called_by_its_own(
+async def test_tool_with_name_that_api_does_not_take_is_called_by_own(
     stream: Stream,
 ) -> None:
     tool = ToolSpec(name="weather.get", parameters={})

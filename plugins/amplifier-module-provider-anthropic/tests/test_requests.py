@@ -91,7 +91,7 @@ def test_a_system_text_stands_beside_the_messages() -> None:
     ]
 
 
-def test_for_models_that_take_no_others_all_system_texts_are_joined() -> None:
+def test_for_models_that_take_no_others_all_system_texts_joined() -> None:
     more = Message(role="system", content="Use metres.")
     request = ChatRequest(
         messages=[Message(role="system", content="You are brief."), ASKED, more]
@@ -102,7 +102,7 @@ def test_for_models_that_take_no_others_all_system_texts_are_joined() -> None:
     )
 
 
-def test_a_system_text_that_comes_later_leaves_what_was_before_as_it_was() -> None:
+def test_later_system_text_leaves_earlier_unchanged() -> None:
     brief, metres, polite = (
         Message(role="system", content=text)
         for text in ("Be brief.", "Use metres.", "Be polite.")
@@ -134,7 +134,7 @@ def test_a_system_text_that_comes_later_leaves_what_was_before_as_it_was() -> No
     ]
 
 
-def test_a_later_system_text_behind_an_answer_stands_beside_the_messages() -> None:
+def test_later_system_text_behind_answer_stands_beside_messages() -> None:
     answer = Message(role="assistant", content="Yes.")
     body = _body(
         ChatRequest(messages=[ASKED, answer, Message(role="system", content="Go on.")])
@@ -162,7 +162,7 @@ def test_a_developer_s_message_is_a_user_s_before_the_user_s() -> None:
     ]
 
 
-def test_the_results_of_one_message_s_calls_are_one_message_of_the_user() -> None:
+def test_results_of_one_message_s_calls_are_one_message_of_user() -> None:
     calls = (
         ToolCallBlock(id="a", name="add", input={"x": 1}),
         ToolCallBlock(id="b", name="look"),
@@ -333,7 +333,7 @@ def test_thoughts_that_led_to_nothing_do_not_go_back() -> None:
     assert _said(thought, metadata=OWN) == []
 
 
-def test_what_other_vendors_said_is_reduced_to_what_the_api_can_read() -> None:
+def test_what_other_vendors_said_reduced_to_what_api_can_read() -> None:
     assert _said(
         ReasoningBlock(summary=["secret"]),
         ThinkingBlock(thinking="without a signature"),
@@ -464,7 +464,7 @@ def test_a_history_that_begins_with_an_answer_gets_a_beginning() -> None:
     assert [message["role"] for message in messages] == ["user", "assistant", "user"]
 
 
-def test_a_request_without_a_message_is_refused_before_it_is_sent() -> None:
+def test_request_without_message_is_refused_before_it_is_sent() -> None:
     with pytest.raises(InvalidRequestError, match="no message with content"):
         _body(ChatRequest(messages=[Message(role="system", content="You are brief.")]))
 
@@ -504,7 +504,7 @@ def test_an_answer_has_a_limit_always(model: str, asked: int | None, sent: int) 
     )
 
 
-def test_an_answer_s_limit_is_the_configuration_s_when_the_request_has_none() -> None:
+def test_answer_s_limit_is_config_s_when_request_has_none() -> None:
     assert (
         _body(ChatRequest(messages=[ASKED]), config=_config(max_tokens=77))[
             "max_tokens"
@@ -539,7 +539,7 @@ def test_sampling_is_for_the_models_that_have_it() -> None:
     assert new.degradation.requested == "temperature 0.2"
 
 
-def test_the_configuration_s_temperature_is_of_requests_that_name_none() -> None:
+def test_config_s_temperature_is_of_requests_that_name_none() -> None:
     config = _config(temperature=0.5)
 
     assert _body(ChatRequest(messages=[ASKED]), OLD, config)["temperature"] == 0.5
@@ -627,7 +627,7 @@ def test_beta_headers_are_sent_in_one() -> None:
     }
 
 
-def test_sampling_among_extra_parameters_is_sent_in_the_version_that_has_it() -> None:
+def test_extra_sampling_parameters_reach_supporting_version() -> None:
     config = _config(extra_request_params={"top_k": 5})
 
     assert write_request(ChatRequest(messages=[ASKED]), OLD, config).headers == {
@@ -747,7 +747,7 @@ def test_calls_one_at_a_time_can_be_asked_for(
     )
 
 
-def test_a_model_that_cannot_be_forced_chooses_and_the_answer_says_so() -> None:
+def test_model_that_cannot_be_forced_chooses_and_answer_says_so() -> None:
     request = ChatRequest(
         messages=[ASKED], tools=TOOLS, tool_choice={"type": "tool", "name": "add"}
     )
@@ -892,7 +892,7 @@ def test_free_text_needs_no_form(form: JSONObject) -> None:
     )
 
 
-def test_json_without_a_schema_is_asked_for_in_words_and_the_answer_says_so() -> None:
+def test_schemaless_json_is_requested_in_words_and_reported() -> None:
     outgoing = write_request(
         ChatRequest(messages=[ASKED], response_format={"type": "json"}), NEW, _config()
     )
@@ -1017,7 +1017,7 @@ def test_without_the_cache_nothing_is_marked() -> None:
     )
 
 
-def test_a_message_of_documents_the_api_cannot_mark_is_passed_over() -> None:
+def test_message_of_documents_api_cannot_mark_is_passed_over() -> None:
     search = Message(
         role="user", content=[VendorBlock(type="search_result", extras={"title": "t"})]
     )

@@ -13,7 +13,7 @@ import pytest
 
 from amplifier_kit.http.sse import EventDecoder, ServerEvent
 from amplifier_module_provider_anthropic import AnthropicConfig
-from amplifier_module_provider_anthropic.answers import Answer
+from amplifier_module_provider_anthropic.answers import MessageReader
 from amplifier_module_provider_anthropic.faults import fault, reported_fault
 from amplifier_module_provider_anthropic.messages import write_conversation
 from amplifier_module_provider_anthropic.requests import VERSION, write_request
@@ -355,7 +355,7 @@ def test_the_sdk_speaks_the_same_version_of_the_api(
 
 
 def _ours(data: bytes) -> ChatResponse:
-    answer = Answer(names={}, fail=_fail)
+    answer = MessageReader(names={}, fail=_fail)
     for event in EventDecoder().feed(data):
         if isinstance(event, ServerEvent):
             list(answer.feed(event))

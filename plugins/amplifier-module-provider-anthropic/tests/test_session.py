@@ -24,7 +24,7 @@ def _messages(body: JSONValue) -> list[JSONObject]:
     return messages
 
 
-async def test_what_the_model_thought_goes_back_with_the_result_of_its_call(
+async def test_what_model_thought_goes_back_with_result_of_its_call(
     stream: Stream,
 ) -> None:
     module, script = _module(stream("redacted-thinking"), stream("text"))

@@ -102,7 +102,7 @@ def test_an_effort_becomes_what_the_model_takes(
     assert body.get("output_config") == (None if output is None else {"effort": output})
 
 
-def test_an_effort_of_the_configuration_is_of_requests_that_name_none() -> None:
+def test_effort_of_configuration_is_of_requests_that_name_none() -> None:
     assert _sent(DEFAULT, reasoning_effort="low").body["output_config"] == {
         "effort": "low"
     }
@@ -160,7 +160,7 @@ def test_a_budget_leaves_room_for_the_answer() -> None:
     )
 
 
-def test_an_answer_too_short_to_think_first_does_not_and_says_so() -> None:
+def test_answer_too_short_to_think_first_does_not_and_says_so() -> None:
     outgoing = _sent(BUDGET, effort="high", limit=1_000)
 
     assert "thinking" not in outgoing.body
@@ -219,7 +219,7 @@ def test_a_forced_call_is_not_thought_about_first(
     )
 
 
-def test_an_effort_is_no_higher_than_a_model_takes_without_thinking() -> None:
+def test_effort_is_no_higher_than_model_takes_without_thinking() -> None:
     outgoing = _sent(DEFAULT, effort="max", extended_thinking=False)
 
     assert outgoing.body["output_config"] == {"effort": "high"}
@@ -271,7 +271,7 @@ DROPS: JSONObject = {"prefix_mismatch_behavior": "drop_block"}
     "model",
     [BINDING, ALWAYS, "claude-haiku-5-5", "claude-fable-5-1", "claude-not-yet-made-9"],
 )
-def test_thoughts_whose_history_has_changed_are_left_out_by_the_api(model: str) -> None:
+def test_thoughts_whose_history_has_changed_are_left_out_by_api(model: str) -> None:
     outgoing = _sent(model, history=THOUGHT)
 
     assert outgoing.body["thinking"] == {**ON, "block_binding": DROPS}
@@ -296,7 +296,7 @@ def test_how_thinking_is_shown_is_kept_beside_that() -> None:
 @pytest.mark.parametrize(
     "model", [BUDGET, ADAPTIVE, "claude-opus-5", DEFAULT, "smollm2"]
 )
-def test_models_that_do_not_bind_their_thoughts_are_told_nothing(model: str) -> None:
+def test_models_that_do_not_bind_thoughts_are_told_nothing(model: str) -> None:
     outgoing = _sent(model, history=THOUGHT)
 
     assert "thinking" not in outgoing.body
@@ -307,7 +307,7 @@ def test_without_thoughts_nothing_is_said_of_them() -> None:
     assert "thinking" not in _sent(DEFAULT).body
 
 
-def test_thoughts_do_not_go_to_a_model_that_binds_them_and_must_not_think() -> None:
+def test_thoughts_skip_models_that_bind_them() -> None:
     body = _sent("claude-haiku-5-5", history=THOUGHT, effort="none").body
 
     assert body["thinking"] == OFF

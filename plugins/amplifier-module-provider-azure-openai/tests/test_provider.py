@@ -66,7 +66,7 @@ def azure(
 
 
 @pytest.mark.parametrize("credential", ["api_key", "azure_ad_token"])
-async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(
+async def test_dated_request_is_one_that_vendors_own_library_sends(
     credential: str,
 ) -> None:
     theirs = ScriptedTransport(TEXT)
@@ -93,9 +93,7 @@ async def test_a_dated_request_is_the_one_that_the_vendors_own_library_sends(
         )
 
 
-async def test_a_request_without_a_version_is_the_one_that_the_vendors_own_library_sends() -> (
-    None
-):
+async def test_request_without_version_matches_vendors_library() -> None:
     theirs = ScriptedTransport(TEXT)
     async with httpx2.AsyncClient(transport=theirs) as http:
         client = AsyncOpenAI(
@@ -286,7 +284,7 @@ async def test_what_the_plan_gives_goes_before_the_environment(
 
 
 @pytest.mark.process
-async def test_a_kept_token_that_is_refused_gives_way_to_a_new_one_once(
+async def test_kept_token_that_is_refused_gives_way_to_new_one_once(
     tmp_path: Path,
 ) -> None:
     counter = tmp_path / "asked"

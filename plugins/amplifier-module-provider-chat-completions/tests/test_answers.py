@@ -115,7 +115,7 @@ def test_parallel_calls_are_told_apart_by_their_numbers() -> None:
     ]
 
 
-def test_calls_without_numbers_are_told_apart_by_their_ids_or_names() -> None:
+def test_calls_without_numbers_are_told_apart_by_ids_or_names() -> None:
     by_id = calls(
         piece('{"a"', id="c1", name="add"),
         piece(": 1}", id="c1"),
@@ -206,7 +206,7 @@ def test_a_call_that_names_no_tool_is_an_error_and_never_shown() -> None:
         answer.finish()
 
 
-def test_calls_that_share_one_number_are_told_apart_by_their_ids() -> None:
+def test_calls_that_share_one_number_are_told_apart_by_ids() -> None:
     found = calls(
         piece('{"a"', index=0, id="c1", name="add"),
         piece('{"b"', index=0, id="c2", name="sub"),
@@ -240,7 +240,7 @@ def test_each_of_many_calls_takes_no_longer_than_each_of_few() -> None:
     assert any(seconds(8_000) < 4 * seconds(500) for _ in range(5))
 
 
-def test_arguments_that_cannot_be_read_are_shown_as_the_model_wrote_them() -> None:
+def test_args_that_cannot_be_read_are_shown_as_model_wrote_them() -> None:
     _, answer = read(piece('{"a": ', index=0, id="c", name="add"), STOP)
 
     assert answer.content == (
@@ -370,7 +370,7 @@ def test_an_unknown_reason_is_an_error_and_kept() -> None:
     )
 
 
-def test_a_server_may_leave_out_one_sign_of_the_end_but_not_both() -> None:
+def test_server_may_leave_out_one_sign_of_end_but_not_both() -> None:
     assert read(said(content="a"), STOP)[1].finish_reason == "stop"
     assert read(said(content="a"), "[DONE]")[1].finish_reason == "stop"
     with pytest.raises(StreamError):

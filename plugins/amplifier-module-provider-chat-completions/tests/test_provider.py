@@ -70,7 +70,7 @@ def test_another_vendors_key_has_a_variable_of_its_own(
     assert made.get_info().credential_env_vars == ("ROUTER_KEY",)
 
 
-def test_the_address_of_the_environment_shares_the_environments_key(
+def test_address_of_environment_shares_environments_key(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example/v1")
@@ -149,7 +149,7 @@ async def test_models_are_listed_with_what_the_server_tells_of_them() -> None:
     assert [model.id for model in await made.list_models()] == ["mine"]
 
 
-async def test_the_configuration_tells_of_models_that_the_server_does_not() -> None:
+async def test_configuration_tells_of_models_that_server_does_not() -> None:
     made, _ = provider(
         json_answer([{"id": "silent"}]), base_url=LOCAL, context_window=2048
     )

@@ -236,9 +236,7 @@ def test_calls_and_results_stand_beside_each_other() -> None:
     assert write(ChatRequest(messages=[calls, *results])).degradation is None
 
 
-def test_an_answer_of_calls_alone_has_no_text_and_an_empty_one_has_an_empty_one() -> (
-    None
-):
+def test_answer_with_calls_only_has_no_text() -> None:
     call = Message(role="assistant", content=[ToolCallBlock(id="c1", name="add")])
 
     (written,) = said(call)  # type: ignore[misc]  # a list
@@ -267,7 +265,7 @@ def test_an_answer_of_which_nothing_can_be_written_is_left_out(
     assert said(ASKED, answer, ASKED) == [{"role": "user", "content": "Hello."}] * 2
 
 
-def test_what_stands_beside_a_result_is_said_behind_the_last_one() -> None:
+def test_what_stands_beside_result_is_said_behind_last_one() -> None:
     image = ImageBlock(source={"url": "https://a.example/b.png"})
     calls = Message(
         role="assistant",
@@ -372,9 +370,7 @@ def test_an_image_that_is_nowhere_is_refused() -> None:
         said(Message(role="user", content=[ImageBlock(source={"type": "file"})]))
 
 
-def test_the_images_of_results_are_in_a_message_of_the_user_behind_all_results() -> (
-    None
-):
+def test_images_of_results_follow_in_user_message() -> None:
     def result(id: str, *content: ContentBlock) -> Message:
         return Message(role="tool", tool_call_id=id, content=content)
 

@@ -18,7 +18,7 @@ from amplifier.testing.conformance import (
 )
 from amplifier.validation.behaviors import Subject, behaviors, check_behavior
 from amplifier_module_provider_local import LocalConfig, LocalProvider
-from amplifier_module_provider_local.wire import AnswerItem, End, Piece
+from amplifier_module_provider_local.wire import AnswerEnd, AnswerItem, Piece
 from amplifier_sdk import provider
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -93,7 +93,7 @@ class Engine:
         ):
             yield Piece(piece)
         usage = Usage(input_tokens=3, output_tokens=2, total_tokens=5)
-        yield End(
+        yield AnswerEnd(
             finish_reason="length" if body["max_tokens"] == 2 else "stop", usage=usage
         )
 

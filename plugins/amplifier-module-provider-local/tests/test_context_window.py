@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
-from amplifier_module_provider_local.conversation import Conversation, Turn
+from amplifier_module_provider_local.conversation import RequestParts, SpeakerTurn
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=300)
 TURNS = st.lists(
-    st.builds(Turn, st.sampled_from(["user", "assistant"]), TEXTS), max_size=30
+    st.builds(SpeakerTurn, st.sampled_from(["user", "assistant"]), TEXTS), max_size=30
 ).map(tuple)
 FRAME = 8
 
@@ -22,7 +22,7 @@ async def by_three(text: str) -> tuple[bytes, ...]:
     return tuple(data[start : start + 3] for start in range(0, len(data), 3))
 
 
-def fitted(conversation: Conversation, window: int) -> Fitted:
+def fitted(conversation: RequestParts, window: int) -> Fitted:
     async def run() -> Fitted:
         return await fit(conversation, Ruler(by_three), window=window)
 
@@ -41,9 +41,9 @@ def tokens(text: str) -> int:
     st.integers(min_value=100, max_value=3000),
 )
 def test_what_is_sent_is_short_and_the_newest(
-    turns: tuple[Turn, ...], question: str, results: list[str], window: int
+    turns: tuple[SpeakerTurn, ...], question: str, results: list[str], window: int
 ) -> None:
-    conversation = Conversation(
+    conversation = RequestParts(
         system="Be brief.", earlier=turns, question=question, results=tuple(results)
     )
 
@@ -73,8 +73,8 @@ def test_what_is_sent_is_short_and_the_newest(
 
 @given(st.integers(min_value=0, max_value=40))
 def test_a_history_of_small_messages_is_limited_by_their_number(count: int) -> None:
-    turns = tuple(Turn("user", "x") for _ in range(count))
+    turns = tuple(SpeakerTurn("user", "x") for _ in range(count))
 
-    sent = fitted(Conversation(earlier=turns, question="?"), 400)
+    sent = fitted(RequestParts(earlier=turns, question="?"), 400)
 
     assert len(sent.messages) == 1 + min(count, 19)

@@ -100,7 +100,7 @@ async def test_it_answers_without_key_and_configuration(local: LocalProvider) ->
 
 
 @ONE_BACKEND
-async def test_a_forced_tool_is_called_and_its_result_answers_the_question(
+async def test_forced_tool_is_called_and_its_result_answers_question(
     local: LocalProvider,
 ) -> None:
     async with local.stream(
@@ -231,7 +231,7 @@ async def test_closing_ends_the_process_in_the_middle_of_an_answer(
     assert (len(running), after) == (1, set())
 
 
-async def test_the_event_loop_goes_on_while_the_model_starts_and_answers() -> None:
+async def test_event_loop_goes_on_while_model_starts_and_answers() -> None:
     pauses = [await longest_pause(), await longest_pause()]
 
     # seconds; a model in the process would hold the loop longer already when it starts

@@ -356,7 +356,7 @@ async def test_an_answer_that_goes_round_in_circles_is_ended(
     assert await to_thread.run_sync(peer.left.get) == "closed"
 
 
-async def test_signs_of_life_are_empty_deltas_and_unknown_events_are_skipped(
+async def test_keepalives_are_empty_deltas_and_unknown_is_skipped(
     local: LocalProvider, peer: Peer
 ) -> None:
     unknown = (
@@ -522,7 +522,7 @@ async def test_a_bad_answer_is_an_error_that_names_provider_and_model(
     assert peer.replies == []
 
 
-async def test_a_connection_that_breaks_in_the_middle_is_a_stream_error(
+async def test_connection_that_breaks_in_middle_is_stream_error(
     local: LocalProvider, peer: Peer
 ) -> None:
     peer.replies = [attrs.evolve(written("a", end=b""), length=10_000)]
@@ -576,7 +576,7 @@ async def test_cancelling_ends_the_request(local: LocalProvider, peer: Peer) -> 
     assert (await local.complete(ask())).text == "Hello"
 
 
-async def test_a_server_that_falls_silent_is_a_timeout_and_is_started_anew(
+async def test_server_that_falls_silent_is_timeout_and_started_anew(
     local: LocalProvider,
     peer: Peer,
     monkeypatch: pytest.MonkeyPatch,
@@ -965,7 +965,7 @@ async def test_a_call_that_was_cut_off_is_no_call(
     assert response.usage.input_tokens == 10 * len(replies)
 
 
-async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(
+async def test_arguments_that_cannot_be_read_are_call_with_problem(
     local: LocalProvider, peer: Peer
 ) -> None:
     peer.replies = [written("[1, 2]")]
@@ -1007,7 +1007,7 @@ async def test_arguments_that_cannot_be_read_are_a_call_with_a_problem(
         ),
     ],
 )
-async def test_a_result_is_put_before_the_question_and_answered_with_text(
+async def test_result_is_put_before_question_and_answered_with_text(
     local: LocalProvider, peer: Peer, content: str | list[ContentBlock], text: str
 ) -> None:
     peer.replies = [written("On Friday.")]

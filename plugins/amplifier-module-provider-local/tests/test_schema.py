@@ -59,7 +59,7 @@ SCHEMAS = objects(VALUES).map(
 
 
 @given(SCHEMAS)
-def test_the_examples_fit_the_tools_own_schema_and_the_one_the_model_gets(
+def test_examples_fit_tools_own_schema_and_one_model_gets(
     schema: JSONObject,
 ) -> None:
     turns = argument_examples(ToolSpec(name="a_tool", parameters=schema))
@@ -197,7 +197,7 @@ def test_what_the_server_has_no_grammar_for_is_left_out(given_: JSONObject) -> N
 
 
 @pytest.mark.parametrize("key", ["$ref", "anyOf", "allOf"])
-def test_the_parameters_themselves_may_be_a_reference_or_alternatives(key: str) -> None:
+def test_parameters_themselves_may_be_reference_or_alternatives(key: str) -> None:
     reference = {"$ref": "#/$defs/Query"}
     query: JSONObject = {
         "type": "object",
@@ -230,7 +230,7 @@ def test_a_tool_may_need_one_of_its_parameters() -> None:
     assert sketch(schema)["required"] == ["c", "b"]
 
 
-def test_of_a_tool_without_required_parameters_the_first_may_be_given() -> None:
+def test_of_tool_without_required_parameters_first_may_be_given() -> None:
     schema: JSONObject = {
         "type": "object",
         "properties": {"path": {"type": "string"}, "depth": {"type": "integer"}},

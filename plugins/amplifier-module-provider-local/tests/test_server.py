@@ -16,7 +16,7 @@ import pytest
 
 from amplifier_module_provider_local import LocalConfig
 from amplifier_module_provider_local._server_child import serve
-from amplifier_module_provider_local.engine import Engine, Waiting
+from amplifier_module_provider_local.engine import ServerProcess, StillWaiting
 from amplifier_module_provider_local.server import ModelServer
 from amplifier_module_provider_local.weights import Release
 from amplifier_sdk.errors import ConfigurationError, LLMError, ProviderUnavailableError
@@ -24,7 +24,7 @@ from amplifier_sdk.errors import ConfigurationError, LLMError, ProviderUnavailab
 pytestmark = pytest.mark.process
 
 
-async def ready(engine: Engine) -> ModelServer:
+async def ready(engine: ServerProcess) -> ModelServer:
     async with aclosing(engine.ready()) as steps:
         async for step in steps:
             if isinstance(step, ModelServer):
@@ -32,8 +32,10 @@ async def ready(engine: Engine) -> ModelServer:
     raise AssertionError("no server")
 
 
-def engine_of(model: Path, *, start_timeout: float = 30.0) -> Engine:
-    return Engine(LocalConfig(model_path=str(model), start_timeout=start_timeout))
+def engine_of(model: Path, *, start_timeout: float = 30.0) -> ServerProcess:
+    return ServerProcess(
+        LocalConfig(model_path=str(model), start_timeout=start_timeout)
+    )
 
 
 @pytest.mark.parametrize(
@@ -212,7 +214,7 @@ async def test_waiting_for_the_server_gives_signs_of_life(
         nonlocal waits
         async with aclosing(engine.ready()) as steps:
             async for step in steps:
-                if isinstance(step, Waiting):
+                if isinstance(step, StillWaiting):
                     waits += 1
                     fake_llama.with_name("tiny.gguf.go").touch()
 
@@ -235,13 +237,13 @@ async def test_fetching_the_weights_gives_signs_of_life(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("amplifier_module_provider_local.engine.SIGN_OF_LIFE", 0.01)
-    engine = Engine(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
+    engine = ServerProcess(LocalConfig(cache_dir=str(tmp_path / "cache")), release)
     waits = 0
 
     with anyio.fail_after(40):
         async with aclosing(engine.ready()) as steps:
             async for step in steps:
-                waits += isinstance(step, Waiting)
+                waits += isinstance(step, StillWaiting)
     await engine.aclose()
 
     assert waits >= 1

@@ -119,7 +119,7 @@ def test_the_last_line_tells_usage_and_durations() -> None:
     }
 
 
-def test_a_count_that_a_server_leaves_out_is_zero_and_none_at_all_is_unknown() -> None:
+def test_missing_count_is_zero_and_missing_usage_unknown() -> None:
     _, response = read(lines_of("good/tools-of-an-older-server"))
     _, silent = read(
         ['{"message": {"content": "x"}, "done": true, "eval_count": true}']
@@ -165,7 +165,7 @@ def test_nothing_is_read_behind_the_end() -> None:
     assert response.text == "Hello, wörld 👋."
 
 
-def test_half_of_a_surrogate_pair_becomes_a_replacement_character() -> None:
+def test_half_of_surrogate_pair_becomes_replacement_character() -> None:
     deltas, response = read(
         [
             '{"message": {"content": "a\\ud83db \\ud83d\\ude00"}}',
@@ -238,7 +238,7 @@ def damaged(line: str) -> Iterator[str]:
             yield json.dumps({**whole, "message": {**whole["message"], key: value}})
 
 
-def test_whatever_stands_in_a_field_is_an_answer_or_an_error_of_the_family() -> None:
+def test_whatever_stands_in_field_is_answer_or_error_of_family() -> None:
     lines = lines_of("good/tools")
     outcomes = set()
     for index, line in enumerate(lines):
@@ -258,7 +258,7 @@ def test_whatever_stands_in_a_field_is_an_answer_or_an_error_of_the_family() -> 
         st.sampled_from(["message", "done", "error"]), st.text(max_size=3)
     ).map(json.dumps)
 )
-def test_any_line_is_read_or_refused_with_an_error_of_the_family(line: str) -> None:
+def test_any_line_is_read_or_refused_with_error_of_family(line: str) -> None:
     try:
         read([line])
     except LLMError as error:

@@ -229,9 +229,7 @@ async def test_a_server_that_lists_nothing_has_no_models(listing: JSONValue) -> 
     assert await make(json_answer(listing))[0].list_models() == []
 
 
-async def test_how_a_model_thinks_is_asked_once_and_only_when_a_request_says_how_much() -> (
-    None
-):
+async def test_thinking_support_is_queried_once_when_needed() -> None:
     levels: JSONObject = {
         "thinking": {"values": ["low", "medium", "high"], "default": "medium"}
     }
@@ -247,9 +245,7 @@ async def test_how_a_model_thinks_is_asked_once_and_only_when_a_request_says_how
     ] == [None, None, "high", "low"]
 
 
-async def test_what_a_model_sees_is_asked_once_and_only_when_a_request_has_images() -> (
-    None
-):
+async def test_vision_support_is_queried_once_when_needed() -> None:
     provider, transport = make(
         HELLO, json_answer({"capabilities": ["completion"]}), HELLO, HELLO
     )
@@ -266,7 +262,7 @@ async def test_what_a_model_sees_is_asked_once_and_only_when_a_request_has_image
     assert response.degradation.reason == "the model cannot see images"
 
 
-async def test_an_effort_that_the_model_does_not_know_is_told_in_the_answer() -> None:
+async def test_effort_that_model_does_not_know_is_told_in_answer() -> None:
     provider, _ = make(json_answer({"capabilities": ["completion"]}), HELLO)
 
     response = await provider.complete(ask(reasoning_effort="high"))
@@ -291,9 +287,7 @@ async def test_a_missing_model_is_an_error_that_says_how_to_get_it() -> None:
     assert paths(transport) == ["/api/chat"]
 
 
-async def test_a_server_that_is_not_there_is_an_error_that_says_how_to_start_it() -> (
-    None
-):
+async def test_server_not_there_is_error_that_says_how_to_start_it() -> None:
     provider, transport = make(
         *[httpx2.ConnectError("refused")] * 3, max_retries=2, min_retry_delay=0.0
     )
@@ -307,9 +301,7 @@ async def test_a_server_that_is_not_there_is_an_error_that_says_how_to_start_it(
     assert len(transport.requests) == 3
 
 
-def test_a_request_is_tried_three_times_unless_the_configuration_says_otherwise() -> (
-    None
-):
+def test_request_tried_three_times_unless_config_says_otherwise() -> None:
     assert OllamaConfig().max_retries == 2
     with pytest.raises(ValueError, match="max_retries"):
         OllamaConfig(max_retries=-1)
@@ -342,9 +334,7 @@ PROGRESS: Final[tuple[JSONObject, ...]] = (
 )
 
 
-async def test_a_missing_model_is_fetched_before_the_answer_where_that_is_wanted() -> (
-    None
-):
+async def test_missing_model_is_fetched_before_answer_where_wanted() -> None:
     provider, transport = make(
         MISSING, pulling(*PROGRESS, {"status": "success"}), HELLO, auto_pull=True
     )
@@ -408,7 +398,7 @@ def test_a_fetch_that_takes_too_long_is_given_up(anyio_backend_name: str) -> Non
     ],
     ids=["unknown", "cut", "page", "refused"],
 )
-async def test_a_fetch_that_fails_is_an_error_that_names_provider_and_model(
+async def test_failed_fetch_names_provider_and_model(
     report: HttpAnswer, error: type[LLMError], said: str
 ) -> None:
     provider, transport = make(MISSING, report, auto_pull=True)
@@ -458,7 +448,7 @@ OVERLONG: Final[JSONObject] = {
     ],
     ids=["nested", "object", "text", "other-text"],
 )
-async def test_a_request_that_is_too_long_is_an_error_with_the_figures(
+async def test_request_that_is_too_long_is_error_with_figures(
     problem: JSONValue, said: str
 ) -> None:
     provider, _ = make(json_answer({"error": problem}, status=400))

@@ -114,7 +114,7 @@ def comparable(body: JSONObject) -> JSONObject:
     return {key: value for key, value in body.items() if key != "truncate"}
 
 
-def test_a_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
+def test_whole_conversation_is_sent_as_ollamas_client_sends_it() -> None:
     call = ToolCallBlock(id="c1", name="read_file", input={"path": "a.txt"})
     request = ask(
         said("system", "Be brief."),
@@ -216,7 +216,7 @@ def test_the_least_request_is_sent_as_ollamas_client_sends_it() -> None:
     }
 
 
-def test_a_developers_text_is_a_users_message_of_its_own_in_its_place() -> None:
+def test_developers_text_is_users_message_of_own_in_place() -> None:
     body = body_of(
         ask(
             said("system", "S"),
@@ -232,7 +232,7 @@ def test_a_developers_text_is_a_users_message_of_its_own_in_its_place() -> None:
     ]
 
 
-def test_results_in_blocks_are_tool_messages_with_the_names_of_their_calls() -> None:
+def test_block_results_are_tool_messages_with_call_names() -> None:
     calls = [
         ToolCallBlock(id=f"c{n}", name=name, input={})
         for n, name in enumerate(("add", "read_file"))
@@ -281,7 +281,7 @@ def test_blocks_of_other_vendors_are_left_out() -> None:
     [(("completion", "vision"), True), (("completion",), False), ((), True)],
     ids=["vision", "blind", "untold"],
 )
-def test_a_model_that_cannot_see_reads_of_images_and_the_answer_says_so(
+def test_blind_model_reads_of_images_and_answer_says_so(
     capabilities: tuple[str, ...], sees: bool
 ) -> None:
     picture = ImageBlock(
@@ -451,7 +451,7 @@ def test_the_configuration_holds_where_the_request_says_nothing() -> None:
     assert (body["truncate"], body["think"], body["keep_alive"]) == (True, "low", 0)
 
 
-def test_an_answer_has_at_most_half_of_the_window_unless_it_is_asked_for() -> None:
+def test_answer_has_at_most_half_of_window_unless_it_asked_for() -> None:
     assert (
         OllamaConfig().longest_answer,
         OllamaConfig(num_ctx=1000).longest_answer,

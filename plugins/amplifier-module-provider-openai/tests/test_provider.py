@@ -47,7 +47,7 @@ def openai(
     return provider, script
 
 
-async def test_a_request_is_the_one_that_the_vendors_own_library_sends() -> None:
+async def test_request_is_one_that_vendors_own_library_sends() -> None:
     theirs = ScriptedTransport(TEXT)
     message: InputMessage = {
         "type": "message",

@@ -99,7 +99,7 @@ def test_there_are_at_least_300_escapes() -> None:
     assert len({text for kind in ESCAPES for text in escapes(kind)}) >= 300
 
 
-def test_without_a_sandbox_what_runs_programs_of_the_folder_is_asked_about(
+def test_folder_programs_are_asked_about_without_sandbox(
     path_policy: PathPolicy,
 ) -> None:
     bare = attrs.evolve(path_policy, has_sandbox=False)

@@ -82,7 +82,7 @@ async def test_commands_start_in_the_configured_folder(
 
 
 @pytest.mark.process
-async def test_without_a_capability_they_start_in_the_process_directory(
+async def test_without_capability_they_start_in_process_directory(
     root: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     monkeypatch.chdir(root)
@@ -113,7 +113,7 @@ async def test_what_is_judged_is_the_folder_that_was_gone_to(
 
 
 @pytest.mark.process
-async def test_a_command_runs_in_the_folder_in_which_it_was_decided_on(
+async def test_command_runs_in_folder_in_which_it_was_decided_on(
     mount: Mount, run: Run, root: Path
 ) -> None:
     shell = mount(unlisted="ask", default_rules=True)

@@ -77,7 +77,7 @@ def test_no_dangerous_command_runs_unasked(path_policy: PathPolicy, name: str) -
 
 
 @pytest.mark.parametrize("name", ["ordinary", "ordinary_unseen", "ordinary_daily"])
-def test_at_least_ninety_five_of_a_hundred_ordinary_commands_run_unasked(
+def test_ninety_five_of_hundred_ordinary_commands_run_unasked(
     path_policy: PathPolicy, name: str
 ) -> None:
     policy, texts = make_policy(), commands(name)
@@ -192,7 +192,7 @@ async def test_what_no_rule_is_about_is_a_setting(
         "K=.env; cat $K",
     ],
 )
-async def test_what_may_be_a_secret_is_asked_about_where_unlisted_commands_run(
+async def test_possible_secrets_are_asked_about_where_unlisted_run(
     coordinator: ModuleCoordinator, mount: Mount, root: Path, command: str
 ) -> None:
     (root / ".env").write_text("KEY=canary")
@@ -286,7 +286,7 @@ def test_an_edit_by_a_command_is_decided_on_as_edits_are(
     assert (new.decision, new.effects, new.coverages) == ("allow", ("exec",), ())
 
 
-def test_what_is_written_over_is_named_without_a_way_to_say_more(
+def test_what_is_written_over_is_named_without_way_to_say_more(
     mount: Mount, root: Path
 ) -> None:
     names = [f"{number}.txt" for number in range(25)]

@@ -72,7 +72,7 @@ async def test_a_working_directory_that_is_gone_is_left(
     assert (await run(shell, "pwd"))["stdout"] == f"{root}\n"
 
 
-async def test_git_does_not_obey_a_folder_that_looks_like_a_repository(
+async def test_git_does_not_obey_folder_that_looks_like_repository(
     shell: Bash, root: Path, run: Run
 ) -> None:
     await run(shell, "git init -q --bare b")
@@ -108,7 +108,7 @@ async def test_a_command_that_is_no_text_is_refused(shell: Bash, run: Run) -> No
             await run(shell, command)
 
 
-async def test_long_output_keeps_head_tail_true_size_and_a_private_file(
+async def test_long_output_keeps_head_tail_true_size_and_private_file(
     mount: Mount, run: Run
 ) -> None:
     shell = mount(max_output_bytes=1000)
@@ -149,7 +149,7 @@ anyio.run(main)
 """
 
 
-def test_a_killed_program_leaves_long_output_in_its_private_folder_alone(
+def test_killed_program_leaves_output_in_private_folder(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "work").mkdir()
@@ -275,7 +275,7 @@ async def test_cancelling_a_call_ends_every_process(
     assert not running("sleep 63")
 
 
-async def test_variables_that_the_sessions_hooks_set_are_there_behind_the_configured_ones(
+async def test_hook_variables_follow_configured_ones(
     mount: Mount, run: Run, coordinator: ModuleCoordinator
 ) -> None:
     shell = mount(env={"OWN": "configured"})

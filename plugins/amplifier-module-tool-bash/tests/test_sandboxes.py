@@ -136,7 +136,7 @@ async def test_the_products_own_files_are_neither_read_nor_written(
     assert [path.read_text() for path in paths] == ["CANARY"] * 3
 
 
-async def test_the_persons_own_folder_is_hidden_but_for_what_models_may_read(
+async def test_home_is_hidden_except_what_models_may_read(
     mount: Mount,
     run: Run,
     sandbox: SandboxName,
@@ -314,7 +314,7 @@ async def test_the_ladder_ends_in_none(
     assert (await run(mount(sandbox="auto"), "echo on"))["sandbox"] == "none"
 
 
-async def test_the_caches_of_installed_tools_can_be_written_in_a_sandbox(
+async def test_caches_of_installed_tools_can_be_written_in_sandbox(
     mount: Mount,
     run: Run,
     sandbox: SandboxName,

@@ -89,7 +89,7 @@ async def test_encoding_mark_and_line_ends_are_kept(
         ("two", "\ud800", "half a surrogate pair"),
     ],
 )
-async def test_an_edit_that_cannot_be_meant_says_why_and_changes_nothing(
+async def test_edit_that_cannot_be_meant_says_why_and_changes_nothing(
     files: Filesystem, root: Path, old: str, new: str, reason: str
 ) -> None:
     (root / "a.txt").write_text("one\n two\nthree\n")
@@ -180,7 +180,7 @@ async def test_edits_of_one_file_at_the_same_time_all_take_effect(
     )
 
 
-async def test_an_edit_beside_another_session_is_done_or_refused_but_never_lost(
+async def test_concurrent_edit_is_done_or_refused_never_lost(
     mount: Mount, root: Path
 ) -> None:
     (root / "a.txt").write_text("".join(f"<{number}>\n" for number in range(40)))

@@ -219,7 +219,7 @@ async def test_ignored_files_are_searched_on_demand(
 
 
 @pytest.mark.process
-async def test_the_rules_above_hold_in_a_directory_below_and_do_not_hide_what_is_named(
+async def test_outer_rules_hold_below_and_do_not_hide_named_files(
     files: Filesystem, root: Path
 ) -> None:
     plant(
@@ -238,7 +238,7 @@ async def test_the_rules_above_hold_in_a_directory_below_and_do_not_hide_what_is
     assert (await files.grep("x", "a.log"))["files_searched"] == 1
 
 
-async def test_outside_of_the_working_directory_a_search_has_its_own_rules(
+async def test_outside_of_working_directory_search_has_its_own_rules(
     mount: Mount, root: Path, tmp_path: Path
 ) -> None:
     plant(root, {".gitignore": "*.txt\n"})

@@ -40,7 +40,7 @@ def test_the_longest_text_that_each_alternative_needs_is_found(
     assert RequiredLiterals.of(pattern, ignore_case=False).texts == texts
 
 
-def test_without_case_only_letters_that_have_one_other_form_count() -> None:
+def test_case_insensitivity_covers_simple_letters_only() -> None:
     """The Kelvin sign is a `k`, and the long s an `s`."""
     wanted = RequiredLiterals.of("Mask", ignore_case=True)
 
@@ -101,7 +101,7 @@ def test_a_text_with_a_line_that_matches_is_never_ruled_out(
     ),
     text=st.text("ab", max_size=8),
 )
-def test_what_matches_a_pattern_of_common_pieces_is_never_ruled_out(
+def test_match_of_common_pieces_is_never_ruled_out(
     pieces: list[str], text: str
 ) -> None:
     pattern = "".join(pieces)

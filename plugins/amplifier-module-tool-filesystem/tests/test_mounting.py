@@ -106,7 +106,7 @@ async def test_relative_paths_start_at_the_sessions_directory(
     assert await shown_path(files, "a.txt") == str(root / "a.txt")
 
 
-async def test_without_a_capability_they_start_at_the_process_directory(
+async def test_without_capability_they_start_at_process_directory(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root)

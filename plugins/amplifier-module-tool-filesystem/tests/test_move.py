@@ -237,7 +237,7 @@ async def test_moving_neither_opens_nor_fills_what_is_protected(
 
 
 @pytest.mark.parametrize("inside", [".git/config", "deep/.env", "id_rsa"])
-async def test_a_directory_that_holds_what_is_protected_is_not_deleted(
+async def test_directory_that_holds_what_is_protected_is_not_deleted(
     files: Filesystem, root: Path, inside: str
 ) -> None:
     (root / "project" / inside).parent.mkdir(parents=True)

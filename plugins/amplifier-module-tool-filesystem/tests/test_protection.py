@@ -135,7 +135,7 @@ async def test_what_is_never_read_is_configured(mount: Mount, root: Path) -> Non
         "/sys/kernel",
     ],
 )
-async def test_the_systems_own_files_are_closed_even_where_everything_is_open(
+async def test_systems_own_files_closed_even_where_everything_is_open(
     mount: Mount, path: str
 ) -> None:
     with pytest.raises(

@@ -124,7 +124,7 @@ async def test_a_path_chooses_a_directory_or_a_file(
         await files.grep("find", path="nowhere")
 
 
-async def test_matches_are_bounded_by_the_call_and_by_the_configuration(
+async def test_matches_are_bounded_by_call_and_by_configuration(
     mount: Mount, root: Path
 ) -> None:
     (root / "a.txt").write_text("x\n" * 10)
@@ -231,7 +231,7 @@ async def test_a_search_that_means_nothing_says_why(
         await files.grep(pattern, context=context, max_results=max_results)
 
 
-async def test_a_pattern_that_takes_for_ever_is_stopped_and_holds_nobody_up(
+async def test_endless_pattern_is_stopped_and_blocks_nobody(
     mount: Mount, endless: Path
 ) -> None:
     """In this process the pattern would hold the interpreter for longer than the universe is old."""
@@ -269,7 +269,7 @@ async def test_a_cancelled_search_ends_soon_and_leaves_no_process(
 
 
 @linux
-async def test_a_matching_process_sees_no_secrets_and_its_death_is_an_error(
+async def test_matching_process_sees_no_secrets_and_death_is_error(
     files: Filesystem, endless: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("API_KEY", "canary")

@@ -128,7 +128,7 @@ async def test_a_pattern_that_hangs_in_a_later_batch_names_its_file(
         await mount({"search_timeout": 2.0}).grep("(a+)+$")
 
 
-async def test_time_that_is_up_between_two_answers_leaves_the_result_incomplete(
+async def test_time_up_between_two_answers_leaves_result_incomplete(
     files: Filesystem, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a.txt").write_text("x\n")

@@ -85,7 +85,7 @@ async def test_a_real_server_answers(
         assert "a: expected" in await failure(one, "mcp__s__add", a="x", b=3)
 
 
-async def test_a_message_over_http_that_is_too_long_fails_its_call_alone(
+async def test_message_over_http_that_is_too_long_fails_call_alone(
     opened: Open, real_server: str, text: Text, failure: Text
 ) -> None:
     async with opened({"s": {"url": real_server}}, max_message_bytes=100_000) as one:
@@ -98,7 +98,7 @@ async def test_a_message_over_http_that_is_too_long_fails_its_call_alone(
 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-async def test_a_message_over_http_of_very_many_values_fails_its_call_alone(
+async def test_message_over_http_of_very_many_values_fails_call_alone(
     opened: Open, site: Sites, hello: Hello, text: Text, failure: Text, kind: str
 ) -> None:
     content: list[dict[str, object]] = [{}] * 200_000
@@ -123,7 +123,7 @@ async def test_a_message_over_http_of_very_many_values_fails_its_call_alone(
         assert await text(one, "mcp__s__go") == "gone"
 
 
-async def test_nothing_is_asked_before_the_server_knows_that_the_session_begins(
+async def test_nothing_asked_before_server_knows_that_session_begins(
     opened: Open, site: Sites, hello: Hello, text: Text
 ) -> None:
     asked, begun = threading.Event(), threading.Event()
@@ -177,7 +177,7 @@ async def test_a_call_is_waited_for_as_long_as_it_may_take(
     assert told == ["gone"]
 
 
-async def test_what_a_server_asks_without_end_is_answered_up_to_a_rate(
+async def test_what_server_asks_without_end_is_answered_up_to_rate(
     opened: Open, monkeypatch: pytest.MonkeyPatch, site: Sites, hello: Hello, text: Text
 ) -> None:
     monkeypatch.setattr("amplifier_module_tool_mcp.unasked._MOST", 3)
@@ -239,7 +239,7 @@ async def test_a_session_that_the_server_ended_is_begun_again(
     assert calls == ["one", "two"]
 
 
-async def test_a_session_that_ended_while_resources_are_read_is_begun_again(
+async def test_session_that_ended_while_resources_read_is_begun_again(
     opened: Open, site: Sites, hello: Hello, text: Text, failure: Text
 ) -> None:
     sessions = ["one", "two"]

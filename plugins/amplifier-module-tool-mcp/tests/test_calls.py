@@ -60,7 +60,7 @@ async def test_a_server_offers_the_tools_that_are_listed(
         ]
 
 
-async def test_a_person_is_asked_about_each_call_of_the_tools_that_want_it(
+async def test_person_is_asked_about_each_call_of_tools_that_want_it(
     opened: Open, text: Text, failure: Text, scripted: Scripted
 ) -> None:
     person = MockApprovalSystem("Deny", "Allow")

@@ -61,7 +61,7 @@ def test_every_limit_is_a_number_above_zero(name: str, value: JSONValue) -> None
         read_config(McpConfig, {name: value}, subject="test")
 
 
-def test_what_may_be_secret_is_not_in_the_text_of_a_configuration() -> None:
+def test_what_may_be_secret_is_not_in_text_of_configuration() -> None:
     shown = repr(
         ServerConfig(
             url="https://u:secret@a.example", headers={"Authorization": "secret"}
@@ -71,7 +71,7 @@ def test_what_may_be_secret_is_not_in_the_text_of_a_configuration() -> None:
     assert "secret" not in shown
 
 
-def test_a_default_stands_for_a_variable_that_is_empty_or_missing() -> None:
+def test_default_stands_for_variable_that_is_empty_or_missing() -> None:
     written = ServerConfig(
         command="x",
         args=("${EMPTY}", "${EMPTY:-a}", "${MISSING:-b}", "${MISSING:-}", "${FULL:-c}"),

@@ -63,7 +63,7 @@ async def test_a_server_that_fails_leaves_the_others_alone(
         assert "NO_SUCH_VARIABLE_ANYWHERE is not set" in str(told["unset"]["problem"])
 
 
-async def test_a_server_that_is_silent_is_waited_for_no_longer_than_configured(
+async def test_server_silent_is_waited_for_no_longer_than_configured(
     opened: Open, status: Status, scripted: Scripted, until: Until, states: States
 ) -> None:
     async with opened(
@@ -223,7 +223,7 @@ async def test_a_long_text_is_cut_and_its_size_is_told(
         assert len(told) < 1100
 
 
-async def test_a_servers_error_output_is_in_the_log_redacted_and_bounded(
+async def test_servers_error_output_is_in_log_redacted_and_bounded(
     opened: Open, text: Text, until: Until, events: EventRecorder
 ) -> None:
     script = (

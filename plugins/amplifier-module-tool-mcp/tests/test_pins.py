@@ -103,7 +103,7 @@ async def test_every_part_of_a_definition_counts(
         assert (await status(one, "s"))["tools"] == 0
 
 
-async def test_a_definition_that_changes_in_a_session_is_taken_away_at_once(
+async def test_definition_that_changes_in_session_taken_away_at_once(
     opened: Open, text: Text, scripted: Scripted, until: Until
 ) -> None:
     async with opened({"s": scripted("changes")}) as one:
@@ -274,7 +274,7 @@ async def test_a_tool_that_cannot_be_shown_is_held_back(
         assert "mcp__s__more" in one.coordinator.tools
 
 
-async def test_what_is_held_back_is_told_in_few_words_that_hide_nothing(
+async def test_what_held_back_told_in_few_words_that_hide_nothing(
     opened: Open, status: Status, scripted: Scripted, note: Path
 ) -> None:
     odd = {**ECHO, "name": "obey\u200b\U000e0041\x1b[2J\nme"}

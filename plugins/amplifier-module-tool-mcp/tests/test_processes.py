@@ -115,7 +115,7 @@ async def test_a_server_starts_in_the_folder_it_is_told(
         assert os.path.realpath(folder) == os.path.realpath(work / "sub")
 
 
-async def test_a_server_of_the_persons_own_runs_nothing_of_the_project(
+async def test_server_of_persons_own_runs_nothing_of_project(
     opened: Open, status: Status, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = work / ".venv" / "bin"

@@ -16,9 +16,9 @@ import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.testing import MockApprovalSystem
-from amplifier.testing.people import Question
+from amplifier.testing.people import AskedQuestion
 from amplifier_kit.trust import TrustStore, judge_project
-from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
@@ -123,7 +123,7 @@ async def test_what_changed_since_is_asked_about_again(
 
 
 @pytest.mark.process
-async def test_a_script_that_changes_in_a_session_is_not_started_again(
+async def test_script_that_changes_in_session_is_not_started_again(
     opened: Open, failure: Text, call: Call, until: Until, note: Path, work: Path
 ) -> None:
     command, file = script(work)
@@ -141,7 +141,7 @@ async def test_a_script_that_changes_in_a_session_is_not_started_again(
         )
 
 
-async def test_what_runs_is_what_was_shown_and_not_what_the_files_said_before(
+async def test_what_runs_is_what_shown_and_not_what_files_said_before(
     opened: Open, failure: Text, status: Status, noted: Noted, note: Path, work: Path
 ) -> None:
     declare(
@@ -161,7 +161,7 @@ async def test_an_agreement_is_to_what_its_own_question_showed(
     declare(work, p={"command": "no-such-program-anywhere"})
     before = (work / ".mcp.json").read_bytes()
 
-    async def agree(_: Question) -> str:
+    async def agree(_: AskedQuestion) -> str:
         """While the person reads, the files change, and another call asks about them."""
         declare(work, p={"command": "no-such-program-either"})
         asked = ToolCall(id="call_2", name="mcp_accept", arguments={"server": "p"})
@@ -308,7 +308,7 @@ async def test_every_file_that_a_command_line_names_is_looked_at(
     ],
     ids=["folder", "relative", "blank", "option", "home", "shell", "cwd", "start"],
 )
-async def test_every_place_of_the_project_that_it_reaches_is_looked_at(
+async def test_every_place_of_project_that_it_reaches_is_looked_at(
     opened: Open,
     monkeypatch: pytest.MonkeyPatch,
     server: dict[str, object],
@@ -351,7 +351,7 @@ def test_what_its_script_runs_in_turn_is_trusted_with_it(
     (work / "tools/lib/serve.py").write_text("import helper\n")
     (work / "tools/lib/helper.py").touch()
     declare(work, p=server)
-    project, store = ProjectFiles(work), TrustStore.in_home()
+    project, store = ProjectServers(work), TrustStore.in_home()
     store.grant(judge_project(store, work, "mcp"))
     _, found = project.look()
     assert found is not None

@@ -77,7 +77,7 @@ Calling = Callable[..., Any]  # type: ignore[explicit-any]  # what it makes is c
 
 
 @pytest.mark.parametrize("cut", [True, False], ids=["cut", "ended"])
-async def test_the_rest_of_an_answer_is_asked_for_and_the_call_is_sent_once(
+async def test_rest_of_answer_is_asked_for_and_call_is_sent_once(
     opened: Open, calling: Calling, text: Text, cut: bool
 ) -> None:
     here = calling(
@@ -119,7 +119,7 @@ async def test_a_server_that_is_away_for_a_moment_is_asked_again(
     ],
     ids=["no id", "no id that can be sent", "gone", "away"],
 )
-async def test_an_answer_that_cannot_be_had_says_that_the_call_may_have_run(
+async def test_answer_that_cannot_be_had_says_that_call_may_have_run(
     opened: Open,
     calling: Calling,
     failure: Text,
@@ -158,7 +158,7 @@ async def test_an_event_that_is_too_long_fails_its_call_alone(
         )
 
 
-async def test_a_server_is_heard_again_after_the_stream_for_what_it_says_unasked_broke_off(
+async def test_broken_server_stream_is_reopened_for_messages(
     opened: Open, site: Sites, hello: Hello, until: Until
 ) -> None:
     changed = event(

@@ -123,7 +123,7 @@ async def test_no_name_of_a_file_reads_what_is_not_the_skills(
     assert CANARY not in str(result)
 
 
-async def test_a_skill_that_becomes_a_link_after_it_was_found_leads_nowhere(
+async def test_skill_that_becomes_link_after_it_found_leads_nowhere(
     project: Path, home: Path, secret: Path
 ) -> None:
     folder = skill(home / "skills")
@@ -255,7 +255,7 @@ async def test_names_of_untrusted_files_and_folders_reach_nobody(project: Path) 
     ).lower().replace(HEAD.lower(), "")
 
 
-async def test_a_hard_link_to_a_file_elsewhere_is_judged_by_its_content(
+async def test_hard_link_to_file_elsewhere_is_judged_by_its_content(
     project: Path, secret: Path
 ) -> None:
     folder = skill(project / ".amplifier" / "skills")

@@ -123,7 +123,7 @@ async def test_a_cleared_history_gets_the_list_again(project: Path, home: Path) 
     assert [lists(request) for request in provider.requests] == [[(0, "system")]] * 3
 
 
-async def test_where_no_history_can_be_read_the_list_is_given_each_time(
+async def test_where_no_history_can_be_read_list_is_given_each_time(
     project: Path, home: Path
 ) -> None:
     write(home, "tides")

@@ -31,7 +31,7 @@ def many(
     }
 
 
-async def test_each_agent_has_a_line_of_its_own_in_the_order_of_the_names(
+async def test_each_agent_has_line_of_its_own_in_order_of_names(
     team: Build,
 ) -> None:
     agents = {
@@ -95,7 +95,7 @@ async def test_names_and_lines_are_cleaned_of_what_nobody_sees(team: Build) -> N
         assert listed(made) == "- ab c: xy &lt;/untrusted-content id=1>[31m."
 
 
-async def test_the_tool_is_described_in_the_same_words_in_each_request_and_turn(
+async def test_tool_described_in_same_words_in_each_request_and_turn(
     team: Build,
 ) -> None:
     async with (
@@ -126,7 +126,7 @@ async def test_the_next_turn_is_told_of_agents_that_were_added(team: Build) -> N
     assert result.success
 
 
-async def test_agents_that_other_modules_contribute_are_there_and_those_of_the_plan_win(
+async def test_contributed_agents_exist_and_planned_ones_win(
     team: Build,
 ) -> None:
     def contribution(name: str, agents: object) -> object:

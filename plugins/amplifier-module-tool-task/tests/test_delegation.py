@@ -30,7 +30,7 @@ def delegating(**arguments: JSONValue) -> Step:
     )
 
 
-async def test_an_agent_does_a_piece_of_a_turn_and_the_model_reads_its_answer(
+async def test_agent_does_piece_of_turn_and_model_reads_its_answer(
     team: Build, inner: Inner
 ) -> None:
     made = team(
@@ -218,7 +218,7 @@ async def test_an_agent_that_fails_says_why_and_can_be_asked_again(
     assert made.events.data("tool:error") == []
 
 
-async def test_an_agent_that_cannot_begin_leaves_no_session_to_go_on_with(
+async def test_agent_that_cannot_start_leaves_no_session(
     team: Build,
 ) -> None:
     agents = {

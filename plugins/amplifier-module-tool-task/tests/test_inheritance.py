@@ -247,7 +247,7 @@ async def test_the_newest_turns_that_fit_are_inherited_whole(team: Build) -> Non
     )
 
 
-async def test_of_a_turn_that_is_too_long_the_prompt_and_the_last_steps_are_inherited(
+async def test_of_turn_too_long_prompt_and_last_steps_are_inherited(
     team: Build,
 ) -> None:
     steps = [

@@ -142,7 +142,7 @@ CALLS = answer(
         "own-cost",
     ],
 )
-async def test_an_agent_ends_at_the_stricter_limit_and_the_result_names_it(
+async def test_agent_ends_at_stricter_limit_and_result_names_it(
     team: Build,
     limits: Mapping[str, JSONValue],
     own: Mapping[str, JSONValue],
@@ -186,7 +186,7 @@ async def test_an_agents_limits_hold_when_it_goes_on(team: Build) -> None:
     assert len(made.requests("finder")) == 4
 
 
-def test_an_agent_that_takes_too_long_is_stopped_and_what_it_wrote_is_kept(
+def test_slow_agent_is_stopped_and_its_text_kept(
     team: Build, inner: Inner, anyio_backend_name: str
 ) -> None:
     made = team(

@@ -58,7 +58,7 @@ class Blocking:
         return ToolResult(output="released")
 
 
-async def test_an_agent_is_announced_when_it_begins_and_when_it_has_ended(
+async def test_agent_announced_when_it_begins_and_when_it_has_ended(
     team: Build,
 ) -> None:
     async with (made := team({"finder": ["one", "two"]}, session_id="s")).session:
@@ -97,7 +97,7 @@ async def test_an_agent_is_announced_when_it_begins_and_when_it_has_ended(
     assert ended_again["turn_count"] == 2
 
 
-async def test_an_agent_that_fails_is_announced_as_failed_and_the_call_is_no_error_of_the_tool(
+async def test_failing_agent_is_announced_and_call_still_succeeds(
     team: Build,
 ) -> None:
     async with (made := team({"finder": [LLMError("no model")]})).session:
@@ -246,7 +246,7 @@ async def test_a_cancel_reaches_the_last_generation(
     assert len(ended) == 1 + generations
 
 
-async def test_an_agent_that_is_cancelled_alone_gives_what_it_had_written(
+async def test_agent_cancelled_alone_gives_what_it_had_written(
     team: Build,
 ) -> None:
     begun, never = anyio.Event(), anyio.Event()
@@ -279,7 +279,7 @@ async def test_an_agent_that_is_cancelled_alone_gives_what_it_had_written(
     assert made.events.one("task:agent_completed")["status"] == "cancelled"
 
 
-async def test_all_agents_of_one_answer_end_when_the_turn_is_cancelled(
+async def test_all_agents_of_one_answer_end_when_turn_is_cancelled(
     team: Build,
 ) -> None:
     waiting = 0

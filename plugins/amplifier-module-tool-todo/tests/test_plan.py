@@ -277,7 +277,7 @@ async def test_a_damaged_file_costs_the_old_plan_and_says_so(
     )
 
 
-async def test_a_plan_that_cannot_be_kept_serves_the_session_and_says_so(
+async def test_plan_that_cannot_be_kept_serves_session_and_says_so(
     folder: Path,
 ) -> None:
     folder.write_text("a file stands where the folder should be")
@@ -306,7 +306,7 @@ async def test_a_link_in_the_place_of_the_file_is_not_followed(
     assert (tmp_path / "else").read_text() == '{"todos": []}'
 
 
-async def test_hook_modules_of_the_original_find_the_plan_on_the_coordinator(
+async def test_hook_modules_of_original_find_plan_on_coordinator(
     folder: Path,
 ) -> None:
     async with build(folder) as session:

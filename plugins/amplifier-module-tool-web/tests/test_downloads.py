@@ -174,7 +174,7 @@ def test_directories_that_do_not_exist_are_all_named(mount: Mount) -> None:
     ]
 
 
-async def test_without_a_capability_paths_start_at_the_process_directory(
+async def test_without_capability_paths_start_at_process_directory(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -178,7 +178,7 @@ async def test_a_page_may_name_its_encoding(
 
 
 @pytest.mark.process
-async def test_a_page_that_claims_two_bytes_a_character_is_read_as_utf_8(
+async def test_page_that_claims_two_bytes_character_is_read_as_utf_8(
     site: Site, web: Web, inner: Inner
 ) -> None:
     body = '<html><head><meta charset="utf-16"></head><body><p>für</p></body></html>'

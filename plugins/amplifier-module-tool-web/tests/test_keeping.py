@@ -90,7 +90,7 @@ async def test_a_server_may_say_that_a_page_is_still_right(
     assert len(site.requests) == 2
 
 
-async def test_what_a_server_knows_a_page_by_holds_for_its_own_address_alone(
+async def test_what_server_knows_page_by_holds_for_own_address_alone(
     site: Site, mount: Mount, clock: list[float], inner: Inner
 ) -> None:
     """Another page may well have a version of the same name."""

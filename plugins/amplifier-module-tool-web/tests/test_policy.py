@@ -88,7 +88,7 @@ async def test_names_are_looked_up_and_sent_as_they_are(
     assert f"Host: site.example:{site.port}\r\n" in site.requests[0]
 
 
-async def test_an_answer_of_the_directory_that_mixes_inside_and_outside_is_refused(
+async def test_answer_of_dir_that_mixes_inside_and_outside_is_refused(
     site: Site, web: Web, names: dict[str, list[str]]
 ) -> None:
     names["site.example"] = ["127.0.0.1", "10.0.0.1"]

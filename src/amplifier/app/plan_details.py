@@ -8,7 +8,7 @@ import attrs
 
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import CompiledProfile
-from amplifier.app.profiles.origins import Origin, flatten
+from amplifier.app.profiles.origins import ValueOrigin, flatten
 from amplifier.app.session_plan import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator
@@ -57,7 +57,7 @@ def list_values(composition: Composition) -> list[PlanValue]:
     own, base = _values(composition.profile_plan), _values(composition.base_plan)
     origins = {} if composition.profile is None else composition.profile.origins
     # What a profile says of its model becomes the loop's configuration, and stands in no profile's plan.
-    model = Origin(
+    model = ValueOrigin(
         profile="" if composition.profile is None else composition.profile.name
     )
     values = []
@@ -66,12 +66,12 @@ def list_values(composition: Composition) -> list[PlanValue]:
             {key: value for key, value in composition.plan.items() if key != "agents"}
         )
     ):
-        origin = Origin(profile=SETTINGS, replaced=base.get(path))
+        origin = ValueOrigin(profile=SETTINGS, replaced=base.get(path))
         if base.get(path) == value:
             if path in own:
                 origin = origins.get(path, model)
             else:
-                origin = Origin(profile=INSTALLED)
+                origin = ValueOrigin(profile=INSTALLED)
         values.append(
             PlanValue(
                 path=path,

@@ -16,11 +16,11 @@ from amplifier.app.settings.settings import load_settings
 from amplifier.app.settings_changes import revise
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Choice", "activate"]
+__all__ = ["ProfileChoice", "activate"]
 
 
 @attrs.frozen(kw_only=True)
-class Choice:
+class ProfileChoice:
     """What was chosen.
 
     Args:
@@ -34,7 +34,7 @@ class Choice:
     holds: bool
 
 
-def activate(name: str, scope: str, places: Places) -> Choice:
+def activate(name: str, scope: str, places: Places) -> ProfileChoice:
     """Use a profile or bundle for new sessions; the function blocks.
 
     Args:
@@ -60,4 +60,4 @@ def activate(name: str, scope: str, places: Places) -> Choice:
         changes = [(("bundle", "active"), None), (("profile", "active"), name)]
     path = revise(scope, lambda _: changes, places)
     holds = active_profile(load_settings(places)) == f"{prefix}{name}"
-    return Choice(name=name, path=path, holds=holds)
+    return ProfileChoice(name=name, path=path, holds=holds)

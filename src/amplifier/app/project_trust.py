@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -28,7 +28,7 @@ class BroughtFile:
 class Brought:
     """What a project brings of one kind, and whether it may be used."""
 
-    decision: Decision
+    decision: TrustDecision
     files: tuple[BroughtFile, ...]
 
     def to_dict(self) -> JSONObject:
@@ -129,7 +129,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
 
 
 def _changed_by_others(
-    before: Decision, after: Decision, changed: Collection[str]
+    before: TrustDecision, after: TrustDecision, changed: Collection[str]
 ) -> bool:
     """Whether something else changed; what the person's own change names, or names no more, is part of it."""
     own = tuple(f"{path}/" for path in changed)
@@ -161,13 +161,13 @@ def _checked(kinds: Collection[str]) -> list[str]:
     return list(kinds) or known
 
 
-def _is_there(decision: Decision) -> bool:
+def _is_there(decision: TrustDecision) -> bool:
     return not decision.trusted or any(
         digest != "absent" for digest in decision.items.values()
     )
 
 
-def _files(decision: Decision) -> tuple[BroughtFile, ...]:
+def _files(decision: TrustDecision) -> tuple[BroughtFile, ...]:
     return tuple(
         BroughtFile(name=name, size=len(content), is_changed=name in decision.changed)
         for name, content in sorted(decision.contents.items())

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.directories import FOLDER, Places, is_below
 from amplifier_kit.files.documents import read_text
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["ProjectFiles"]
@@ -27,9 +27,9 @@ class ProjectFiles:
 
     places: Places
     store: TrustStore = attrs.field(factory=TrustStore.in_home)
-    _decisions: dict[str, Decision] = attrs.field(factory=dict, init=False)
+    _decisions: dict[str, TrustDecision] = attrs.field(factory=dict, init=False)
 
-    def judge(self, kind: str) -> Decision | None:
+    def judge(self, kind: str) -> TrustDecision | None:
         """Return whether the files of a kind may be used; `None` where the person's own folder is the project's."""
         if self.places.project is None:
             return None
@@ -88,7 +88,7 @@ class ProjectFiles:
                 )
 
     @property
-    def withheld(self) -> tuple[Decision, ...]:
+    def withheld(self) -> tuple[TrustDecision, ...]:
         """What was evaluated and is not trusted, sorted by kind."""
         return tuple(
             found for _, found in sorted(self._decisions.items()) if not found.trusted

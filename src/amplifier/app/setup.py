@@ -20,13 +20,13 @@ from amplifier.app.settings.secrets import SecretStore
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import Secret
 
-__all__ = ["Setup", "carry_out", "suggest"]
+__all__ = ["SetupDecision", "carry_out", "suggest"]
 
 _OTHER_WINS: Final = "; in this folder another choice wins: 'amplifier config explain profile.active', or bundle.active"
 
 
 @attrs.frozen(kw_only=True)
-class Setup:
+class SetupDecision:
     """What was decided.
 
     Args:
@@ -67,7 +67,7 @@ def suggest(states: Sequence[ProviderState]) -> ProviderState | None:
 
 
 async def carry_out(
-    setup: Setup, survey: Survey, *, dry_run: bool = False
+    setup: SetupDecision, survey: Survey, *, dry_run: bool = False
 ) -> list[str]:
     """Carry out what was decided and say what was done, a line each; the key is in none of them.
 

@@ -11,7 +11,7 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_kit.rules import Call, TouchedPath, touched_paths
+from amplifier_kit.rules import RuledCall, TouchedPath, touched_paths
 from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.paths import PathPattern
 from amplifier_kit.trust import TrustStore, covered_paths
@@ -62,7 +62,7 @@ class TrustedFiles:
             f"{data['tool_name']} changes {named!a}, which you trusted: what it holds runs"
         )
 
-    def _written(self, call: Call) -> str | None:
+    def _written(self, call: RuledCall) -> str | None:
         """Return what was trusted that a call may write to."""
         written = [path for path in touched_paths(call) if _is_written(path, call)]
         if not written:
@@ -88,7 +88,7 @@ def _may_write(effects: frozenset[Effect] | None) -> bool:
     return effects is None or not effects.isdisjoint(("write", "exec"))
 
 
-def _is_written(path: TouchedPath, call: Call) -> bool:
+def _is_written(path: TouchedPath, call: RuledCall) -> bool:
     """Whether a call may change a path; a command that says what it does changes what its words name for that."""
     if call.effects is None:
         return True

@@ -14,7 +14,7 @@ from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
     from amplifier.app.mentions.loader import Batch
-    from amplifier.app.profile_activation import Choice
+    from amplifier.app.profile_activation import ProfileChoice
     from amplifier.app.session_plan import Composition
     from amplifier_sdk.jsontypes import JSONValue
 
@@ -61,7 +61,7 @@ def add_looking(
         ctx.exit(_validate_composition(lambda: compose(name), output=output))
 
 
-def tell_choice(noun: str, choice: Choice) -> None:
+def tell_choice(noun: str, choice: ProfileChoice) -> None:
     """Tell which profile or bundle is used now, and where another scope still wins."""
     notice(f"The {noun} {one_line(choice.name)} is active, by {choice.path}")
     if not choice.holds:

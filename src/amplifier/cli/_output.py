@@ -40,7 +40,14 @@ from amplifier_sdk.streaming import (
 if TYPE_CHECKING:
     from amplifier_kit.redaction import SinkRedactor
 
-__all__ = ["EventLines", "Output", "Record", "TextAnswer", "TurnWriter", "make_writer"]
+__all__ = [
+    "EventLines",
+    "Output",
+    "OutputRecord",
+    "TextAnswer",
+    "TurnWriter",
+    "make_writer",
+]
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
@@ -95,7 +102,7 @@ class TurnWriter(Protocol):
 def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
     """Make the writer of an output form: `text`, `json` or `ndjson`."""
     if form == "json":
-        return Record(output, session_id)
+        return OutputRecord(output, session_id)
     if form == "ndjson":
         return EventLines(output, session_id)
     return TextAnswer(output)
@@ -177,7 +184,7 @@ class TextAnswer:
 
 
 @attrs.define(eq=False)
-class Record:
+class OutputRecord:
     """One JSON object at the end of the turn."""
 
     output: Output

@@ -16,7 +16,7 @@ from amplifier.cli._terminal import has_colour, notice, one_line, say
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from amplifier.app.doctor.findings import Finding, Status
+    from amplifier.app.doctor.findings import DoctorFinding, Status
 
 __all__ = ["doctor"]
 
@@ -54,7 +54,7 @@ def doctor(ctx: click.Context, timeout: float, output: str) -> None:
     ctx.exit(_write(found, output))
 
 
-def _write(found: Sequence[Finding], output: str) -> int:
+def _write(found: Sequence[DoctorFinding], output: str) -> int:
     """Write what was found and return the exit code."""
     broken = [finding for finding in found if finding.status == "broken"]
     if output == "json":
@@ -73,7 +73,7 @@ def _write(found: Sequence[Finding], output: str) -> int:
     return 0
 
 
-def _line(finding: Finding) -> str:
+def _line(finding: DoctorFinding) -> str:
     mark, colour = _MARKS[finding.status]
     if has_colour(sys.stdout):
         shown = click.style(f"{mark:<6}", fg=colour)

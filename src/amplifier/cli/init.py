@@ -113,7 +113,7 @@ def init(
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
     from amplifier.app.providers.entries import survey_providers
-    from amplifier.app.setup import Setup, carry_out
+    from amplifier.app.setup import SetupDecision, carry_out
 
     survey = survey_providers(Places.find())
     state = _choose_provider(ctx, survey, id, asks=asks)
@@ -132,7 +132,7 @@ def init(
         model = model or _asked_model(state)
         options = _asked_options(state, model or state.model)
         profile = profile or _asked_profile(survey)
-    setup = Setup(
+    setup = SetupDecision(
         provider=state.entry,
         model=model,
         options=options,

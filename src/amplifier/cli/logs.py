@@ -17,7 +17,7 @@ from amplifier.cli._terminal import inert_json, say
 if TYPE_CHECKING:
     from amplifier.app.logs.library import LogLibrary, SessionLog
     from amplifier.app.logs.merge import Logs
-    from amplifier.app.logs.selection import Selection
+    from amplifier.app.logs.selection import LineFilter
     from amplifier_sdk.logs import LogRecord
 
 __all__ = ["logs"]
@@ -108,13 +108,13 @@ def logs(
     # with the runtime: help and wrong usage need none
     from amplifier.app.logs.library import LogLibrary
     from amplifier.app.logs.merge import Logs
-    from amplifier.app.logs.selection import Selection, parse_since
+    from amplifier.app.logs.selection import LineFilter, parse_since
 
     if follow and stats:
         raise click.UsageError(
             "--follow goes on for ever, so that --stats would never come."
         )
-    selection = Selection(
+    selection = LineFilter(
         events=events,
         level=level,  # type: ignore[arg-type]  # click checked that it is a level
         terms=terms,
@@ -163,7 +163,7 @@ class _Writer:
 
 def _follow(
     taken: Logs,
-    selection: Selection,
+    selection: LineFilter,
     writer: _Writer,
     library: LogLibrary | None,
     chosen: Sequence[SessionLog],
@@ -197,7 +197,7 @@ def _follow(
 
 
 def _show_statistics(
-    taken: Logs, selection: Selection, tail: int | None, *, as_json: bool
+    taken: Logs, selection: LineFilter, tail: int | None, *, as_json: bool
 ) -> None:
     import json
 

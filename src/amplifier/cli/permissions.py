@@ -14,7 +14,7 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
 
 if TYPE_CHECKING:
-    from amplifier_kit.rules.permissions import Permission, Permissions
+    from amplifier_kit.rules.permissions import PermissionRule, Permissions
 
 __all__ = ["permissions"]
 
@@ -68,7 +68,7 @@ def _revoke(ids: tuple[str, ...], everything: bool) -> None:
         notice(f"taken back: {one_line(permission.action)}")
 
 
-def _held() -> Sequence[Permission]:
+def _held() -> Sequence[PermissionRule]:
     import anyio
 
     return anyio.run(_store().list)
@@ -82,7 +82,7 @@ def _store() -> Permissions:
     return Permissions.in_home()
 
 
-def _find(held: Sequence[Permission], id: str) -> Permission:
+def _find(held: Sequence[PermissionRule], id: str) -> PermissionRule:
     found = [permission for permission in held if permission.id.startswith(id)]
     if len(found) == 1:
         return found[0]
@@ -95,7 +95,7 @@ def _find(held: Sequence[Permission], id: str) -> Permission:
     )
 
 
-def _row(permission: Permission) -> tuple[str, ...]:
+def _row(permission: PermissionRule) -> tuple[str, ...]:
     if permission.expires is None:
         until = ""
     else:

@@ -19,7 +19,7 @@ from amplifier.kernel.capabilities import Capabilities
 from amplifier.kernel.channels import Channels
 from amplifier.kernel.cleanups import Cleanups
 from amplifier.kernel.hooks.decisions import DecisionProcessor
-from amplifier.kernel.modules.mounts import Mounted, MountPoints
+from amplifier.kernel.modules.mounts import MountedInstance, MountPoints
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.plans.plan import ModuleSpec, SessionSettings
 from amplifier.kernel.resources import Owners
@@ -107,7 +107,7 @@ class ModuleCoordinator:
         )
         self._cleanups = Cleanups(self.settings.limits.cleanup_timeout)
         self._mounting: tuple[ModuleSpec, object] | None = None
-        self._placed: list[Mounted] = []
+        self._placed: list[MountedInstance] = []
         self.cancellation.notify = self._reserve_cancel
         self.decisions: DecisionProcessor = DecisionProcessor(
             self._hooks,
@@ -243,7 +243,7 @@ class ModuleCoordinator:
             return self.hooks
         return self._mounts.get(mount_point, name)
 
-    def _unmounted(self, mounted: Mounted) -> None:
+    def _unmounted(self, mounted: MountedInstance) -> None:
         """Empty a place whose instance was unregistered from pluggy, unless another stands there by now."""
         if self._mounts.get(mounted.mount_point, mounted.name) is mounted.instance:
             self._mounts.remove(mounted.mount_point, mounted.name)

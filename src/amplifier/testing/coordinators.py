@@ -17,14 +17,14 @@ from amplifier_sdk.results import ToolResult
 
 __all__ = [
     "MockCoordinator",
-    "Mounted",
+    "MountArguments",
     "TestCoordinator",
     "Unmounted",
     "create_test_coordinator",
 ]
 
 
-class Mounted(TypedDict):
+class MountArguments(TypedDict):
     """What one call of `mount` was given."""
 
     mount_point: str
@@ -77,7 +77,7 @@ class TestCoordinator(ModuleCoordinator):
             parent_id=parent_id,
             config=plan if config is None else config,
         )
-        self.mount_history: list[Mounted] = []
+        self.mount_history: list[MountArguments] = []
         self.unmount_history: list[Unmounted] = []
         self._opened: AbstractAsyncContextManager[None] | None = None
 
@@ -87,7 +87,7 @@ class TestCoordinator(ModuleCoordinator):
         """Mount an instance as a session does, and note it."""
         done = super().mount(mount_point, module, name)
         self.mount_history.append(
-            Mounted(mount_point=mount_point, module=module, name=name)
+            MountArguments(mount_point=mount_point, module=module, name=name)
         )
         return done
 

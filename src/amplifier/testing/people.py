@@ -9,15 +9,15 @@ import attrs
 
 __all__ = [
     "Answer",
+    "AskedQuestion",
     "MockApprovalSystem",
     "MockDisplaySystem",
-    "Question",
     "ShownMessage",
 ]
 
 
 @attrs.frozen
-class Question:
+class AskedQuestion:
     """What a person was asked; `timeout` is in seconds."""
 
     prompt: str
@@ -26,7 +26,7 @@ class Question:
     default: str
 
 
-Answer: TypeAlias = str | BaseException | Callable[[Question], Awaitable[str]]
+Answer: TypeAlias = str | BaseException | Callable[[AskedQuestion], Awaitable[str]]
 """The option a person chooses, an exception to raise, or an async function of the question."""
 
 
@@ -39,7 +39,7 @@ class MockApprovalSystem:
 
     def __init__(self, *answers: Answer) -> None:
         self.answers: list[Answer] = list(answers or ("Allow",))
-        self.questions: list[Question] = []
+        self.questions: list[AskedQuestion] = []
 
     async def request_approval(
         self,
@@ -50,7 +50,7 @@ class MockApprovalSystem:
         /,
     ) -> str:
         """Note the question and answer it."""
-        question = Question(prompt, tuple(options), timeout, default)
+        question = AskedQuestion(prompt, tuple(options), timeout, default)
         self.questions.append(question)
         answer = self.answers[min(len(self.questions), len(self.answers)) - 1]
         if isinstance(answer, BaseException):

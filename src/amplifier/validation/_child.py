@@ -9,8 +9,8 @@ import signal
 import sys
 import threading
 
-from amplifier.validation.journal import Journal
-from amplifier.validation.supervision import Task
+from amplifier.validation.journal import FindingsJournal
+from amplifier.validation.supervision import ChildTask
 from amplifier_sdk.convert import from_json
 
 __all__ = ["main"]
@@ -18,7 +18,7 @@ __all__ = ["main"]
 
 def main() -> None:
     """Do the task of a line of standard input and end the process, whatever threads the module left."""
-    task = from_json(json.loads(_line()), Task)
+    task = from_json(json.loads(_line()), ChildTask)
     descriptor = int(os.environ.pop("AMPLIFIER_VALIDATE_FD"))
     os.set_inheritable(descriptor, False)  # noqa: FBT003  # the function takes no other form
     faulthandler.enable(file=2)
@@ -26,7 +26,7 @@ def main() -> None:
     if task.location is not None:
         sys.path.insert(0, str(task.location.parent))
     with open(descriptor, "w", encoding="utf-8") as file:
-        journal = Journal(file, task.timeout)
+        journal = FindingsJournal(file, task.timeout)
         if task.behaviors:
             # each task loads what it needs
             from amplifier.validation.behavior_runs import try_behaviors

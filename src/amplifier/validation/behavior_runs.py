@@ -11,16 +11,16 @@ import attrs
 from amplifier.validation.behaviors import (
     SAMPLES,
     Behavior,
-    Outcome,
+    CheckOutcome,
     Subject,
     behaviors,
     check_behavior,
 )
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.imports import import_target
-from amplifier.validation.journal import Journal
+from amplifier.validation.journal import FindingsJournal
 from amplifier.validation.report import CheckResult, Status
-from amplifier.validation.supervision import Task
+from amplifier.validation.supervision import ChildTask
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -34,7 +34,7 @@ _STATUS: Final[dict[str, Status]] = {
 }
 
 
-def try_behaviors(task: Task, journal: Journal) -> None:
+def try_behaviors(task: ChildTask, journal: FindingsJournal) -> None:
     """Try every behaviour of the module's type that was not tried yet; every outcome goes into the journal."""
     with journal.step("module.imports"):
         loaded, results = import_target(task)
@@ -82,18 +82,18 @@ def _refuse_unknown(
         raise ConfigError(problems)
 
 
-def _left_out(behavior: Behavior, task: Task) -> CheckResult:
+def _left_out(behavior: Behavior, task: ChildTask) -> CheckResult:
     reason = f"Left out by pyproject.toml: {task.leave_out[behavior.id]}"
     return CheckResult(
         check=behavior.id, status="skipped", message=reason, backend=task.backend
     )
 
 
-async def _try(behavior: Behavior, subject: Subject, timeout: float) -> Outcome:
+async def _try(behavior: Behavior, subject: Subject, timeout: float) -> CheckOutcome:
     return await check_behavior(behavior, subject, timeout=timeout)
 
 
-def _result(outcome: Outcome, backend: str) -> CheckResult:
+def _result(outcome: CheckOutcome, backend: str) -> CheckResult:
     return CheckResult(
         check=outcome.behavior.id,
         status=_STATUS[outcome.status],

@@ -17,11 +17,17 @@ from amplifier.kernel.modules.shapes import ImportedModule, load_plugin, main_of
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.report import CheckResult
-from amplifier.validation.supervision import Task
+from amplifier.validation.supervision import ChildTask
 from amplifier_sdk.errors import ModuleError
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 
-__all__ = ["Loaded", "check_mountable", "check_ready", "import_target", "place_of"]
+__all__ = [
+    "CheckedModule",
+    "check_mountable",
+    "check_ready",
+    "import_target",
+    "place_of",
+]
 
 _IMPORT_FIXES: Final = {
     AttributeError: "Name in the entry point what the package has, as 'package.module:attribute'.",
@@ -31,7 +37,7 @@ _IMPORT_FIXES: Final = {
 
 
 @attrs.frozen(kw_only=True)
-class Loaded:
+class CheckedModule:
     """A module that is imported, and the type as which it is checked."""
 
     module: ImportedModule
@@ -43,7 +49,7 @@ class Loaded:
         return self.module.target
 
 
-def import_target(task: Task) -> tuple[Loaded | None, list[CheckResult]]:
+def import_target(task: ChildTask) -> tuple[CheckedModule | None, list[CheckResult]]:
     """Import a module and find its type; return what was found on the way, and `None` where that ended it."""
     check = CHECKS["module.imports"]
     try:
@@ -68,7 +74,7 @@ def import_target(task: Task) -> tuple[Loaded | None, list[CheckResult]]:
     if kind is None or result.status == "error":
         loaded = None
     else:
-        loaded = Loaded(module=imported, kind=kind)
+        loaded = CheckedModule(module=imported, kind=kind)
     return loaded, [check.passed(), result]
 
 
@@ -84,7 +90,7 @@ def place_of(error: BaseException, location: Path | None) -> str | None:
     return found
 
 
-def check_mountable(loaded: Loaded) -> CheckResult:
+def check_mountable(loaded: CheckedModule) -> CheckResult:
     """Check that the loader can make a plugin of it."""
     check = CHECKS["module.mountable"]
     spec = ModuleSpec(
@@ -100,7 +106,7 @@ def check_mountable(loaded: Loaded) -> CheckResult:
     return check.passed()
 
 
-def check_ready(loaded: Loaded) -> CheckResult:
+def check_ready(loaded: CheckedModule) -> CheckResult:
     """Check that `on_session_ready` is async, where there is one."""
     check = CHECKS["module.on-session-ready"]
     ready = loaded.module.on_session_ready
@@ -112,7 +118,7 @@ def check_ready(loaded: Loaded) -> CheckResult:
     )
 
 
-def _import(task: Task) -> ImportedModule:
+def _import(task: ChildTask) -> ImportedModule:
     """Import the package and find in it what the entry point names, or what stands for the module."""
     name, _, path = task.target.partition(":")
     package = import_module(name)
@@ -136,7 +142,7 @@ def _elsewhere(imported: ImportedModule, location: Path | None) -> str | None:
     return str(file)
 
 
-def _type(task: Task, imported: ImportedModule) -> tuple[str | None, CheckResult]:
+def _type(task: ChildTask, imported: ImportedModule) -> tuple[str | None, CheckResult]:
     """Tell the type: the declared one, else the one that was asked for, else the one that the id suggests."""
     check = CHECKS["module.type"]
     known = [kind.name for kind in KINDS]

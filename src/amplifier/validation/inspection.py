@@ -14,16 +14,16 @@ from amplifier.validation.behaviors.subject import Subject
 from amplifier.validation.checks import CHECKS
 from amplifier.validation.emitted import emitted_events, inherited_events
 from amplifier.validation.imports import (
-    Loaded,
+    CheckedModule,
     check_mountable,
     check_ready,
     import_target,
     place_of,
 )
-from amplifier.validation.journal import Journal
+from amplifier.validation.journal import FindingsJournal
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier.validation.members import check_members
-from amplifier.validation.supervision import Task
+from amplifier.validation.supervision import ChildTask
 from amplifier_sdk.errors import AmplifierError, ConfigError, ModuleError
 from amplifier_sdk.events import ALL_EVENTS
 from amplifier_sdk.jsontypes import JSONValue
@@ -41,7 +41,7 @@ _Look: TypeAlias = Callable[[Harness], Awaitable[None]]
 """What is done while the module is mounted."""
 
 
-def inspect_module(task: Task, journal: Journal) -> None:
+def inspect_module(task: ChildTask, journal: FindingsJournal) -> None:
     """Check a module's structure; every result goes into the journal."""
     with journal.step("module.imports"):
         loaded, results = import_target(task)
@@ -56,9 +56,9 @@ def inspect_module(task: Task, journal: Journal) -> None:
 class _Inspection:
     """One module under inspection."""
 
-    task: Task
-    loaded: Loaded
-    journal: Journal
+    task: ChildTask
+    loaded: CheckedModule
+    journal: FindingsJournal
     _declared: set[str] = attrs.field(factory=set)
 
     async def run(self) -> None:

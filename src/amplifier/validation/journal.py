@@ -17,11 +17,11 @@ import attrs
 from amplifier.validation.report import CheckResult
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Journal"]
+__all__ = ["FindingsJournal"]
 
 
 @attrs.define(eq=False)
-class Journal:
+class FindingsJournal:
     """What was found so far, written through at once: a crash loses nothing.
 
     Args:

@@ -22,7 +22,7 @@ from amplifier_sdk.errors import (
     did_you_mean,
 )
 
-__all__ = ["Candidate", "Package", "find_package", "repositories_below", "table"]
+__all__ = ["Package", "PackagedModule", "find_package", "repositories_below", "table"]
 
 PREFIX: Final = "amplifier_module_"
 """How the packages of modules begin."""
@@ -34,7 +34,7 @@ _EXTRAS: Final = re.compile(r"\s*\[.*\]\s*$")
 
 
 @attrs.frozen(kw_only=True)
-class Candidate:
+class PackagedModule:
     """One module of a package: its id, what its entry point names, and where the code is.
 
     Args:
@@ -78,7 +78,7 @@ class Package:
     root: Path | None = None
     name: str | None = None
     requires: tuple[str, ...] = ()
-    candidates: tuple[Candidate, ...] = ()
+    candidates: tuple[PackagedModule, ...] = ()
     metadata: Mapping[str, object] = attrs.field(factory=dict, repr=False)
     problem: str | None = None
 
@@ -153,7 +153,9 @@ def table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
 def _repository(given: str, root: Path) -> Package:
     metadata, problem = _read(root / "pyproject.toml")
     candidates = [
-        Candidate(id=module, target=target, location=_locate(root, metadata, target))
+        PackagedModule(
+            id=module, target=target, location=_locate(root, metadata, target)
+        )
         for module, target in _entry_points(metadata)
     ]
     return _package(given, root, metadata, candidates, problem)
@@ -169,12 +171,14 @@ def _package_folder(given: str, folder: Path) -> Package:
     candidates = [
         candidate
         for module, target in _entry_points(metadata)
-        if (candidate := Candidate(id=module, target=target, location=folder)).package
+        if (
+            candidate := PackagedModule(id=module, target=target, location=folder)
+        ).package
         == folder.name
     ]
     if not candidates:
         module = folder.name.removeprefix(PREFIX).replace("_", "-")
-        candidates = [Candidate(id=module, target=folder.name, location=folder)]
+        candidates = [PackagedModule(id=module, target=folder.name, location=folder)]
     return _package(given, above, metadata, candidates, problem)
 
 
@@ -182,7 +186,7 @@ def _package(
     given: str,
     root: Path,
     metadata: Mapping[str, object],
-    candidates: Sequence[Candidate],
+    candidates: Sequence[PackagedModule],
     problem: str | None,
 ) -> Package:
     project = table(metadata, "project")
@@ -233,7 +237,9 @@ def _distribution(given: str, found: FoundModule) -> Package:
         path=given,
         name=found.distribution,
         requires=tuple(distribution.requires or ()),
-        candidates=(Candidate(id=found.id, target=found.target, location=location),),
+        candidates=(
+            PackagedModule(id=found.id, target=found.target, location=location),
+        ),
     )
 
 

@@ -9,7 +9,12 @@ from typing import Final
 
 from amplifier.kernel.modules.sources import GROUP
 from amplifier.validation.checks import CHECKS
-from amplifier.validation.packages import Candidate, Package, repositories_below, table
+from amplifier.validation.packages import (
+    Package,
+    PackagedModule,
+    repositories_below,
+    table,
+)
 from amplifier.validation.report import CheckResult
 from amplifier_sdk.hookspecs import KINDS
 
@@ -27,7 +32,9 @@ def check_package(package: Package) -> list[CheckResult]:
     return results
 
 
-def check_module_files(package: Package, candidate: Candidate) -> list[CheckResult]:
+def check_module_files(
+    package: Package, candidate: PackagedModule
+) -> list[CheckResult]:
     """Check a module's names and files."""
     results = [_check_id(package, candidate), _check_layout(package, candidate)]
     if package.name is not None and len(package.candidates) == 1:
@@ -137,7 +144,7 @@ def _check_files(package: Package) -> Iterator[CheckResult]:
     )
 
 
-def _check_id(package: Package, candidate: Candidate) -> CheckResult:
+def _check_id(package: Package, candidate: PackagedModule) -> CheckResult:
     check = CHECKS["module.id"]
     if package.root is None:
         place = None
@@ -157,7 +164,7 @@ def _check_id(package: Package, candidate: Candidate) -> CheckResult:
     return check.passed()
 
 
-def _check_layout(package: Package, candidate: Candidate) -> CheckResult:
+def _check_layout(package: Package, candidate: PackagedModule) -> CheckResult:
     check = CHECKS["module.layout"]
     if candidate.location is not None:
         return check.passed(
@@ -172,7 +179,7 @@ def _check_layout(package: Package, candidate: Candidate) -> CheckResult:
     )
 
 
-def _check_names(distribution: str, candidate: Candidate) -> CheckResult:
+def _check_names(distribution: str, candidate: PackagedModule) -> CheckResult:
     check = CHECKS["module.names"]
     wanted, top = (
         f"amplifier-module-{candidate.id}",

@@ -24,7 +24,7 @@ from amplifier_kit.processes import python_argv, python_environment, start_pytho
 from amplifier_sdk.convert import from_json, to_json
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["ChildRun", "Task", "run_child"]
+__all__ = ["ChildRun", "ChildTask", "run_child"]
 
 _CHILD: Final = "amplifier.validation._child:main"
 
@@ -39,7 +39,7 @@ _KEPT: Final = 100_000
 
 
 @attrs.frozen(kw_only=True)
-class Task:
+class ChildTask:
     """What a child does.
 
     Args:
@@ -92,7 +92,7 @@ class ChildRun:
     backend: str | None = None
 
 
-def run_child(task: Task) -> ChildRun:
+def run_child(task: ChildTask) -> ChildRun:
     """Run a task in a child process, in an empty folder, and wait for its end.
 
     The processes that it left are killed, and its temporary files are removed. A step that takes longer than the task's
@@ -133,7 +133,7 @@ def _temporary_files() -> Iterator[tuple[IO[bytes], IO[bytes], IO[bytes]]]:
 
 
 def _converse(
-    process: subprocess.Popen[bytes], task: Task, found: IO[bytes]
+    process: subprocess.Popen[bytes], task: ChildTask, found: IO[bytes]
 ) -> int | None:
     """Give the child its task and wait; standard input stays open meanwhile. `None` means that it hangs."""
     assert process.stdin is not None
@@ -182,7 +182,7 @@ def _records(file: IO[bytes]) -> Iterator[JSONValue]:
 
 
 def _read(
-    task: Task, code: int | None, found: IO[bytes], printed: str, err: str
+    task: ChildTask, code: int | None, found: IO[bytes], printed: str, err: str
 ) -> ChildRun:
     results: list[CheckResult] = []
     running: str | None = None

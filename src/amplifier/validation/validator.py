@@ -10,10 +10,10 @@ from typing import Final
 import attrs
 
 from amplifier.validation.checks import CHECKS
-from amplifier.validation.packages import Candidate, Package, find_package
+from amplifier.validation.packages import Package, PackagedModule, find_package
 from amplifier.validation.report import CheckResult, ModuleReport, Report
 from amplifier.validation.structure import check_module_files, check_package
-from amplifier.validation.supervision import ChildRun, Task, run_child
+from amplifier.validation.supervision import ChildRun, ChildTask, run_child
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.hookspecs import KINDS
@@ -71,7 +71,7 @@ def validate(
 
 
 def _check(
-    package: Package, candidate: Candidate, task: Task, behavioral: bool
+    package: Package, candidate: PackagedModule, task: ChildTask, behavioral: bool
 ) -> ModuleReport:
     """Check one module: its files, its structure in a child process, its behaviours in others."""
     structure = run_child(task)
@@ -114,7 +114,7 @@ def _mounts(structure: ChildRun) -> bool:
     )
 
 
-def _try_behaviors(task: Task) -> list[ChildRun]:
+def _try_behaviors(task: ChildTask) -> list[ChildRun]:
     """Try the behaviours on one event loop; after one that ended its process a new process continues behind it."""
     runs: list[ChildRun] = []
     tried: list[str] = []
@@ -145,11 +145,11 @@ def _check_output(runs: list[ChildRun]) -> CheckResult:
 
 def _task(
     package: Package,
-    candidate: Candidate,
+    candidate: PackagedModule,
     kind: str | None,
     config: Mapping[str, JSONValue] | None,
     timeout: float,
-) -> Task:
+) -> ChildTask:
     settings = package.settings(candidate.id)
     subject = f"table [tool.amplifier.validate.{candidate.id}]"
     problems = [
@@ -166,7 +166,7 @@ def _task(
     ]
     if problems:
         raise ConfigError(problems, subject=subject)
-    return Task(
+    return ChildTask(
         module=candidate.id,
         target=candidate.target,
         location=candidate.location,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.claude_plugins.agents import AgentFile as AgentFile
+    from amplifier_kit.claude_plugins.agents import ClaudeAgent as ClaudeAgent
     from amplifier_kit.claude_plugins.agents import read_agent as read_agent
     from amplifier_kit.claude_plugins.commandfiles import CommandFile as CommandFile
     from amplifier_kit.claude_plugins.commandfiles import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CALLS",
     "EVENTS",
-    "AgentFile",
+    "ClaudeAgent",
     "ClaudeCall",
     "ClaudePlugin",
     "CommandFile",
@@ -58,7 +58,7 @@ __all__ = [
 _HOME = {
     "CALLS": "toolnames",
     "EVENTS": "hookfiles",
-    "AgentFile": "agents",
+    "ClaudeAgent": "agents",
     "ClaudeCall": "toolnames",
     "ClaudePlugin": "folders",
     "CommandFile": "commandfiles",

@@ -15,7 +15,7 @@ from amplifier_kit.claude_plugins.toolnames import tool_named
 from amplifier_kit.files.documents import DocumentError, read_text
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["AgentFile", "read_agent"]
+__all__ = ["ClaudeAgent", "read_agent"]
 
 _FIELDS: Final = frozenset(
     {
@@ -38,7 +38,7 @@ _INHERITED: Final = frozenset({"", "inherit"})
 
 
 @attrs.frozen(kw_only=True)
-class AgentFile:
+class ClaudeAgent:
     """An agent.
 
     Args:
@@ -61,7 +61,7 @@ class AgentFile:
     color: str | None = None
 
 
-def read_agent(path: Path) -> AgentFile:
+def read_agent(path: Path) -> ClaudeAgent:
     """Read the file of an agent.
 
     Raises:
@@ -95,7 +95,7 @@ def read_agent(path: Path) -> AgentFile:
     if problems:
         raise ConfigError(problems, subject=subject)
     model = read.text("model")
-    return AgentFile(
+    return ClaudeAgent(
         name=name,
         description=read.text("description")[:_LONGEST_DESCRIPTION],
         instruction=read.body.strip(),

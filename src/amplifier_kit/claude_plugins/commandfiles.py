@@ -14,7 +14,13 @@ from amplifier_kit.claude_plugins.loosefields import parse_loosely
 from amplifier_kit.files.documents import DocumentError, read_text
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["CommandFile", "Part", "command_patterns", "parse_command", "read_command"]
+__all__ = [
+    "CommandFile",
+    "PromptPart",
+    "command_patterns",
+    "parse_command",
+    "read_command",
+]
 
 _FIELDS: Final = frozenset(
     {
@@ -36,7 +42,7 @@ _LONGEST_DESCRIPTION: Final = 200
 
 
 @attrs.frozen(kw_only=True)
-class Part:
+class PromptPart:
     """A piece of a prompt: text as it stands, a shell text whose output stands there, or a file whose content does."""
 
     kind: Literal["text", "run", "file"]
@@ -67,7 +73,7 @@ class CommandFile:
     model: str | None = None
     is_manual: bool = False
 
-    def parts(self, arguments: str) -> tuple[Part, ...]:
+    def parts(self, arguments: str) -> tuple[PromptPart, ...]:
         """Return the prompt in pieces, with the arguments in their places; what arguments say is never a directive.
 
         `$ARGUMENTS` is all that was typed. Of `$1`, `$2`, … each is one word, and the highest the rest. What has no
@@ -75,11 +81,15 @@ class CommandFile:
         """
         body = self.body.strip("\n")
         found = [
-            Part(kind=part.kind, text=_filled(part.text, arguments, _highest(body)))
+            PromptPart(
+                kind=part.kind, text=_filled(part.text, arguments, _highest(body))
+            )
             for part in _split_parts(body)
         ]
         if arguments.strip() and not _PLACE.search(body):
-            found.append(Part(kind="text", text=f"\n\nARGUMENTS: {arguments.strip()}"))
+            found.append(
+                PromptPart(kind="text", text=f"\n\nARGUMENTS: {arguments.strip()}")
+            )
         return tuple(found)
 
     def takes_arguments(self) -> bool:
@@ -173,18 +183,22 @@ def parse_command(text: str, path: Path, folder: str = "") -> CommandFile:
     )
 
 
-def _split_parts(body: str) -> Iterator[Part]:
+def _split_parts(body: str) -> Iterator[PromptPart]:
     end = 0
     for found in _DIRECTIVE.finditer(body):
-        yield Part(kind="text", text=body[end : found.start()])
+        yield PromptPart(kind="text", text=body[end : found.start()])
         end = found.end()
         if found["run"] is not None:
-            yield Part(kind="run", text=found["run"])
+            yield PromptPart(kind="run", text=found["run"])
             continue
         name = found["file"].rstrip(_TRAILING)
         end -= len(found["file"]) - len(name)
-        yield Part(kind="file", text=name) if name else Part(kind="text", text="@")
-    yield Part(kind="text", text=body[end:])
+        yield (
+            PromptPart(kind="file", text=name)
+            if name
+            else PromptPart(kind="text", text="@")
+        )
+    yield PromptPart(kind="text", text=body[end:])
 
 
 def _highest(body: str) -> int:

@@ -9,7 +9,7 @@ from typing import Final, TypeVar
 
 import attrs
 
-from amplifier_kit.claude_plugins.agents import AgentFile, read_agent
+from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
 from amplifier_kit.files.documents import read_mapping
@@ -51,7 +51,7 @@ class ClaudePlugin:
     version: str = ""
     hooks: tuple[HookEntry, ...] = ()
     commands: tuple[CommandFile, ...] = ()
-    agents: tuple[AgentFile, ...] = ()
+    agents: tuple[ClaudeAgent, ...] = ()
     skills: tuple[Path, ...] = ()
     problems: tuple[str, ...] = ()
 

@@ -9,7 +9,7 @@ import anyio
 import attrs
 
 from amplifier_kit.compaction.breaker import RunawayBreaker
-from amplifier_kit.compaction.drafts import Draft
+from amplifier_kit.compaction.drafts import ViewDraft
 from amplifier_kit.compaction.left_out import NAME
 from amplifier_kit.compaction.notices import Loss, notice
 from amplifier_kit.compaction.options import CompactionOptions
@@ -159,8 +159,8 @@ class Compactor:
         await report(self._hooks, before, after, strategy, figures, usage)
         return strategy
 
-    def _draft(self, target: float) -> Draft:
-        draft = Draft(
+    def _draft(self, target: float) -> ViewDraft:
+        draft = ViewDraft(
             self._shown.items,
             self._log,
             self._options,
@@ -185,7 +185,7 @@ class Compactor:
         return min(self._options.summary_tokens, max(0, int(target)) // SHARE)
 
     async def _summarize(
-        self, draft: Draft, request: _Request
+        self, draft: ViewDraft, request: _Request
     ) -> tuple[str, Usage | None]:
         """Ask for a summary where one is wanted; without an answer the plain strategy holds, and that is said."""
         strategy = self._options.strategy
@@ -233,7 +233,7 @@ class Compactor:
             )
         return provider
 
-    def _apply(self, draft: Draft, target: float) -> None:
+    def _apply(self, draft: ViewDraft, target: float) -> None:
         """Show what the draft leaves; nothing is awaited here, so that a view is never half of this."""
         items = draft.shown
         self._level = max(self._level, draft.level)

@@ -10,7 +10,7 @@ from typing import Final
 from amplifier_kit.compaction.options import CompactionOptions
 from amplifier_kit.compaction.pieces import (
     RESULT_ROLES,
-    Turn,
+    TurnSpan,
     calls_of,
     latest_prompt,
     result_ids,
@@ -22,7 +22,7 @@ from amplifier_kit.compaction.truncation import shortened
 from amplifier_sdk.history import MessageLog
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["LEVELS", "Draft"]
+__all__ = ["LEVELS", "ViewDraft"]
 
 LEVELS: Final = (
     "shorten a quarter of the tool results",
@@ -45,7 +45,7 @@ FOUR_FIFTHS: Final = 0.8
 THREE_FIFTHS: Final = 0.6
 
 
-class Draft:
+class ViewDraft:
     """A view that gets smaller; whoever made it decides whether it is taken.
 
     Args:
@@ -179,7 +179,7 @@ class Draft:
         yield self._leave_out(0, None)
         yield self._shorten(results)
 
-    def _stubs(self, first: Turn | None) -> list[int]:
+    def _stubs(self, first: TurnSpan | None) -> list[int]:
         """Return the places of the first prompt, unless the model has to answer it now."""
         if first is None or first.is_latest:
             return []
@@ -193,7 +193,7 @@ class Draft:
             if message.get("role") in RESULT_ROLES and not self._is_pinned(place)
         ]
 
-    def _is_question(self, turn: Turn) -> bool:
+    def _is_question(self, turn: TurnSpan) -> bool:
         return any(
             self._messages[place].get("role") == "user" for place in turn.prompts
         )
@@ -230,7 +230,7 @@ class Draft:
             self._shortened.append(place)
 
     def _leave_out(
-        self, protected: float, spared: Turn | None
+        self, protected: float, spared: TurnSpan | None
     ) -> Iterator[Callable[[], None]]:
         """Yield what leaves out the steps before the protected part, each with its prompt when it was its last.
 
@@ -239,7 +239,7 @@ class Draft:
             spared: the turn whose prompts stay.
         """
         border = len(self._shown) * (1 - protected)
-        turns: dict[int, Turn] = {}
+        turns: dict[int, TurnSpan] = {}
         groups: list[list[int]] = []
         for turn in self._turns:
             for group in self._groups(turn, spared):
@@ -249,7 +249,7 @@ class Draft:
         for step in self._order(self._messages, groups):
             yield partial(self._leave_out_one, step, turns[step[0]], spared)
 
-    def _groups(self, turn: Turn, spared: Turn | None) -> list[list[int]]:
+    def _groups(self, turn: TurnSpan, spared: TurnSpan | None) -> list[list[int]]:
         """Return what is left of a turn, in what goes together: its steps; when none is left, its prompts."""
         steps = [step for step in turn.steps if step[0] not in self.left_out]
         if steps:
@@ -259,14 +259,14 @@ class Draft:
             return [turn.prompts]
         return []
 
-    def _may_lose_prompts(self, turn: Turn, spared: Turn | None) -> bool:
+    def _may_lose_prompts(self, turn: TurnSpan, spared: TurnSpan | None) -> bool:
         return not turn.is_latest and turn is not spared and self._may_go(turn.prompts)
 
     def _may_go(self, group: Sequence[int]) -> bool:
         return group is not self._running and not any(map(self._is_pinned, group))
 
     def _leave_out_one(
-        self, group: Sequence[int], turn: Turn, spared: Turn | None
+        self, group: Sequence[int], turn: TurnSpan, spared: TurnSpan | None
     ) -> None:
         self._remove(group)
         if self.left_out.issuperset(
@@ -280,7 +280,7 @@ class Draft:
         self.left_out.update(gone)
 
 
-def _running_step(turns: Sequence[Turn], latest: int) -> list[int] | None:
+def _running_step(turns: Sequence[TurnSpan], latest: int) -> list[int] | None:
     """Return the last step if it is behind the latest prompt: the model has not answered it yet."""
     steps = [step for turn in turns for step in turn.steps]
     last = max(steps, key=lambda step: step[-1], default=None)

@@ -12,7 +12,7 @@ from amplifier_sdk.messages import MessageDict
 
 __all__ = [
     "RESULT_ROLES",
-    "Turn",
+    "TurnSpan",
     "calls_of",
     "is_prompt",
     "latest_prompt",
@@ -27,7 +27,7 @@ _PROMPT_ROLES: Final = frozenset({"user", "developer"})
 
 
 @attrs.define(eq=False)
-class Turn:
+class TurnSpan:
     """A prompt and what followed it, by places in the messages.
 
     `prompts` are the person's message with the application's before it. Each of `steps` is a model's answer with the
@@ -39,12 +39,12 @@ class Turn:
     is_latest: bool = False
 
 
-def split(messages: Sequence[MessageDict]) -> list[Turn]:
+def split(messages: Sequence[MessageDict]) -> list[TurnSpan]:
     """Split messages into turns. System messages, which always stay, are in none.
 
     What a hook injected belongs to what it stands behind, and so does a result whose call is not there.
     """
-    turns: list[Turn] = []
+    turns: list[TurnSpan] = []
     groups: dict[int, list[int]] = {}  # the prompts or the step that each place is in
     callers = _callers(messages)
     latest = latest_prompt(messages)
@@ -65,7 +65,9 @@ def split(messages: Sequence[MessageDict]) -> list[Turn]:
     return turns
 
 
-def _group(turns: list[Turn], messages: Sequence[MessageDict], place: int) -> list[int]:
+def _group(
+    turns: list[TurnSpan], messages: Sequence[MessageDict], place: int
+) -> list[int]:
     """Return where a message belongs that stands between no call and its result."""
     message = messages[place]
     if is_prompt(message):
@@ -75,10 +77,10 @@ def _group(turns: list[Turn], messages: Sequence[MessageDict], place: int) -> li
             and _is_developers(messages, turns[-1].prompts)
         )
         if not goes_on:
-            turns.append(Turn())
+            turns.append(TurnSpan())
         return turns[-1].prompts
     if not turns:
-        turns.append(Turn())
+        turns.append(TurnSpan())
     turn = turns[-1]
     if message.get("role") == "assistant" or not (turn.steps or turn.prompts):
         turn.steps.append([])

@@ -25,7 +25,7 @@ from amplifier_kit.files.open_flags import NEW
 __all__ = [
     "FileVersion",
     "StaleFileError",
-    "Written",
+    "WriteOutcome",
     "take_free_name",
     "write_atomically",
     "write_private",
@@ -70,7 +70,7 @@ class FileVersion:
 
 
 @attrs.frozen(kw_only=True)
-class Written:
+class WriteOutcome:
     """What a write made: whether the file is new, and its version now."""
 
     created: bool
@@ -85,7 +85,7 @@ def write_atomically(
     mode: int = 0o666,
     expected: FileVersion | None = None,
     must_be_new: bool = False,
-) -> Written:
+) -> WriteOutcome:
     """Give a file new content, or create it.
 
     An existing file keeps its permissions with its access control list, its user attributes, and its owner where
@@ -124,7 +124,7 @@ def write_atomically(
             with suppress(OSError):
                 os.unlink(temporary, dir_fd=dir_fd)
             raise
-    return Written(created=old is None, version=version)
+    return WriteOutcome(created=old is None, version=version)
 
 
 def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> None:
@@ -160,7 +160,7 @@ def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> N
         raise
 
 
-def write_private(path: Path, data: bytes) -> Written:
+def write_private(path: Path, data: bytes) -> WriteOutcome:
     """Give the file of a path new content, or create it for this user alone; its folder must be there.
 
     Raises:

@@ -29,8 +29,8 @@ __all__ = [
     "ByteStream",
     "Encoding",
     "FileText",
-    "Line",
     "LineReader",
+    "NumberedLine",
     "Replacement",
     "TextError",
     "TextForm",
@@ -263,7 +263,7 @@ class ByteStream(Protocol):
 
 
 @attrs.frozen(kw_only=True)
-class Line:
+class NumberedLine:
     """One line without its end: its number (1-based), its first characters, how many it has in all."""
 
     number: int
@@ -312,7 +312,7 @@ class LineReader:
             self._pass_lines(wanted)
         return self.lines_read - before
 
-    def read_line(self, max_length: int) -> Line | None:
+    def read_line(self, max_length: int) -> NumberedLine | None:
         """Read the next line to its end, at most `max_length` characters of it; `None` at the end.
 
         Raises:
@@ -335,7 +335,7 @@ class LineReader:
                 break
         if self.lines_read < number:
             return None
-        return Line(number=number, text="".join(kept), length=length)
+        return NumberedLine(number=number, text="".join(kept), length=length)
 
     def skip_rest(self, max_bytes: int) -> bool:
         """Pass over the lines that are left, reading at most about `max_bytes`; return whether the end was reached."""

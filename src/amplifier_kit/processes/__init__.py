@@ -9,8 +9,8 @@ from amplifier_sdk.lazy import load_from
 if TYPE_CHECKING:
     from amplifier_kit.processes.captures import Capture as Capture
     from amplifier_kit.processes.commands import Command as Command
+    from amplifier_kit.processes.commands import CommandEnd as CommandEnd
     from amplifier_kit.processes.commands import Confinement as Confinement
-    from amplifier_kit.processes.commands import Ending as Ending
     from amplifier_kit.processes.environments import (
         allowed_environment as allowed_environment,
     )
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Capture",
     "Command",
+    "CommandEnd",
     "Confinement",
-    "Ending",
     "JobLog",
     "Placeholders",
     "ProcessTree",
@@ -55,7 +55,7 @@ _HOME = {
     "Capture": "captures",
     "Command": "commands",
     "Confinement": "commands",
-    "Ending": "commands",
+    "CommandEnd": "commands",
     "JobLog": "logs",
     "Placeholders": "placeholders",
     "ProcessTree": "trees",

@@ -145,7 +145,7 @@ class Keeper:
         output = writer = None
         if order.get("log"):
             # background commands have one
-            from amplifier_kit.processes._logwriter import LogWriter
+            from amplifier_kit.processes._logwriter import OutputLogWriter
 
             output, writer = self._pipe()
             os.set_blocking(output, False)
@@ -153,7 +153,9 @@ class Keeper:
                 (os.POSIX_SPAWN_DUP2, writer, 1),
                 (os.POSIX_SPAWN_DUP2, writer, 2),
             ]
-            self._log = LogWriter(str(order["log"]), int(str(order["max_log_bytes"])))
+            self._log = OutputLogWriter(
+                str(order["log"]), int(str(order["max_log_bytes"]))
+            )
         argv, environment = list(map(str, order["argv"])), dict(order["environment"])  # type: ignore[call-overload]  # as `trees` wrote it
         self._pid = spawn(argv, environment, actions, order.get("restrictions"))
         for handle in (source, writer):

@@ -6,12 +6,12 @@ import os
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["LogWriter"]
+__all__ = ["OutputLogWriter"]
 
 _MODE: Final = 0o600
 
 
-class LogWriter:
+class OutputLogWriter:
     """Writes a log.
 
     Args:

@@ -7,44 +7,44 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-__all__ = ["PROC", "Entry", "descendants", "marked", "process_table"]
+__all__ = ["PROC", "ProcessEntry", "descendants", "marked", "process_table"]
 
 PROC: Final = "/proc"
 
 
-class Entry(NamedTuple):
+class ProcessEntry(NamedTuple):
     """One process: its parent, and whether it has ended and waits to be collected."""
 
     parent: int
     ended: bool
 
 
-def process_table(proc: str = PROC) -> dict[int, Entry]:
+def process_table(proc: str = PROC) -> dict[int, ProcessEntry]:
     """Return every process by its id."""
     if not os.path.exists(f"{proc}/self/stat"):
         return _table_of_ps()
-    table: dict[int, Entry] = {}
+    table: dict[int, ProcessEntry] = {}
     for name in os.listdir(proc):
         if name.isdigit():
             # A process may end between being listed and being read.
             with suppress(OSError), open(f"{proc}/{name}/stat", "rb") as stat:
                 # The program's name stands in parentheses and may hold any character.
                 state, parent = stat.read().rpartition(b")")[2].split()[:2]
-                table[int(name)] = Entry(int(parent), state in (b"Z", b"X"))
+                table[int(name)] = ProcessEntry(int(parent), state in (b"Z", b"X"))
     return table
 
 
-def _table_of_ps() -> dict[int, Entry]:
-    table: dict[int, Entry] = {}
+def _table_of_ps() -> dict[int, ProcessEntry]:
+    table: dict[int, ProcessEntry] = {}
     with os.popen("ps -axo pid=,ppid=,state=") as lines:  # noqa: S605, S607  # fixed text; `ps` is where the system has it
         for line in lines:
             pid, parent, state = line.split()[:3]
-            table[int(pid)] = Entry(int(parent), state.startswith("Z"))
+            table[int(pid)] = ProcessEntry(int(parent), state.startswith("Z"))
     return table
 
 
 def descendants(
-    root: int, table: Mapping[int, Entry], *, but: Collection[int] = ()
+    root: int, table: Mapping[int, ProcessEntry], *, but: Collection[int] = ()
 ) -> list[int]:
     """Return the processes below one, parents first, without those below a process in `but`."""
     children: dict[int, list[int]] = {}

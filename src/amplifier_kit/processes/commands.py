@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["REPORT_HANDLE", "Command", "Confinement", "Ending"]
+__all__ = ["REPORT_HANDLE", "Command", "CommandEnd", "Confinement"]
 
 REPORT_HANDLE: Final = 60
 """The number of the handle on which a command may write the folder that it ended in."""
@@ -64,7 +64,7 @@ class Confinement:
 
 
 @attrs.frozen(kw_only=True)
-class Ending:
+class CommandEnd:
     """How a command ended.
 
     Args:

@@ -18,7 +18,7 @@ import anyio
 import attrs
 
 from amplifier_kit.processes._processtable import marked
-from amplifier_kit.processes.commands import Command, Ending
+from amplifier_kit.processes.commands import Command, CommandEnd
 from amplifier_kit.processes.pythons import python_argv, start_python
 
 __all__ = ["ProcessTree", "run_command"]
@@ -47,7 +47,7 @@ class ProcessTree:
     _control: socket.socket
     _mark: str
     _report: bytes = b""
-    _ending: Ending | None = None
+    _ending: CommandEnd | None = None
     _input: int | None = None
 
     @classmethod
@@ -111,13 +111,13 @@ class ProcessTree:
         return self._process.stderr.fileno()
 
     @property
-    def ending(self) -> Ending | None:
+    def ending(self) -> CommandEnd | None:
         """How the command ended; `None` while it runs."""
         if self._ending is None and not self._receive():
             self._conclude()
         return self._ending
 
-    async def wait(self) -> Ending:
+    async def wait(self) -> CommandEnd:
         """Wait until the command and all its descendants have ended."""
         while (ending := self.ending) is None:
             await anyio.wait_readable(self._control)
@@ -191,9 +191,9 @@ class ProcessTree:
     def _conclude(self) -> None:
         if not self._report:
             self._kill()
-            self._ending = Ending(code=128 + signal.SIGKILL)
+            self._ending = CommandEnd(code=128 + signal.SIGKILL)
             return
-        self._ending = Ending(**json.loads(self._report))
+        self._ending = CommandEnd(**json.loads(self._report))
 
     def _kill(self) -> None:
         """Kill by force what can be found: the keeper, its group, and whatever carries the mark."""
@@ -212,7 +212,7 @@ async def run_command(
     stdout: Callable[[bytes], object],
     stderr: Callable[[bytes], object],
     timeout: float | None = None,
-) -> Ending:
+) -> CommandEnd:
     """Run a command to its end; nothing of it is alive when this returns or is cancelled.
 
     Args:
@@ -232,7 +232,7 @@ async def run_command(
             tree.stop()
             with anyio.move_on_after(_END_SECONDS):
                 await _follow(tree, stdout, stderr)
-        ending = tree.ending or Ending(code=128 + signal.SIGKILL)
+        ending = tree.ending or CommandEnd(code=128 + signal.SIGKILL)
         return attrs.evolve(ending, timed_out=scope.cancelled_caught)
     finally:
         await tree.aclose()

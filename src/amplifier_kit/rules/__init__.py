@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.rules.calls import Call as Call
+    from amplifier_kit.rules.calls import RuledCall as RuledCall
     from amplifier_kit.rules.rule import Rule as Rule
     from amplifier_kit.rules.ruleset import Evaluation as Evaluation
     from amplifier_kit.rules.ruleset import RuleSet as RuleSet
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from amplifier_kit.rules.truth import Truth as Truth
 
 __all__ = [
-    "Call",
     "Evaluation",
     "Rule",
     "RuleSet",
+    "RuledCall",
     "TouchedPath",
     "Truth",
     "touched_paths",
 ]
 
 _HOME = {
-    "Call": "calls",
+    "RuledCall": "calls",
     "Evaluation": "ruleset",
     "Rule": "rule",
     "RuleSet": "ruleset",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from amplifier_kit.rules.calls import COMMAND_KEYS, Call
+from amplifier_kit.rules.calls import COMMAND_KEYS, RuledCall
 from amplifier_sdk.assessments import assess
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.effects import effects_of
@@ -19,7 +19,7 @@ __all__ = ["call_of"]
 
 async def call_of(
     data: ToolPre, coordinator: Coordinator, directory: Path
-) -> Call | None:
+) -> RuledCall | None:
     """Return the call, with its shell texts where its tool runs them; `None` where its arguments are no object.
 
     Args:
@@ -32,7 +32,7 @@ async def call_of(
     if not isinstance(arguments, Mapping):
         return None
     effects = effects_of(data.get("tool_obj"), name=data["tool_name"])
-    call = Call(
+    call = RuledCall(
         tool_name=data["tool_name"],
         arguments=arguments,
         directory=directory,

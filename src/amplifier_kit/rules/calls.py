@@ -18,7 +18,7 @@ from amplifier_sdk.jsontypes import JSONValue
 if TYPE_CHECKING:
     from amplifier_kit.shell.file_access import FileAccess
 
-__all__ = ["COMMAND_KEYS", "URL_KEYS", "Call", "has_shell_grammar"]
+__all__ = ["COMMAND_KEYS", "URL_KEYS", "RuledCall", "has_shell_grammar"]
 
 COMMAND_KEYS: Final = (
     "command",
@@ -35,7 +35,7 @@ URL_KEYS: Final = ("url", "urls", "uri", "uris", "href", "link", "endpoint", "ba
 
 
 @attrs.frozen(kw_only=True)
-class Call:
+class RuledCall:
     """One tool call.
 
     Args:

@@ -18,7 +18,7 @@ from amplifier_kit.rules.calls import has_shell_grammar
 from amplifier_kit.rules.truth import Truth
 from amplifier_kit.shell.grammar import parse_script
 from amplifier_kit.shell.path_policy import PathPolicy
-from amplifier_kit.shell.rules import END, Rule
+from amplifier_kit.shell.rules import END, CommandRule
 from amplifier_kit.shell.scripts import (
     HOLE,
     SYSTEM_FOLDERS,
@@ -241,10 +241,10 @@ def _fits(
 
 
 @lru_cache(maxsize=256)
-def _shell_rule(patterns: tuple[str, ...], certainly: bool) -> Rule:
+def _shell_rule(patterns: tuple[str, ...], certainly: bool) -> CommandRule:
     """Make the shell kit's rule: one that asks also fits what is not known before the text runs."""
     anchored = tuple(
         text if text.split()[-1] in ("**", END) else f"{text} {END}"
         for text in patterns
     )
-    return Rule(decision="allow" if certainly else "ask", commands=anchored)
+    return CommandRule(decision="allow" if certainly else "ask", commands=anchored)

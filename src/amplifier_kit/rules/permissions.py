@@ -18,7 +18,7 @@ from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["PERMISSIONS", "Permission", "PermissionScope", "Permissions"]
+__all__ = ["PERMISSIONS", "PermissionRule", "PermissionScope", "Permissions"]
 
 PERMISSIONS: Final = "approval.permissions"
 """The capability under which the `Permissions` of a session are offered."""
@@ -30,7 +30,7 @@ _Change: TypeAlias = Callable[[Mapping[str, JSONValue]], JSONValue]
 
 
 @attrs.frozen(kw_only=True)
-class Permission:
+class PermissionRule:
     """One permission.
 
     Args:
@@ -69,14 +69,14 @@ class Permissions:
 
     file: PrivateFile
     clock: Callable[[], float] = time.time
-    _session: dict[str, Permission] = attrs.field(factory=dict)
+    _session: dict[str, PermissionRule] = attrs.field(factory=dict)
 
     @classmethod
     def in_home(cls) -> Self:
         """Return those of the person's own folder."""
         return cls(PrivateFile(amplifier_home() / "approvals" / "projects.json"))
 
-    async def find(self, ids: Iterable[str]) -> Permission | None:
+    async def find(self, ids: Iterable[str]) -> PermissionRule | None:
         """Return the first permission of these ids that holds now; what another process took back holds no more.
 
         Raises:
@@ -91,7 +91,7 @@ class Permissions:
             (kept[id] for id in wanted if id in kept and kept[id].holds(now)), None
         )
 
-    async def list(self) -> tuple[Permission, ...]:
+    async def list(self) -> tuple[PermissionRule, ...]:
         """Return every permission that holds, of all projects, the oldest first.
 
         Raises:
@@ -110,7 +110,7 @@ class Permissions:
             )
         )
 
-    async def grant(self, permission: Permission) -> None:
+    async def grant(self, permission: PermissionRule) -> None:
         """Let a permission hold; what has expired is forgotten on the way.
 
         Raises:
@@ -147,7 +147,7 @@ class Permissions:
             if _permission(id, value, self.file.path).holds(now)
         }
 
-    async def _kept(self) -> dict[str, Permission]:
+    async def _kept(self) -> dict[str, PermissionRule]:
         content = _entries(
             await run_blocking(self.file.read, name=PERMISSIONS), self.file.path
         )
@@ -172,13 +172,13 @@ def _entries(content: JSONValue, path: Path) -> Mapping[str, JSONValue]:
     return content
 
 
-def _permission(id: str, value: JSONValue, path: Path) -> Permission:
+def _permission(id: str, value: JSONValue, path: Path) -> PermissionRule:
     from amplifier_sdk.configuration import read_config
     from amplifier_sdk.errors import ConfigError
 
     try:
         read = read_config(
-            Permission,
+            PermissionRule,
             value if isinstance(value, Mapping) else {},
             subject="a permission",
         )

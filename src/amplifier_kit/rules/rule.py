@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import attrs
 
-from amplifier_kit.rules.calls import COMMAND_KEYS, URL_KEYS, Call
+from amplifier_kit.rules.calls import COMMAND_KEYS, URL_KEYS, RuledCall
 from amplifier_kit.rules.paths import PathPattern
 from amplifier_kit.rules.touched import TouchedPath, touched_paths
 from amplifier_kit.rules.truth import Truth
@@ -53,7 +53,7 @@ class Rule:
     match: tuple[Example, ...] = ()
     not_match: tuple[Example, ...] = ()
 
-    def fits(self, call: Call) -> Truth:
+    def fits(self, call: RuledCall) -> Truth:
         """Tell whether the rule is about a call."""
         if self.tools and not any(
             fnmatchcase(call.tool_name, name) for name in self.tools
@@ -61,7 +61,7 @@ class Rule:
             return Truth.NO
         return min(self._conditions(call), default=Truth.YES)
 
-    def becomes(self, call: Call) -> Decision | None:
+    def becomes(self, call: RuledCall) -> Decision | None:
         """Return what the rule makes of a call; `None` when it is not about it.
 
         What may fit a rule that asks or denies is asked about.
@@ -132,7 +132,7 @@ class Rule:
                         f"{example!r} {'fits' if fits else 'does not fit'} the rule",
                     )
 
-    def _as_call(self, example: Example, directory: Path) -> Call:
+    def _as_call(self, example: Example, directory: Path) -> RuledCall:
         tool = next((name for name in self.tools if "*" not in name), "example")
         effects: frozenset[Effect] = frozenset(self.effects)
         if isinstance(example, Mapping):
@@ -154,7 +154,7 @@ class Rule:
                     f"{example!r} has effects other than {', '.join(sorted(EFFECTS))}"
                 )
             effects = frozenset(effect for effect in EFFECTS if effect in told)
-            return Call(
+            return RuledCall(
                 tool_name=named,
                 arguments=arguments,
                 directory=directory,
@@ -169,14 +169,14 @@ class Rule:
             raise ValueError(
                 f"{example!r} may mean several things here; write {{tool: NAME, arguments: {{…}}}}"
             )
-        return Call(
+        return RuledCall(
             tool_name=tool,
             arguments={keys[0]: example},
             directory=directory,
             effects=effects or None,
         )
 
-    def _conditions(self, call: Call) -> Iterator[Truth]:
+    def _conditions(self, call: RuledCall) -> Iterator[Truth]:
         every = self.decision == "allow"
         if self.effects:
             yield self._effects_fit(call)
@@ -213,14 +213,14 @@ class Rule:
             return Truth.NO
         return Truth.combine(found, every=self.decision == "allow")
 
-    def _effects_fit(self, call: Call) -> Truth:
+    def _effects_fit(self, call: RuledCall) -> Truth:
         if call.effects is None:
             return Truth.MAYBE
         if self.decision == "allow":
             return Truth.of(call.effects.issubset(self.effects))
         return Truth.of(not call.effects.isdisjoint(self.effects))
 
-    def _path_fits(self, path: TouchedPath, call: Call) -> Truth:
+    def _path_fits(self, path: TouchedPath, call: RuledCall) -> Truth:
         patterns = map(PathPattern, self.paths)
         if self.decision == "allow":
             if path.is_of_command:

@@ -8,7 +8,7 @@ from typing import Self
 
 import attrs
 
-from amplifier_kit.rules.calls import Call
+from amplifier_kit.rules.calls import RuledCall
 from amplifier_kit.rules.rule import Rule
 from amplifier_kit.shell.decisions import Decision, strictest
 from amplifier_sdk.errors import ConfigError, Problem
@@ -80,7 +80,7 @@ class RuleSet:
             raise ConfigError(problems, subject="rules on tool calls")
         return cls(tuple(rules), otherwise)
 
-    def evaluate(self, call: Call) -> Evaluation:
+    def evaluate(self, call: RuledCall) -> Evaluation:
         """Evaluate a call: the strictest answer counts, of equal ones the first."""
         answers = [(rule.becomes(call), index) for index, rule in enumerate(self.rules)]
         known = [

@@ -17,7 +17,7 @@ import attrs
 from amplifier_sdk.jsontypes import JSONValue
 
 if TYPE_CHECKING:
-    from amplifier_kit.rules.calls import Call
+    from amplifier_kit.rules.calls import RuledCall
     from amplifier_kit.shell.changes import Change
 
 __all__ = ["TouchedPath", "touched_paths"]
@@ -114,7 +114,7 @@ class TouchedPath:
     change: Change = "none"
 
 
-def touched_paths(call: Call) -> tuple[TouchedPath, ...]:
+def touched_paths(call: RuledCall) -> tuple[TouchedPath, ...]:
     """Return the paths that a call may read or write: as they stand in its arguments, those of shell texts absolute.
 
     Args:

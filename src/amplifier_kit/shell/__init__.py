@@ -12,10 +12,10 @@ from amplifier_sdk.lazy import load_from
 if TYPE_CHECKING:
     from amplifier_kit.shell.grammar import parse_script as parse_script
     from amplifier_kit.shell.path_policy import PathPolicy as PathPolicy
+    from amplifier_kit.shell.policy import PolicyDecision as PolicyDecision
     from amplifier_kit.shell.policy import ShellPolicy as ShellPolicy
-    from amplifier_kit.shell.policy import Verdict as Verdict
+    from amplifier_kit.shell.rules import CommandRule as CommandRule
     from amplifier_kit.shell.rules import PathRule as PathRule
-    from amplifier_kit.shell.rules import Rule as Rule
     from amplifier_kit.shell.scripts import Script as Script
     from amplifier_kit.shell.scripts import ShellSyntaxError as ShellSyntaxError
     from amplifier_kit.shell.scripts import SimpleCommand as SimpleCommand
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
     from amplifier_kit.shell.table import standard_table as standard_table
 
 __all__ = [
+    "CommandRule",
     "PathPolicy",
     "PathRule",
-    "Rule",
+    "PolicyDecision",
     "Script",
     "ShellPolicy",
     "ShellSyntaxError",
     "SimpleCommand",
     "Table",
-    "Verdict",
     "Word",
     "parse_script",
     "standard_table",
@@ -41,13 +41,13 @@ __all__ = [
 _HOME = {
     "PathPolicy": "path_policy",
     "PathRule": "rules",
-    "Rule": "rules",
+    "CommandRule": "rules",
     "Script": "scripts",
     "ShellPolicy": "policy",
     "ShellSyntaxError": "scripts",
     "SimpleCommand": "scripts",
     "Table": "table",
-    "Verdict": "policy",
+    "PolicyDecision": "policy",
     "Word": "scripts",
     "parse_script": "grammar",
     "standard_table": "table",

@@ -10,7 +10,7 @@ import attrs
 
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import Word
-from amplifier_kit.shell.table import Argument
+from amplifier_kit.shell.table import CallWord
 
 __all__ = ["Change", "change_of", "written_over"]
 
@@ -42,8 +42,8 @@ def change_of(kind: str) -> Change:
 
 
 def written_over(
-    arguments: Sequence[Argument], path_policy: PathPolicy
-) -> Iterator[Argument]:
+    arguments: Sequence[CallWord], path_policy: PathPolicy
+) -> Iterator[CallWord]:
     """Yield the words that name what a call writes over, there or not.
 
     Args:
@@ -61,7 +61,7 @@ def written_over(
 
 
 def _reached(
-    target: Argument, placed: Sequence[Argument], path_policy: PathPolicy
+    target: CallWord, placed: Sequence[CallWord], path_policy: PathPolicy
 ) -> Iterator[str]:
     """Yield what is at a destination once something is placed there."""
     policy = attrs.evolve(path_policy, directory=target.directory)

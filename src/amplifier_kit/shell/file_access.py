@@ -27,7 +27,7 @@ from amplifier_kit.shell.scripts import (
     Word,
     word_of,
 )
-from amplifier_kit.shell.table import Argument, standard_table
+from amplifier_kit.shell.table import CallWord, standard_table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 
 __all__ = ["FileAccess", "file_accesses"]
@@ -215,7 +215,7 @@ class _Reader:
                 yield _UNKNOWN
 
     def _argument(
-        self, argument: Argument, change: Change | None = None
+        self, argument: CallWord, change: Change | None = None
     ) -> Iterator[FileAccess]:
         if argument.kind in _NO_PATHS or argument.kind.startswith("{"):
             return

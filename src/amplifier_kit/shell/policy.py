@@ -15,7 +15,7 @@ from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.programs import LANGUAGES
 from amplifier_kit.shell.renames import changes_names
 from amplifier_kit.shell.risky_variables import is_harmless, is_steering, names_code
-from amplifier_kit.shell.rules import Rule
+from amplifier_kit.shell.rules import CommandRule
 from amplifier_kit.shell.script_context import ScriptContext, program_of
 from amplifier_kit.shell.scripts import (
     HOLE,
@@ -28,11 +28,11 @@ from amplifier_kit.shell.scripts import (
     word_of,
 )
 from amplifier_kit.shell.setters import DECLARING, SETTERS, names_set_by
-from amplifier_kit.shell.table import Argument, Table
+from amplifier_kit.shell.table import CallWord, Table
 from amplifier_kit.shell.wrappers import UNKNOWN, inner_of
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["Cause", "ShellPolicy", "Verdict"]
+__all__ = ["Cause", "PolicyDecision", "ShellPolicy"]
 
 _MAX_DEPTH: Final = 5
 
@@ -41,7 +41,7 @@ Cause: TypeAlias = Literal["rule", "unlisted", "unknown", "secret"]
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class PolicyDecision:
     """What becomes of a text, why, and which part of it decided that.
 
     `cause` says what decided: a `rule` that fits, that none does (`unlisted`), that the part cannot be evaluated
@@ -57,7 +57,7 @@ class Verdict:
     edits: tuple[str, ...] = ()
 
 
-_ALLOWED: Final = Verdict(decision="allow")
+_ALLOWED: Final = PolicyDecision(decision="allow")
 
 
 class ShellPolicy:
@@ -77,7 +77,7 @@ class ShellPolicy:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[CommandRule],
         unlisted: Decision = "ask",
         table: Table | None = None,
     ) -> None:
@@ -103,7 +103,7 @@ class ShellPolicy:
         text: str,
         path_policy: PathPolicy,
         variables: Mapping[str, str] | None = None,
-    ) -> Verdict:
+    ) -> PolicyDecision:
         """ShellPolicy a text.
 
         Args:
@@ -121,7 +121,7 @@ class ShellPolicy:
         path_policy: PathPolicy,
         variables: Mapping[str, str],
         depth: int,
-    ) -> Verdict:
+    ) -> PolicyDecision:
         if depth > _MAX_DEPTH:
             return self._doubt(f"it is nested more than {_MAX_DEPTH} shells deep", text)
         try:
@@ -140,14 +140,16 @@ class ShellPolicy:
             verdicts += (self._redirect(each, context) for each in script.redirects)
         return _strictest(verdicts)
 
-    def _command(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
+    def _command(
+        self, command: SimpleCommand, context: ScriptContext
+    ) -> PolicyDecision:
         return _strictest(
             [*self._sides(command, context), self._main(command, context)]
         )
 
     def _sides(
         self, command: SimpleCommand, context: ScriptContext
-    ) -> Iterator[Verdict]:
+    ) -> Iterator[PolicyDecision]:
         """ShellPolicy what a command carries besides what it does."""
         name = program_of(command)
         if name in SETTERS and names_set_by(command) is None:
@@ -175,7 +177,7 @@ class ShellPolicy:
             ):
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
-    def _main(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
+    def _main(self, command: SimpleCommand, context: ScriptContext) -> PolicyDecision:
         if command.words:
             program = command.words[0].static
         else:
@@ -207,7 +209,7 @@ class ShellPolicy:
         )
         return _strictest(found)
 
-    def _nested(self, command: SimpleCommand, context: ScriptContext) -> Verdict:
+    def _nested(self, command: SimpleCommand, context: ScriptContext) -> PolicyDecision:
         if context.depth >= _MAX_DEPTH:
             return self._doubt("it is wrapped too often", command.text)
         return self._command(command, attrs.evolve(context, depth=context.depth + 1))
@@ -228,7 +230,7 @@ class ShellPolicy:
 
     def _by_rules(
         self, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool
-    ) -> Verdict:
+    ) -> PolicyDecision:
         if command.is_function:
             if context.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
@@ -262,7 +264,7 @@ class ShellPolicy:
             ),
             "by a rule",
         )
-        return Verdict(decision=decision, reason=reason, part=command.text)
+        return PolicyDecision(decision=decision, reason=reason, part=command.text)
 
     def _by_table(
         self,
@@ -272,7 +274,7 @@ class ShellPolicy:
         context: ScriptContext,
         *,
         is_own: bool,
-    ) -> Verdict:
+    ) -> PolicyDecision:
         finding = table.find(
             name, _expanded(command.words[1:], context), context.path_policy
         )
@@ -287,7 +289,7 @@ class ShellPolicy:
             else:
                 what = f"run unasked with {finding.refused!r:.60}"
             reason = f"no rule lets {name!r:.60} {what}"
-            return Verdict(
+            return PolicyDecision(
                 decision=self._unlisted,
                 reason=reason,
                 part=command.text,
@@ -314,7 +316,9 @@ class ShellPolicy:
             policy = attrs.evolve(policy, is_changing=False)
         return self._written(written_over(finding.arguments, policy), policy)
 
-    def _written(self, words: Iterable[Argument], path_policy: PathPolicy) -> Verdict:
+    def _written(
+        self, words: Iterable[CallWord], path_policy: PathPolicy
+    ) -> PolicyDecision:
         """Name what is written over; where all may run that no rule is about, nobody is to decide on it."""
         if self._unlisted == "allow":
             return _ALLOWED
@@ -325,22 +329,22 @@ class ShellPolicy:
                 policy = attrs.evolve(policy, directory=each.directory)
             if any(map(policy.holds_work, each.word.values)):
                 edits.append(_shown(each.word))
-        return Verdict(decision="allow", edits=tuple(edits))
+        return PolicyDecision(decision="allow", edits=tuple(edits))
 
-    def _doubt(self, reason: str, part: str) -> Verdict:
-        return Verdict(
+    def _doubt(self, reason: str, part: str) -> PolicyDecision:
+        return PolicyDecision(
             decision=self._unlisted, reason=reason, part=part, cause="unknown"
         )
 
-    def _unlisted_command(self, name: str, part: str) -> Verdict:
+    def _unlisted_command(self, name: str, part: str) -> PolicyDecision:
         reason = f"no rule lets {name!r:.60} run unasked with these arguments"
-        return Verdict(
+        return PolicyDecision(
             decision=self._unlisted, reason=reason, part=part, cause="unlisted"
         )
 
-    def _secret(self, reason: str, part: str) -> Verdict:
+    def _secret(self, reason: str, part: str) -> PolicyDecision:
         """Ask at least: to let what is unlisted run is no word about secrets."""
-        return Verdict(
+        return PolicyDecision(
             decision=strictest(["ask", self._unlisted]),
             reason=reason,
             part=part,
@@ -353,7 +357,7 @@ class ShellPolicy:
         context: ScriptContext,
         *,
         is_exported: bool = False,
-    ) -> Verdict:
+    ) -> PolicyDecision:
         name, value = assignment.name, assignment.value
         part = f"{name}={value.raw}"
         if is_steering(name):
@@ -371,7 +375,7 @@ class ShellPolicy:
             return self._doubt("its value may run when it is used", part)
         return _ALLOWED
 
-    def _redirect(self, redirect: Redirect, context: ScriptContext) -> Verdict:
+    def _redirect(self, redirect: Redirect, context: ScriptContext) -> PolicyDecision:
         part = f"{redirect.operator} {redirect.target.raw}"
         if redirect.is_of_handle:
             return _ALLOWED
@@ -397,7 +401,7 @@ class ShellPolicy:
         # a pattern is a name as well where one file fits it
         names = _expanded([redirect.target], context)
         directory = context.path_policy.directory
-        written = [Argument("WRITE", name, directory) for name in names]
+        written = [CallWord("WRITE", name, directory) for name in names]
         return self._written(written, context.path_policy)
 
 
@@ -433,7 +437,7 @@ def _is_harmless_word(value: str) -> bool:
     return value.startswith("-") or is_harmless(value.partition("=")[0])
 
 
-def _strictest(verdicts: Sequence[Verdict]) -> Verdict:
+def _strictest(verdicts: Sequence[PolicyDecision]) -> PolicyDecision:
     """Return the verdict that takes precedence; of equal ones the one that fewest answers can cover."""
     decision = strictest(["allow", *(verdict.decision for verdict in verdicts)])
     found = [verdict for verdict in verdicts if verdict.decision == decision]
@@ -469,7 +473,7 @@ def _expanded(words: Sequence[Word], context: ScriptContext) -> tuple[Word, ...]
     )
 
 
-def _false_examples(index: int, rule: Rule) -> Iterator[Problem]:
+def _false_examples(index: int, rule: CommandRule) -> Iterator[Problem]:
     """Yield a problem for each example that a rule does not keep to; paths are evaluated as in an empty folder."""
     path_policy = PathPolicy(
         directory="/workspace", writable=("/workspace",), home="/home/person"

@@ -15,7 +15,7 @@ from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import HOLE, SimpleCommand, Word
 
-__all__ = ["END", "PathRule", "Rule"]
+__all__ = ["END", "CommandRule", "PathRule"]
 
 PathRule: TypeAlias = Literal["any", "read", "write", "work"]
 """What a rule wants of a command's paths.
@@ -29,7 +29,7 @@ END: Final = "$"
 
 
 @attrs.frozen(kw_only=True)
-class Rule:
+class CommandRule:
     """One rule.
 
     A pattern is words that the command begins with: `git status`. In a word `*` stands for any characters, and

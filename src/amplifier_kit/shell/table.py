@@ -16,9 +16,16 @@ import attrs
 from amplifier_kit.shell.kinds import kind_fits
 from amplifier_kit.shell.path_policy import PathPolicy
 from amplifier_kit.shell.scripts import Word, word_of
-from amplifier_kit.shell.usages import Operand, Option, Usage, expand, read_usage
+from amplifier_kit.shell.usages import Operand, Option, ProgramUsage, expand, read_usage
 
-__all__ = ["Argument", "Finding", "Refusal", "Table", "covered_table", "standard_table"]
+__all__ = [
+    "CallFinding",
+    "CallWord",
+    "Refusal",
+    "Table",
+    "covered_table",
+    "standard_table",
+]
 
 Refusal: TypeAlias = Literal["unlisted", "unknown", "secret"]
 """Why a call is refused."""
@@ -36,7 +43,7 @@ _ABOUT_ITSELF: Final = frozenset({"--version", "--help", "-V"})
 
 
 @attrs.frozen
-class Argument:
+class CallWord:
     """A word of a call, of which kind its place is, and where relative paths start there."""
 
     kind: str
@@ -45,7 +52,7 @@ class Argument:
 
 
 @attrs.frozen(kw_only=True)
-class Finding:
+class CallFinding:
     """What the table says of a call.
 
     Args:
@@ -61,7 +68,7 @@ class Finding:
     refused: str = ""
     cause: Refusal = "unknown"
     effects: frozenset[str] = frozenset()
-    arguments: tuple[Argument, ...] = ()
+    arguments: tuple[CallWord, ...] = ()
 
 
 class _RefusedError(Exception):
@@ -83,7 +90,7 @@ class Table:
     """
 
     def __init__(self, programs: Mapping[str, Sequence[str]]) -> None:
-        self._usages: dict[str, tuple[Usage, ...]] = {}
+        self._usages: dict[str, tuple[ProgramUsage, ...]] = {}
         for key, texts in programs.items():
             names = key.split("|")
             usages = tuple(read_usage(text, names[0]) for text in texts)
@@ -91,7 +98,7 @@ class Table:
         self._patterns = tuple(name for name in self._usages if "*" in name)
 
     @property
-    def usages(self) -> Mapping[str, tuple[Usage, ...]]:
+    def usages(self) -> Mapping[str, tuple[ProgramUsage, ...]]:
         """The usages by name."""
         return self._usages
 
@@ -106,7 +113,7 @@ class Table:
         path_policy: PathPolicy,
         *,
         is_checked: bool = True,
-    ) -> Finding:
+    ) -> CallFinding:
         """Return what the table says of a call.
 
         Args:
@@ -117,10 +124,10 @@ class Table:
         """
         usages = self._find(name)
         if usages is None:
-            return Finding(refused=name, cause="unlisted")
+            return CallFinding(refused=name, cause="unlisted")
         if len(words) == 1 and words[0].static in _ABOUT_ITSELF and not _is_raw(usages):
             runs = any("run" in usage.effects for usage in usages)
-            return Finding(effects=frozenset({"run"} if runs else ()))
+            return CallFinding(effects=frozenset({"run"} if runs else ()))
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
@@ -135,7 +142,7 @@ class Table:
             key=lambda error: error.at,
             default=_RefusedError(name, 0, "unlisted"),
         )
-        return Finding(refused=best.word or name, cause=best.cause)
+        return CallFinding(refused=best.word or name, cause=best.cause)
 
     def subcommand(self, name: str, words: Sequence[Word]) -> Sequence[Word] | None:
         """Return the words of a call from its subcommand on; `None` when it has none or its options are not known."""
@@ -147,7 +154,7 @@ class Table:
                 return taken
         return None
 
-    def _find(self, name: str) -> tuple[Usage, ...] | None:
+    def _find(self, name: str) -> tuple[ProgramUsage, ...] | None:
         if name in self._usages:
             return self._usages[name]
         pattern = next(
@@ -164,7 +171,7 @@ class _Call:
     def __init__(
         self,
         table: Table,
-        usage: Usage,
+        usage: ProgramUsage,
         path_policy: PathPolicy | None,
         *,
         is_checked: bool = True,
@@ -173,7 +180,7 @@ class _Call:
         self._usage = usage
         self._path_policy = path_policy
         self._is_checked = is_checked
-        self._arguments: list[Argument] = []
+        self._arguments: list[CallWord] = []
         self._given: set[str] = set()
         self._stood_first = False
         self._has_operands = False
@@ -181,7 +188,7 @@ class _Call:
         self._queue: deque[Word] = deque()
         self._length = 0
 
-    def take(self, words: Sequence[Word]) -> Finding:
+    def take(self, words: Sequence[Word]) -> CallFinding:
         """Return what is to be said of a call of the usage.
 
         Raises:
@@ -211,7 +218,7 @@ class _Call:
         ):
             raise _RefusedError("", 0)
         self._place(operands)
-        return Finding(effects=usage.effects, arguments=tuple(self._arguments))
+        return CallFinding(effects=usage.effects, arguments=tuple(self._arguments))
 
     def skip_options(self, words: Sequence[Word]) -> Sequence[Word] | None:
         """Return the words from the first that is no option on; `None` when an option is not known."""
@@ -238,7 +245,7 @@ class _Call:
             return len(operands) - 1
         return None
 
-    def _below(self, word: Word) -> Finding:
+    def _below(self, word: Word) -> CallFinding:
         """Return what is to be said of a subcommand with all that follows."""
         assert self._path_policy is not None
         name = f"{self._usage.below} {word.static}"
@@ -306,7 +313,7 @@ class _Call:
     def _check(self, kind: str, word: Word) -> None:
         if self._path_policy is None:
             return
-        self._arguments.append(Argument(kind, word, self._path_policy.directory))
+        self._arguments.append(CallWord(kind, word, self._path_policy.directory))
         is_decisive = self._is_checked or kind in _DECISIVE or kind.startswith("{")
         if is_decisive and not kind_fits(kind, word, self._path_policy):
             is_secret = kind in _READING and kind_fits("WORK", word, self._path_policy)
@@ -362,7 +369,7 @@ class _Call:
             self._check(operand.kind, word)
 
 
-def _is_raw(usages: Sequence[Usage]) -> bool:
+def _is_raw(usages: Sequence[ProgramUsage]) -> bool:
     return any(usage.is_raw for usage in usages)
 
 
@@ -370,7 +377,7 @@ def _may_be_option(word: Word) -> bool:
     return word.may_be_option and word.static != "-"
 
 
-def _unbundled(usage: Usage, words: Sequence[Word]) -> Iterator[Word]:
+def _unbundled(usage: ProgramUsage, words: Sequence[Word]) -> Iterator[Word]:
     """Yield words whose first may be letters of options, as in `tar xzf`; their values follow in order."""
     if words:
         letters = words[0].static

@@ -24,7 +24,7 @@ from typing import Final
 
 import attrs
 
-__all__ = ["Operand", "Option", "Usage", "expand", "read_usage"]
+__all__ = ["Operand", "Option", "ProgramUsage", "expand", "read_usage"]
 
 _MACRO: Final = re.compile(r"<(\w+)>")
 _OPTION: Final = re.compile(
@@ -64,7 +64,7 @@ class Operand:
 
 
 @attrs.frozen(kw_only=True)
-class Usage:
+class ProgramUsage:
     """One way to call a program.
 
     Args:
@@ -96,7 +96,7 @@ def expand(text: str, macros: Mapping[str, str]) -> str:
     return _MACRO.sub(lambda found: macros[found[1]], text)
 
 
-def read_usage(text: str, name: str) -> Usage:
+def read_usage(text: str, name: str) -> ProgramUsage:
     """Read a usage of a program.
 
     Raises:
@@ -112,7 +112,7 @@ def read_usage(text: str, name: str) -> Usage:
         for option in _options(word)
     }
     operands = [_operand(word) for word in words if word[0] not in "-!."]
-    return Usage(
+    return ProgramUsage(
         options=options,
         operands=tuple(operands),
         effects=frozenset(marks - {"raw", "bundle"}),

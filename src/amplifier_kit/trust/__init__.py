@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from amplifier_kit.trust.closures import covered_paths as covered_paths
     from amplifier_kit.trust.closures import judge_project as judge_project
     from amplifier_kit.trust.fingerprints import Code as Code
-    from amplifier_kit.trust.fingerprints import Declared as Declared
+    from amplifier_kit.trust.fingerprints import DeclaredItem as DeclaredItem
     from amplifier_kit.trust.fingerprints import (
         UnreadableItemError as UnreadableItemError,
     )
     from amplifier_kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
-    from amplifier_kit.trust.store import Decision as Decision
     from amplifier_kit.trust.store import Grant as Grant
+    from amplifier_kit.trust.store import TrustDecision as TrustDecision
     from amplifier_kit.trust.store import TrustStore as TrustStore
 
 __all__ = [
     "PROJECT_FILES",
     "Closure",
     "Code",
-    "Decision",
-    "Declared",
+    "DeclaredItem",
     "Grant",
+    "TrustDecision",
     "TrustStore",
     "UnreadableItemError",
     "changed_code",
@@ -56,8 +56,8 @@ _HOME = {
     "PROJECT_FILES": "kinds",
     "Closure": "closures",
     "Code": "fingerprints",
-    "Decision": "store",
-    "Declared": "fingerprints",
+    "TrustDecision": "store",
+    "DeclaredItem": "fingerprints",
     "Grant": "store",
     "TrustStore": "store",
     "UnreadableItemError": "fingerprints",

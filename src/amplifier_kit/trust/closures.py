@@ -20,9 +20,9 @@ from amplifier_kit.trust.kinds import PROJECT_FILES
 from amplifier_kit.trust.references import references
 from amplifier_kit.trust.runners import TASK_FILES
 from amplifier_kit.trust.scripts import Named, scan_code
-from amplifier_kit.trust.searches import ProjectSearch, Tree, parents
+from amplifier_kit.trust.searches import FolderTree, ProjectSearch, parents
 from amplifier_kit.trust.shell_scripts import scan_shell
-from amplifier_kit.trust.store import Decision, TrustStore
+from amplifier_kit.trust.store import TrustDecision, TrustStore
 
 __all__ = ["Closure", "changed_code", "closure_of", "covered_paths", "judge_project"]
 
@@ -59,7 +59,7 @@ class Closure:
 
 def judge_project(
     store: TrustStore, folder: Path, kind: str, items: Sequence[str] | None = None
-) -> Decision:
+) -> TrustDecision:
     """Evaluate what a project brings of a kind, together with all that it would run; blocks.
 
     Args:
@@ -96,7 +96,7 @@ def judge_project(
     )
 
 
-def _searched(decision: Decision, items: Sequence[str | Code]) -> dict[str, bytes]:
+def _searched(decision: TrustDecision, items: Sequence[str | Code]) -> dict[str, bytes]:
     """Return the files in which names of what runs are looked for.
 
     Code is imported from a copy of all of it, and what a profile brings besides texts is code too.
@@ -113,7 +113,7 @@ def _searched(decision: Decision, items: Sequence[str | Code]) -> dict[str, byte
     return found
 
 
-def _refused(decision: Decision, reason: str) -> Decision:
+def _refused(decision: TrustDecision, reason: str) -> TrustDecision:
     return attrs.evolve(decision, trusted=False, can_be_trusted=False, reason=reason)
 
 
@@ -135,7 +135,9 @@ def closure_of(
         known: files that were evaluated besides.
         has_directives: whether Markdown is a command, in which shell texts behind `!` run.
     """
-    search = ProjectSearch(Tree(str(folder)), known=frozenset((*contents, *known)))
+    search = ProjectSearch(
+        FolderTree(str(folder)), known=frozenset((*contents, *known))
+    )
     texts = [(_scan("", command.encode()), "", command)]
     for name, content in contents.items():
         base = os.path.dirname(name)

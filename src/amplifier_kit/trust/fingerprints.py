@@ -21,7 +21,7 @@ import attrs
 from amplifier_kit.files.open_flags import LIST, READ
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Code", "Declared", "Fingerprint", "UnreadableItemError", "fingerprint"]
+__all__ = ["Code", "DeclaredItem", "Fingerprint", "UnreadableItemError", "fingerprint"]
 
 _MAX_FILES: Final = 10_000
 _MAX_BYTES: Final = 64_000_000
@@ -50,7 +50,7 @@ class Code:
 
 
 @attrs.frozen(kw_only=True)
-class Declared:
+class DeclaredItem:
     """An item that is no file: what a configuration says, such as a server's command line or address."""
 
     name: str
@@ -65,7 +65,9 @@ class Fingerprint:
     contents: dict[str, bytes]
 
 
-def fingerprint(folder: Path, items: Sequence[str | Code | Declared]) -> Fingerprint:
+def fingerprint(
+    folder: Path, items: Sequence[str | Code | DeclaredItem]
+) -> Fingerprint:
     """Read items and hash them. A file that does not exist is an item too: `absent`.
 
     Args:
@@ -80,7 +82,7 @@ def fingerprint(folder: Path, items: Sequence[str | Code | Declared]) -> Fingerp
     handle = os.open(folder, LIST)
     try:
         for item in items:
-            if isinstance(item, Declared):
+            if isinstance(item, DeclaredItem):
                 text = json.dumps(item.value, sort_keys=True, ensure_ascii=True)
                 reader.items[f"={item.name}"] = _digest(b"declared", text.encode())
             elif isinstance(item, Code):

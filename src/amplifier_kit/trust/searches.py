@@ -13,7 +13,7 @@ import attrs
 
 from amplifier_kit.trust.scripts import Named
 
-__all__ = ["ProjectSearch", "Tree", "parents"]
+__all__ = ["FolderTree", "ProjectSearch", "parents"]
 
 _Kind: TypeAlias = Literal["", "file", "folder", "other"]
 
@@ -57,7 +57,7 @@ _PACKAGES: Final = ("__init__", "__main__")
 
 
 @attrs.define(eq=False)
-class Tree:
+class FolderTree:
     """What lies below a folder; each directory is listed once."""
 
     folder: str
@@ -89,7 +89,7 @@ class Tree:
 class ProjectSearch:
     """Finds what texts name in a folder: `look_in` for all of them first, then `take`."""
 
-    tree: Tree
+    tree: FolderTree
     known: frozenset[str] = frozenset()
     items: set[str] = attrs.field(factory=set)
     certain: set[str] = attrs.field(factory=set)

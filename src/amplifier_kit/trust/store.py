@@ -14,18 +14,18 @@ from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.private import PrivateFile
 from amplifier_kit.trust.fingerprints import (
     Code,
-    Declared,
+    DeclaredItem,
     Fingerprint,
     UnreadableItemError,
     fingerprint,
 )
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Decision", "Grant", "TrustStore"]
+__all__ = ["Grant", "TrustDecision", "TrustStore"]
 
 
 @attrs.frozen(kw_only=True)
-class Decision:
+class TrustDecision:
     """Whether items may be used.
 
     Args:
@@ -71,12 +71,13 @@ class TrustStore:
         return cls(PrivateFile(amplifier_home() / "trust" / "projects.json"))
 
     def require(
-        self, folder: Path, kind: str, items: Sequence[str | Code | Declared]
-    ) -> Decision:
+        self, folder: Path, kind: str, items: Sequence[str | Code | DeclaredItem]
+    ) -> TrustDecision:
         """Tell whether the items of a project may be used; whatever is not certain is not trusted.
 
-        Where none of the items exists there is nothing to trust, and nothing in `Decision.contents` to use. What was
-        trusted with them and is not asked about does not count, so that one may ask for a part of what was trusted.
+        Where none of the items exists there is nothing to trust, and nothing in
+        `TrustDecision.contents` to use. What was trusted with them and is not asked
+        about does not count, so that one may ask for a part of what was trusted.
 
         Args:
             folder: the project's folder.
@@ -88,8 +89,8 @@ class TrustStore:
 
         def refuse(
             reason: str, found: Fingerprint | None = None, changed: Sequence[str] = ()
-        ) -> Decision:
-            return Decision(
+        ) -> TrustDecision:
+            return TrustDecision(
                 trusted=False,
                 reason=reason,
                 folder=real,
@@ -129,7 +130,7 @@ class TrustStore:
             )
         return attrs.evolve(refuse("", found), trusted=True)
 
-    def lost(self, decision: Decision) -> str:
+    def lost(self, decision: TrustDecision) -> str:
         """Say how what was evaluated differs from what a person trusted; nothing where they never trusted any of it.
 
         What was trusted may hold guards: without it more is allowed than the person believes.
@@ -158,7 +159,7 @@ class TrustStore:
             return f"it was trusted, and is gone: {', '.join(sorted(map(ascii, gone)))}"
         return ""
 
-    def grant(self, decision: Decision) -> None:
+    def grant(self, decision: TrustDecision) -> None:
         """Trust what a decision evaluated, that content and no other.
 
         Raises:
@@ -239,11 +240,11 @@ class TrustStore:
         return {kind: _read_grant(entry, real, kind) for kind, entry in kinds.items()}
 
 
-def _names(items: Sequence[str | Code | Declared]) -> tuple[str, ...]:
+def _names(items: Sequence[str | Code | DeclaredItem]) -> tuple[str, ...]:
     return tuple(
         item.name if isinstance(item, Code) else item
         for item in items
-        if not isinstance(item, Declared)
+        if not isinstance(item, DeclaredItem)
     )
 
 

@@ -13,7 +13,7 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier_kit.vendors.answers import AnswerReader as AnswerReader
-    from amplifier_kit.vendors.client import Call as Call
+    from amplifier_kit.vendors.client import Exchange as Exchange
     from amplifier_kit.vendors.client import VendorClient as VendorClient
     from amplifier_kit.vendors.config import VendorConfig as VendorConfig
     from amplifier_kit.vendors.headers import retry_after as retry_after
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AnswerReader",
-    "Call",
+    "Exchange",
     "Outgoing",
     "VendorClient",
     "VendorConfig",
@@ -46,7 +46,7 @@ __all__ = [
 
 _HOME = {
     "AnswerReader": "answers",
-    "Call": "client",
+    "Exchange": "client",
     "Outgoing": "request",
     "VendorClient": "client",
     "VendorConfig": "config",

@@ -27,7 +27,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Call", "Framing", "Refuse", "VendorClient"]
+__all__ = ["Exchange", "Framing", "Refuse", "VendorClient"]
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
@@ -51,7 +51,7 @@ _NO_STREAMS: Final[Mapping[Framing, frozenset[str]]] = {
 
 
 @attrs.frozen(kw_only=True)
-class Call:
+class Exchange:
     """One exchange with a server.
 
     Args:
@@ -123,7 +123,7 @@ class VendorClient:
         await self._http.aclose()
 
     async def events(
-        self, call: Call, *, framing: Framing = "sse"
+        self, call: Exchange, *, framing: Framing = "sse"
     ) -> AsyncGenerator[ServerEvent | Comment, None]:
         """Yield an answer's events and comments as they arrive; closing the generator closes the connection.
 
@@ -152,7 +152,7 @@ class VendorClient:
             told = self._told(error)
             raise told from told.__cause__
 
-    async def json(self, call: Call) -> JSONValue:
+    async def json(self, call: Exchange) -> JSONValue:
         """Return the JSON of an answer.
 
         Raises:
@@ -170,7 +170,7 @@ class VendorClient:
             told = self._told(error)
             raise told from told.__cause__
 
-    async def _send(self, call: Call) -> httpx2.Response:
+    async def _send(self, call: Exchange) -> httpx2.Response:
         """Send the call, and once more when a pooled connection turns out to be closed."""
         if call.body is None:
             content = None
@@ -193,7 +193,7 @@ class VendorClient:
                     raise
                 is_new = True
 
-    def _request(self, call: Call, content: bytes | None) -> httpx2.Request:
+    def _request(self, call: Exchange, content: bytes | None) -> httpx2.Request:
         for name, value in call.headers.items():
             if not (name.isascii() and is_header_value(value)):
                 if name.isascii():
@@ -283,7 +283,9 @@ class _Patience:
         )
 
 
-async def _check(response: httpx2.Response, call: Call, patience: _Patience) -> None:
+async def _check(
+    response: httpx2.Response, call: Exchange, patience: _Patience
+) -> None:
     """Raise the error of a refusal."""
     if response.status_code >= 300:
         body = await _beginning(response, patience, _LONGEST_REFUSAL)
@@ -293,7 +295,7 @@ async def _check(response: httpx2.Response, call: Call, patience: _Patience) -> 
 
 
 async def _decoder(
-    response: httpx2.Response, call: Call, patience: _Patience, framing: Framing
+    response: httpx2.Response, call: Exchange, patience: _Patience, framing: Framing
 ) -> EventDecoder | LineDecoder:
     """Return what reads the stream, if it is one.
 

@@ -18,14 +18,14 @@ from amplifier_sdk.errors import LLMError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 if TYPE_CHECKING:
-    from amplifier_kit.vendors.client import Call, VendorClient
+    from amplifier_kit.vendors.client import Exchange, VendorClient
     from amplifier_kit.vendors.provider import VendorProvider
 
-__all__ = ["Connection"]
+__all__ = ["VendorConnection"]
 
 
 @attrs.define(eq=False, repr=False)
-class Connection:
+class VendorConnection:
     """What one provider sends goes through here."""
 
     provider: VendorProvider
@@ -105,9 +105,9 @@ class Connection:
 
     async def _call(
         self, path: str, body: JSONObject | None, headers: Mapping[str, str]
-    ) -> Call:
+    ) -> Exchange:
         # a mounted provider may never be asked
-        from amplifier_kit.vendors.client import Call
+        from amplifier_kit.vendors.client import Exchange
 
         provider, config = self.provider, self.provider.config
         given, extra = await provider.credentials(), config.extra_headers
@@ -118,7 +118,7 @@ class Connection:
             *given.values(),
         )
         parts = (provider.headers(), headers, given, extra)
-        return Call(
+        return Exchange(
             path=path,
             body=body,
             headers={

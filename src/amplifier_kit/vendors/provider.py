@@ -13,7 +13,7 @@ from amplifier_kit.http.sse import Comment, ServerEvent
 from amplifier_kit.vendors.addresses import check_address
 from amplifier_kit.vendors.answers import AnswerReader
 from amplifier_kit.vendors.config import VendorConfig
-from amplifier_kit.vendors.connection import Connection
+from amplifier_kit.vendors.connection import VendorConnection
 from amplifier_kit.vendors.costs import Costs
 from amplifier_kit.vendors.headers import is_header_value
 from amplifier_kit.vendors.payloads import storable
@@ -80,7 +80,7 @@ class VendorProvider(BaseProvider):
             self.name, config.prices, self.price_vendor, self.base_url
         )
         self.withholder: Withholder = Withholder()
-        self._connection = Connection(self)
+        self._connection = VendorConnection(self)
         coordinator.register_contributor(
             "session.cost", self.name, self.costs.contribution
         )

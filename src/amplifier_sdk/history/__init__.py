@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.history._calls import closing_message as closing_message
     from amplifier_sdk.history._calls import open_calls as open_calls
     from amplifier_sdk.history._calls import tool_message as tool_message
-    from amplifier_sdk.history._findings import Finding as Finding
+    from amplifier_sdk.history._findings import HistoryFinding as HistoryFinding
     from amplifier_sdk.history._findings import HistoryProblem as HistoryProblem
     from amplifier_sdk.history._log import MessageLog as MessageLog
     from amplifier_sdk.history._log import MessageView as MessageView
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.history._results import result_message as result_message
 
 __all__ = [
-    "Finding",
+    "HistoryFinding",
     "HistoryProblem",
     "MessageLog",
     "MessageView",
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "Finding": "_findings",
+    "HistoryFinding": "_findings",
     "HistoryProblem": "_findings",
     "MessageLog": "_log",
     "MessageView": "_log",

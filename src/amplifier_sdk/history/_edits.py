@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from amplifier_sdk.history._pairs import Call
+from amplifier_sdk.history._pairs import PairedCall
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.messages import Message, MessageDict
 
@@ -43,7 +43,7 @@ def _text(content: JSONValue) -> str:
     return json.dumps(content, ensure_ascii=False, default=str)
 
 
-def with_call_ids(message: MessageDict, calls: Sequence[Call]) -> MessageDict:
+def with_call_ids(message: MessageDict, calls: Sequence[PairedCall]) -> MessageDict:
     """Write the new ids of a message's calls among its blocks and beside its content."""
     rest = iter(calls)
     by_id: dict[str, list[str]] = defaultdict(list)
@@ -69,7 +69,7 @@ def with_call_ids(message: MessageDict, calls: Sequence[Call]) -> MessageDict:
 def _beside(
     entries: Sequence[JSONValue],
     by_id: Mapping[str, Sequence[str]],
-    rest: Iterator[Call],
+    rest: Iterator[PairedCall],
 ) -> Iterator[JSONValue]:
     """Yield the calls beside the content: those that repeat a block get its id, the others are calls of their own."""
     seen: dict[str, int] = defaultdict(int)

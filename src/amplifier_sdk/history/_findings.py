@@ -10,7 +10,7 @@ import attrs
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.values import Value
 
-__all__ = ["Finding", "HistoryProblem"]
+__all__ = ["HistoryFinding", "HistoryProblem"]
 
 HistoryProblem: TypeAlias = Literal[
     "duplicate_call",
@@ -54,7 +54,7 @@ _TEXTS: Final[Mapping[HistoryProblem, tuple[str, str]]] = {
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
-class Finding(Value):
+class HistoryFinding(Value):
     """One thing that is wrong with a history.
 
     `index` is the message's, from 0, in the history as it was given; `call_id` and `name` are the call's that it is

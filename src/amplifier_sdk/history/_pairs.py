@@ -15,25 +15,25 @@ import attrs
 from amplifier_sdk.content import ToolCallBlock, ToolResultBlock
 from amplifier_sdk.messages import Message
 
-__all__ = ["Call", "Pairing", "Result"]
+__all__ = ["PairedCall", "PairedResult", "Pairing"]
 
 LONGEST_STEM: Final = 48
 """Characters of the old id that a new one begins with: some vendors allow 64 in all."""
 
 
 @attrs.define(eq=False)
-class Call:
+class PairedCall:
     """A call that a message makes; `new_id` is the id that it is known by from now on."""
 
     index: int
     id: str
     name: str
     new_id: str = ""
-    result: Result | None = None
+    result: PairedResult | None = None
 
 
 @attrs.define(eq=False)
-class Result:
+class PairedResult:
     """A result: a whole message, or the blocks from `start` to `stop` of its content.
 
     `id` is the one by which its call is looked for; `is_mismatched` that its message and its block name two.
@@ -46,7 +46,7 @@ class Result:
     name: str | None
     is_made_up: bool = False
     is_mismatched: bool = False
-    call: Call | None = None
+    call: PairedCall | None = None
 
 
 class Pairing:
@@ -56,15 +56,15 @@ class Pairing:
     """
 
     def __init__(self, messages: Sequence[Message]) -> None:
-        self.calls: list[list[Call]] = []
-        self.results: list[list[Result]] = []
-        self.duplicates: set[Result] = set()
-        self._known: dict[str, list[Call]] = defaultdict(list)
-        self._open: dict[str, deque[deque[Call]]] = defaultdict(deque)
-        self._left: list[Result] = []
-        self._made_up: dict[str, list[Call]] = defaultdict(list)
-        self._nameless: list[tuple[Result, list[Call]]] = []
-        group: list[Call] = []
+        self.calls: list[list[PairedCall]] = []
+        self.results: list[list[PairedResult]] = []
+        self.duplicates: set[PairedResult] = set()
+        self._known: dict[str, list[PairedCall]] = defaultdict(list)
+        self._open: dict[str, deque[deque[PairedCall]]] = defaultdict(deque)
+        self._left: list[PairedResult] = []
+        self._made_up: dict[str, list[PairedCall]] = defaultdict(list)
+        self._nameless: list[tuple[PairedResult, list[PairedCall]]] = []
+        group: list[PairedCall] = []
         for index, message in enumerate(messages):
             group = self._read_calls(index, message) or group
             self._read_results(index, message, group)
@@ -73,12 +73,12 @@ class Pairing:
             self._pair_left(result)
         self._number()
 
-    def _read_calls(self, index: int, message: Message) -> list[Call]:
-        calls: list[Call] = []
-        by_id: dict[str, deque[Call]] = defaultdict(deque)
+    def _read_calls(self, index: int, message: Message) -> list[PairedCall]:
+        calls: list[PairedCall] = []
+        by_id: dict[str, deque[PairedCall]] = defaultdict(deque)
         if message.role == "assistant" and not isinstance(message.content, str):
             calls = [
-                Call(index, block.id, block.name)
+                PairedCall(index, block.id, block.name)
                 for block in message.content
                 if isinstance(block, ToolCallBlock)
             ]
@@ -90,7 +90,9 @@ class Pairing:
         self.calls.append(calls)
         return calls
 
-    def _read_results(self, index: int, message: Message, group: list[Call]) -> None:
+    def _read_results(
+        self, index: int, message: Message, group: list[PairedCall]
+    ) -> None:
         """Give each result to the latest call of its id that waits; one without an id is given to a call at the end."""
         results = list(_results(index, message, self._known))
         for result in results:
@@ -100,7 +102,7 @@ class Pairing:
                 self._left.append(result)
         self.results.append(results)
 
-    def _take(self, result: Result, *, latest: bool) -> bool:
+    def _take(self, result: PairedResult, *, latest: bool) -> bool:
         """Give a result to the first waiting call of a message, of the latest message that has one or the earliest."""
         waiting = self._open[result.id]
         while waiting:
@@ -115,7 +117,7 @@ class Pairing:
 
     def _pair_nameless(self) -> None:
         """Give each result without an id to the first call before it that waits, of its name if it has one."""
-        waiting: dict[int, list[Call]] = {}
+        waiting: dict[int, list[PairedCall]] = {}
         for result, group in self._nameless:
             if id(group) not in waiting:
                 waiting[id(group)] = [call for call in group if call.result is None]
@@ -131,7 +133,7 @@ class Pairing:
             if at is not None:
                 self._join(calls.pop(at), result)
 
-    def _pair_left(self, result: Result) -> None:
+    def _pair_left(self, result: PairedResult) -> None:
         """Give a result to a call that stands behind it, or in place of one that was made up."""
         if self._take(result, latest=False) or result.id not in self._known:
             return
@@ -144,7 +146,7 @@ class Pairing:
         self.duplicates.add(call.result)
         self._join(call, result)
 
-    def _join(self, call: Call, result: Result) -> None:
+    def _join(self, call: PairedCall, result: PairedResult) -> None:
         call.result, result.call = result, call
         if result.is_made_up:
             self._made_up[call.id].append(call)
@@ -168,8 +170,8 @@ class Pairing:
 
 
 def _results(
-    index: int, message: Message, known: Mapping[str, Sequence[Call]]
-) -> Iterator[Result]:
+    index: int, message: Message, known: Mapping[str, Sequence[PairedCall]]
+) -> Iterator[PairedResult]:
     """Yield the results that a message has: those of its blocks, else, in the role `tool`, itself."""
     own, content = message.tool_call_id or "", message.content
     if isinstance(content, str):
@@ -184,13 +186,13 @@ def _results(
     made_up = bool(message.metadata and message.metadata.get("synthesized"))
     if message.role != "tool":
         yield from (
-            Result(index, at, at + 1, id, None, made_up)
+            PairedResult(index, at, at + 1, id, None, made_up)
             for at, id in zip(blocks, ids, strict=True)
         )
     elif len(blocks) > 1:  # what stands between two results goes with the first of them
         edges = zip([0, *blocks[1:]], [*blocks[1:], None], ids, strict=True)
         yield from (
-            Result(index, start, stop, id, message.name, made_up)
+            PairedResult(index, start, stop, id, message.name, made_up)
             for start, stop, id in edges
         )
     else:
@@ -202,7 +204,7 @@ def _results(
             looked_for = inner
         else:
             looked_for = own
-        yield Result(
+        yield PairedResult(
             index,
             0,
             None,

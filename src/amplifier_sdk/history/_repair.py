@@ -14,8 +14,8 @@ from amplifier_sdk.history._edits import (
     with_result_ids,
     without_results,
 )
-from amplifier_sdk.history._findings import Finding, HistoryProblem
-from amplifier_sdk.history._pairs import Call, Pairing, Result
+from amplifier_sdk.history._findings import HistoryFinding, HistoryProblem
+from amplifier_sdk.history._pairs import PairedCall, PairedResult, Pairing
 from amplifier_sdk.history._soundness import has_content, is_sound, read_quickly
 from amplifier_sdk.messages import Message, MessageDict
 from amplifier_sdk.values import Value
@@ -30,7 +30,7 @@ class Repair(Value):
     """A history that vendors accept, and what was wrong with the one it was made of; nothing where it was sound."""
 
     messages: Sequence[MessageDict]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[HistoryFinding, ...] = ()
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -38,10 +38,10 @@ class Sendable(Value):
     """The messages of a request that vendors accept, and what was wrong with those given; nothing in sound ones."""
 
     messages: Sequence[Message]
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[HistoryFinding, ...] = ()
 
 
-def diagnose(messages: Sequence[MessageDict]) -> tuple[Finding, ...]:
+def diagnose(messages: Sequence[MessageDict]) -> tuple[HistoryFinding, ...]:
     """Say what vendors would refuse in a history, in the order of its messages; nothing is changed.
 
     The time it takes grows with the history's length and no faster.
@@ -82,7 +82,7 @@ class _Mending:
     """One repair: what is read of the history, what was found, what comes out."""
 
     def __init__(self, messages: Sequence[MessageDict]) -> None:
-        self._findings: list[Finding] = []
+        self._findings: list[HistoryFinding] = []
         self._given: list[MessageDict] = []
         self._read: list[Message] = []
         for index, message in enumerate(messages):
@@ -108,7 +108,7 @@ class _Mending:
         name: str | None = None,
     ) -> None:
         self._findings.append(
-            Finding(
+            HistoryFinding(
                 problem=problem, index=index, call_id=call_id or None, name=name or None
             )
         )
@@ -132,9 +132,9 @@ class _Mending:
             message.role == "assistant" or self._pairing.results[index]
         )
 
-    def _number(self) -> dict[int | Result, int]:
+    def _number(self) -> dict[int | PairedResult, int]:
         """Count what stays, in its order: messages by their index, and the results of the role `tool`."""
-        places: dict[int | Result, int] = {}
+        places: dict[int | PairedResult, int] = {}
         for index, results in enumerate(self._pairing.results):
             if self._is_kept[index]:
                 places[index] = len(places)
@@ -192,7 +192,7 @@ class _Mending:
                 self._find("misplaced_result", call.result.index, call.id, call.name)
         self._write_results(calls)
 
-    def _write_results(self, calls: Sequence[Call]) -> None:
+    def _write_results(self, calls: Sequence[PairedCall]) -> None:
         at = 0
         while at < len(calls):
             result = calls[at].result
@@ -219,7 +219,7 @@ class _Mending:
                 self._made.append(self._part(result, calls[at].new_id))
                 at += 1
 
-    def _whole(self, index: int, calls: Sequence[Call]) -> MessageDict:
+    def _whole(self, index: int, calls: Sequence[PairedCall]) -> MessageDict:
         """Return a message of results as it is, or with the ids that its calls have now."""
         results = self._pairing.results[index]
         same = all(
@@ -230,7 +230,7 @@ class _Mending:
             return self._given[index]
         return with_result_ids(self._given[index], [call.new_id for call in calls])
 
-    def _part(self, result: Result, call_id: str) -> MessageDict:
+    def _part(self, result: PairedResult, call_id: str) -> MessageDict:
         """Return one of several results, or one of a message of another role, as a message of its own."""
         alone = self._read[result.index].role != "tool"
         return part_of(

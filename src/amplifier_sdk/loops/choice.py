@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attempt",
-    "Candidate",
+    "ProviderCandidate",
     "ProviderChoice",
     "Wish",
     "matching_providers",
@@ -44,7 +44,7 @@ PREFIX: Final = "provider-"
 
 
 @attrs.frozen(eq=False, repr=False)
-class Candidate(Value):
+class ProviderCandidate(Value):
     """A mounted provider that a request may go to, and the model asked of it; `None` means its own default."""
 
     provider: str
@@ -64,12 +64,12 @@ class Wish(Value):
 class _Field(Value):
     """The candidates of one request, and why it is they."""
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[ProviderCandidate]
     reason: str
     role: str | None = None
 
 
-Attempt: TypeAlias = Callable[[Candidate], Awaitable[ChatResponse]]
+Attempt: TypeAlias = Callable[[ProviderCandidate], Awaitable[ChatResponse]]
 """Asks one candidate."""
 
 
@@ -119,7 +119,9 @@ class ProviderChoice:
             )
         breaker.fail()
 
-    async def _attempt(self, candidate: Candidate, attempt: Attempt) -> ChatResponse:
+    async def _attempt(
+        self, candidate: ProviderCandidate, attempt: Attempt
+    ) -> ChatResponse:
         breaker = self.breakers.get(candidate.provider)
         if breaker is not None:
             breaker.begin()
@@ -132,8 +134,8 @@ class ProviderChoice:
         return response
 
     def _ready(
-        self, left: Sequence[Candidate], failure: LLMError | None
-    ) -> list[Candidate]:
+        self, left: Sequence[ProviderCandidate], failure: LLMError | None
+    ) -> list[ProviderCandidate]:
         """Return the candidates that do not cool down."""
         waits = {
             name: breaker.wait
@@ -159,10 +161,10 @@ class ProviderChoice:
         self,
         turn: Turn,
         field: _Field,
-        ready: Sequence[Candidate],
+        ready: Sequence[ProviderCandidate],
         tried: set[str],
         failure: LLMError | None,
-    ) -> Candidate:
+    ) -> ProviderCandidate:
         """Let handlers of `provider:resolve` change whom the request goes to."""
         first = ready[0]
         if not turn.hooks.has_handlers(PROVIDER_RESOLVE):
@@ -200,10 +202,10 @@ class ProviderChoice:
     def _named(self, turn: Turn, name: str, model: str | None, reason: str) -> _Field:
         if name not in turn.providers:
             raise missing_provider(name, turn.providers)
-        candidates = [Candidate(name, model)]
+        candidates = [ProviderCandidate(name, model)]
         if self.config.fallback:
             candidates += [
-                Candidate(other)
+                ProviderCandidate(other)
                 for other in by_priority(turn.providers)
                 if other != name
             ]
@@ -223,7 +225,7 @@ class ProviderChoice:
                 ]
             )
         candidates = [
-            Candidate(name, model or wanted.model)
+            ProviderCandidate(name, model or wanted.model)
             for wanted in roles[role]
             for name in matching_providers(wanted.provider, turn.providers)
         ]
@@ -261,8 +263,11 @@ def missing_provider(name: str, providers: Mapping[str, Provider]) -> ConfigErro
 
 
 async def _decided(
-    turn: Turn, payload: ProviderResolve, ready: Sequence[Candidate], tried: set[str]
-) -> Candidate:
+    turn: Turn,
+    payload: ProviderResolve,
+    ready: Sequence[ProviderCandidate],
+    tried: set[str],
+) -> ProviderCandidate:
     """Emit `provider:resolve` and return what handlers left; whom they chose before is not asked twice in vain."""
     first = ready[0]
     emission = await turn.hooks.emit(PROVIDER_RESOLVE, payload)
@@ -281,10 +286,10 @@ async def _decided(
         raise missing_provider(name, turn.providers)
     chosen = next(
         (candidate for candidate in ready if candidate.provider == name),
-        Candidate(name),
+        ProviderCandidate(name),
     )
     if model is not None and model != first.model:
-        return Candidate(name, model)
+        return ProviderCandidate(name, model)
     return chosen
 
 

@@ -38,7 +38,7 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookResult, ToolResult
 
 if TYPE_CHECKING:
-    from amplifier_sdk.loops.choice import Candidate
+    from amplifier_sdk.loops.choice import ProviderCandidate
     from amplifier_sdk.loops.loop import Loop
 
 __all__ = ["Turn"]
@@ -266,7 +266,7 @@ class Turn:
         """Ask whoever the rules of `amplifier_sdk.loops.choice` say."""
         from amplifier_sdk.loops.choice import Wish  # most turns have one candidate
 
-        def attempt(candidate: Candidate) -> Awaitable[ChatResponse]:
+        def attempt(candidate: ProviderCandidate) -> Awaitable[ChatResponse]:
             return self._ask(candidate.provider, candidate.model, request)
 
         wish = Wish(provider=provider, role=role, model=model)

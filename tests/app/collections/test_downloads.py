@@ -18,7 +18,7 @@ from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources import downloads
-from amplifier.app.sources.fetch_errors import FetchError
+from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import write
 
@@ -119,12 +119,12 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source = f"{site.address}/acme.tar.gz"
-    with pytest.raises(FetchError, match="working offline"):
+    with pytest.raises(SourceFetchError, match="working offline"):
         installer(places, offline=True).install(source)
-    with pytest.raises(FetchError, match="its server answered 404"):
+    with pytest.raises(SourceFetchError, match="its server answered 404"):
         installer(places).install(source)
     with pytest.raises(
-        FetchError, match=r"127\.0\.0\.1:9/acme\.zip cannot be fetched: "
+        SourceFetchError, match=r"127\.0\.0\.1:9/acme\.zip cannot be fetched: "
     ):
         installer(places).install("http://127.0.0.1:9/acme.zip")
     site.bodies["/acme.tar.gz"] = b"no archive"
@@ -133,13 +133,13 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
     site.bodies["/acme.tar.gz"] = packed("1.0")
     with (
         monkeypatch.context() as patch,
-        pytest.raises(FetchError, match=r"it took longer than|timed out"),
+        pytest.raises(SourceFetchError, match=r"it took longer than|timed out"),
     ):
         patch.setattr(downloads, "_TIMEOUT", 0.0001)
         installer(places).install(source)
     with (
         monkeypatch.context() as patch,
-        pytest.raises(FetchError, match="it has more than 100 bytes"),
+        pytest.raises(SourceFetchError, match="it has more than 100 bytes"),
     ):
         patch.setattr(downloads, "MAX_BYTES", 100)
         installer(places).install(source)
@@ -155,7 +155,7 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
 
 def test_an_address_with_the_usual_port_leads_nowhere_else(places: Places) -> None:
     # nothing is served there, or nothing of this name
-    with pytest.raises(FetchError) as refused:
+    with pytest.raises(SourceFetchError) as refused:
         installer(places).install("http://127.0.0.1:80/nothing-of-this-name.zip")
 
     assert "it leads on" not in str(refused.value)
@@ -165,7 +165,8 @@ def test_an_address_leads_on_by_https_alone(places: Places, site: Site) -> None:
     site.leads["/acme.zip"] = f"{site.address}/other.zip"
 
     with pytest.raises(
-        FetchError, match=r"it leads on to 127\.0\.0\.1, which is not asked by https"
+        SourceFetchError,
+        match=r"it leads on to 127\.0\.0\.1, which is not asked by https",
     ):
         installer(places).install(f"{site.address}/acme.zip")
 

@@ -15,11 +15,11 @@ from amplifier.app.collections.details import list_collections, show_collection
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.collections.installation import CollectionInstaller
 from amplifier.app.collections.lock import CollectionLock, LockedCollection
-from amplifier.app.collections.swap import Shelf
+from amplifier.app.collections.swap import CollectionFolder
 from amplifier.app.collections.verification import verify
 from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.sources.fetch_errors import FetchError
+from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import trust, write
 from tests.app.repositories import TOOL_FILES, commit
@@ -126,7 +126,7 @@ def test_a_repository_is_pinned_and_followed_when_asked(
     installer(places).update(["acme"])
     assert library(places).require("acme").find("context/new.md") is not None
     assert not installer(places).update()[0].is_changed
-    with pytest.raises(FetchError, match="working offline"):
+    with pytest.raises(SourceFetchError, match="working offline"):
         installer(places, offline=True).update()
     assert states(places) == {"acme": "sound"}
 
@@ -149,7 +149,7 @@ def test_a_name_of_the_catalogue_brings_what_it_needs(
     assert states(places) == {"low": "sound", "top": "sound"}
 
 
-def test_a_folder_of_the_name_stands_in_for_nothing_that_was_not_asked_for_by_hand(
+def test_folder_of_same_name_replaces_no_unrequested_source(
     places: Places, tmp_path: Path
 ) -> None:
     make(tmp_path / "low", "low", "1.4")
@@ -299,7 +299,7 @@ def bad_module(folder: Path) -> None:
         bad_module,
     ],
 )
-def test_what_is_no_sound_collection_is_refused_and_nothing_changes(
+def test_unsound_collection_is_refused_without_change(
     places: Places, tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     folder = make(tmp_path / "acme")
@@ -543,7 +543,7 @@ def test_the_lock_file_is_private(places: Places, tmp_path: Path) -> None:
         library(places).all()
 
 
-def test_a_collection_whose_metadata_cannot_be_read_is_refused_alone(
+def test_collection_whose_metadata_cannot_be_read_refused_alone(
     places: Places,
 ) -> None:
     write(places.home / "collections/broken/pyproject.toml", "[")
@@ -605,7 +605,7 @@ def kill(patched: pytest.MonkeyPatch, after: int) -> None:
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 3])
-def test_a_program_that_is_killed_while_switching_leaves_one_of_both(
+def test_program_killed_while_switching_leaves_one_of_both(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     """After none, one or two of the renames, or before the old folder is removed."""
@@ -632,7 +632,7 @@ def test_a_program_that_is_killed_while_switching_leaves_one_of_both(
             patched.setattr(CollectionLock, "change", killed)
         installer(places).update()
 
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass  # whoever changes collections next puts it right
     assert states(places) == {"acme": "sound"}
     assert library(places).require("acme").version == ("2.0" if after == 3 else "1.0")
@@ -640,7 +640,7 @@ def test_a_program_that_is_killed_while_switching_leaves_one_of_both(
 
 
 @pytest.mark.parametrize("after", [0, 1, 2])
-def test_a_program_that_is_killed_while_installing_leaves_nothing(
+def test_program_that_is_killed_while_installing_leaves_nothing(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     offer(places, low=make(tmp_path / "low", "low"))
@@ -648,7 +648,7 @@ def test_a_program_that_is_killed_while_installing_leaves_nothing(
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).install(str(tmp_path / "top"))
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass
 
     assert list((places.home / "collections").iterdir()) == []
@@ -656,7 +656,7 @@ def test_a_program_that_is_killed_while_installing_leaves_nothing(
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_collection_that_a_person_changed_survives_a_program_that_is_killed_over_it(
+def test_modified_collection_survives_kill_during_update(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     folder = make(tmp_path / "acme")
@@ -666,7 +666,7 @@ def test_a_collection_that_a_person_changed_survives_a_program_that_is_killed_ov
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).update()
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass
 
     assert (places.home / "collections/acme/profiles/mine.md").read_text() == "Mine."
@@ -674,11 +674,11 @@ def test_a_collection_that_a_person_changed_survives_a_program_that_is_killed_ov
 
 
 @pytest.mark.parametrize("after", [1, 2])
-def test_a_collection_of_one_s_own_survives_a_program_that_is_killed_over_it(
+def test_own_collection_survives_kill_during_update(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: int
 ) -> None:
     make(places.home / "collections/acme", version="9")
-    shelf = Shelf(CollectionLock(places.home))
+    shelf = CollectionFolder(CollectionLock(places.home))
     with monkeypatch.context() as patched, pytest.raises(_KilledError):
         kill(patched, after)
         installer(places).install(str(make(tmp_path / "acme")), force=True)
@@ -689,7 +689,7 @@ def test_a_collection_of_one_s_own_survives_a_program_that_is_killed_over_it(
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_a_program_that_is_killed_while_removing_leaves_it_or_not(
+def test_program_that_is_killed_while_removing_leaves_it_or_not(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
 ) -> None:
     installer(places).install(str(make(tmp_path / "acme")))
@@ -703,7 +703,7 @@ def test_a_program_that_is_killed_while_removing_leaves_it_or_not(
         else:
             patched.setattr(CollectionLock, "change", killed)
         installer(places).remove("acme")
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass
 
     assert states(places) == ({} if noted else {"acme": "sound"})
@@ -714,7 +714,7 @@ def test_what_a_killed_program_left_is_removed(places: Places) -> None:
     write(places.home / "collections/.staged-1/0/x", "x")
     write(places.home / "collections/.removed-00000001-gone/x", "x")
     (places.home / "collections/.removed-00000002-gone").symlink_to("/etc")
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass
 
     assert not list((places.home / "collections").iterdir())
@@ -725,12 +725,12 @@ def test_what_a_killed_program_left_is_removed(places: Places) -> None:
     "name",
     [".old-acme", ".old-1-x", ".removed-acme", ".old-00000000-..", ".old-00000000-"],
 )
-def test_a_folder_that_a_person_put_aside_stays_and_harms_nothing(
+def test_folder_that_person_put_aside_stays_and_harms_nothing(
     places: Places, tmp_path: Path, name: str
 ) -> None:
     installer(places).install(str(make(tmp_path / "acme")))
     mine = write(places.home / "collections" / name / "notes.md", "Mine.")
-    with Shelf(CollectionLock(places.home)).changing():
+    with CollectionFolder(CollectionLock(places.home)).changing():
         pass
 
     assert mine.read_text() == "Mine."
@@ -759,7 +759,7 @@ def test_a_project_has_collections_of_its_own(places: Places, tmp_path: Path) ->
     assert library(places).require("acme").version == "1.0"
 
 
-def test_collections_of_a_project_that_nobody_trusted_are_neither_used_nor_changed(
+def test_untrusted_collections_are_neither_used_nor_changed(
     places: Places, tmp_path: Path
 ) -> None:
     make(places.root / ".amplifier/collections/evil", "foundation", "99")
@@ -775,17 +775,17 @@ def test_what_others_changed_meanwhile_is_not_trusted(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installer(places, local=True).install(str(make(tmp_path / "acme")))
-    put = Shelf.put
+    put = CollectionFolder.put
 
     def pulled(
-        shelf: Shelf,
+        shelf: CollectionFolder,
         waiting: Mapping[str, Path],
         entries: Mapping[str, LockedCollection],
     ) -> None:
         put(shelf, waiting, entries)
         write(places.root / ".amplifier/profiles/theirs.md", PROFILE)
 
-    monkeypatch.setattr(Shelf, "put", pulled)
+    monkeypatch.setattr(CollectionFolder, "put", pulled)
     installer(places, local=True).install(str(make(tmp_path / "other", "other")))
     decision = ProjectFiles(places).judge("profiles")
 
@@ -836,7 +836,7 @@ def test_two_installers_do_not_meet(
 ) -> None:
     monkeypatch.setattr("amplifier.app.collections.swap._PATIENCE", 0.05)
     with (
-        Shelf(CollectionLock(places.home)).changing(),
+        CollectionFolder(CollectionLock(places.home)).changing(),
         pytest.raises(OSError, match="being written by"),
     ):
         installer(places).install(str(make(tmp_path / "acme")))

@@ -101,7 +101,7 @@ async def test_the_files_of_a_project_count_once_they_are_trusted(
         await refuses(registry, "ship", ".amplifier/commands/ship.md")
 
 
-async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_over_both(
+async def test_personal_command_beats_project_and_builtin_beats_both(
     places: Places,
 ) -> None:
     for folder in (places.home / "commands", places.root / ".amplifier/commands"):
@@ -115,7 +115,7 @@ async def test_a_person_s_own_command_wins_over_a_project_s_and_a_built_in_one_o
         assert (await make(registry, "user:undo")).text == "Mine."
 
 
-async def test_no_command_of_a_module_stands_in_for_a_project_s_that_is_not_trusted(
+async def test_module_command_never_replaces_untrusted_project_one(
     places: Places,
 ) -> None:
     write(places.root / ".amplifier/commands/review.md", "Theirs.")
@@ -154,7 +154,7 @@ async def test_what_cannot_be_read_is_told_and_left_out(places: Places) -> None:
 
 
 @pytest.mark.process
-async def test_a_program_runs_once_it_is_allowed_and_its_output_is_marked(
+async def test_program_runs_once_it_is_allowed_and_output_is_marked(
     places: Places,
 ) -> None:
     write(places.home / "commands/log.md", "The log: !`echo one; exit 3`")
@@ -181,7 +181,7 @@ async def test_a_program_that_is_not_allowed_does_not_run(
     assert not (places.working_dir / "ran").exists()
 
 
-async def test_a_project_s_command_mentions_files_of_the_project_alone(
+async def test_project_s_command_mentions_files_of_project_alone(
     places: Places, tmp_path: Path
 ) -> None:
     outside = write(tmp_path / "outside.md", "secret")
@@ -224,7 +224,7 @@ async def test_nothing_that_a_project_s_command_says_counts_as_typed(
 
 
 @pytest.mark.parametrize("mention", ["(@{path})", "see @{path}:1-3"])
-async def test_a_mention_of_a_project_s_command_is_read_here_and_refused(
+async def test_mention_of_project_s_command_is_read_here_and_refused(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     outside = write(tmp_path / "outside.md", "secret")
@@ -238,7 +238,7 @@ async def test_a_mention_of_a_project_s_command_is_read_here_and_refused(
 
 
 @pytest.mark.process
-async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person_s_own(
+async def test_program_output_is_not_expanded_in_personal_command(
     places: Places,
 ) -> None:
     write(places.home / "commands/log.md", "Look at @notes.md: !`echo @/etc/passwd`")
@@ -255,7 +255,7 @@ async def test_what_a_program_puts_out_is_not_written_in_a_command_of_the_person
     [(b"x" * 300_000, "larger than"), (b"\xff", "cannot be read")],
     ids=["large", "bytes"],
 )
-async def test_a_file_that_a_project_s_command_cannot_show_is_an_error(
+async def test_file_that_project_s_command_cannot_show_is_error(
     places: Places, content: bytes, problem: str
 ) -> None:
     (places.root / "data").write_bytes(content)

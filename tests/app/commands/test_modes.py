@@ -104,7 +104,7 @@ async def test_a_tool_that_is_not_there_is_refused(ran: list[str]) -> None:
         )
 
 
-async def test_an_agent_that_the_session_delegates_to_is_in_plan_mode_too(
+async def test_agent_that_session_delegates_to_is_in_plan_mode_too(
     ran: list[str],
 ) -> None:
     provider = ScriptedProvider(_all_tools(), "a plan", _all_tools(), "done")

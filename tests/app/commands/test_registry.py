@@ -46,7 +46,7 @@ def test_a_line_is_a_command_or_a_prompt(line: str, typed: Typed | None) -> None
     assert read_line(line) == typed
 
 
-def test_the_first_has_the_name_and_the_others_their_aliases_and_source() -> None:
+def test_first_has_name_and_others_their_aliases_and_source() -> None:
     registry = CommandRegistry()
     first, second = (
         command("review"),
@@ -75,7 +75,7 @@ def test_a_command_that_no_name_reaches_is_left_out() -> None:
     assert list(registry.listed) == ["a"]
 
 
-def test_a_command_waits_for_the_turn_unless_it_was_said_that_it_need_not() -> None:
+def test_command_waits_for_turn_unless_it_said_that_it_need_not() -> None:
     registry = CommandRegistry()
     registry.add([command("status", "?")], at_once=True)
     registry.add([command("undo"), command("status", source="user")])
@@ -96,7 +96,7 @@ def test_an_unknown_command_names_the_nearest() -> None:
         registry.find("stats")
 
 
-async def test_modules_offer_lists_of_commands_and_what_is_none_is_left_out() -> None:
+async def test_modules_contribute_commands_and_bad_ones_are_skipped() -> None:
     coordinator = TestCoordinator()
     offered = command("x")
     coordinator.register_contributor(

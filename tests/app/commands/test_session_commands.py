@@ -112,7 +112,7 @@ async def test_status_names_the_model_of_the_plan(places: Places) -> None:
         assert "Kept:     no" in text
 
 
-async def test_tools_are_listed_with_their_effects_and_what_the_mode_refuses(
+async def test_tools_are_listed_with_effects_and_what_mode_refuses(
     places: Places,
 ) -> None:
     async with conversation(places) as (_, registry):
@@ -188,7 +188,7 @@ async def test_undo_takes_back_the_last_turns_in_memory_and_on_disk(
         )
 
 
-async def test_what_is_taken_back_is_so_in_a_context_with_a_history_of_its_own(
+async def test_what_taken_back_is_so_in_context_with_history_of_own(
     places: Places,
 ) -> None:
     session: JSONValue = {"orchestrator": "loop-basic", "context": "context-persistent"}
@@ -339,7 +339,7 @@ async def test_the_mode_is_shown_and_chosen_and_may_bring_a_prompt(
         assert "did you mean 'plan'" in await refused(registry, "/mode pla")
 
 
-async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(
+async def test_provider_and_model_of_next_turns_are_chosen(
     places: Places,
 ) -> None:
     script: JSONValue = {"responses": ["from a"], "repeat": True, "name": "a"}
@@ -372,7 +372,7 @@ async def test_the_provider_and_the_model_of_the_next_turns_are_chosen(
         assert talk.metadata == {}
 
 
-async def test_who_was_chosen_answers_when_the_session_is_opened_again(
+async def test_who_was_chosen_answers_when_session_is_opened_again(
     places: Places,
 ) -> None:
     scripts: list[JSONValue] = [

@@ -21,7 +21,7 @@ from amplifier.app.doctor.environment import (
     check_platform,
     tell_sandbox,
 )
-from amplifier.app.doctor.findings import Finding
+from amplifier.app.doctor.findings import DoctorFinding
 from amplifier.app.doctor.modules import check_modules, import_modules, modules_of
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
 from amplifier.app.projects import ProjectFiles
@@ -50,7 +50,7 @@ BAD = """
 """
 
 
-def of(found: Iterable[Finding], area: str) -> list[tuple[str, str]]:
+def of(found: Iterable[DoctorFinding], area: str) -> list[tuple[str, str]]:
     return [
         (finding.status, finding.message) for finding in found if finding.area == area
     ]
@@ -135,7 +135,7 @@ def test_a_folder_of_somebody_else_is_told(
     assert "belongs to somebody else" in of(check_home(places), "home")[0][1]
 
 
-def test_a_folder_that_is_not_there_or_cannot_be_written_is_told(
+def test_folder_that_is_not_there_or_cannot_be_written_is_told(
     places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places.home.rmdir()
@@ -163,7 +163,7 @@ def test_the_sandbox_is_told() -> None:
 
 
 @pytest.mark.usefixtures("imported")
-def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> None:
+def test_modules_are_told_in_order_in_which_they_are_mounted(ours: Path) -> None:
     install(ours, "acme-modules", {"provider-acme": "acme_modules:mount"}, ACME)
     plan = {
         "session": {
@@ -191,7 +191,7 @@ def test_modules_are_told_in_the_order_in_which_they_are_mounted(ours: Path) -> 
     assert "provider-local" in found[-1].message
 
 
-def test_a_module_that_cannot_be_imported_does_not_hide_the_others(
+def test_module_that_cannot_be_imported_does_not_hide_others(
     ours: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ends", "fails"):
@@ -421,7 +421,7 @@ def test_secrets_that_others_may_have_written_hide_nothing_else(shop: Places) ->
 def test_a_check_that_fails_is_told_beside_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def fail(_: Places) -> list[Finding]:
+    def fail(_: Places) -> list[DoctorFinding]:
         raise RuntimeError("the disk is gone")
 
     monkeypatch.setattr("amplifier.app.doctor.examination.check_sessions", fail)

@@ -15,7 +15,7 @@ from amplifier.app.logs import follower as follower_module
 from amplifier.app.logs.follower import FollowedLog, follow
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.merge import Logs
-from amplifier.app.logs.selection import Selection
+from amplifier.app.logs.selection import LineFilter
 from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.logs import encode_record
 from tests.app.logs.records import Story
@@ -104,7 +104,11 @@ def test_no_file_is_passed_over_in_the_middle_of_a_turn(
     for number in (2, 1):
         rotated_name(path, number).replace(rotated_name(path, number + 1))
     with Logs.take([path]) as taken:
-        assert [record.event for record in taken.select(Selection())] == ["a", "b", "c"]
+        assert [record.event for record in taken.select(LineFilter())] == [
+            "a",
+            "b",
+            "c",
+        ]
 
     assert events(log) == ["b", "c"]
     path.replace(rotated_name(path, 1))
@@ -131,7 +135,7 @@ def test_logs_are_whole_while_they_are_turned(path: Path) -> None:
     writer.start()
     while not done.is_set():
         with Logs.take([path]) as taken:
-            told = [int(record.event) for record in taken.select(Selection())]
+            told = [int(record.event) for record in taken.select(LineFilter())]
         assert all(later == earlier + 1 for earlier, later in pairwise(told))
     writer.join()
 
@@ -160,7 +164,7 @@ def test_a_line_without_end_is_damage(
 def test_following_begins_where_reading_ended(path: Path, opened: ExitStack) -> None:
     append(path, "a", "b", end=b'{"begun": ')
     with Logs.take([path, path.with_name("none.jsonl")]) as logs:
-        assert [record.event for record in logs.select(Selection(), 1)] == ["b"]
+        assert [record.event for record in logs.select(LineFilter(), 1)] == ["b"]
         turn(path)
         append(rotated_name(path, 1), end=b"0}\n")
         append(path, "c")

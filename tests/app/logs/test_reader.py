@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from amplifier.app.logs import reader
 from amplifier.app.logs.merge import Logs
 from amplifier.app.logs.reader import LONGEST_LINE, LogSnapshot
-from amplifier.app.logs.selection import Selection
+from amplifier.app.logs.selection import LineFilter
 from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.logs import LogRecord, encode_record
 from tests.app.logs.records import Story, at, write_log
@@ -82,7 +82,7 @@ def test_reading_begins_at_a_time(tmp_path: Path, seconds: float) -> None:
     since = at(seconds)[:23]
 
     with Logs.take([path]) as logs:
-        found = list(logs.select(Selection(since=since)))
+        found = list(logs.select(LineFilter(since=since)))
 
     assert found == [record for record in records if record.ts[:23] >= since]
 
@@ -94,7 +94,7 @@ def test_of_a_long_log_the_last_lines_are_read_from_its_end(tmp_path: Path) -> N
 
     tracemalloc.start()
     with Logs.take([path]) as logs:
-        found = list(logs.select(Selection(), 3))
+        found = list(logs.select(LineFilter(), 3))
         _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
 
@@ -120,7 +120,7 @@ def test_what_is_no_record_is_counted(tmp_path: Path, last: int | None) -> None:
     path = write_log(tmp_path / "events.jsonl", [*parts, b'{"ts": "torn'])
 
     with Logs.take([path]) as logs:
-        assert list(logs.select(Selection(), last)) == records
+        assert list(logs.select(LineFilter(), last)) == records
         assert logs.damaged == 4
         logs.count_torn()
         assert logs.damaged == 5
@@ -137,7 +137,7 @@ def test_a_line_without_end_costs_no_memory(
     )
 
     with Logs.take([path]) as logs:
-        assert list(logs.select(Selection(), last)) == records
+        assert list(logs.select(LineFilter(), last)) == records
         assert logs.damaged == 1
     assert LONGEST_LINE > 262_144
 
@@ -152,7 +152,7 @@ def test_several_logs_are_one_by_time(tmp_path: Path) -> None:
     paths = [tmp_path / "a.jsonl", tmp_path / "b.jsonl", tmp_path / "none.jsonl"]
 
     with Logs.take(paths) as logs:
-        assert [record.session_id for record in logs.select(Selection())] == [
+        assert [record.session_id for record in logs.select(LineFilter())] == [
             "a",
             "b",
             "a",
@@ -160,16 +160,16 @@ def test_several_logs_are_one_by_time(tmp_path: Path) -> None:
             "a",
             "b",
         ]
-        assert [record.session_id for record in logs.select(Selection(), 4)] == [
+        assert [record.session_id for record in logs.select(LineFilter(), 4)] == [
             "a",
             "b",
             "a",
             "b",
         ]
         assert [
-            record.event for record in logs.select(Selection(since=at(3)[:23]), 1)
+            record.event for record in logs.select(LineFilter(since=at(3)[:23]), 1)
         ] == ["y"]
-        assert list(logs.select(Selection(), 0)) == []
+        assert list(logs.select(LineFilter(), 0)) == []
 
 
 @pytest.mark.parametrize("last", [None, 100])
@@ -181,10 +181,10 @@ def test_only_lines_that_may_be_wanted_are_decoded(
     path = write_log(tmp_path / "events.jsonl", [*records[:10], *damage, *records[10:]])
 
     with Logs.take([path]) as logs:
-        assert list(logs.select(Selection(terms=("E77",)), last)) == [
+        assert list(logs.select(LineFilter(terms=("E77",)), last)) == [
             record for record in records if "e77" in record.event
         ]
         assert logs.damaged == 0
     with Logs.take([path]) as logs:
-        assert list(logs.select(Selection(events=("tool:*",)), last)) == []
+        assert list(logs.select(LineFilter(events=("tool:*",)), last)) == []
         assert logs.damaged == 1

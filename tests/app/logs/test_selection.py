@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier.app.logs.reader import LogLine
-from amplifier.app.logs.selection import Selection, parse_since
+from amplifier.app.logs.selection import LineFilter, parse_since
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.logs import LEVELS, LogLevel, encode_record
 from tests.app.logs.records import Story, at
@@ -30,23 +30,23 @@ LINE = LogLine(encode_record(RECORD).rstrip(), RECORD)
 @pytest.mark.parametrize(
     "selection",
     [
-        Selection(),
-        Selection(events=("llm:*", "tool:*")),
-        Selection(events=("tool:post",)),
-        Selection(level="warning"),
-        Selection(since=at(1)[:23]),
-        Selection(terms=("ünder WAY",)),
-        Selection(terms=("tool_name=read_file", "iteration=2")),
-        Selection(terms=("tool_name=read_*",)),
-        Selection(terms=("result.success=false",)),
-        Selection(terms=("data.result.none=null",)),
-        Selection(terms=("duration=1.5", "session_id=abc", "level=warning")),
-        Selection(terms=("event=inner",)),
-        Selection(terms=("event=tool:*",)),
+        LineFilter(),
+        LineFilter(events=("llm:*", "tool:*")),
+        LineFilter(events=("tool:post",)),
+        LineFilter(level="warning"),
+        LineFilter(since=at(1)[:23]),
+        LineFilter(terms=("ünder WAY",)),
+        LineFilter(terms=("tool_name=read_file", "iteration=2")),
+        LineFilter(terms=("tool_name=read_*",)),
+        LineFilter(terms=("result.success=false",)),
+        LineFilter(terms=("data.result.none=null",)),
+        LineFilter(terms=("duration=1.5", "session_id=abc", "level=warning")),
+        LineFilter(terms=("event=inner",)),
+        LineFilter(terms=("event=tool:*",)),
     ],
     ids=repr,
 )
-def test_a_line_that_fits_is_wanted(selection: Selection) -> None:
+def test_a_line_that_fits_is_wanted(selection: LineFilter) -> None:
     assert selection.wants(LINE)
     assert selection.may_want(LINE.data)
 
@@ -86,25 +86,25 @@ def test_no_line_that_is_wanted_is_passed_over_undecoded(
     written = json.loads(encode_record(record))
     line = LogLine(json.dumps(written, ensure_ascii=ensure_ascii).encode(), record)
     term = pattern if is_text else f"{key}={pattern}"
-    selection = Selection(events=("tool:*", pattern), level=level, terms=(term,))
+    selection = LineFilter(events=("tool:*", pattern), level=level, terms=(term,))
 
     assert selection.may_want(line.data) or not selection.wants(line)
 
 
 def test_lines_that_cannot_be_wanted_are_passed_over() -> None:
     for selection in (
-        Selection(terms=("elsewhere",)),
-        Selection(terms=("tool_nam=read_file",)),
-        Selection(terms=("tool_name=write_*",)),
-        Selection(level="error"),
-        Selection(events=("llm:*",)),
+        LineFilter(terms=("elsewhere",)),
+        LineFilter(terms=("tool_nam=read_file",)),
+        LineFilter(terms=("tool_name=write_*",)),
+        LineFilter(level="error"),
+        LineFilter(events=("llm:*",)),
     ):
         assert selection.is_filtering
         assert not selection.may_want(LINE.data)
     for selection in (
-        Selection(),
-        Selection(terms=("iteration=2",)),
-        Selection(events=("*",)),
+        LineFilter(),
+        LineFilter(terms=("iteration=2",)),
+        LineFilter(events=("*",)),
     ):
         assert not selection.is_filtering
 
@@ -112,23 +112,23 @@ def test_lines_that_cannot_be_wanted_are_passed_over() -> None:
 @pytest.mark.parametrize(
     "selection",
     [
-        Selection(events=("tool:pre", "tool")),
-        Selection(level="error"),
-        Selection(since=at(1.001)[:23]),
-        Selection(terms=("elsewhere",)),
-        Selection(terms=("way", "tool_name=write_file")),
-        Selection(terms=("result.success.deeper=false",)),
-        Selection(terms=("nothing=",)),
-        Selection(terms=("session_id.x=abc",)),
+        LineFilter(events=("tool:pre", "tool")),
+        LineFilter(level="error"),
+        LineFilter(since=at(1.001)[:23]),
+        LineFilter(terms=("elsewhere",)),
+        LineFilter(terms=("way", "tool_name=write_file")),
+        LineFilter(terms=("result.success.deeper=false",)),
+        LineFilter(terms=("nothing=",)),
+        LineFilter(terms=("session_id.x=abc",)),
     ],
     ids=repr,
 )
-def test_a_line_that_does_not_fit_is_not(selection: Selection) -> None:
+def test_a_line_that_does_not_fit_is_not(selection: LineFilter) -> None:
     assert not selection.wants(LINE)
 
 
 def test_damage_is_never_wanted() -> None:
-    assert not Selection().wants(LogLine(b"?", None))
+    assert not LineFilter().wants(LogLine(b"?", None))
 
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)

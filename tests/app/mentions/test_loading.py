@@ -133,7 +133,7 @@ def test_a_projects_collection_wins_once_it_is_trusted(places: Places) -> None:
     assert "Theirs." in texts(load(places, "@acme:context/x.md"))
 
 
-def test_what_a_collection_lacks_is_found_in_the_weaker_one_of_its_name(
+def test_what_collection_lacks_is_found_in_weaker_one_of_name(
     places: Places,
 ) -> None:
     bundled = load(places, "@foundation:context/DISCOVERIES.md")
@@ -199,7 +199,7 @@ def test_a_file_leads_nowhere_else(
         "@linked/diary.md",
     ],
 )
-def test_a_file_of_a_project_leads_to_nothing_of_the_persons_or_of_another_project(
+def test_project_file_reaches_no_personal_or_foreign_file(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     other = tmp_path / "other"
@@ -218,7 +218,7 @@ def test_a_file_of_a_project_leads_to_nothing_of_the_persons_or_of_another_proje
     assert statuses(batch) in (["loaded", "denied"], ["loaded", "missing"])
 
 
-def test_a_file_leads_nowhere_near_the_persons_folder_where_the_project_holds_it(
+def test_file_never_reaches_home_that_contains_project(
     places: Places,
 ) -> None:
     """Somebody works in their home folder: the person's own folder lies below the root of each file there."""
@@ -270,7 +270,7 @@ def test_nobody_mentions_the_products_own_files(places: Places, name: str) -> No
     assert resolver(places).resolve(f"@user:{name}") is None
 
 
-def test_what_the_person_types_may_lead_further_but_not_to_secrets(
+def test_what_person_types_may_lead_further_but_not_to_secrets(
     places: Places, tmp_path: Path
 ) -> None:
     write(tmp_path / "outside.md", "Outside.")
@@ -285,7 +285,7 @@ def test_what_the_person_types_may_lead_further_but_not_to_secrets(
     "mention",
     ["@README.md", "@./README.md", "@{root}/README.md", "@docs/a.md", '@"docs/a.md"'],
 )
-def test_a_link_of_the_project_leads_nowhere_else_whoever_names_it(
+def test_link_of_project_leads_nowhere_else_whoever_names_it(
     places: Places, tmp_path: Path, mention: str
 ) -> None:
     """The person named the project's file, and not what whoever wrote the project put behind it."""
@@ -346,7 +346,7 @@ def test_lines_that_are_cut_say_so(places: Places) -> None:
     assert load(places, "@a.py:101").outcomes[0].note == "has 100 lines"
 
 
-def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(
+def test_lines_beyond_what_looked_at_are_not_said_to_be_missing(
     places: Places,
 ) -> None:
     write(places.root / "a.txt", "12345\n" * 3_000_000)
@@ -361,7 +361,7 @@ def test_lines_beyond_what_is_looked_at_are_not_said_to_be_missing(
     )
 
 
-def test_many_mentions_of_parts_of_large_files_are_not_all_followed(
+def test_many_partial_mentions_of_large_files_are_bounded(
     places: Places,
 ) -> None:
     write(places.root / "a.txt", "12345\n" * 2_000)

@@ -122,7 +122,7 @@ def test_a_mention_is_part_of_its_text(text: str) -> None:
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_a_path_between_blanks_is_found_wherever_no_code_or_quote_is_open(
+def test_path_between_blanks_is_found_outside_code_and_quotes(
     before: str, after: str
 ) -> None:
     before, after = (

@@ -132,7 +132,7 @@ def test_a_bundle_is_merged_over_what_it_includes(
     assert profile.origins["hooks[hooks-quiet].module"].profile == "bundle:quiet"
 
 
-def test_the_agent_is_shown_the_files_of_all_and_told_the_last_body(
+def test_agent_is_shown_files_of_all_and_told_last_body(
     places: Places, tmp_path: Path
 ) -> None:
     folder = acme(tmp_path / "lib")
@@ -178,7 +178,7 @@ def test_bundles_of_one_name_keep_their_own_files(places: Places) -> None:
     assert "Of b." in text
 
 
-def test_a_bundle_that_includes_its_own_name_means_the_next_weaker_one(
+def test_bundle_that_includes_own_name_means_next_weaker_one(
     places: Places,
 ) -> None:
     own = write(
@@ -206,7 +206,7 @@ def test_excluded_is_taken_out_of_what_is_included(places: Places) -> None:
 # -- which one is used
 
 
-def test_the_stronger_scope_decides_between_a_bundle_and_a_profile(
+def test_stronger_scope_decides_between_bundle_and_profile(
     places: Places,
 ) -> None:
     write(places.home / "bundles/crate.md", "Of the bundle.")
@@ -262,7 +262,7 @@ def test_every_session_gets_a_bundle_below_its_profile(places: Places) -> None:
     [("[other]", {"other", "helper"}), ("none", set()), ("all", {"other", "helper"})],
     ids=["named", "none", "all"],
 )
-def test_the_agents_of_a_bundle_join_those_that_a_profile_chooses(
+def test_agents_of_bundle_join_those_that_profile_chooses(
     places: Places, choice: str, expected: set[str]
 ) -> None:
     write(places.home / "agents/other.md", "Other.")
@@ -445,7 +445,7 @@ def test_a_projects_bundle_counts_once_it_is_trusted(places: Places) -> None:
         made(places, "acme")
 
 
-def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(
+def test_project_bundle_includes_nothing_untrusted(
     places: Places,
 ) -> None:
     assert places.project is not None
@@ -470,7 +470,7 @@ def test_a_projects_bundle_includes_nothing_of_the_project_that_nobody_trusted(
 @pytest.mark.parametrize(
     "written", ["../../evil.yaml", "{}", "file:{}"], ids=["relative", "absolute", "URL"]
 )
-def test_no_way_of_writing_a_path_leads_a_projects_bundle_to_what_nobody_trusted(
+def test_no_spelling_lets_project_bundle_reach_untrusted_files(
     places: Places, written: str
 ) -> None:
     assert places.project is not None
@@ -502,7 +502,7 @@ def test_a_collections_bundle_includes_what_came_with_it_alone(
         made(places, "out")
 
 
-def test_a_name_that_settings_add_may_be_relative_and_refer_to_the_environment(
+def test_added_name_may_be_relative_and_use_environment(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BUNDLES", str(acme(tmp_path / "lib")))
@@ -582,7 +582,7 @@ def test_what_was_fetched_includes_only_what_came_with_it(
 
 
 @pytest.mark.process
-def test_what_was_fetched_shows_no_file_of_the_persons_own_bundles(
+def test_what_was_fetched_shows_no_file_of_persons_own_bundles(
     places: Places, tmp_path: Path
 ) -> None:
     text = "bundle: {name: lib}\ncontext: {include: ['house:private.md']}\n"
@@ -610,7 +610,7 @@ def read_repository(address: str) -> GitLocation:
 
 
 @pytest.mark.process
-def test_a_bundle_is_brought_up_to_date_with_all_that_it_includes(
+def test_bundle_is_brought_up_to_date_with_all_that_it_includes(
     places: Places, tmp_path: Path
 ) -> None:
     part = repository(acme(tmp_path / "part"))

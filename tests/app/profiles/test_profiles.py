@@ -191,7 +191,7 @@ def test_a_missing_link_shows_the_chain(places: Places) -> None:
     assert "did you mean 'base'" in problem(places, "dev")
 
 
-def test_the_projects_profile_wins_and_may_build_on_the_persons_own(
+def test_projects_profile_wins_and_may_build_on_persons_own(
     places: Places,
 ) -> None:
     user(places, "dev", BASE)
@@ -212,7 +212,7 @@ def test_a_projects_profile_is_not_used_before_it_is_trusted(places: Places) -> 
     assert compiled(places, "theirs").profile.level == "project"
 
 
-def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted(
+def test_project_profile_extends_nothing_untrusted(
     places: Places,
 ) -> None:
     write(places.root / "base.md", BASE)
@@ -228,7 +228,7 @@ def test_a_projects_profile_builds_on_nothing_of_the_project_that_nobody_trusted
 
 
 @pytest.mark.parametrize("base", ["../../../own.md", "~/own.md", "{}/own.md"])
-def test_a_collections_profile_builds_on_what_came_with_it_alone(
+def test_collections_profile_builds_on_what_came_with_it_alone(
     places: Places, base: str
 ) -> None:
     collection = places.home / "collections" / "acme"
@@ -243,7 +243,7 @@ def test_a_collections_profile_builds_on_what_came_with_it_alone(
     assert "line 2, profile.extends: acme:dev -> " in told
 
 
-def test_a_path_into_the_projects_own_folder_is_no_way_around_trust(
+def test_path_into_projects_own_folder_is_no_way_around_trust(
     places: Places,
 ) -> None:
     write(places.root / ".amplifier/profiles/theirs.md", BASE)
@@ -408,7 +408,7 @@ def test_the_sources_of_an_agent_count_from_its_file(
         ("---\n", "does not end"),
     ],
 )
-def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(
+def test_invalid_agent_named_and_keeps_no_other_from_being_used(
     places: Places, text: str, told: str
 ) -> None:
     path = write(places.home / "agents" / "bad.md", text)
@@ -426,7 +426,7 @@ def test_an_invalid_agent_is_named_and_keeps_no_other_from_being_used(
     assert str(path) in str(caught.value)
 
 
-def test_an_invalid_agent_of_the_environment_hides_the_one_of_its_name(
+def test_invalid_agent_of_environment_hides_one_of_its_name(
     places: Places,
 ) -> None:
     write(places.home / "agents" / "reviewer.md", AGENT)

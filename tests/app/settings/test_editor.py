@@ -269,7 +269,7 @@ def test_what_somebody_else_wrote_meanwhile_is_not_written_over(places: Places) 
     assert "show_tool_lines: false" in path.read_text()
 
 
-def test_an_edit_of_a_project_trusts_nothing_that_others_wrote_meanwhile(
+def test_editing_project_settings_trusts_no_concurrent_change(
     places: Places,
 ) -> None:
     settings = write(places.root / ".amplifier/settings.yaml", "ui: {}\n")

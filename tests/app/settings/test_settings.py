@@ -172,7 +172,7 @@ def test_a_file_that_is_no_text_is_named(places: Places) -> None:
     assert "not UTF-8 at byte 4" in problems(places)
 
 
-def test_a_projects_settings_do_not_count_before_they_are_trusted(
+def test_projects_settings_do_not_count_before_they_are_trusted(
     places: Places,
 ) -> None:
     write(places, "project", "profile: {active: theirs}\n")

@@ -17,7 +17,7 @@ from amplifier.app.settings.settings import load_settings
 from amplifier.app.sources import installers
 from amplifier.app.sources.cache import SourceCache
 from amplifier.app.sources.entries import AddedModule, add_module, remove_module
-from amplifier.app.sources.fetch_errors import FetchError
+from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.installers import Installer, find_installer
 from amplifier.app.sources.locations import PackageLocation
@@ -161,7 +161,7 @@ def test_an_id_that_suggests_no_type_needs_one(places: Places) -> None:
 
 
 @pytest.mark.process
-def test_a_source_without_the_module_is_refused_and_nothing_changes(
+def test_source_without_module_is_refused_and_nothing_changes(
     places: Places, repository: Path
 ) -> None:
     (repository / "amplifier_module_tool_acme.py").rename(repository / "acme.py")
@@ -236,7 +236,7 @@ def test_nothing_is_pinned_anew_without_consent(
 
 
 @pytest.mark.process
-def test_a_module_of_a_profile_or_a_bundle_is_brought_up_to_date(
+def test_module_of_profile_or_bundle_is_brought_up_to_date(
     places: Places, repository: Path
 ) -> None:
     source = f"git+file://{repository}@main"
@@ -328,7 +328,7 @@ def test_a_package_is_installed_once_somebody_agreed(
 
 
 @pytest.mark.process
-def test_a_package_that_changed_is_refused_until_it_is_pinned_anew(
+def test_package_that_changed_refused_until_it_pinned_anew(
     places: Places, uv: Callable[[str], Path], site: Path
 ) -> None:
     uv("")
@@ -370,9 +370,9 @@ def test_what_the_installer_says_is_told(
     places: Places, uv: Callable[[str], Path]
 ) -> None:
     uv("3")
-    with pytest.raises(FetchError, match="uv ended with 3: no such package"):
+    with pytest.raises(SourceFetchError, match="uv ended with 3: no such package"):
         add(places, "tool-packed", "acme-pkg", agreed=True)
-    with pytest.raises(FetchError, match="working offline"):
+    with pytest.raises(SourceFetchError, match="working offline"):
         add(places, "tool-packed", "acme-pkg", agreed=True, offline=True)
     assert load_settings(places).values == {}
 
@@ -385,7 +385,7 @@ def test_a_slow_installer_is_ended(
     slow = write(tmp_path / "slow", "#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
 
-    with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
+    with pytest.raises(SourceFetchError, match=r"longer than 0\.3 s"):
         Installer(name="slow", argv=(str(slow),)).install(
             PackageLocation(requirement="x")
         )
@@ -396,7 +396,7 @@ def test_pip_is_used_where_there_is_no_uv(monkeypatch: pytest.MonkeyPatch) -> No
     assert found.name == "pip"
     assert found.command(PackageLocation(requirement="x"))[-2:] == ("--", "x")
     monkeypatch.setattr(installers, "find_spec", lambda _: None)
-    with pytest.raises(FetchError, match="neither uv nor pip"):
+    with pytest.raises(SourceFetchError, match="neither uv nor pip"):
         find_installer({"PATH": "/nowhere"})
 
 

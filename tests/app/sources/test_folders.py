@@ -43,7 +43,7 @@ def a_plan(**tool: str) -> JSONObject:
     }
 
 
-def test_paths_of_a_plan_become_absolute_and_nothing_else_changes(
+def test_paths_of_plan_become_absolute_and_nothing_else_changes(
     tmp_path: Path,
 ) -> None:
     plan: JSONObject = {
@@ -118,7 +118,7 @@ def test_a_plan_file_s_sources_are_relative_to_the_file(
     assert plan["tools"] == [{"module": "tool-app-test", "source": str(project)}]
 
 
-async def test_a_session_loads_a_module_from_the_folder_that_its_plan_names(
+async def test_session_loads_module_from_folder_that_its_plan_names(
     tmp_path: Path, project: Path
 ) -> None:
     plan = a_plan(source=f"plans/{project.name}")

@@ -11,7 +11,7 @@ import pytest
 from amplifier.app.directories import Places
 from amplifier.app.sources import git as fetching
 from amplifier.app.sources.cache import SourceCache
-from amplifier.app.sources.fetch_errors import FetchError
+from amplifier.app.sources.fetch_errors import SourceFetchError
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
 from amplifier.app.sources.parser import read_location
@@ -41,22 +41,22 @@ def test_a_branch_a_tag_and_a_commit_are_found(repository: Path) -> None:
 
 
 def test_a_ref_that_is_not_there_is_named(repository: Path) -> None:
-    with pytest.raises(FetchError, match="no branch or tag 'gone'"):
+    with pytest.raises(SourceFetchError, match="no branch or tag 'gone'"):
         Git().latest(at(repository, "@gone"))
 
 
 def test_a_repository_without_a_commit_says_so(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", "empty")
-    with pytest.raises(FetchError, match="no commit where its HEAD leads"):
+    with pytest.raises(SourceFetchError, match="no commit where its HEAD leads"):
         Git().latest(at(tmp_path / "empty"))
 
 
 def test_a_repository_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match="cannot be fetched"):
+    with pytest.raises(SourceFetchError, match="cannot be fetched"):
         Git().latest(at(tmp_path / "gone"))
 
 
-def test_files_of_an_old_commit_are_fetched_though_the_branch_moved(
+def test_files_of_old_commit_are_fetched_though_branch_moved(
     repository: Path, tmp_path: Path
 ) -> None:
     first = git(repository, "rev-parse", "HEAD")
@@ -69,14 +69,14 @@ def test_files_of_an_old_commit_are_fetched_though_the_branch_moved(
 
 
 def test_a_commit_that_vanished_is_named(repository: Path, tmp_path: Path) -> None:
-    with pytest.raises(FetchError, match=r"no commit 0+ any more"):
+    with pytest.raises(SourceFetchError, match=r"no commit 0+ any more"):
         Git().fetch(at(repository), "0" * 40, tmp_path / "out")
 
 
 def test_what_is_no_commit_is_refused(repository: Path, tmp_path: Path) -> None:
     tree = git(repository, "rev-parse", "HEAD^{tree}")
 
-    with pytest.raises(FetchError, match="no commit"):
+    with pytest.raises(SourceFetchError, match="no commit"):
         Git().fetch(at(repository), tree, tmp_path / "out")
 
 
@@ -86,7 +86,7 @@ def test_a_subdirectory_is_all_that_is_kept(tmp_path: Path) -> None:
     Git().fetch(at(folder, "#subdirectory=a"), sha, tmp_path / "out")
 
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["x.md"]
-    with pytest.raises(FetchError, match="no folder 'c'"):
+    with pytest.raises(SourceFetchError, match="no folder 'c'"):
         Git().fetch(at(folder, "#subdirectory=c"), sha, tmp_path / "none")
 
 
@@ -183,7 +183,7 @@ def test_names_that_no_folder_can_hold_are_refused(
 ) -> None:
     sha = commit(repository, files)
 
-    with pytest.raises(FetchError, match=told):
+    with pytest.raises(SourceFetchError, match=told):
         Git().fetch(at(repository), sha, tmp_path / "out")
 
 
@@ -192,7 +192,7 @@ def test_a_submodule_is_refused(repository: Path, tmp_path: Path) -> None:
     git(repository, "update-index", "--add", "--cacheinfo", f"160000,{sha},vendor")
     git(repository, "commit", "--quiet", "--message=x")
 
-    with pytest.raises(FetchError, match="'vendor' is a submodule"):
+    with pytest.raises(SourceFetchError, match="'vendor' is a submodule"):
         Git().fetch(
             at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out"
         )
@@ -213,7 +213,7 @@ def test_a_subdirectory_that_is_a_link_is_refused(
     (repository / "out").symlink_to(target)
     sha = commit(repository, {"inner/x": "x"})
 
-    with pytest.raises(FetchError, match="no folder 'out'"):
+    with pytest.raises(SourceFetchError, match="no folder 'out'"):
         Git().fetch(at(repository, "#subdirectory=out"), sha, tmp_path / "out")
 
 
@@ -222,12 +222,12 @@ def test_a_repository_with_too_much_is_refused(
 ) -> None:
     monkeypatch.setattr(fetching, "MAX_BYTES", 10)
 
-    with pytest.raises(FetchError, match="more than 10000 files or 10 bytes"):
+    with pytest.raises(SourceFetchError, match="more than 10000 files or 10 bytes"):
         Git().fetch(
             at(repository), git(repository, "rev-parse", "HEAD"), tmp_path / "out"
         )
     monkeypatch.setattr(fetching, "_MAX_OUTPUT", 10)
-    with pytest.raises(FetchError, match="more than 10 bytes"):
+    with pytest.raises(SourceFetchError, match="more than 10 bytes"):
         Git().latest(at(repository))
 
 
@@ -239,20 +239,20 @@ def test_offline_nothing_is_fetched(repository: Path, by: str) -> None:
         else Git(environ={**os.environ, "AMPLIFIER_OFFLINE": "1"})
     )
 
-    with pytest.raises(FetchError, match="working offline"):
+    with pytest.raises(SourceFetchError, match="working offline"):
         offline.latest(at(repository))
 
 
 def test_git_that_is_not_there_or_slow_is_named(
     repository: Path, tmp_path: Path
 ) -> None:
-    with pytest.raises(FetchError, match="git is not installed"):
+    with pytest.raises(SourceFetchError, match="git is not installed"):
         Git(environ={"PATH": "/nowhere"}).latest(at(repository))
     slow = tmp_path / "bin/git"
     slow.parent.mkdir()
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    with pytest.raises(FetchError, match=r"longer than 0\.3 s"):
+    with pytest.raises(SourceFetchError, match=r"longer than 0\.3 s"):
         Git(
             environ={"PATH": f"{slow.parent}:{os.environ['PATH']}"}, timeout=0.3
         ).latest(at(repository))
@@ -302,7 +302,7 @@ def test_a_changed_cache_is_refused_and_mended(
     )
 
 
-def test_a_cache_that_was_cleared_is_filled_with_the_pinned_commit(
+def test_cache_that_was_cleared_is_filled_with_pinned_commit(
     repository: Path, places: Places
 ) -> None:
     cache = SourceCache.of(places)
@@ -385,7 +385,7 @@ def test_a_token_that_git_s_configuration_adds_is_not_told(
     told.chmod(0o755)
 
     with pytest.raises(
-        FetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"
+        SourceFetchError, match=r"unable to access 'https://\*\*\*@git\.example/x'"
     ):
         Git(environ={"PATH": f"{told.parent}:{os.environ['PATH']}"}).latest(
             at(repository)

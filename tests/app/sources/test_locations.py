@@ -109,7 +109,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("source", REFUSED.values(), ids=list(REFUSED))
-def test_a_hostile_source_is_refused_and_its_secret_is_not_shown(
+def test_hostile_source_is_refused_and_its_secret_is_not_shown(
     source: object,
 ) -> None:
     with pytest.raises(ConfigError) as caught:

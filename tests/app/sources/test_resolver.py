@@ -114,7 +114,7 @@ def test_a_damaged_module_of_a_collection_fails_itself_alone(places: Places) -> 
     assert not resolver_of(places).why("tool-acme")[2].is_refused
 
 
-def test_a_module_that_no_layer_has_is_left_to_what_is_installed(
+def test_module_that_no_layer_has_is_left_to_what_is_installed(
     places: Places,
 ) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
@@ -172,7 +172,7 @@ def put_module(folder: Path, answer: str) -> Path:
         ("modules", "modules/README.md", ""),
     ],
 )
-async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported_as_it_was_then(
+async def test_code_named_by_project_files_is_imported_as_trusted(
     places: Places, kind: str, name: str, text: str
 ) -> None:
     code = places.root / (
@@ -202,7 +202,7 @@ async def test_code_that_a_projects_files_name_is_trusted_with_them_and_imported
 
 
 @pytest.mark.parametrize("kind", ["agents", "profiles"])
-def test_code_that_agents_and_profiles_name_is_trusted_with_them(
+def test_code_that_agents_and_profiles_name_trusted_with_them(
     places: Places, kind: str
 ) -> None:
     put_module(places.root / "mod", "trusted")
@@ -242,7 +242,7 @@ def test_a_damaged_copy_of_trusted_code_is_replaced(places: Places) -> None:
         resolver_of(places).resolve("tool-gone")
 
 
-def test_what_python_compiled_in_a_trusted_folder_of_code_does_not_count(
+def test_compiled_files_in_trusted_code_folder_do_not_count(
     places: Places,
 ) -> None:
     put_module(places.root / "mod", "trusted")
@@ -391,7 +391,7 @@ async def test_a_session_loads_a_module_from_a_repository(
 
 
 @pytest.mark.process
-async def test_a_second_module_with_a_taken_package_is_refused_with_both_paths(
+async def test_second_module_with_taken_package_names_both_paths(
     places: Places, fetched: Path, tmp_path: Path
 ) -> None:
     other = tmp_path / "other"

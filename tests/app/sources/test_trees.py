@@ -109,7 +109,7 @@ def deep(tree: Path) -> None:
     tree.joinpath(*["d"] * 50).mkdir(parents=True)
 
 
-def test_what_is_too_deep_to_walk_is_refused_before_it_is_cleaned(tree: Path) -> None:
+def test_what_is_too_deep_to_walk_refused_before_it_cleaned(tree: Path) -> None:
     deep(tree)
     with pytest.raises(ConfigError, match="more than 40 folders deep"):
         clean_tree(tree)

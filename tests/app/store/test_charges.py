@@ -89,7 +89,7 @@ def turns(store: SessionStore) -> Turns:
     return Turns(store)
 
 
-async def test_a_child_that_was_killed_counts_when_its_parent_is_resumed(
+async def test_child_that_was_killed_counts_when_parent_is_resumed(
     turns: Turns,
 ) -> None:
     await turns.cut_off(100, (SCOUT, 40))

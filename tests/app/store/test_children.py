@@ -38,7 +38,7 @@ STORED = attrs.evolve(CHILD, plan=withhold(CHILD.plan))
 NEW = attrs.evolve(CHILD, messages=CHILD.messages[:1], turn_count=0)
 
 
-async def test_a_child_outlives_its_parent_and_its_secrets_are_not_stored(
+async def test_child_outlives_parent_and_secrets_are_not_stored(
     store: SessionStore,
 ) -> None:
     children = StoredChildren(store=store, working_dir="/work")
@@ -70,7 +70,7 @@ async def test_what_a_child_said_is_cleaned_as_its_parents_is(
     )
 
 
-async def test_a_secret_that_was_asked_of_a_child_is_not_stored_and_is_named(
+async def test_secret_asked_of_child_is_not_stored_and_is_named(
     store: SessionStore,
 ) -> None:
     asked: JSONObject = {
@@ -89,7 +89,7 @@ async def test_a_secret_that_was_asked_of_a_child_is_not_stored_and_is_named(
         await children.load(CHILD.session_id)
 
 
-async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(
+async def test_child_is_there_before_first_turn_and_is_parents_alone(
     store: SessionStore,
 ) -> None:
     children = StoredChildren(store=store, working_dir="/work", durability="sync")
@@ -108,7 +108,7 @@ async def test_a_child_is_there_before_its_first_turn_and_is_its_parents_alone(
     assert [line.message for line in turn] == CHILD.messages
 
 
-async def test_a_child_whose_first_turn_was_cut_off_goes_on_with_what_is_in_doubt(
+async def test_child_cut_off_in_first_turn_resumes_with_doubts(
     store: SessionStore,
 ) -> None:
     await keep(store, "s1")

@@ -219,7 +219,7 @@ async def test_a_beginning_means_the_parent_of_those_that_begin_so(
         store.find("0a1b2c3d")
 
 
-async def test_a_long_beginning_is_found_without_the_records_of_others(
+async def test_long_beginning_is_found_without_records_of_others(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("0a1b2c3d-one", "9f8e7d6c-two"):

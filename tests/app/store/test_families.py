@@ -15,7 +15,7 @@ from amplifier.app.store.families import grow
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import Cleanup, SessionStore
-from amplifier.app.store.stored import Listing, StoredSession
+from amplifier.app.store.stored import SessionListing, StoredSession
 from amplifier.app.store.writer import write_record
 from amplifier_kit.files.documents import read_document
 from amplifier_sdk.errors import ConfigError
@@ -222,7 +222,7 @@ async def test_a_cleanup_reads_each_record_a_few_times(
 class Meanwhile(SessionStore):
     """A store whose sessions go on as soon as they were listed."""
 
-    def listing(self) -> Listing:
+    def listing(self) -> SessionListing:
         found = super().listing()
         self.resume(found.sessions)
         return found

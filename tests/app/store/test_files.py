@@ -16,7 +16,7 @@ import attrs
 import pytest
 
 from amplifier.app.store.store import SessionStore
-from amplifier_kit.files.appendlog import LogFormatError, Record, encode_line
+from amplifier_kit.files.appendlog import AppendedRecord, LogFormatError, encode_line
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.journal import CallFinished, CallStarted, MessageWritten, TurnStarted
 from amplifier_sdk.jsontypes import JSONObject
@@ -61,7 +61,7 @@ async def test_a_folder_of_another_session_is_refused(store: SessionStore) -> No
             raise AssertionError
 
 
-async def test_a_session_whose_transcript_is_something_else_is_let_go_of(
+async def test_session_with_foreign_transcript_file_is_released(
     store: SessionStore,
 ) -> None:
     async with store.open(record()) as kept:
@@ -87,7 +87,9 @@ async def test_a_record_that_is_no_message_is_damage(
     async with store.open(record()) as kept:
         await kept.note_turn(HELLO)
     path = kept.folder / "transcript.jsonl"
-    line = encode_line(Record(kind=str(forged["kind"]), data=forged["data"], at=1.0))
+    line = encode_line(
+        AppendedRecord(kind=str(forged["kind"]), data=forged["data"], at=1.0)
+    )
     path.write_bytes(path.read_bytes() + line + b"\n")
     async with store.open(record()) as kept:
         assert kept.messages == HELLO

@@ -16,7 +16,7 @@ from tests.app.store.talks import HELLO, ROME, calling, interrupt, keep, result
 # -- what was said
 
 
-async def test_a_session_is_read_while_it_is_open_with_its_running_turn(
+async def test_session_is_read_while_it_is_open_with_its_running_turn(
     store: SessionStore,
 ) -> None:
     session = await keep(store, turns=[HELLO, ROME])

@@ -56,7 +56,7 @@ async def test_what_a_turn_said_is_there_again(store: SessionStore) -> None:
         assert kept.record.prompt == "Hello there"
 
 
-async def test_a_second_turn_is_added_and_a_changed_history_takes_its_place(
+async def test_second_turn_is_added_and_changed_history_takes_place(
     store: SessionStore,
 ) -> None:
     async with store.open(record()) as kept:
@@ -126,7 +126,7 @@ async def test_a_record_that_could_not_be_read_again_is_not_written(
     assert len(store.all()[0].record.name or "") == 3_999_000
 
 
-async def test_how_a_session_stands_is_told_by_its_lock_and_its_journal(
+async def test_how_session_stands_is_told_by_its_lock_and_its_journal(
     store: SessionStore,
 ) -> None:
     session = await keep(store, turns=[HELLO])
@@ -146,7 +146,7 @@ async def test_how_a_session_stands_is_told_by_its_lock_and_its_journal(
     assert state_of(session.folder) == "damaged"
 
 
-async def test_without_the_package_that_locks_nobody_is_known_to_hold_a_session(
+async def test_without_locks_nobody_is_known_to_hold_session(
     store: SessionStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session = await keep(store)

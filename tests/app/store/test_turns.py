@@ -7,7 +7,7 @@ import pytest
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
-from amplifier_kit.files.appendlog import Record, encode_line
+from amplifier_kit.files.appendlog import AppendedRecord, encode_line
 from amplifier_sdk.history import diagnose
 from amplifier_sdk.journal import (
     CallFinished,
@@ -51,7 +51,7 @@ async def test_a_call_in_doubt_is_told_with_its_arguments(store: SessionStore) -
         assert kept.interrupted.arguments == ('{"path": "/tmp/x"}',)
 
 
-async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(
+async def test_interrupted_turn_is_told_with_result_for_every_call(
     store: SessionStore,
 ) -> None:
     async with store.open(record()) as kept:
@@ -98,7 +98,7 @@ async def test_an_interrupted_turn_is_told_with_a_result_for_every_call(
         assert kept.interrupted is None
 
 
-async def test_a_call_has_not_the_result_of_an_earlier_one_with_its_id(
+async def test_call_has_not_result_of_earlier_one_with_its_id(
     store: SessionStore,
 ) -> None:
     async with store.open(record()) as kept:
@@ -145,7 +145,7 @@ async def test_a_turn_that_is_in_the_transcript_is_not_told_twice(
         assert kept.messages == HELLO
 
 
-async def test_lines_of_a_turn_without_its_end_make_way_for_the_journal(
+async def test_lines_of_turn_without_its_end_make_way_for_journal(
     store: SessionStore,
 ) -> None:
     more: list[MessageDict] = [
@@ -181,7 +181,7 @@ async def test_a_turn_whose_closing_line_is_lost_is_not(store: SessionStore) -> 
         assert kept.messages == [*HELLO, *HELLO]
 
 
-async def test_a_turn_that_ended_and_was_not_stored_is_stored_and_was_not_interrupted(
+async def test_finished_unstored_turn_is_stored_as_complete(
     store: SessionStore,
 ) -> None:
     async with store.open(record()) as kept:
@@ -212,8 +212,8 @@ async def test_a_journal_that_says_nothing_is_no_turn(store: SessionStore) -> No
         await kept.journal.append(MessageWritten(turn_id="t1", message=HELLO[1]))
     path = kept.folder / "journal.jsonl"
     odd = [
-        Record(kind="turn_started", data="?", at=1.0),
-        Record(kind="message", data={"message": "?"}, at=1.0),
+        AppendedRecord(kind="turn_started", data="?", at=1.0),
+        AppendedRecord(kind="message", data={"message": "?"}, at=1.0),
     ]
     path.write_bytes(
         path.read_bytes() + b"".join(encode_line(each) + b"\n" for each in odd)

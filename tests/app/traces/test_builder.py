@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amplifier.app.traces.builder import build_trace
-from amplifier.app.traces.model import Row, Trace
+from amplifier.app.traces.model import Row, SessionTrace
 from amplifier.app.traces.page import render_page
 from amplifier.app.traces.texts import Texts, words
 from amplifier_sdk.logs import LogRecord
@@ -25,13 +25,13 @@ USAGE = {
 }
 
 
-def outline(trace: Trace) -> list[str]:
+def outline(trace: SessionTrace) -> list[str]:
     return [
         f"{'  ' * row.depth}{row.kind} {row.name} {row.status}" for row in trace.rows
     ]
 
 
-def row(trace: Trace, name: str) -> Row:
+def row(trace: SessionTrace, name: str) -> Row:
     return next(row for row in trace.rows if row.name == name)
 
 
@@ -216,7 +216,7 @@ def test_details_say_what_was_said_decided_and_changed() -> None:
     assert sections(row(trace, "p"))["Error"] == "LLMError: busy"
 
 
-def test_the_conversation_is_told_with_what_was_injected_and_shortened() -> None:
+def test_conversation_told_with_what_injected_and_shortened() -> None:
     story = Story()
     a_turn(story)
     trace = build_trace(story.records, "s")

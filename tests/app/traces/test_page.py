@@ -13,7 +13,7 @@ import pytest
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.charts import cost_chart, token_chart
-from amplifier.app.traces.model import Call, Compaction, Trace
+from amplifier.app.traces.model import Compaction, ModelCall, SessionTrace
 from amplifier.app.traces.page import render_page
 from amplifier.app.traces.writer import read_trace, write_page
 from tests.app.logs.records import Story, write_log
@@ -81,7 +81,7 @@ def test_hostile_contents_are_text(text: str) -> None:
     html.encode()
 
 
-def test_the_policy_allows_what_stands_in_the_page_and_nothing_else() -> None:
+def test_policy_allows_what_stands_in_page_and_nothing_else() -> None:
     html = page_of("plain")
     page = ReadPage(html)
     policy = next(
@@ -139,9 +139,9 @@ def test_the_head_tells_what_a_session_came_to() -> None:
 # -- charts
 
 
-def calls(count: int, cost: Decimal | None = None) -> tuple[Call, ...]:
+def calls(count: int, cost: Decimal | None = None) -> tuple[ModelCall, ...]:
     return tuple(
-        Call(
+        ModelCall(
             at=n,
             model="m",
             input_tokens=n,
@@ -157,7 +157,7 @@ def calls(count: int, cost: Decimal | None = None) -> tuple[Call, ...]:
     ("count", "bars"), [(1, 1), (140, 140), (141, 71), (10_000, 139)]
 )
 def test_a_chart_has_room_for_so_many_bars(count: int, bars: int) -> None:
-    trace = Trace(
+    trace = SessionTrace(
         session_id="s",
         calls=calls(count),
         compactions=(Compaction(calls=count + 5, text="<9>"),),
@@ -169,11 +169,15 @@ def test_a_chart_has_room_for_so_many_bars(count: int, bars: int) -> None:
 
 
 def test_without_costs_tokens_are_summed() -> None:
-    assert "Tokens so far" in cost_chart(Trace(session_id="s", calls=calls(3)))
+    assert "Tokens so far" in cost_chart(SessionTrace(session_id="s", calls=calls(3)))
     assert "Cost so far" in cost_chart(
-        Trace(session_id="s", calls=calls(3, Decimal(0)))
+        SessionTrace(session_id="s", calls=calls(3, Decimal(0)))
     )
-    assert cost_chart(Trace(session_id="s")) == token_chart(Trace(session_id="s")) == ""
+    assert (
+        cost_chart(SessionTrace(session_id="s"))
+        == token_chart(SessionTrace(session_id="s"))
+        == ""
+    )
 
 
 # -- the file

@@ -14,10 +14,10 @@ import pytest
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.sessions import open_session
-from amplifier.cli._chat._conversation import Conversation
-from amplifier.cli._chat._keys import End, Interrupt, Key, Line
+from amplifier.cli._chat._conversation import ChatLoop
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._chat._markdown import Rendering
-from amplifier.cli._chat._screen import Screen
+from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._interrupts import Interrupts
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.app.projects import composed
@@ -61,7 +61,7 @@ class Paper:
     def type(self, *lines: str) -> None:
         """Enter lines."""
         for line in lines:
-            self._take(Line(line))
+            self._take(EnteredLine(line))
 
     def press_ctrl_c(self) -> None:
         """Press it."""
@@ -69,7 +69,7 @@ class Paper:
 
     def end(self) -> None:
         """Press Ctrl-D."""
-        self._take(End())
+        self._take(EndOfInput())
 
     async def until(self, condition: Callable[[Paper], object]) -> None:
         """Wait until something is on the screen."""
@@ -101,7 +101,7 @@ class Chat:
     """A running chat."""
 
     screen: Paper
-    conversation: Conversation
+    conversation: ChatLoop
 
     @property
     def talk(self) -> Talk:
@@ -151,10 +151,10 @@ def open_chat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OpenChat:
             anyio.create_task_group() as group,
         ):
             talk = Talk.of(session)
-            shown = Screen(
+            shown = ChatScreen(
                 board, Rendering(is_rich=False, has_colour=False), talk, debug
             )
-            conversation = Conversation(
+            conversation = ChatLoop(
                 talk, shown, Interrupts(group), session.composition.display
             )
             conversation.registry, _ = await make_registry(

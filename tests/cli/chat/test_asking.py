@@ -43,9 +43,7 @@ class Board(Paper):
         self.told.append("back")
 
 
-async def test_each_question_is_asked_alone_behind_what_is_begun_of_the_answer() -> (
-    None
-):
+async def test_questions_are_asked_alone_after_begun_output() -> None:
     told: list[str] = []
     person, board = Person(told), Board(told)
     approval = ChatApproval(lambda: board, lambda: told.append("shown"), person)

@@ -144,7 +144,7 @@ async def test_ctrl_c_stops_the_turn_and_drops_what_waits(
         await chat.screen.until_written("> c", "still here")
 
 
-async def test_ctrl_c_is_heard_while_a_command_that_need_not_wait_takes_its_time(
+async def test_ctrl_c_works_during_commands_that_need_not_wait(
     open_chat: OpenChat,
 ) -> None:
     async def ask_the_vendor(_: str) -> CommandAnswer:
@@ -204,7 +204,7 @@ async def test_an_unknown_command_is_an_error_and_no_prompt(
         await chat.screen.until_written("about a path")
 
 
-async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(
+async def test_command_of_module_makes_prompt_and_its_metadata(
     open_chat: OpenChat,
 ) -> None:
     async def shout(arguments: str) -> CommandPrompt:
@@ -227,7 +227,7 @@ async def test_a_command_of_a_module_makes_the_prompt_and_its_metadata(
         assert chat.screen.text.count("shout it") == 1
 
 
-async def test_what_others_wrote_in_a_command_s_prompt_is_not_followed_and_what_was_typed_is(
+async def test_foreign_text_in_command_is_not_followed(
     open_chat: OpenChat, tmp_path: Path
 ) -> None:
     (tmp_path / "shop/notes.md").write_text("Milk.")
@@ -279,7 +279,7 @@ async def test_thinking_is_shown_when_it_is_asked_for(open_chat: OpenChat) -> No
         assert chat.screen.text.count("Hm hm.") == 1
 
 
-async def test_thinking_is_shown_from_the_moment_on_in_which_it_is_asked_for(
+async def test_thinking_shown_from_moment_on_in_which_it_asked_for(
     open_chat: OpenChat, pipe: Path
 ) -> None:
     first = {**calls("receive", path=str(pipe)), "thinking": "Hidden."}
@@ -319,7 +319,7 @@ async def test_what_is_shown_has_no_secrets(open_chat: OpenChat) -> None:
         assert secret[:20] not in chat.screen.text
 
 
-async def test_a_terminal_without_live_rows_is_told_when_a_tool_starts(
+async def test_terminal_without_live_rows_is_told_when_tool_starts(
     open_chat: OpenChat, pipe: Path
 ) -> None:
     async with open_chat(

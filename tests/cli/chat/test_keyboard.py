@@ -20,7 +20,7 @@ from prompt_toolkit.output import DummyOutput
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.cli._chat._completion import ChatCompleter
 from amplifier.cli._chat._keyboard import Keyboard
-from amplifier.cli._chat._keys import End, Interrupt, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_sdk.commands import CommandAnswer, SessionCommand
@@ -74,19 +74,22 @@ async def typist(folder: Path, history: History | None = None) -> AsyncIterator[
             group.cancel_scope.cancel()
 
 
-async def test_enter_hands_on_a_text_and_ctrl_j_and_alt_enter_begin_a_line(
+async def test_enter_submits_and_ctrl_j_or_alt_enter_adds_line(
     tmp_path: Path,
 ) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("one\r")
         typed.keys.send_text("two\nthree\x1b\rfour\r")
-        assert await typed.until(2) == [Line("one"), Line("two\nthree\nfour")]
+        assert await typed.until(2) == [
+            EnteredLine("one"),
+            EnteredLine("two\nthree\nfour"),
+        ]
 
 
 async def test_a_pasted_text_is_one_text(tmp_path: Path) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("\x1b[200~one\ntwo\n\x1b[201~\r")
-        assert await typed.until(1) == [Line("one\ntwo\n")]
+        assert await typed.until(1) == [EnteredLine("one\ntwo\n")]
 
 
 async def test_ctrl_c_drops_the_text_unless_something_works(tmp_path: Path) -> None:
@@ -95,13 +98,13 @@ async def test_ctrl_c_drops_the_text_unless_something_works(tmp_path: Path) -> N
         await typed.until(1)
         typed.is_working = True
         typed.keys.send_text("\x03\r")
-        assert await typed.until(3) == [Interrupt(), Interrupt(), Line("kept")]
+        assert await typed.until(3) == [Interrupt(), Interrupt(), EnteredLine("kept")]
 
 
 async def test_ctrl_d_is_the_end_where_nothing_is_typed(tmp_path: Path) -> None:
     async with typist(tmp_path) as typed:
         typed.keys.send_text("ab\x01\x04\r\x04")
-        assert await typed.until(2) == [Line("b"), End()]
+        assert await typed.until(2) == [EnteredLine("b"), EndOfInput()]
 
 
 class ToldHistory(InMemoryHistory):
@@ -127,7 +130,7 @@ async def test_the_arrow_keys_bring_back_what_was_typed(tmp_path: Path) -> None:
         typed.keys.send_text("one\r")
         await history.read()
         typed.keys.send_text("\x1b[A\r")
-        assert await typed.until(2) == [Line("one"), Line("one")]
+        assert await typed.until(2) == [EnteredLine("one"), EnteredLine("one")]
 
 
 async def test_lines_that_stay_are_written_in_order_from_any_thread(
@@ -148,7 +151,7 @@ async def test_lines_that_stay_are_written_in_order_from_any_thread(
     )
 
 
-async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(
+async def test_prompt_makes_way_and_comes_back_with_what_was_typed(
     tmp_path: Path,
 ) -> None:
     async with typist(tmp_path) as typed:
@@ -158,7 +161,10 @@ async def test_the_prompt_makes_way_and_comes_back_with_what_was_typed(
             typed.keyboard.write("waits\n")
             assert b"waits" not in typed.paper.getvalue()
         typed.keys.send_text(" and more\r")
-        assert await typed.until(2) == [Line("first"), Line("half and more")]
+        assert await typed.until(2) == [
+            EnteredLine("first"),
+            EnteredLine("half and more"),
+        ]
     assert b"waits" in typed.paper.getvalue()
 
 

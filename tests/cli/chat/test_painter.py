@@ -84,7 +84,7 @@ def test_a_tool_tells_how_far_it_is_and_what_it_put_out(live: bool) -> None:
     assert 'tool bash {"command": "make"}' in text
 
 
-def test_a_tool_that_failed_is_told_also_where_tools_are_not_shown() -> None:
+def test_tool_that_failed_told_also_where_tools_are_not_shown() -> None:
     failed = ToolFinished(call=CALL, result=ToolResult.failure("no such target"))
     text, _ = paint(ToolStarted(call=CALL), failed, show_tool_lines=False)
     assert text.startswith("tool bash failed after")
@@ -120,9 +120,7 @@ def test_the_end_says_what_it_cost_and_what_is_missing() -> None:
     assert "tokens" not in text
 
 
-def test_no_secret_of_several_pieces_or_lines_is_shown_of_what_a_tool_puts_out() -> (
-    None
-):
+def test_no_split_or_multiline_secret_is_shown() -> None:
     body = [f"MIIEowIBAAKCAQEA{number}x7bq98Lk0v7mX2dW1zq8KdP4s" for number in range(3)]
     text = "\n".join(
         [

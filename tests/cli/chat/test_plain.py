@@ -12,7 +12,7 @@ import anyio
 import attrs
 import pytest
 
-from amplifier.cli._chat._keys import End, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Key
 from amplifier.cli._chat._plain import PlainKeyboard
 from amplifier.cli._output import Output
 
@@ -67,7 +67,12 @@ async def test_lines_are_handed_on_until_their_end(terminal: int) -> None:
     typist.type("one\n\ntwo words\n\x04")
     with anyio.fail_after(10):
         await typist.keyboard.listen(typist.take)
-    assert typist.taken == [Line("one"), Line(""), Line("two words"), End()]
+    assert typist.taken == [
+        EnteredLine("one"),
+        EnteredLine(""),
+        EnteredLine("two words"),
+        EndOfInput(),
+    ]
 
 
 async def test_the_prompt_stands_where_the_next_line_is_one(terminal: int) -> None:
@@ -101,5 +106,5 @@ async def test_what_is_typed_while_somebody_else_asks_is_theirs(terminal: int) -
             typist.type("1\n")
             assert await anyio.to_thread.run_sync(sys.stdin.readline) == "1\n"
         typist.type("two\n")
-        assert await typist.until(2) == [Line("one"), Line("two")]
+        assert await typist.until(2) == [EnteredLine("one"), EnteredLine("two")]
         group.cancel_scope.cancel()

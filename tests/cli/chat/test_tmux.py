@@ -104,7 +104,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path / "shop")
 
 
-def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(
+def test_answer_fits_80_columns_and_input_is_remembered(
     tmp_path: Path,
 ) -> None:
     with pane(tmp_path, _plan(tmp_path, MARKDOWN, "again", hooks="")) as terminal:
@@ -126,7 +126,7 @@ def test_an_answer_is_laid_out_for_80_columns_and_what_is_typed_is_remembered(
         terminal.until(lambda seen: "> /status" in seen)
 
 
-def test_a_question_takes_the_place_of_the_prompt_and_leaves_what_was_typed(
+def test_question_takes_place_of_prompt_and_leaves_what_typed(
     tmp_path: Path,
 ) -> None:
     pipe = tmp_path / "pipe"

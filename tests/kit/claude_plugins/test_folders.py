@@ -275,7 +275,7 @@ def test_links_to_folders_and_very_deep_ones_are_passed_over(
         ),
     ],
 )
-def test_a_hook_that_cannot_be_read_is_an_error_that_names_its_place(
+def test_hook_that_cannot_be_read_is_error_that_names_its_place(
     document: JSONValue, problem: str
 ) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -284,7 +284,7 @@ def test_a_hook_that_cannot_be_read_is_an_error_that_names_its_place(
     assert problem in str(caught.value)
 
 
-def test_hooks_are_read_with_and_without_what_plugins_wrap_them_in() -> None:
+def test_hooks_read_with_and_without_what_plugins_wrap_them_in() -> None:
     asked: JSONValue = {
         "type": "prompt",
         "prompt": "Well?",
@@ -360,7 +360,7 @@ def test_events_that_are_about_nothing_have_no_matchers() -> None:
     ],
     ids=["none", "no filter", "any", "beginnings", "whole", "patterns"],
 )
-def test_the_programs_that_a_command_may_run_are_those_that_it_names(
+def test_programs_that_command_may_run_are_those_that_it_names(
     allowed: tuple[str, ...] | None, programs: tuple[str, ...]
 ) -> None:
     assert (
@@ -390,7 +390,7 @@ def test_servers_of_a_plugin_are_not_started_and_that_is_noted(
     assert "its MCP servers are not started" in problem
 
 
-def test_permissions_of_settings_have_no_effect_and_that_is_noted(
+def test_permissions_of_settings_have_no_effect_and_noted(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "settings.json").write_text('{"permissions": {"deny": ["Read"]}}')

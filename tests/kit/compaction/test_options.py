@@ -63,7 +63,7 @@ async def test_the_threshold_says_when_and_the_target_how_far(
 @pytest.mark.parametrize(
     ("fraction", "budget"), [(0.5, 10_000 - 500 - 1_250), (0, 8_750), (1, 7_750)]
 )
-async def test_the_answers_reserve_and_a_margin_are_kept_free_of_the_window(
+async def test_answers_reserve_and_margin_are_kept_free_of_window(
     fraction: float, budget: int
 ) -> None:
     memory = made(turns(60), output_reserve_fraction=fraction)
@@ -169,7 +169,7 @@ async def test_the_strategy_chooses_what_stays(strategy: str, survivor: int) -> 
 
 @pytest.mark.figures
 @pytest.mark.parametrize("part", ["a", "-", "é", "a-", "a/"])
-def test_a_long_text_is_weighed_in_no_more_time_than_its_length_takes(
+def test_long_text_is_weighed_in_no_more_time_than_length_takes(
     part: str,
 ) -> None:
     messages: list[MessageDict] = [
@@ -230,7 +230,7 @@ async def test_reports_are_averaged_and_kept_within_reason() -> None:
     )
 
 
-async def test_the_meter_of_openais_models_counts_with_their_vocabulary(
+async def test_meter_of_openais_models_counts_with_their_vocabulary(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     encoding = SimpleNamespace(encode_ordinary=lambda text: [0] * len(text))
@@ -333,7 +333,7 @@ async def test_a_notice_comes_from_its_level_on(level: int, told: bool) -> None:
 
 
 @pytest.mark.parametrize("mounted", [True, False])
-async def test_a_model_can_be_given_the_tool_that_reads_what_is_left_out(
+async def test_model_can_be_given_tool_that_reads_what_is_left_out(
     mounted: bool,
 ) -> None:
     memory = made(turns(20), left_out_tool=mounted, compaction_notice_enabled=True)
@@ -370,7 +370,7 @@ async def test_the_named_provider_summarises(named: str | None) -> None:
         ("summarize", "other", None),
     ],
 )
-async def test_a_summary_provider_without_effect_is_reported_at_the_start(
+async def test_summary_provider_without_effect_is_reported_at_start(
     strategy: str, name: str, problem: str | None
 ) -> None:
     memory = made([], strategy=strategy, summary_provider=name)
@@ -504,7 +504,7 @@ class Speechless(Window):
     [Window(), Window(context_window=9), Speechless()],
     ids=["nothing", "half", "speechless"],
 )
-async def test_a_provider_that_names_no_window_gets_the_configured_budget(
+async def test_provider_that_names_no_window_gets_configured_budget(
     provider: Window,
 ) -> None:
     memory = made(turns(3), max_tokens=300)

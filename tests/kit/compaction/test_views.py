@@ -61,9 +61,7 @@ async def test_a_history_that_fits_is_shown_whole_and_nothing_is_said() -> None:
     assert memory.recorder.events == []
 
 
-async def test_compaction_is_announced_before_and_reported_after_with_its_figures() -> (
-    None
-):
+async def test_compaction_is_announced_and_reported_with_figures() -> None:
     memory = made(turns(8))
 
     await memory.view(8 * TURN_TOKENS)
@@ -112,7 +110,7 @@ async def test_compaction_is_announced_before_and_reported_after_with_its_figure
     )
 
 
-async def test_the_first_prompt_outlives_its_turn_and_is_then_shown_short() -> None:
+async def test_first_prompt_outlives_its_turn_and_is_then_shown_short() -> None:
     history: list[MessageDict] = [
         {"role": "user", "content": "The task. " * 100},
         *turns(8),
@@ -128,7 +126,7 @@ async def test_the_first_prompt_outlives_its_turn_and_is_then_shown_short() -> N
     assert await memory.context.get_messages() == history
 
 
-async def test_steps_of_the_running_turn_go_before_its_prompt_and_last_step() -> None:
+async def test_steps_of_running_turn_go_before_prompt_and_last_step() -> None:
     history = [GO, *(message for number in range(6) for message in step(number))]
 
     view = await made(history, protected_tool_results=0, truncate_chars=2_000).view(450)
@@ -136,7 +134,7 @@ async def test_steps_of_the_running_turn_go_before_its_prompt_and_last_step() ->
     assert view == [GO, *step(5)]
 
 
-async def test_a_person_who_speaks_between_a_call_and_its_result_is_heard() -> None:
+async def test_person_who_speaks_between_call_and_its_result_is_heard() -> None:
     call, result = step(1)
     word: MessageDict = {"role": "user", "content": "a person interrupts"}
     history: list[MessageDict] = [
@@ -154,7 +152,7 @@ async def test_a_person_who_speaks_between_a_call_and_its_result_is_heard() -> N
 @pytest.mark.parametrize(
     "beside", [[], [{"type": "text", "text": "so far"}]], ids=["alone", "with words"]
 )
-async def test_a_result_that_is_said_to_be_a_persons_stays_with_its_call(
+async def test_result_that_is_said_to_be_persons_stays_with_its_call(
     beside: list[JSONValue],
 ) -> None:
     call: MessageDict = {"role": "assistant", "content": [call_block(1)]}
@@ -255,7 +253,7 @@ async def test_a_result_without_content_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize("text", ["ж" * 4_000, "x" * 4_000], ids=["cyrillic", "ascii"])
-async def test_a_huge_result_is_limited_from_the_start_and_later_ones_stand_behind_it(
+async def test_huge_result_is_limited_at_once_and_later_ones_follow(
     text: str,
 ) -> None:
     memory = made([GO, *step(1, text)], max_tool_result_bytes=3_000)
@@ -270,9 +268,7 @@ async def test_a_huge_result_is_limited_from_the_start_and_later_ones_stand_behi
     assert memory.context.log.stored(2)["content"] == text
 
 
-async def test_a_limited_result_that_is_shortened_says_how_much_is_missing_of_the_whole() -> (
-    None
-):
+async def test_shortened_result_says_how_much_is_missing() -> None:
     history = [GO, *step(1, "word " * 10_000), *step(2, "ok")]
     memory = made(history, max_tool_result_bytes=2_000, protected_tool_results=1)
 
@@ -281,7 +277,7 @@ async def test_a_limited_result_that_is_shortened_says_how_much_is_missing_of_th
     assert "[49,750 characters of message 2 are not shown]" in str(view[2]["content"])
 
 
-async def test_the_limit_of_a_result_is_shared_by_its_texts_and_spares_images() -> None:
+async def test_limit_of_result_is_shared_by_texts_and_spares_images() -> None:
     content: JSONValue = [
         {"type": "text", "text": "x" * 2_000},
         IMAGE_BLOCK,
@@ -307,7 +303,7 @@ async def test_images_count_as_images_and_not_as_texts() -> None:
     assert await memory.context.get_token_count() == 4 + 4 + 1 + IMAGE
 
 
-async def test_calls_beside_the_content_count_and_those_in_both_places_once() -> None:
+async def test_calls_beside_content_are_counted_once() -> None:
     beside: MessageDict = {
         "role": "assistant",
         "content": "",
@@ -381,7 +377,7 @@ async def test_a_module_pins_a_call_by_its_id() -> None:
     assert step(1)[1] not in view
 
 
-async def test_results_of_pinned_tools_are_known_by_the_name_in_either_place() -> None:
+async def test_results_of_pinned_tools_known_by_name_in_either_place() -> None:
     named: MessageDict = {
         "role": "tool",
         "tool_call_id": "gone",
@@ -415,7 +411,7 @@ async def test_results_of_pinned_tools_are_known_by_the_name_in_either_place() -
     ]
 
 
-async def test_the_notice_stands_behind_what_is_not_shown_and_stays_the_same() -> None:
+async def test_notice_stands_behind_what_is_not_shown_and_stays_same() -> None:
     memory = made([GO, *turns(20)], compaction_notice_enabled=True)
 
     first = await memory.view(4_400)
@@ -441,7 +437,7 @@ async def test_a_notice_names_the_tools_and_what_is_shortened() -> None:
     assert "Tools used in them: look." in left_out
 
 
-async def test_what_saves_less_than_a_notice_takes_is_left_out_without_one() -> None:
+async def test_what_saves_less_than_notice_takes_left_out_without_one() -> None:
     history: list[MessageDict] = [*turn(0), {"role": "user", "content": "x"}, *turn(1)]
 
     view = await made(history[2:], compaction_notice_enabled=True).view(210)
@@ -458,7 +454,7 @@ async def test_what_saves_less_than_a_notice_takes_is_left_out_without_one() -> 
     ],
     ids=["refused", "wordless", "empty"],
 )
-async def test_without_a_summary_the_plain_strategy_holds_and_that_is_said(
+async def test_without_summary_plain_strategy_holds_and_that_is_said(
     steps: tuple[BaseException | str, ...], reason: str
 ) -> None:
     memory = made(turns(20), strategy="summarize")
@@ -490,7 +486,7 @@ async def test_without_a_provider_there_is_no_summary(
     assert reason in memory.warnings[0]
 
 
-async def test_a_summary_takes_in_the_one_before_it_and_reports_its_usage() -> None:
+async def test_summary_takes_in_one_before_it_and_reports_its_usage() -> None:
     memory = made([GO, *turns(20)], strategy="summarize")
     model = ScriptedProvider("The first summary.", "The second summary.")
 
@@ -516,7 +512,7 @@ async def test_a_summary_takes_in_the_one_before_it_and_reports_its_usage() -> N
     assert memory.recorder.data("context:post_compact")[1]["usage"] is not None
 
 
-async def test_a_summary_of_more_than_a_model_can_read_is_one_of_the_newest() -> None:
+async def test_summary_of_more_than_model_can_read_is_one_of_newest() -> None:
     memory = made([GO, *turns(200)], strategy="summarize")
     model = ScriptedProvider("A summary.")
 
@@ -539,7 +535,7 @@ async def test_a_runaway_asks_no_model_any_more() -> None:
     assert len(model.requests) == 1
 
 
-async def test_what_cannot_fit_is_shown_and_said_once_until_it_fits_again() -> None:
+async def test_overflow_is_reported_once_until_it_fits_again() -> None:
     memory = made(turn(0))
 
     for budget in (50, 50, 1_000, 60):
@@ -610,7 +606,7 @@ async def test_a_factory_may_be_async_and_counts_in_a_compacted_view() -> None:
     assert await memory.view(1_800) == [*view, GO]
 
 
-async def test_messages_that_come_while_a_view_is_compacted_stand_behind_it() -> None:
+async def test_messages_during_compaction_are_placed_behind_view() -> None:
     memory = made([GO, *turns(8)])
 
     async def interrupt(event: str, data: object) -> None:
@@ -623,9 +619,7 @@ async def test_messages_that_come_while_a_view_is_compacted_stand_behind_it() ->
     assert len(view) < 10
 
 
-async def test_instructions_that_begin_or_end_while_a_view_is_compacted_cost_no_message() -> (
-    None
-):
+async def test_instructions_changed_during_compaction_cost_no_message() -> None:
     newest: MessageDict = {"role": "user", "content": "the newest"}
     for before, after in ((None, "Be brief."), ("Be brief.", None)):
         memory = made([GO, *turns(8), newest])
@@ -723,7 +717,7 @@ async def test_a_model_reads_what_is_left_out_a_page_at_a_time() -> None:
     assert check_instance("tool", reader) == []
 
 
-async def test_an_async_answer_of_what_a_model_takes_is_not_waited_for() -> None:
+async def test_async_answer_of_what_model_takes_is_not_waited_for() -> None:
     class Slow(Window):
         async def get_model_info(self) -> None:
             raise AssertionError("never asked")
@@ -770,7 +764,7 @@ async def test_a_view_is_compacted_though_nobody_listens() -> None:
     assert list(await context.get_messages_for_request(1))[-2:] == turn(3)
 
 
-async def test_content_that_is_neither_text_nor_blocks_is_shown_as_it_is() -> None:
+async def test_content_neither_text_nor_blocks_is_shown_as_it_is() -> None:
     odd: MessageDict = {
         "role": "tool",
         "tool_call_id": "call_1",

@@ -32,7 +32,7 @@ def directory(tmp_path: Path) -> Iterator[int]:
     os.close(handle)
 
 
-def test_a_private_file_is_named_by_its_path_and_is_its_owner_s_alone(
+def test_private_file_is_named_by_path_and_is_owner_s_alone(
     tmp_path: Path,
 ) -> None:
     assert write_private(tmp_path / "f", b"one").created
@@ -310,7 +310,7 @@ def test_of_many_who_write_a_new_file_at_once_one_does(
 @pytest.mark.parametrize(
     "code", [errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS]
 )
-def test_without_hard_links_a_name_is_looked_at_before_it_is_taken(
+def test_without_hard_links_name_looked_at_before_it_taken(
     tmp_path: Path, directory: int, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -136,7 +136,7 @@ def test_yaml_that_is_not_sound_is_one_error_with_its_place(
     )
 
 
-def test_aliases_that_multiply_are_refused_before_they_fill_the_memory(
+def test_aliases_that_multiply_refused_before_they_fill_memory(
     tmp_path: Path,
 ) -> None:
     lines = [

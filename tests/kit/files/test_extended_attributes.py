@@ -63,7 +63,7 @@ def directory(file: Path) -> Iterator[int]:
     os.close(handle)
 
 
-def test_a_file_keeps_its_access_list_and_what_programs_noted_at_it(
+def test_file_keeps_access_list_and_what_programs_noted_at_it(
     file: Path, directory: int
 ) -> None:
     os.setxattr(file, ACCESS, NAMED)
@@ -78,7 +78,7 @@ def test_a_file_keeps_its_access_list_and_what_programs_noted_at_it(
     }
 
 
-def test_the_list_that_a_directory_gives_to_new_files_lets_nobody_into_an_old_one(
+def test_default_acl_grants_nobody_access_to_old_file(
     file: Path, directory: int
 ) -> None:
     os.setxattr(file.parent, DEFAULT, NAMED)
@@ -91,7 +91,7 @@ def test_the_list_that_a_directory_gives_to_new_files_lets_nobody_into_an_old_on
     assert os.listxattr(file.parent / "fresh") == [ACCESS]
 
 
-def test_without_attributes_of_its_own_a_file_system_takes_every_file(
+def test_without_attributes_of_own_file_system_takes_every_file(
     file: Path, directory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(handle: int) -> list[str]:
@@ -118,7 +118,7 @@ def test_a_file_whose_attributes_cannot_be_kept_stays_as_it_is(
     assert file.read_bytes() == b"old"
 
 
-def test_where_no_attributes_are_known_a_file_keeps_its_permissions(
+def test_where_no_attributes_are_known_file_keeps_permissions(
     file: Path, directory: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     os.setxattr(file, "user.origin", b"here")

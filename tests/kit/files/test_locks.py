@@ -29,7 +29,7 @@ def target(tmp_path: Path) -> Path:
     return tmp_path / "notes.jsonl"
 
 
-def test_the_lock_file_names_this_process_and_goes_with_the_lock(target: Path) -> None:
+def test_lock_file_names_this_process_and_goes_with_lock(target: Path) -> None:
     lock = WriterLock.take(target)
 
     signed = json.loads(lock.path.read_text("utf-8"))
@@ -96,7 +96,7 @@ def test_a_full_disk_leaves_the_lock_without_a_name_and_held(
     lock.release()
 
 
-def test_where_the_system_does_not_tell_when_a_process_started_the_first_question_counts(
+def test_unknown_start_time_falls_back_to_first_check(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(path: Path, encoding: str) -> str:

@@ -74,7 +74,7 @@ def test_names_lead_to_their_directory(
         (("x" * 300,), (errno.ENAMETOOLONG,)),
     ],
 )
-def test_links_files_and_nothing_are_refused_and_no_handle_stays_open(
+def test_link_file_or_refusal_leaves_no_open_handle(
     opener: DirectoryOpener, handle: int, parts: Sequence[str], codes: Sequence[int]
 ) -> None:
     before = len(os.listdir("/proc/self/fd"))
@@ -122,7 +122,7 @@ def test_a_system_that_refuses_the_call_is_walked(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has the call")
-def test_a_kernel_that_never_becomes_sure_is_tried_some_times_and_then_walked(
+def test_uncertain_kernel_is_retried_and_then_walked(
     monkeypatch: pytest.MonkeyPatch, handle: int, tmp_path: Path
 ) -> None:
     library = ScriptedLibrary(errno.EAGAIN, succeeds_first=True)

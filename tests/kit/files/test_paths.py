@@ -200,7 +200,7 @@ def test_the_whole_file_system_may_be_a_root(root: Path) -> None:
         assert spot.path == Path("/")
 
 
-def test_a_relative_path_starts_at_the_base_even_when_that_is_outside(
+def test_relative_path_starts_at_base_even_when_that_is_outside(
     root: Path,
 ) -> None:
     confined = ConfinedPaths([root / "sub"], base=root)
@@ -278,7 +278,7 @@ def test_a_missing_path_names_the_nearest_one(
         read(confined, "zzz/../file.txt")
 
 
-def test_a_missing_path_is_reported_even_when_no_name_can_be_compared(
+def test_missing_path_is_reported_without_candidates(
     confined: ConfinedPaths,
 ) -> None:
     with (
@@ -339,7 +339,7 @@ def test_kinds_have_names() -> None:
 
 
 @pytest.mark.timeout(10)
-def test_a_fifo_that_takes_the_place_of_a_file_after_the_walk_does_not_block(
+def test_fifo_replacing_a_walked_file_does_not_block(
     confined: ConfinedPaths, root: Path
 ) -> None:
     with confined.locate("file.txt") as spot:
@@ -350,7 +350,7 @@ def test_a_fifo_that_takes_the_place_of_a_file_after_the_walk_does_not_block(
             spot.open_file()
 
 
-def test_a_link_that_takes_the_place_of_a_file_after_the_walk_is_refused(
+def test_link_that_takes_place_of_file_after_walk_is_refused(
     confined: ConfinedPaths, root: Path, tmp_path: Path
 ) -> None:
     with confined.locate("file.txt") as spot:
@@ -433,7 +433,7 @@ def test_parents_that_somebody_else_made_are_used(
     assert read(confined, "new/b.txt") == "made"
 
 
-def test_a_link_that_takes_the_place_of_a_missing_parent_is_refused(
+def test_link_that_takes_place_of_missing_parent_is_refused(
     confined: ConfinedPaths, root: Path, tmp_path: Path
 ) -> None:
     with confined.locate("new/deep/b.txt") as spot:
@@ -444,7 +444,7 @@ def test_a_link_that_takes_the_place_of_a_missing_parent_is_refused(
     assert os.listdir(tmp_path / "root-evil") == ["secret"]
 
 
-def test_a_dangling_link_leads_to_the_place_where_its_target_would_be(
+def test_dangling_link_leads_to_place_where_its_target_would_be(
     confined: ConfinedPaths, root: Path
 ) -> None:
     (root / "link").symlink_to("sub/later.txt")
@@ -600,7 +600,7 @@ def test_no_path_leads_outside(maze: Path, parts: list[str], absolute: bool) -> 
 
 
 @pytest.mark.timeout(30)
-def test_no_write_lands_outside_while_a_directory_is_swapped_for_a_link(
+def test_no_write_lands_outside_while_dir_is_swapped_for_link(
     root: Path, tmp_path: Path
 ) -> None:
     outside = tmp_path / "root-evil"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from amplifier_kit.files.text import (
     FileText,
-    Line,
     LineReader,
+    NumberedLine,
     Replacement,
     TextForm,
     UndecodableTextError,
@@ -200,7 +200,7 @@ def test_a_reader_gives_the_lines_of_the_text(
 ) -> None:
     reader = LineReader(Trickle(encode_text(text, form), size))
 
-    read: list[Line] = []
+    read: list[NumberedLine] = []
     while (line := reader.read_line(most)) is not None:
         read.append(line)
 
@@ -213,7 +213,7 @@ def test_a_reader_gives_the_lines_of_the_text(
 
 @given(text=TEXTS, form=FORMS, size=st.integers(1, 9), count=st.integers(0, 12))
 @example(text="\n\n", form=TextForm(), size=9, count=2)
-def test_skipping_passes_over_exactly_the_lines_that_reading_would_give(
+def test_skipping_passes_over_the_lines_reading_would_give(
     text: str, form: TextForm, size: int, count: int
 ) -> None:
     expected = lines_of(text)
@@ -239,7 +239,7 @@ def test_lines_that_nobody_reads_may_hold_anything(data: bytes, size: int) -> No
     assert reader.bytes_read == len(data)
 
 
-def test_a_line_that_is_no_text_is_refused_and_the_lines_before_it_are_not() -> None:
+def test_line_no_text_is_refused_and_lines_before_it_are_not() -> None:
     reader = LineReader(io.BytesIO(b"first\nsecond\nth\xffird\nfourth\n"))
 
     first, second = reader.read_line(10), reader.read_line(10)

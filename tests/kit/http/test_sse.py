@@ -135,7 +135,7 @@ def test_comments_do_not_count_against_the_length_of_an_event() -> None:
 
 
 @pytest.mark.figures
-def test_lines_that_end_with_returns_alone_take_time_in_proportion() -> None:
+def test_lines_ending_in_carriage_returns_are_linear() -> None:
     def read(returns: int) -> None:
         assert decode(b"\r" * returns + b"data: " + b"x" * 400 * returns) == []
 

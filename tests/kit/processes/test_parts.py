@@ -27,7 +27,7 @@ from amplifier_kit.processes import (
     find_sandbox,
     sandboxes,
 )
-from amplifier_kit.processes._logwriter import LogWriter
+from amplifier_kit.processes._logwriter import OutputLogWriter
 from amplifier_kit.processes._restrictions import (
     landlock_version,
     refuse_network,
@@ -110,7 +110,7 @@ def test_a_log_gives_what_it_keeps(
 ) -> None:
     name = str(tmp_path_factory.mktemp("log") / "job")
     whole = b"".join(pieces)
-    writer = LogWriter(name, size)
+    writer = OutputLogWriter(name, size)
     for piece in pieces:
         writer.write(piece)
 
@@ -346,7 +346,7 @@ def test_an_unknown_machine_keeps_its_sockets(monkeypatch: pytest.MonkeyPatch) -
     assert ctypes.sizeof(ctypes.c_void_p) == 8
 
 
-def test_a_file_stands_where_one_is_missing_and_stays_when_somebody_wrote_it(
+def test_new_file_appears_and_never_replaces_a_concurrent_one(
     tmp_path: Path,
 ) -> None:
     (tmp_path / ".git").mkdir()

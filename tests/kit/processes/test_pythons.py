@@ -67,7 +67,7 @@ def traces(hostile: Path) -> list[str]:
 
 @pytest.mark.process
 @pytest.mark.parametrize("program", ["report", "report:main", "{}/trusted/report.py"])
-def test_a_child_with_packages_has_this_process_s_search_path_and_nothing_of_the_folder(
+def test_child_with_packages_inherits_only_search_path(
     hostile: Path, program: str
 ) -> None:
     found = run(
@@ -124,7 +124,7 @@ async def test_a_child_s_streams_can_be_awaited(hostile: Path) -> None:
     assert found["folder"] == "/"
 
 
-def test_an_environment_has_what_is_listed_and_nothing_for_python(
+def test_environment_has_what_is_listed_and_nothing_for_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     given = {
@@ -146,7 +146,7 @@ def test_an_environment_has_what_is_listed_and_nothing_for_python(
     }
 
 
-def test_a_search_path_has_no_entry_that_the_working_directory_decides() -> None:
+def test_search_path_has_no_entry_that_working_dir_decides() -> None:
     assert safe_path(":.:bin:/usr/bin:./x::/bin:..") == "/usr/bin:/bin"
     assert allowed_environment(of={"PATH": ".:/usr/bin"})["PATH"] == "/usr/bin"
     assert allowed_environment(of={"PATH": "."})["PATH"] == os.defpath

@@ -12,13 +12,13 @@ import pytest
 
 from amplifier_kit.processes import (
     Command,
-    Ending,
+    CommandEnd,
     ProcessTree,
     allowed_environment,
     run_command,
 )
 from amplifier_kit.processes._processtable import (
-    Entry,
+    ProcessEntry,
     descendants,
     marked,
     process_table,
@@ -58,7 +58,7 @@ def alive(wanted: str) -> list[str]:
 
 async def output_of(
     command: Command, timeout: float | None = None
-) -> tuple[Ending, bytes]:
+) -> tuple[CommandEnd, bytes]:
     pieces: list[bytes] = []
     with anyio.fail_after(20):
         ending = await run_command(
@@ -72,7 +72,7 @@ async def test_a_command_reports_code_output_and_directory() -> None:
         command("echo out; echo err >&2; cd /usr; pwd >&60; exit 3")
     )
 
-    assert ending == Ending(code=3, directory="/usr")
+    assert ending == CommandEnd(code=3, directory="/usr")
     assert sorted(output.split()) == [b"err", b"out"]
 
 
@@ -145,7 +145,7 @@ async def test_what_a_command_leaves_running_is_ended_and_counted() -> None:
     assert alive("sleep 91") == []
 
 
-async def test_a_timeout_ends_those_who_ignore_requests_and_keeps_the_output() -> None:
+async def test_timeout_kills_stubborn_processes_and_keeps_output() -> None:
     ending, output = await output_of(
         command("trap '' TERM; echo up; setsid sleep 92 & sleep 92; sleep 92"),
         timeout=0.5,
@@ -185,7 +185,7 @@ async def test_a_program_that_is_killed_leaves_no_command() -> None:
     await tree.aclose()
 
 
-async def test_a_keeper_that_does_not_answer_is_killed_with_all_its_processes(
+async def test_keeper_that_does_not_answer_killed_with_all_processes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("amplifier_kit.processes.trees._END_SECONDS", 0.05)
@@ -198,7 +198,7 @@ async def test_a_keeper_that_does_not_answer_is_killed_with_all_its_processes(
         await tree.aclose()
         while alive("sleep 96"):  # noqa: ASYNC110  # the system tells nobody
             await anyio.sleep(0.01)
-    assert tree.ending == Ending(code=137)
+    assert tree.ending == CommandEnd(code=137)
 
 
 async def test_a_timeout_of_a_keeper_that_does_not_answer_ends(
@@ -239,11 +239,11 @@ async def test_a_keeper_that_ends_before_its_order_is_noticed(
 
 def test_descendants_are_found_without_those_of_others() -> None:
     table = {
-        1: Entry(0, ended=False),
-        2: Entry(1, ended=False),
-        3: Entry(2, ended=True),
-        4: Entry(1, ended=False),
-        5: Entry(4, ended=False),
+        1: ProcessEntry(0, ended=False),
+        2: ProcessEntry(1, ended=False),
+        3: ProcessEntry(2, ended=True),
+        4: ProcessEntry(1, ended=False),
+        5: ProcessEntry(4, ended=False),
     }
 
     assert sorted(descendants(1, table)) == [2, 3, 4, 5]
@@ -252,7 +252,7 @@ def test_descendants_are_found_without_those_of_others() -> None:
 
 def test_the_table_of_processes_has_this_one_however_it_is_read() -> None:
     for table in (process_table(), process_table("/nowhere")):
-        assert table[os.getpid()] == Entry(os.getppid(), ended=False)
+        assert table[os.getpid()] == ProcessEntry(os.getppid(), ended=False)
 
 
 def test_a_process_that_ends_while_it_is_read_is_left_out(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_process_that_ends_while_it_is_read_is_left_out(tmp_path: Path) -> Non
     (tmp_path / "13/environ").write_text("X=token")
     (tmp_path / "notes").touch()
 
-    assert process_table(str(tmp_path)) == {13: Entry(7, ended=True)}
+    assert process_table(str(tmp_path)) == {13: ProcessEntry(7, ended=True)}
     assert marked("token", str(tmp_path)) == [13]
     assert marked("other", str(tmp_path)) == []
     assert marked("token", "/nowhere") == []
@@ -284,7 +284,7 @@ async def test_a_command_need_not_read_its_input() -> None:
     assert ending.code == 3
 
 
-async def test_an_interactive_command_is_written_to_until_its_input_is_closed() -> None:
+async def test_interactive_command_written_to_until_input_closed() -> None:
     tree = ProcessTree.start(command("cat; echo over", interactive=True))
     pieces: list[bytes] = []
     with anyio.fail_after(20):
@@ -301,9 +301,7 @@ async def test_an_interactive_command_is_written_to_until_its_input_is_closed() 
     assert b"".join(pieces) == b"x" * 300_000 + b"over\n"
 
 
-async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input() -> (
-    None
-):
+async def test_command_that_does_not_read_input_sees_it_closed() -> None:
     tree = ProcessTree.start(
         command("exec 0<&-; echo closed; sleep 60", interactive=True)
     )
@@ -316,7 +314,7 @@ async def test_a_command_that_does_not_read_is_noticed_when_it_closes_its_input(
         await tree.aclose()
 
 
-def test_an_interactive_command_that_cannot_start_leaves_no_handle(
+def test_interactive_command_that_cannot_start_leaves_no_handle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

@@ -278,7 +278,7 @@ def test_the_strict_redactor_holds_until_another_is_offered() -> None:
     assert redactor_of(coordinator) is sink
 
 
-def test_a_long_text_that_comes_again_is_redacted_with_what_is_known_by_then() -> None:
+def test_repeated_long_text_is_redacted_with_newer_secrets() -> None:
     told, text = strict(), "word " * 12_000 + "zq-living-value"
 
     assert told.redact_text(text) == told.redact_text(text) == text

@@ -144,7 +144,7 @@ def test_what_is_found_in_a_text_is_found_in_its_base64() -> None:
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS.values(), ids=ENCODINGS)
-def test_what_is_left_alone_in_a_text_is_left_alone_in_what_encodes_it(
+def test_what_left_alone_in_text_left_alone_in_what_encodes_it(
     encoding: Encoding,
 ) -> None:
     told = StrictRedactor(known=KnownSecrets())
@@ -179,7 +179,7 @@ def test_data_and_the_same_data_as_text_lose_the_same() -> None:
     }
 
 
-def test_the_private_parts_of_a_key_are_withheld_in_data_as_in_text() -> None:
+def test_private_parts_of_key_are_withheld_in_data_as_in_text() -> None:
     told = StrictRedactor(known=KnownSecrets())
     key: JSONValue = {
         "kty": "OKP",
@@ -237,7 +237,7 @@ def test_a_known_secret_is_found_in_what_is_encoded_twice() -> None:
     }
 
 
-def test_an_id_is_not_guessed_to_be_a_secret_but_a_token_in_it_is() -> None:
+def test_id_is_not_guessed_to_be_secret_but_token_in_it_is() -> None:
     told = StrictRedactor(known=KnownSecrets())
     data: JSONValue = {
         "tool_call_id": json.dumps(

@@ -51,9 +51,7 @@ def test_at_most_two_of_a_hundred_look_alikes_are_changed() -> None:
     assert len(changed) <= len(texts) * 0.02, changed
 
 
-def test_at_least_ninety_seven_of_a_hundred_secrets_of_everyday_texts_are_found() -> (
-    None
-):
+def test_ninety_seven_percent_of_everyday_secrets_are_found() -> None:
     told = StrictRedactor(known=KnownSecrets())
     cases = EVERYDAY["secrets"]
 

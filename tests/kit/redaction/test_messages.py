@@ -60,7 +60,7 @@ def test_a_signed_thought_that_held_a_secret_is_left_out() -> None:
     ]
 
 
-def test_what_cannot_be_redacted_is_withheld_and_keeps_its_place() -> None:
+def test_what_cannot_be_redacted_is_withheld_and_keeps_place() -> None:
     message: MessageDict = {
         "role": "tool",
         "tool_call_id": "c1",

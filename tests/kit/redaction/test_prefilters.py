@@ -28,7 +28,7 @@ def test_each_name_of_a_secret_has_a_word_that_is_looked_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("secret", ["a1-?%/", "ž1?%🙂x", "\ud83d12345"])
-def test_no_form_of_a_known_secret_is_shorter_than_what_is_looked_for(
+def test_no_form_of_known_secret_is_shorter_than_its_search(
     secret: str,
 ) -> None:
     known = KnownSecrets([secret])

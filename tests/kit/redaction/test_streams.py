@@ -150,7 +150,7 @@ def test_a_begin_that_opens_no_key_is_shown() -> None:
     assert told.feed(text) + told.end() == text
 
 
-def test_a_cookie_of_a_longer_word_is_held_from_where_the_word_begins() -> None:
+def test_cookie_of_longer_word_is_held_from_where_word_begins() -> None:
     told = StreamFilter(StrictRedactor(known=KnownSecrets()))
 
     assert told.feed("ok\nset-cookie: sid=Ab3xK9d2") == "ok\n"

@@ -134,7 +134,7 @@ def test_what_only_looks_like_a_secret_stays(text: str) -> None:
         'DB_PASSWORD="one {} two 7"',
     ],
 )
-def test_a_password_is_told_by_its_column_its_program_and_its_words(text: str) -> None:
+def test_password_is_told_by_column_program_and_words(text: str) -> None:
     assert SECRET not in redact(text.format(SECRET))
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.rules import Call, RuleSet
+from amplifier_kit.rules import RuledCall, RuleSet
 from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
@@ -42,11 +42,11 @@ def rules(decision: Decision, *commands: str, otherwise: Decision = "ask") -> Ru
 
 def evaluated(rules: RuleSet, command: JSONValue) -> Decision:
     return rules.evaluate(
-        Call(tool_name="bash", arguments={"command": command}, directory=HERE)
+        RuledCall(tool_name="bash", arguments={"command": command}, directory=HERE)
     ).decision
 
 
-def test_a_compound_is_asked_about_whatever_allowed_command_it_holds() -> None:
+def test_compound_asked_about_whatever_allowed_command_it_holds() -> None:
     allowing = rules("allow", *ALLOWED)
     compounds = [
         shape.format(command)
@@ -294,7 +294,7 @@ def test_a_pattern_that_names_no_command_is_an_error(pattern: str) -> None:
         ("cargo publish **", "cargo --locked publish"),
     ],
 )
-def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand(
+def test_denied_command_stays_denied_behind_global_options(
     pattern: str, command: str
 ) -> None:
     assert evaluated(rules("deny", pattern, otherwise="allow"), command) == "deny"
@@ -311,7 +311,7 @@ def test_a_denied_command_is_denied_whatever_options_stand_before_its_subcommand
         ("kubectl delete **", "kubectl -n prod --context=x delete pod"),
     ],
 )
-def test_what_options_that_are_not_known_may_hide_is_at_least_asked_about(
+def test_unknown_options_that_may_hide_more_are_asked_about(
     pattern: str, command: str
 ) -> None:
     assert evaluated(rules("deny", pattern, otherwise="allow"), command) == "ask"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.rules import Call, RuleSet
+from amplifier_kit.rules import RuledCall, RuleSet
 from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk import ConfigError
 from amplifier_sdk.effects import Effect
@@ -43,7 +43,7 @@ def evaluated(
         otherwise="ask" if decision == "allow" else "allow",
     )
     return rules.evaluate(
-        Call(
+        RuledCall(
             tool_name="touch",
             arguments={key: path},
             directory=folder,
@@ -165,7 +165,7 @@ def test_paths_are_found_at_any_depth(folder: Path) -> None:
 
     def decision(arguments: dict[str, JSONValue]) -> Decision:
         return rules.evaluate(
-            Call(tool_name="m", arguments=arguments, directory=folder)
+            RuledCall(tool_name="m", arguments=arguments, directory=folder)
         ).decision
 
     assert decision({"moves": moves}) == "deny"

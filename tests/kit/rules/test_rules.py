@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.rules import Call, RuleSet
+from amplifier_kit.rules import RuledCall, RuleSet
 from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk import ConfigError
 from amplifier_sdk.effects import Effect
@@ -27,7 +27,7 @@ def evaluated(
     rules = RuleSet.load([rule], directory=HERE, otherwise=otherwise)
     known = None if effects is None else frozenset(effects)
     return rules.evaluate(
-        Call(tool_name=tool, arguments=arguments, directory=HERE, effects=known)
+        RuledCall(tool_name=tool, arguments=arguments, directory=HERE, effects=known)
     ).decision
 
 
@@ -175,7 +175,9 @@ def test_the_strictest_rule_counts_and_says_why() -> None:
     )
 
     def reason(tool: str) -> tuple[Decision, str, int | None]:
-        evaluation = rules.evaluate(Call(tool_name=tool, arguments={}, directory=HERE))
+        evaluation = rules.evaluate(
+            RuledCall(tool_name=tool, arguments={}, directory=HERE)
+        )
         return evaluation.decision, evaluation.reason, evaluation.rule
 
     assert reason("rm") == ("deny", "never", 1)
@@ -185,13 +187,13 @@ def test_the_strictest_rule_counts_and_says_why() -> None:
 
 def test_a_call_that_may_be_meant_says_so() -> None:
     rules = RuleSet.load([{"decision": "deny", "effects": ["write"]}], directory=HERE)
-    evaluation = rules.evaluate(Call(tool_name="t", arguments={}, directory=HERE))
+    evaluation = rules.evaluate(RuledCall(tool_name="t", arguments={}, directory=HERE))
     assert (evaluation.decision, evaluation.reason) == ("ask", "rule 1 may be about it")
 
 
 def test_a_call_that_no_rule_is_about_is_asked_about() -> None:
     evaluation = RuleSet.load([], directory=HERE).evaluate(
-        Call(tool_name="t", arguments={}, directory=HERE)
+        RuledCall(tool_name="t", arguments={}, directory=HERE)
     )
     assert (evaluation.decision, evaluation.reason, evaluation.rule) == (
         "ask",
@@ -258,10 +260,10 @@ def test_examples_that_hold_are_fine() -> None:
 
 
 def test_a_call_has_one_text() -> None:
-    first = Call(
+    first = RuledCall(
         tool_name="t", arguments={"b": 1, "a": [{"d": 1, "c": 2}]}, directory=HERE
     )
-    second = Call(
+    second = RuledCall(
         tool_name="t", arguments={"a": [{"c": 2, "d": 1}], "b": 1}, directory=HERE
     )
     assert first.canonical == second.canonical
@@ -269,7 +271,7 @@ def test_a_call_has_one_text() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), {1, 2}], ids=["nan", "set"])
 def test_what_is_no_json_has_no_text(value: object) -> None:
-    call = Call(tool_name="t", arguments={"x": value}, directory=HERE)  # type: ignore[dict-item]  # what JSON lacks
+    call = RuledCall(tool_name="t", arguments={"x": value}, directory=HERE)  # type: ignore[dict-item]  # what JSON lacks
     with pytest.raises(ValueError, match=r"JSON"):
         _ = call.canonical
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.rules import Call, RuleSet, touched_paths
+from amplifier_kit.rules import RuledCall, RuleSet, touched_paths
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -34,7 +34,7 @@ def decision(
     )
     known = None if effects is None else frozenset(effects)
     return rules.evaluate(
-        Call(tool_name=tool, arguments=arguments, directory=work, effects=known)
+        RuledCall(tool_name=tool, arguments=arguments, directory=work, effects=known)
     ).decision
 
 
@@ -117,7 +117,7 @@ def test_what_a_call_does_not_touch_is_not_denied(
     assert decision(work, tool, arguments, effects, "secrets/**") == "allow"
 
 
-def test_what_stands_too_deep_and_what_is_no_path_is_asked_about(work: Path) -> None:
+def test_what_stands_too_deep_and_what_is_no_path_asked_about(work: Path) -> None:
     assert decision(work, "mcp_x_get", {"deep": NESTED}, READ, "secrets/**") == "ask"
     assert decision(work, "mcp_x_get", {"filePath": 7}, READ, "secrets/**") == "ask"
 
@@ -135,7 +135,7 @@ def test_what_stands_too_deep_and_what_is_no_path_is_asked_about(work: Path) -> 
         ("**/*.env", "src/file.py", "allow"),
     ],
 )
-def test_a_search_is_denied_where_something_in_its_folder_may_fit(
+def test_search_is_denied_where_something_in_its_folder_may_fit(
     work: Path, denied: str, path: str, expected: str
 ) -> None:
     (work / "src/a/b").mkdir(parents=True)
@@ -155,7 +155,7 @@ def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
 
     def evaluated(arguments: JSONObject) -> str:
         return rules.evaluate(
-            Call(tool_name="grep", arguments=arguments, directory=work)
+            RuledCall(tool_name="grep", arguments=arguments, directory=work)
         ).decision
 
     assert evaluated({"pattern": "x", "path": "src"}) == "allow"
@@ -164,7 +164,7 @@ def test_an_allowed_search_stays_in_what_is_allowed(work: Path) -> None:
 
 
 def test_a_call_tells_how_it_touches_its_paths(work: Path) -> None:
-    call = Call(
+    call = RuledCall(
         tool_name="move", arguments={"source": "a", "destination": "b"}, directory=work
     )
 
@@ -193,7 +193,7 @@ def test_addresses_are_seen_in_every_spelling_too(
 
     def evaluated(given: JSONObject) -> str:
         return rules.evaluate(
-            Call(tool_name="mcp_x_get", arguments=given, directory=work)
+            RuledCall(tool_name="mcp_x_get", arguments=given, directory=work)
         ).decision
 
     assert evaluated(arguments) == "deny"
@@ -255,7 +255,7 @@ def test_a_shell_text_starts_where_the_shell_is(work: Path) -> None:
     )
 
     def evaluated(command: JSONValue, folder: Path | None) -> str:
-        call = Call(
+        call = RuledCall(
             tool_name="bash",
             arguments={"command": command},
             directory=work,
@@ -276,7 +276,7 @@ def test_a_path_allows_no_command(work: Path) -> None:
 
     def evaluated(arguments: JSONObject) -> str:
         return rules.evaluate(
-            Call(tool_name="mcp_shell_run", arguments=arguments, directory=work)
+            RuledCall(tool_name="mcp_shell_run", arguments=arguments, directory=work)
         ).decision
 
     assert evaluated({"command": "cat src/a"}) == "ask"

@@ -27,7 +27,7 @@ from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
         ("git reset --hard HEAD~1", "git reset"),
     ],
 )
-def test_a_plain_command_is_covered_by_the_words_that_say_what_it_does(
+def test_plain_command_covered_by_words_that_say_what_it_does(
     text: str, prefix: str | None
 ) -> None:
     assert prefix_of(text) == prefix

@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy, standard_table
+from amplifier_kit.shell import CommandRule, PathPolicy, ShellPolicy, standard_table
 
 POLICY = ShellPolicy([], table=standard_table())
 
@@ -153,7 +153,7 @@ def test_what_is_asked_about_is_no_edit(path_policy: PathPolicy, text: str) -> N
 
 
 def test_a_rule_that_allows_a_command_allows_its_edits(path_policy: PathPolicy) -> None:
-    rule = Rule(decision="allow", commands=("sed **",))
+    rule = CommandRule(decision="allow", commands=("sed **",))
     policy = ShellPolicy([rule], table=standard_table())
 
     assert policy.evaluate("sed -i s/a/b/ a.txt", path_policy).edits == ()
@@ -161,7 +161,7 @@ def test_a_rule_that_allows_a_command_allows_its_edits(path_policy: PathPolicy) 
     assert policy.evaluate("sed p a.txt > b.txt", path_policy).edits == ("b.txt",)
 
 
-def test_where_what_no_rule_is_about_may_run_nobody_decides_on_edits(
+def test_nobody_decides_on_edits_where_unlisted_texts_may_run(
     path_policy: PathPolicy,
 ) -> None:
     policy = ShellPolicy([], unlisted="allow", table=standard_table())

@@ -137,7 +137,7 @@ def test_a_kind_takes_what_it_says(
 @pytest.mark.parametrize(
     "text", ["make", "./run", "src/cat a.txt", "python src/app.py"]
 )
-def test_what_runs_programs_of_the_folder_wants_a_sandbox_and_no_file_written_besides(
+def test_running_folder_programs_needs_sandbox_without_writes(
     path_policy: PathPolicy, text: str
 ) -> None:
     assert decided(path_policy, text) == "allow"
@@ -146,7 +146,7 @@ def test_what_runs_programs_of_the_folder_wants_a_sandbox_and_no_file_written_be
     assert decided(path_policy, f"cd /tmp; {text}") == "ask"
 
 
-def test_a_secret_below_a_folder_is_asked_about_whatever_is_unlisted(
+def test_secret_below_folder_asked_about_whatever_unlisted(
     path_policy: PathPolicy,
 ) -> None:
     policy = ShellPolicy([], "allow", standard_table())

@@ -18,7 +18,7 @@ PLACES = PathPolicy(directory="/srv/app", writable=("/srv/app",))
     "name", [name for name in SECRET_NAMES if not name.startswith("!")]
 )
 @pytest.mark.parametrize("form", ["{}", "a/{}", "/home/u/{}/x", "--file={}", "{}:ro"])
-def test_what_file_tools_do_not_read_a_shell_text_does_not_either(
+def test_what_file_tools_do_not_read_shell_text_does_not_either(
     name: str, form: str
 ) -> None:
     assert PLACES.is_secret(form.format(name.replace("*", "x")))
@@ -95,7 +95,7 @@ def test_a_folder_holds_a_secret_where_a_search_looks(
         ("/var/lo*/x", False),
     ],
 )
-def test_a_pattern_is_not_read_where_it_may_lead_to_what_is_not_for_everybody(
+def test_pattern_that_may_lead_to_private_files_is_not_read(
     pattern: str, expected: bool
 ) -> None:
     word = Word(raw=pattern, values=(pattern,), is_pattern=True)

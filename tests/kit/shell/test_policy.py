@@ -8,14 +8,14 @@ from pathlib import Path
 import attrs
 import pytest
 
-from amplifier_kit.shell import PathPolicy, PathRule, Rule, ShellPolicy, Word
+from amplifier_kit.shell import CommandRule, PathPolicy, PathRule, ShellPolicy, Word
 from amplifier_kit.shell.awk import is_plain_awk
 from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.programs import is_plain_sed
 from amplifier_sdk.errors import ConfigError
 from tests.timing import takes_at_most
 
-ALLOWED = Rule(
+ALLOWED = CommandRule(
     decision="allow",
     commands=(
         "ls|echo|cd|sed|awk|true|read|printf|pytest|tee|cat|grep|find|git|xargs|head",
@@ -38,7 +38,7 @@ def path_policy(tmp_path: Path) -> PathPolicy:
 
 
 def decided(
-    path_policy: PathPolicy, text: str, *rules: Rule, unlisted: Decision = "ask"
+    path_policy: PathPolicy, text: str, *rules: CommandRule, unlisted: Decision = "ask"
 ) -> str:
     return (
         ShellPolicy(rules or (ALLOWED,), unlisted)
@@ -66,7 +66,7 @@ def decided(
     ids=str,
 )  # fmt: skip
 def test_what_the_rules_allow_runs(path_policy: PathPolicy, text: str) -> None:
-    rules = (ALLOWED, Rule(decision="allow", commands=("sort",)))
+    rules = (ALLOWED, CommandRule(decision="allow", commands=("sort",)))
 
     assert decided(path_policy, text, *rules) == "allow"
 
@@ -97,12 +97,12 @@ def test_what_the_rules_allow_runs(path_policy: PathPolicy, text: str) -> None:
 )  # fmt: skip
 def test_everything_else_is_asked_about(path_policy: PathPolicy, text: str) -> None:
     rules = (
-        Rule(
+        CommandRule(
             decision="allow",
             commands=("ls|echo|cd|sed|awk|true|read|printf|pytest|find|export",),
         ),
-        Rule(decision="allow", commands=("cat",), paths="read"),
-        Rule(decision="allow", commands=("./*",), paths="work", runs_files=True),
+        CommandRule(decision="allow", commands=("cat",), paths="read"),
+        CommandRule(decision="allow", commands=("./*",), paths="work", runs_files=True),
     )
 
     assert decided(path_policy, text, *rules) == "ask"
@@ -140,7 +140,7 @@ def test_a_rule_may_want_something_of_the_paths(
     fitting: tuple[str, ...],
     others: tuple[str, ...],
 ) -> None:
-    rule = Rule(decision="allow", commands=("x",), paths=paths)
+    rule = CommandRule(decision="allow", commands=("x",), paths=paths)
 
     assert [
         text
@@ -158,7 +158,7 @@ def test_links_are_followed_before_a_path_is_judged(path_policy: PathPolicy) -> 
     os.symlink("/home/me/.ssh/id_rsa", f"{path_policy.directory}/key")
 
     rules = [
-        Rule(decision="allow", commands=("x",), paths=paths)
+        CommandRule(decision="allow", commands=("x",), paths=paths)
         for paths in ("write", "read")
     ]
 
@@ -197,7 +197,9 @@ def test_a_pattern_is_words_with_wildcards(
     fitting: tuple[str, ...],
     others: tuple[str, ...],
 ) -> None:
-    rule = Rule(decision="allow", commands=(pattern,), match=fitting, not_match=others)
+    rule = CommandRule(
+        decision="allow", commands=(pattern,), match=fitting, not_match=others
+    )
 
     assert [
         text for text in fitting if decided(path_policy, text, rule) != "allow"
@@ -216,8 +218,8 @@ def test_a_rule_that_asks_takes_in_what_may_fit(
     path_policy: PathPolicy, text: str
 ) -> None:
     rules = (
-        Rule(decision="allow", commands=("x",)),
-        Rule(decision="ask", commands=("x ** -d*|--delete",)),
+        CommandRule(decision="allow", commands=("x",)),
+        CommandRule(decision="ask", commands=("x ** -d*|--delete",)),
     )
 
     assert decided(path_policy, text, *rules) == ("allow" if text == "x a$Y" else "ask")
@@ -225,9 +227,9 @@ def test_a_rule_that_asks_takes_in_what_may_fit(
 
 def test_the_strictest_rule_counts_and_says_why(path_policy: PathPolicy) -> None:
     rules = (
-        Rule(decision="deny", commands=("x -f",), reason="too much"),
-        Rule(decision="allow", commands=("x",)),
-        Rule(decision="ask", commands=("x",)),
+        CommandRule(decision="deny", commands=("x -f",), reason="too much"),
+        CommandRule(decision="allow", commands=("x",)),
+        CommandRule(decision="ask", commands=("x",)),
     )
     policy = ShellPolicy(rules)
 
@@ -251,8 +253,8 @@ def test_what_cannot_be_judged_is_what_the_caller_says(
 
 def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> None:
     rules = (
-        Rule(decision="allow", commands=("echo|tee|cat",)),
-        Rule(
+        CommandRule(decision="allow", commands=("echo|tee|cat",)),
+        CommandRule(
             decision="allow", commands=("make|sh", "./*"), paths="work", runs_files=True
         ),
     )
@@ -271,7 +273,7 @@ def test_files_that_a_text_writes_are_not_run_by_it(path_policy: PathPolicy) -> 
 
 
 def test_an_example_that_does_not_hold_is_refused() -> None:
-    rule = Rule(
+    rule = CommandRule(
         decision="allow",
         commands=("a",),
         match=("b", "'", "sub/a"),
@@ -336,10 +338,10 @@ def test_a_substitution_that_the_grammar_does_not_see_is_asked(
     assert decided(path_policy, text) == "ask"
 
 
-def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(
+def test_name_also_function_is_judged_as_program_that_runs(
     path_policy: PathPolicy,
 ) -> None:
-    rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
+    rules = (ALLOWED, CommandRule(decision="deny", commands=("rm",)))
 
     assert decided(path_policy, "rm() { ls; }; rm x", *rules) == "allow"
     for text in (
@@ -352,7 +354,7 @@ def test_a_name_that_is_also_a_function_is_judged_as_the_program_that_runs(
 
 
 def test_a_doubt_is_asked_about_and_hides_no_denial(path_policy: PathPolicy) -> None:
-    rules = (ALLOWED, Rule(decision="deny", commands=("rm",)))
+    rules = (ALLOWED, CommandRule(decision="deny", commands=("rm",)))
 
     assert decided(path_policy, "read x; echo $((x))", *rules) == "ask"
     assert decided(path_policy, "read x; echo $((x)); rm y", *rules) == "deny"
@@ -388,11 +390,11 @@ def test_a_folder_that_is_there_is_certainly_reached(path_policy: PathPolicy) ->
 
 
 @pytest.mark.figures
-def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(
+def test_long_chains_of_missing_folders_are_not_followed(
     path_policy: PathPolicy,
 ) -> None:
     moves = [f"(mkdir d{number} && cd d{number}; ls > a)" for number in range(40)]
-    rule = Rule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
+    rule = CommandRule(decision="allow", commands=("cd **", "ls **", "mkdir **"))
 
     assert decided(path_policy, "\n".join(moves[:4]), rule) == "allow"
     assert takes_at_most(3, lambda: decided(path_policy, "\n".join(moves), rule))
@@ -402,7 +404,7 @@ def test_many_moves_to_folders_that_are_not_there_are_not_followed_to_the_end(
 def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(
     path_policy: PathPolicy,
 ) -> None:
-    rule = Rule(decision="allow", commands=("make",), paths="work")
+    rule = CommandRule(decision="allow", commands=("make",), paths="work")
 
     assert decided(path_policy, "cd sub && make", ALLOWED, rule) == "allow"
     assert decided(path_policy, "cd /tmp && make", ALLOWED, rule) == "ask"
@@ -412,7 +414,7 @@ def test_a_rule_that_writes_does_not_hold_in_a_folder_elsewhere(
 @pytest.mark.figures
 def test_many_patterns_cost_nothing_for_commands_of_other_names() -> None:
     patterns = tuple(f"program-{number} *" for number in range(3000))
-    policy = ShellPolicy([ALLOWED, Rule(decision="ask", commands=patterns)])
+    policy = ShellPolicy([ALLOWED, CommandRule(decision="ask", commands=patterns)])
     path_policy = PathPolicy(directory="/work", writable=("/work",))
 
     assert takes_at_most(3, lambda: policy.evaluate("ls;" * 500, path_policy))
@@ -436,12 +438,12 @@ def test_what_looks_like_a_substitution_in_quotes_is_text(
     ],
     ids=str,
 )
-def test_a_rule_that_denies_takes_in_options_before_a_subcommand(
+def test_rule_that_denies_takes_in_options_before_subcommand(
     path_policy: PathPolicy, text: str
 ) -> None:
     rules = (
-        Rule(decision="allow", commands=("x",)),
-        Rule(decision="deny", commands=("x push",)),
+        CommandRule(decision="allow", commands=("x",)),
+        CommandRule(decision="deny", commands=("x push",)),
     )
 
     assert decided(path_policy, text, *rules) == "deny"

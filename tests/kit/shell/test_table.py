@@ -107,7 +107,7 @@ def test_a_macro_stands_for_words() -> None:
     assert set(read_usage(expand("<A> -b", {"A": "-a"}), "x").options) == {"-a", "-b"}
 
 
-def test_the_words_behind_the_options_before_a_subcommand_are_known() -> None:
+def test_words_behind_options_before_subcommand_are_known() -> None:
     from amplifier_kit.shell import parse_script
 
     def rest(text: str) -> list[str] | None:

@@ -235,7 +235,7 @@ def test_what_scripts_run_is_found(
     assert (list(closure.items), closure.problem) == (found, None)
 
 
-def test_a_place_in_the_project_may_be_named_from_the_machines_root(
+def test_place_in_project_may_be_named_from_machines_root(
     project: Path,
 ) -> None:
     assert closure_of(project, settings(f"sh {project}/run.sh")).items == ("run.sh",)
@@ -400,7 +400,7 @@ def test_a_chain_of_scripts_is_trusted_as_a_whole(
         ("sh tools/check.sh", "python3 -c 'import json'", "decimal.py"),
     ],
 )
-def test_what_a_trusted_command_runs_that_was_not_there_has_changed(
+def test_what_trusted_command_runs_not_there_has_changed(
     project: Path, store: TrustStore, command: str, text: str, new: str
 ) -> None:
     (project / "tools/check.sh").write_text(text)
@@ -426,9 +426,7 @@ def test_what_a_trusted_command_runs_that_was_not_there_has_changed(
     assert not judge_project(store, project, "hooks").trusted
 
 
-def test_code_that_can_no_longer_be_read_for_certain_has_changed(
-    project: Path, store: TrustStore
-) -> None:
+def test_unreadable_code_counts_as_changed(project: Path, store: TrustStore) -> None:
     (project / ".claude").mkdir()
     (project / ".claude/settings.json").write_bytes(
         settings("./run.sh")[".claude/settings.json"]
@@ -454,7 +452,7 @@ def test_an_endless_chain_cannot_be_trusted(project: Path, store: TrustStore) ->
     assert "more than 16" in decision.reason
 
 
-def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(
+def test_compiled_python_files_are_not_part_of_trusted_code(
     project: Path, store: TrustStore
 ) -> None:
     module = project / ".amplifier/modules/tool-x"
@@ -475,7 +473,7 @@ def test_what_python_compiled_is_no_part_of_code_of_which_a_copy_is_run(
     )
 
 
-def test_who_asks_what_was_trusted_learns_of_whole_folders_and_of_what_is_not_there_yet(
+def test_covered_paths_include_folders_and_missing_files(
     project: Path, store: TrustStore
 ) -> None:
     assert covered_paths(store, project) == ()

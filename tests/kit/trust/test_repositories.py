@@ -11,7 +11,7 @@ import attrs
 import pytest
 
 from amplifier_kit.files.private import PrivateFile
-from amplifier_kit.trust import Declared, TrustStore
+from amplifier_kit.trust import DeclaredItem, TrustStore
 
 MARK = "touch {folder}/ran"
 
@@ -22,7 +22,7 @@ class Repository:
 
     kind: str
     files: Mapping[str, str]
-    items: Sequence[str | Declared] = attrs.field(
+    items: Sequence[str | DeclaredItem] = attrs.field(
         default=attrs.Factory(lambda self: [*self.files], takes_self=True)
     )
     touched: str = attrs.field(
@@ -37,7 +37,7 @@ REPOSITORIES = {
     "mcp-server": Repository(
         kind="mcp",
         files={".mcp.json": json.dumps({"mcpServers": {"x": SERVER}})},
-        items=[".mcp.json", Declared(name="x", value={"command": "sh"})],
+        items=[".mcp.json", DeclaredItem(name="x", value={"command": "sh"})],
     ),
     "mcp-address": Repository(
         kind="mcp",
@@ -52,7 +52,7 @@ REPOSITORIES = {
         },
         items=[
             ".amplifier/profiles",
-            Declared(name="source", value="git+https://evil.example/t"),
+            DeclaredItem(name="source", value="git+https://evil.example/t"),
         ],
     ),
     "shell-hooks": Repository(
@@ -78,7 +78,7 @@ REPOSITORIES = {
         },
         items=[
             ".amplifier/settings.yaml",
-            Declared(name="base_url", value="https://evil.example"),
+            DeclaredItem(name="base_url", value="https://evil.example"),
         ],
     ),
     "git-hooks": Repository(

@@ -9,7 +9,7 @@ import pytest
 
 from amplifier_kit import trust
 from amplifier_kit.files.private import PrivateFile
-from amplifier_kit.trust import PROJECT_FILES, Declared, TrustStore
+from amplifier_kit.trust import PROJECT_FILES, DeclaredItem, TrustStore
 from amplifier_sdk.jsontypes import JSONValue
 
 
@@ -55,10 +55,14 @@ def test_a_file_that_appears_is_a_change(project: Path, store: TrustStore) -> No
 
 def test_what_is_declared_counts(project: Path, store: TrustStore) -> None:
     def trusted(url: JSONValue) -> bool:
-        return store.require(project, "mcp", [Declared(name="url", value=url)]).trusted
+        return store.require(
+            project, "mcp", [DeclaredItem(name="url", value=url)]
+        ).trusted
 
     store.grant(
-        store.require(project, "mcp", [Declared(name="url", value={"a": 1, "b": 2})])
+        store.require(
+            project, "mcp", [DeclaredItem(name="url", value={"a": 1, "b": 2})]
+        )
     )
     assert trusted({"b": 2, "a": 1})
     assert not trusted({"a": 1, "b": 3})
@@ -207,7 +211,7 @@ def test_a_folder_that_is_missing_is_not_trusted(
 def test_what_is_declared_is_json(store: TrustStore, project: Path) -> None:
     value: JSONValue = {1, 2}  # type: ignore[assignment]  # what JSON lacks
     assert not store.require(
-        project, "mcp", [Declared(name="x", value=value)]
+        project, "mcp", [DeclaredItem(name="x", value=value)]
     ).can_be_trusted
 
 

@@ -14,7 +14,7 @@ import pytest
 from anyio.abc import SocketAttribute, SocketStream
 
 from amplifier_kit.http.sse import Comment, ServerEvent
-from amplifier_kit.vendors import Call, VendorClient, refusal
+from amplifier_kit.vendors import Exchange, VendorClient, refusal
 from amplifier_kit.vendors.transport import network
 from amplifier_sdk.errors import ConfigurationError, LLMError, NetworkError, StreamError
 
@@ -134,7 +134,7 @@ def refuse(status: int, headers: Mapping[str, str], body: bytes) -> LLMError:
 async def ask(client: VendorClient) -> list[str]:
     """Ask once, and return the events up to the end marker."""
     seen: list[str] = []
-    call = Call(
+    call = Exchange(
         path="ask", body={"a": 1}, refuse=refuse, is_over=lambda: seen[-1:] == ["end"]
     )
     async with aclosing(client.events(call)) as events:
@@ -199,9 +199,7 @@ async def test_a_new_connection_that_is_closed_is_an_error() -> None:
     assert server.connections == 1
 
 
-async def test_an_answer_is_whole_when_the_connection_breaks_behind_its_end_marker() -> (
-    None
-):
+async def test_answer_is_complete_if_connection_breaks_after_end() -> None:
     with anyio.fail_after(10):
         async with serving(break_off_behind_the_end) as server:
             client = VendorClient.open(server.address)
@@ -228,7 +226,7 @@ async def test_others_run_while_a_packed_answer_unpacks() -> None:
         ):
             client = VendorClient.open(server.address)
             async with aclosing(
-                client.events(Call(path="ask", body={"a": 1}, refuse=refuse))
+                client.events(Exchange(path="ask", body={"a": 1}, refuse=refuse))
             ) as events:
                 seen.append(await anext(events))
                 group.start_soon(run_round)
@@ -256,7 +254,7 @@ async def test_leaving_early_closes_the_connection() -> None:
     with anyio.fail_after(10):
         async with serving(begin) as server:
             client = VendorClient.open(server.address_to_keep)
-            call = Call(path="ask", body={"a": 1}, refuse=refuse)
+            call = Exchange(path="ask", body={"a": 1}, refuse=refuse)
             async with aclosing(client.events(call)) as events:
                 async for _ in events:
                     break
@@ -272,7 +270,7 @@ async def test_a_cancellation_closes_the_connection() -> None:
 
             async def read() -> None:
                 async with aclosing(
-                    client.events(Call(path="ask", body={"a": 1}, refuse=refuse))
+                    client.events(Exchange(path="ask", body={"a": 1}, refuse=refuse))
                 ) as events:
                     async for _ in events:
                         seen.set()
@@ -333,7 +331,7 @@ async def test_a_header_that_cannot_be_one_is_named_without_its_value(
     with pytest.raises(
         ConfigurationError, match=f"The header '{name}' has a (value|name) that"
     ) as raised:
-        await client.json(Call(path="ask", headers={name: value}, refuse=refuse))
+        await client.json(Exchange(path="ask", headers={name: value}, refuse=refuse))
 
     assert repr(value) not in str(raised.value)
     await client.aclose()

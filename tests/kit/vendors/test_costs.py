@@ -48,7 +48,7 @@ def test_each_kind_of_token_has_its_price() -> None:
     )
 
 
-def test_tokens_of_a_cache_without_a_price_cost_what_input_costs() -> None:
+def test_tokens_of_cache_without_price_cost_what_input_costs() -> None:
     plain = Pricing(input_per_million=Decimal(3), output_per_million=Decimal(15))
 
     assert (

@@ -60,7 +60,7 @@ def test_the_oldest_images_give_way_and_texts_say_so() -> None:
     assert fitted.messages[2] is messages[2]
 
 
-def test_the_size_of_all_images_counts_and_the_newest_always_goes() -> None:
+def test_size_of_all_images_counts_and_newest_always_goes() -> None:
     assert sizes(
         fit_images(
             [shown(picture(60), picture(50))], max_images=9, max_characters=100

@@ -77,7 +77,7 @@ async def test_what_the_request_says_goes_before_the_configuration() -> None:
     ]
 
 
-async def test_a_request_has_no_more_images_than_the_configuration_says() -> None:
+async def test_request_has_no_more_images_than_configuration_says() -> None:
     provider, script = parrot(speaking(), speaking(), max_images=2, max_image_bytes=9)
     message = Message(
         role="user",
@@ -115,7 +115,7 @@ async def test_a_refusal_of_images_says_what_to_set() -> None:
     assert "max_images" not in str(raised.value)
 
 
-async def test_headers_are_the_key_the_providers_and_the_configurations() -> None:
+async def test_headers_are_key_providers_and_configurations() -> None:
     provider, script = parrot(
         speaking(), extra_headers={"X-Feather": "blue", "x-more": "1"}
     )
@@ -179,7 +179,7 @@ class Mute(ParrotProvider):
     standard_model: ClassVar[str | None] = None
 
 
-def test_the_address_is_the_configurations_the_environments_or_the_public_one(
+def test_address_is_configurations_environments_or_public_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delenv("PARROT_URL", raising=False)
@@ -276,7 +276,7 @@ async def test_other_paths_are_got_and_posted_with_the_same_care() -> None:
     assert asked == [("GET", "/v1/birds"), ("GET", "/v1/birds"), ("POST", "/v1/birds")]
 
 
-async def test_what_is_no_json_or_a_refusal_is_an_error_of_the_provider() -> None:
+async def test_what_is_no_json_or_refusal_is_error_of_provider() -> None:
     provider, _ = parrot(
         HttpAnswer(parts=(b"<html>",)), HttpAnswer(status=401), max_retries=0
     )
@@ -359,7 +359,7 @@ def test_retries_limits_and_exchanges_are_told(anyio_backend_name: str) -> None:
     VirtualClock().run(main, backend=anyio_backend_name)
 
 
-async def test_a_limit_without_a_reset_is_told_and_a_cost_is_written_as_text() -> None:
+async def test_limit_without_reset_told_and_cost_written_as_text() -> None:
     coordinator = TestCoordinator()
     recorder = EventRecorder.of(coordinator.hooks)
     price: JSONObject = {"input_per_million": "1", "output_per_million": "1"}
@@ -492,7 +492,7 @@ async def test_lines_are_read_like_events() -> None:
         await provider.complete(ask())
 
 
-async def test_a_vendor_that_cannot_be_reached_is_named_without_secrets() -> None:
+async def test_vendor_that_cannot_be_reached_is_named_without_secrets() -> None:
     steps = (
         httpx2.ConnectError("refused"),
         httpx2.ProxyError("407"),
@@ -519,7 +519,7 @@ def test_a_request_as_sent_is_a_plain_value() -> None:
     assert Outgoing(path="a", body={}) == Outgoing(path="a", body={})
 
 
-async def test_raw_events_carry_what_was_sent_and_received_without_the_key() -> None:
+async def test_raw_events_carry_what_sent_and_received_without_key() -> None:
     coordinator = TestCoordinator()
     recorder = EventRecorder.of(coordinator.hooks, "llm:*")
     echo = HttpAnswer(parts=(sse({"say": f"my key is {KEY}"}, DONE),))
@@ -535,9 +535,7 @@ async def test_raw_events_carry_what_was_sent_and_received_without_the_key() -> 
     ]
 
 
-async def test_a_stream_that_breaks_after_its_first_words_is_not_asked_for_again() -> (
-    None
-):
+async def test_stream_broken_after_first_words_is_not_retried() -> None:
     provider, script = parrot(
         HttpAnswer(parts=(sse({"say": "polly"}), httpx2.ReadError("reset"))), speaking()
     )
@@ -645,7 +643,7 @@ def test_the_kit_names_what_it_has_and_nothing_else() -> None:
         getattr(vendors, "nothing_such")  # noqa: B009  # a type checker knows that it is not there
 
 
-async def test_a_page_that_quotes_the_address_shows_none_of_its_secrets() -> None:
+async def test_page_that_quotes_address_shows_none_of_its_secrets() -> None:
     def page(request: httpx2.Request) -> HttpAnswer:
         said = f"Cannot POST {request.url.raw_path.decode()} as {request.headers['authorization']}"
         return HttpAnswer(

@@ -21,9 +21,7 @@ def test_short_texts_are_words_and_not_secrets() -> None:
     assert withholder("true").text("it is true") == "it is true"
 
 
-def test_an_old_token_stays_withheld_beside_the_new_and_of_very_many_the_oldest_go() -> (
-    None
-):
+def test_old_token_stays_withheld_and_oldest_are_forgotten() -> None:
     told = withholder("tok-1234567")
     told.learn("tok-7654321")
 

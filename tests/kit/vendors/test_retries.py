@@ -81,7 +81,7 @@ def test_what_will_not_pass_is_raised_at_once() -> None:
         waits(RateLimitError("no", retryable=False))
 
 
-def test_a_wait_longer_than_the_longest_is_an_error_with_the_figure() -> None:
+def test_wait_longer_than_longest_is_error_with_figure() -> None:
     with pytest.raises(
         RateLimitError,
         match=r"it asks to wait 86,400 s, longer than `max_retry_delay` \(60 s\)",

@@ -204,7 +204,7 @@ class Hasty:
         return True
 
 
-def test_an_instance_of_an_applications_own_type_is_held_against_its_protocol() -> None:
+def test_instance_of_custom_type_is_checked_by_protocol() -> None:
     assert check_instance("judge", Fair(), Judge) == []
     assert [str(finding) for finding in check_instance("judge", Hasty(), Judge)] == [
         "rank: missing; it is an attribute",

@@ -102,7 +102,7 @@ async def test_a_message_without_a_role_is_refused() -> None:
         await Everything().add_message({"content": "a"})
 
 
-async def test_the_view_is_what_a_subclass_chooses_and_the_history_stays() -> None:
+async def test_view_is_what_subclass_chooses_and_history_stays() -> None:
     memory = await filled(Latest(), user("a"), user("b"), user("c"))
 
     assert list(await memory.get_messages_for_request()) == [user("b"), user("c")]
@@ -166,7 +166,7 @@ async def test_calls_that_run_now_are_shown() -> None:
     ]
 
 
-async def test_answers_before_the_first_prompt_of_a_view_are_not_shown() -> None:
+async def test_answers_before_first_prompt_of_view_are_not_shown() -> None:
     memory = Latest()
     memory.count = 4
     hint: MessageDict = {"role": "developer", "content": "<context_file/>"}
@@ -206,9 +206,7 @@ async def test_a_history_without_any_prompt_is_shown_without_one() -> None:
     assert len(await memory.get_messages_for_request()) == 3
 
 
-async def test_without_a_view_of_its_own_it_shows_the_latest_messages_that_fit() -> (
-    None
-):
+async def test_without_view_of_own_it_shows_latest_messages_that_fit() -> None:
     memory = await filled(
         Everything(), SYSTEM, *(user(f"{number}" + "x" * 399) for number in range(9))
     )
@@ -230,7 +228,7 @@ async def test_without_a_view_of_its_own_it_shows_the_latest_messages_that_fit()
     assert len(await memory.get_messages()) == 10
 
 
-async def test_a_provider_that_cannot_say_what_it_is_leaves_the_budget_open() -> None:
+async def test_provider_that_cannot_say_what_it_is_leaves_budget_open() -> None:
     class Broken(Model):
         def get_info(self) -> ProviderInfo:
             raise OSError("no network")
@@ -287,7 +285,7 @@ class Model(BaseProvider):
         ({}, None),
     ],
 )
-def test_a_providers_window_is_its_own_less_the_answer_and_a_margin(
+def test_providers_window_is_its_own_less_answer_and_margin(
     defaults: Mapping[str, JSONValue], window: int | None
 ) -> None:
     assert window_of(Model(defaults)) == window

@@ -73,9 +73,7 @@ def test_an_attribute_of_that_name_which_is_no_mark_is_ignored() -> None:
     assert subscriptions_of(Odd()) == ()
 
 
-async def test_an_instance_is_heard_through_all_its_handlers_in_order_of_priority() -> (
-    None
-):
+async def test_instance_is_heard_in_order_of_priority() -> None:
     hooks, guard = HookRegistry(), Guard()
     assert len(list(register_handlers(hooks, guard))) == 3
 

@@ -160,7 +160,7 @@ def test_other_sequences_are_converted_at_once() -> None:
         typed([{"role": "nobody"}])
 
 
-def test_a_view_differs_from_other_messages_and_from_what_is_no_sequence() -> None:
+def test_view_differs_from_messages_and_non_sequences() -> None:
     view: object = MessageLog([user("1")]).view()
 
     assert view != [user("2")]
@@ -172,7 +172,7 @@ def test_a_view_differs_from_other_messages_and_from_what_is_no_sequence() -> No
         hash(view)
 
 
-def test_the_calls_of_the_last_answer_are_open_until_they_are_answered() -> None:
+def test_calls_of_last_answer_are_open_until_they_are_answered() -> None:
     history = [user("go"), assistant("a", "b", "c"), tool_message("b", "tb", "done")]
 
     assert open_calls(history) == (OpenCall("a", "ta"), OpenCall("c", "tc"))
@@ -245,7 +245,7 @@ def test_calls_beside_the_content_are_open_as_well() -> None:
     )
 
 
-def test_a_closing_message_answers_the_call_and_says_that_it_was_made_up() -> None:
+def test_closing_message_answers_call_and_says_that_it_made_up() -> None:
     message = closing_message(OpenCall("a", "ta"), "it never returned")
 
     assert open_calls([assistant("a"), message]) == ()

@@ -154,7 +154,7 @@ async def test_a_turn_announces_its_steps_in_order(stage: Stage) -> None:
     assert statuses(ear) == ("success", "success")
 
 
-async def test_a_denied_prompt_ends_the_turn_before_the_model_is_asked(
+async def test_denied_prompt_ends_turn_before_model_is_asked(
     stage: Stage,
 ) -> None:
     stage.hooks.register(
@@ -263,7 +263,7 @@ async def test_without_tools_the_model_is_offered_none(stage: Stage) -> None:
     assert stage.provider.requests[0].tools is None
 
 
-async def test_a_tool_that_joins_between_two_turns_is_seen_in_the_second(
+async def test_tool_that_joins_between_two_turns_is_seen_in_second(
     stage: Stage,
 ) -> None:
     loop = Once()
@@ -334,7 +334,7 @@ async def test_a_turn_counts_what_it_spent(stage: Stage) -> None:
     assert loop.turn.usage.total_tokens == 7
 
 
-async def test_the_last_iteration_gets_no_tools_and_its_calls_are_dropped(
+async def test_last_iteration_gets_no_tools_and_its_calls_are_dropped(
     stage: Stage,
 ) -> None:
     stage.limit(Limits(iterations=2))
@@ -396,7 +396,7 @@ async def test_another_provider_may_be_asked_by_name(stage: Stage) -> None:
     )
 
 
-async def test_a_provider_that_is_not_mounted_is_an_error_that_names_the_nearest(
+async def test_provider_not_mounted_is_error_that_names_nearest(
     stage: Stage,
 ) -> None:
     class AsksWrong(Loop):
@@ -423,7 +423,7 @@ async def test_a_loop_may_choose_the_turns_provider(stage: Stage) -> None:
     )
 
 
-def test_the_lowest_priority_is_chosen_and_the_first_among_equals() -> None:
+def test_lowest_priority_is_chosen_and_first_among_equals() -> None:
     first, second, third = Answers(), Answers(), Answers()
     second.priority = 10  # type: ignore[attr-defined]  # providers may have one
     third.config = {"priority": 5}  # type: ignore[attr-defined]  # or a configuration with one
@@ -470,7 +470,7 @@ class NoSchema(Handmade):
     input_schema: Sequence[str] = ("x",)
 
 
-def test_a_schema_is_found_in_either_spelling_and_missing_means_any_object() -> None:
+def test_schema_spellings_and_missing_schema_are_accepted() -> None:
     assert schema_of(double) == double.input_schema
     assert schema_of(OlderSpelling()) == {"type": "object", "required": ["x"]}
     assert schema_of(Handmade()) == {"type": "object"}

@@ -200,7 +200,7 @@ async def test_a_typed_configuration_is_built_from_the_plans_mapping() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"zone": "CET"}])
-async def test_a_dataclass_and_an_optional_one_are_typed_configurations(
+async def test_dataclass_and_optional_one_are_typed_configurations(
     config: Mapping[str, JSONValue],
 ) -> None:
     clock = _definition(Clock).build(ModuleCoordinator(), config)
@@ -244,7 +244,7 @@ def test_unknown_keys_are_errors_that_name_the_nearest() -> None:
 
 
 @pytest.mark.parametrize("target", [Silent, Clock().now, Single])
-async def test_a_module_without_a_config_parameter_takes_no_configuration(
+async def test_module_without_config_parameter_takes_no_configuration(
     target: object,
 ) -> None:
     with pytest.raises(
@@ -253,9 +253,7 @@ async def test_a_module_without_a_config_parameter_takes_no_configuration(
         await _definition(target).mount(ModuleCoordinator(), {"zone": "CET"})
 
 
-def test_a_configuration_class_that_is_no_global_name_is_an_error_with_its_remedy() -> (
-    None
-):
+def test_config_class_no_global_name_is_error_with_remedy() -> None:
     @attrs.frozen
     class Local:
         size: int = 1

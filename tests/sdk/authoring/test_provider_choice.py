@@ -183,7 +183,7 @@ async def test_what_is_said_of_the_provider_counts_in_its_order(
     ("provider", "role", "asked"),
     [("c", None, {"c": [None]}), (None, "fast", {"b": ["small"]})],
 )
-async def test_what_the_loop_asks_for_counts_before_the_turn_s_metadata(
+async def test_what_loop_asks_for_counts_before_turn_s_metadata(
     provider: str | None, role: str | None, asked: object
 ) -> None:
     stage = staged(loop=Asks(LoopConfig(roles=ROLES), provider, role))
@@ -202,7 +202,7 @@ async def test_a_stream_takes_the_metadata_too() -> None:
     assert stage.asked() == {"a": [None]}
 
 
-async def test_the_metadata_hold_for_one_turn_and_a_handler_may_change_them() -> None:
+async def test_metadata_hold_for_one_turn_and_handler_may_change_them() -> None:
     stage = staged()
     seen: list[object] = []
 
@@ -319,7 +319,7 @@ async def breaks_off(
     raise ProviderUnavailableError("gone")
 
 
-async def test_what_somebody_saw_is_not_told_again_by_another_provider() -> None:
+async def test_displayed_text_is_not_repeated_by_fallback() -> None:
     stage = staged(LoopConfig(fallback=True), b=[breaks_off])
     async with stage.session as session:
         with pytest.raises(ProviderUnavailableError):
@@ -335,7 +335,7 @@ async def test_what_nobody_saw_is_forgotten_and_another_asked() -> None:
         assert session.coordinator.host.text == "From a."
 
 
-async def test_a_choice_is_announced_with_its_candidates_and_its_reason() -> None:
+async def test_choice_is_announced_with_its_candidates_and_its_reason() -> None:
     stage = staged(LoopConfig(role="fast", roles=ROLES), b=[BUSY])
     recorder = EventRecorder.of(stage.session.coordinator.hooks, PROVIDER_RESOLVE)
     async with stage.session as session:
@@ -447,7 +447,7 @@ def run_in_virtual_time(main: Callable[[], object], backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_provider_that_fails_again_and_again_is_left_alone_for_a_while(
+def test_repeatedly_failing_provider_is_paused(
     backend: str,
 ) -> None:
     config = LoopConfig(breaker_failures=2, breaker_window=60, breaker_cooldown=30)
@@ -535,7 +535,7 @@ async def test_a_failure_is_raised_when_whoever_is_left_cools_down() -> None:
     }
 
 
-async def test_without_a_breaker_a_failing_provider_is_asked_each_time() -> None:
+async def test_without_breaker_failing_provider_is_asked_each_time() -> None:
     stage = staged(LoopConfig(breaker_failures=None), b=[BUSY] * 9)
     async with stage.session as session:
         for _ in range(9):
@@ -573,7 +573,7 @@ def test_while_one_request_tries_the_others_wait(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
-def test_a_try_that_is_refused_for_another_reason_says_nothing_of_the_provider(
+def test_attempt_refused_for_other_reason_blames_nobody(
     backend: str,
 ) -> None:
     async def main() -> None:

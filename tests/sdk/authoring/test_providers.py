@@ -83,7 +83,7 @@ async def test_complete_drains_the_stream() -> None:
     assert await Answers(answer("Hi")).complete(REQUEST) == answer("Hi")
 
 
-async def test_a_stream_without_an_answer_is_an_error_that_names_the_provider() -> None:
+async def test_stream_without_answer_is_error_that_names_provider() -> None:
     with pytest.raises(StreamError, match="before it was whole") as caught:
         await Described({}).complete(REQUEST)
 

@@ -58,7 +58,7 @@ async def _block(gate: threading.Event) -> None:
     await run_blocking(gate.wait, name="blocks")
 
 
-async def test_a_thread_that_outlives_its_caller_is_listed_until_it_ends(
+async def test_thread_that_outlives_caller_is_listed_until_it_ends(
     gate: threading.Event,
 ) -> None:
     began, ended = anyio.Event(), threading.Event()
@@ -94,7 +94,7 @@ async def _run(function: Callable[[], object], name: str) -> None:
     await run_blocking(function, name=name)
 
 
-async def test_a_function_whose_caller_left_before_its_thread_began_is_never_run(
+async def test_function_of_departed_caller_is_never_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     waiting, ran = anyio.Event(), threading.Event()

@@ -155,7 +155,7 @@ async def test_a_returned_value_is_the_output() -> None:
     assert await add.execute({"left": 2}) == ToolResult(output=3)
 
 
-async def test_an_async_tool_runs_on_the_loop_and_a_sync_one_in_a_thread() -> None:
+async def test_async_tool_runs_on_loop_and_sync_one_in_thread() -> None:
     here = threading.current_thread().name
 
     assert (await search.execute({"query": "x"})).output == ["x", here]
@@ -198,9 +198,7 @@ async def test_a_class_offers_its_tools_in_the_order_of_definition() -> None:
     assert (await tools[0].execute({})).output == ["a", "b"]
 
 
-async def test_a_coordinator_parameter_is_filled_in_by_the_session_and_unknown_to_the_model() -> (
-    None
-):
+async def test_coordinator_parameter_is_hidden_from_model() -> None:
     coordinator = ModuleCoordinator(session_id="s-1")
     definition = definition_of(session_name)
     assert definition is not None
@@ -278,7 +276,7 @@ class Builder:
         return f"{target} {coordinator.session_id} {context.tool_name}"
 
 
-async def test_a_method_may_take_the_coordinator_and_the_context_of_its_call() -> None:
+async def test_method_may_take_coordinator_and_context_of_its_call() -> None:
     (build,) = tools_of(Builder())
     build = build.with_coordinator(ModuleCoordinator(session_id="s1"))
 

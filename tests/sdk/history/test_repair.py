@@ -13,7 +13,7 @@ from hypothesis import given, settings
 
 from amplifier_sdk import JSONValue, Message, MessageDict
 from amplifier_sdk.history import (
-    Finding,
+    HistoryFinding,
     MessageLog,
     Repair,
     closing_message,
@@ -60,7 +60,7 @@ def block(id: str, output: JSONValue = "found") -> JSONValue:
     return {"type": "tool_result", "tool_call_id": id, "output": output}
 
 
-def problems(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+def problems(findings: Sequence[HistoryFinding]) -> list[tuple[str, int]]:
     return [(finding.problem, finding.index) for finding in findings]
 
 
@@ -149,7 +149,7 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     assert messages[3:] == [result("b"), GO]
 
 
-def test_a_result_that_its_block_alone_names_gets_the_call_s_new_id_there() -> None:
+def test_result_that_block_alone_names_gets_call_s_new_id_there() -> None:
     answered: MessageDict = {"role": "tool", "content": [block("a")]}
 
     messages, _ = mended([GO, assistant("a"), answered, assistant("a"), answered])
@@ -258,7 +258,7 @@ def test_a_new_id_is_nobody_else_s_and_not_much_longer() -> None:
     assert called(messages[0]) == ["a", "a-3", "a-2", long, "x" * 48 + "-2"]
 
 
-def test_the_calls_beside_the_content_keep_in_step_with_its_blocks() -> None:
+def test_calls_beside_content_keep_in_step_with_its_blocks() -> None:
     entry: JSONValue = {"id": "a", "tool": "find", "arguments": {}}
     first: MessageDict = {**assistant("a"), "tool_calls": [entry]}
 
@@ -277,7 +277,7 @@ def test_the_calls_beside_the_content_keep_in_step_with_its_blocks() -> None:
     ]
 
 
-def test_a_call_beside_the_content_that_is_no_block_is_a_call_of_its_own() -> None:
+def test_call_beside_content_that_is_no_block_is_call_of_own() -> None:
     asked: MessageDict = {
         **assistant(""),
         "tool_calls": [{"id": "b", "tool": "find"}, {"id": "", "tool": "find"}],
@@ -289,13 +289,13 @@ def test_a_call_beside_the_content_that_is_no_block_is_a_call_of_its_own() -> No
     assert found == [("missing_id", 0), ("unanswered_call", 0), ("unanswered_call", 0)]
 
 
-def test_an_entry_beside_the_content_that_nobody_reads_stays_as_it_is() -> None:
+def test_entry_beside_content_that_nobody_reads_stays_as_it_is() -> None:
     asked: MessageDict = {**assistant("a", "a"), "tool_calls": [{"tool": "find"}]}
 
     assert mended([asked])[0][0]["tool_calls"] == [{"tool": "find"}]
 
 
-def test_calls_and_results_without_ids_are_paired_by_name_and_order() -> None:
+def test_calls_and_results_without_ids_paired_by_name_and_order() -> None:
     asked: MessageDict = {
         "role": "assistant",
         "content": None,
@@ -370,9 +370,7 @@ def test_a_person_s_message_of_results_alone_goes_with_them() -> None:
     ]
 
 
-def test_several_results_of_one_message_are_taken_apart_only_where_they_must_be() -> (
-    None
-):
+def test_results_of_one_message_are_split_only_if_needed() -> None:
     remark: JSONValue = {"type": "text", "text": "of b"}
     together: MessageDict = {
         "role": "tool",
@@ -420,9 +418,7 @@ def test_a_message_of_several_results_gets_their_calls_new_ids() -> None:
     [("a", "x"), ("x", "a"), ("x", "y")],
     ids=["message", "block", "neither"],
 )
-def test_a_result_whose_message_and_block_name_two_calls_names_the_one_that_is_there(
-    own: str, inner: str
-) -> None:
+def test_result_naming_two_calls_uses_the_existing_one(own: str, inner: str) -> None:
     messages, found = mended(
         [
             assistant("a"),
@@ -531,7 +527,7 @@ def test_any_history_becomes_one_that_vendors_accept(
 
 @given(histories())
 @settings(max_examples=EXAMPLES)
-def test_a_finding_is_made_of_what_vendors_refuse_and_of_nothing_else(
+def test_findings_cover_what_vendors_refuse_and_no_more(
     history: list[MessageDict],
 ) -> None:
     assert bool(diagnose(history)) == bool(complaints(history))

@@ -127,7 +127,7 @@ def test_an_image_that_no_model_takes_is_a_text() -> None:
     ]
 
 
-def test_what_a_block_holds_besides_becomes_json_data_or_is_told() -> None:
+def test_what_block_holds_besides_becomes_json_data_or_is_told() -> None:
     found = VendorBlock(type="audio", extras={"path": Path("/a"), "loud": 3})  # type: ignore[dict-item]  # as tools do
     odd = VendorBlock(type="video", extras={"frame": object()})  # type: ignore[dict-item]  # likewise
 
@@ -172,7 +172,7 @@ BLOCKS = st.one_of(
 
 
 @given(st.booleans(), st.text(max_size=9), st.lists(BLOCKS, max_size=5))
-def test_any_result_is_json_data_that_reads_back_and_answers_its_call(
+def test_any_result_is_json_that_reads_back_and_answers(
     success: bool, text: str, content: list[ContentBlock]
 ) -> None:
     result = ToolResult(success=success, output=text, content=content)

@@ -92,7 +92,7 @@ async def test_a_check_that_does_not_end_has_failed() -> None:
 
 
 @pytest.mark.parametrize(("late", "status"), [(2, "passed"), (3, "failed")])
-async def test_a_check_that_looks_at_the_clock_has_failed_when_it_fails_each_time(
+async def test_timing_check_fails_only_if_it_fails_each_time(
     late: int, status: str
 ) -> None:
     tries: list[int] = []
@@ -154,7 +154,7 @@ def test_samples_of_another_type_are_an_error() -> None:
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
-def test_ids_are_stable_words_and_every_behavior_says_what_to_do(kind: str) -> None:
+def test_behavior_ids_are_stable_and_say_what_to_do(kind: str) -> None:
     found = behaviors(kind)
 
     assert len({behavior.id for behavior in found}) == len(found)
@@ -183,7 +183,7 @@ async def test_an_id_is_looked_up_by_the_subjects_own_loader() -> None:
     assert "tool-ech" in unknown.detail
 
 
-async def test_a_subject_brings_files_capabilities_and_what_is_opened_around() -> None:
+async def test_subject_brings_files_capabilities_and_resources() -> None:
     seen: list[object] = []
 
     @asynccontextmanager
@@ -277,7 +277,7 @@ SCHEMAS: list[JSONObject] = [
 
 
 @pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-async def test_without_samples_a_tool_is_called_with_what_fits_its_schema(
+async def test_without_samples_tool_is_called_with_what_fits_schema(
     schema: JSONObject,
 ) -> None:
     tool = Echo(input_schema=schema)
@@ -331,7 +331,7 @@ async def test_what_a_module_does_not_have_is_skipped_with_the_reason() -> None:
     assert skipped["tool.describes-every-argument"] == "it takes no arguments"
 
 
-async def test_a_context_that_shows_everything_survives_a_cancelled_view() -> None:
+async def test_context_that_shows_everything_survives_cancelled_view() -> None:
     subject = Subject(
         kind="context", module=mounting(MockContextManager, checked=False)
     )
@@ -343,7 +343,7 @@ async def test_a_context_that_shows_everything_survives_a_cancelled_view() -> No
     assert outcome.status == "passed", outcome.detail
 
 
-async def test_what_is_left_of_a_refused_module_is_named_whatever_it_is() -> None:
+async def test_what_is_left_of_refused_module_is_named_whatever_it_is() -> None:
     async def mount(
         coordinator: Coordinator, config: Mapping[str, JSONValue]
     ) -> object:

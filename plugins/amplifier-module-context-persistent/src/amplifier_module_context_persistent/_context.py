@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Self
 from anyio import CancelScope, to_thread
 
 from amplifier_kit.compaction import CompactingContext
-from amplifier_kit.files.appendlog import AppendLog, Record
+from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
 from amplifier_kit.redaction import clean_messages
 from amplifier_module_context_persistent._memory import read_memory, system_message
 from amplifier_module_context_persistent._places import (
@@ -208,8 +208,8 @@ class PersistentContext(CompactingContext):
         return beginning
 
     async def _retain(
-        self, records: Sequence[Record], retention: Retention
-    ) -> Sequence[Record]:
+        self, records: Sequence[AppendedRecord], retention: Retention
+    ) -> Sequence[AppendedRecord]:
         """Move what the rules no longer want into the archive; return what there is to be read."""
         if retention.is_limited:
             retained = retain(records, retention, time())
@@ -248,7 +248,7 @@ class PersistentContext(CompactingContext):
         for record in self._file.take():
             self._apply(record)
 
-    def _apply(self, record: Record) -> None:
+    def _apply(self, record: AppendedRecord) -> None:
         messages = messages_of(record)
         if record.kind == EPOCH:
             self.replace(messages)

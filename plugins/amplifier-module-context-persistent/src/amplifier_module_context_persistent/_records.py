@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_kit.files.appendlog import Record
+from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_sdk import JSONValue, MessageDict
 
 __all__ = ["EPOCH", "HOLDS", "MESSAGE", "check", "epoch", "messages_of"]
@@ -32,7 +32,7 @@ def epoch(
     }
 
 
-def check(record: Record) -> str | None:
+def check(record: AppendedRecord) -> str | None:
     """Say what is wrong with a record, if anything is."""
     match record.kind, record.data:
         case "message", data:
@@ -49,7 +49,7 @@ def check(record: Record) -> str | None:
             return f"records of the kind {record.kind!r} are unknown"
 
 
-def messages_of(record: Record) -> list[MessageDict]:
+def messages_of(record: AppendedRecord) -> list[MessageDict]:
     """Return the messages in a record that `check` finds nothing wrong with."""
     data = record.data
     assert isinstance(data, Mapping)

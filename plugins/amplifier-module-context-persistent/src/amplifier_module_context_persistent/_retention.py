@@ -7,7 +7,12 @@ from pathlib import Path
 
 import attrs
 
-from amplifier_kit.files.appendlog import Expected, LogFile, Record, encode_line
+from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLogFile,
+    Expected,
+    encode_line,
+)
 from amplifier_module_context_persistent._records import (
     EPOCH,
     MESSAGE,
@@ -27,15 +32,15 @@ DAY = 86_400.0
 class Retained:
     """The records that stay, and those that go, both in their order."""
 
-    kept: tuple[Record, ...]
-    retired: tuple[Record, ...] = ()
+    kept: tuple[AppendedRecord, ...]
+    retired: tuple[AppendedRecord, ...] = ()
 
 
 @attrs.define(eq=False)
 class _Turn:
     """Messages that stay or go together."""
 
-    records: list[Record]
+    records: list[AppendedRecord]
 
     @property
     def ended(self) -> float:
@@ -46,7 +51,9 @@ class _Turn:
         return sum(len(encode_line(record)) + 1 for record in self.records)
 
 
-def retain(records: Sequence[Record], retention: Retention, now: float) -> Retained:
+def retain(
+    records: Sequence[AppendedRecord], retention: Retention, now: float
+) -> Retained:
     """Decide what stays.
 
     Args:
@@ -74,7 +81,9 @@ def retain(records: Sequence[Record], retention: Retention, now: float) -> Retai
     retired = [record for record in gone if _role(record) not in retention.keep_roles]
     if not retired:
         return Retained(kept=tuple(records))
-    begin = Record(kind=EPOCH, data=epoch("retired", (), count=len(retired)), at=now)
+    begin = AppendedRecord(
+        kind=EPOCH, data=epoch("retired", (), count=len(retired)), at=now
+    )
     rest = [record for turn in turns for record in turn.records]
     return Retained(kept=(begin, *staying, *rest), retired=(*past, *retired))
 
@@ -85,7 +94,7 @@ class _Excess:
 
     rules: Retention
     now: float
-    _past: list[Record]
+    _past: list[AppendedRecord]
     _turns: list[_Turn]
     _messages: int = 0
     _bytes: int = 0
@@ -124,14 +133,14 @@ class _Excess:
         return age is not None and turn.ended < self.now - age * DAY
 
 
-def archive(path: Path, records: Sequence[Record]) -> None:
+def archive(path: Path, records: Sequence[AppendedRecord]) -> None:
     """Add records to an archive and have them on the disk; this blocks.
 
     Raises:
         OSError: the system refuses.
         LogFormatError: the file is no archive.
     """
-    file = LogFile.open(path, Expected(holds=ARCHIVE_HOLDS))
+    file = AppendLogFile.open(path, Expected(holds=ARCHIVE_HOLDS))
     try:
         for record in records:
             file.append(encode_line(record))
@@ -139,16 +148,16 @@ def archive(path: Path, records: Sequence[Record]) -> None:
         file.close()
 
 
-def _single(records: Sequence[Record]) -> Iterator[Record]:
+def _single(records: Sequence[AppendedRecord]) -> Iterator[AppendedRecord]:
     """Yield one record for each message."""
     for record in records:
         for message in messages_of(record):
-            yield Record(kind=MESSAGE, data=message, at=record.at)
+            yield AppendedRecord(kind=MESSAGE, data=message, at=record.at)
 
 
-def _turns(records: Sequence[Record]) -> list[list[Record]]:
+def _turns(records: Sequence[AppendedRecord]) -> list[list[AppendedRecord]]:
     """Split a history where a person speaks and no call waits for its result."""
-    turns: list[list[Record]] = []
+    turns: list[list[AppendedRecord]] = []
     waiting: set[str] = set()
     for record in records:
         (message,) = messages_of(record)
@@ -181,6 +190,6 @@ def _links(message: MessageDict) -> tuple[set[str], set[str]]:
     return calls, answers | ({typed.tool_call_id} if typed.tool_call_id else set())
 
 
-def _role(record: Record) -> str:
+def _role(record: AppendedRecord) -> str:
     (message,) = messages_of(record)
     return str(message["role"])

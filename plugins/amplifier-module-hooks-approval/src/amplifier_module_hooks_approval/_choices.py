@@ -11,7 +11,7 @@ from amplifier_kit.rules.permissions import PermissionScope
 from amplifier_module_hooks_approval.config import Scope
 from amplifier_sdk.assessments import Coverage
 
-__all__ = ["DENY", "Choice", "Choices"]
+__all__ = ["DENY", "ApprovalChoice", "Choices"]
 
 DENY: Final = "Deny"
 _REACHES: Final[dict[PermissionScope, str]] = {
@@ -22,7 +22,7 @@ _REACHES: Final[dict[PermissionScope, str]] = {
 
 
 @attrs.frozen(kw_only=True)
-class Choice:
+class ApprovalChoice:
     """One answer that allows: for how long, and which calls; `coverage` is `None` for this very call."""
 
     text: str
@@ -34,7 +34,7 @@ class Choice:
 class Choices:
     """The answers that allow, in the order in which they are shown."""
 
-    all: tuple[Choice, ...]
+    all: tuple[ApprovalChoice, ...]
 
     @classmethod
     def of(cls, scopes: Sequence[Scope], coverages: Sequence[Coverage]) -> Choices:
@@ -45,7 +45,7 @@ class Choices:
             coverages: the kinds of calls that one may cover.
         """
         if "once" in scopes:
-            once = [Choice(text="Allow once", scope="once")]
+            once = [ApprovalChoice(text="Allow once", scope="once")]
         else:
             once = []
         # What is allowed everywhere is a kind of calls: one call's paths mean something in its folder alone.
@@ -58,14 +58,16 @@ class Choices:
             for scope in _REACHES
             if scope in scopes
         ]
-        return cls((*once, *same, *kinds) or (Choice(text="Allow once", scope="once"),))
+        return cls(
+            (*once, *same, *kinds) or (ApprovalChoice(text="Allow once", scope="once"),)
+        )
 
     @property
     def texts(self) -> list[str]:
         """What a person chooses from, but for the denial."""
         return [choice.text for choice in self.all]
 
-    def chosen(self, answer: str) -> Choice | None:
+    def chosen(self, answer: str) -> ApprovalChoice | None:
         """Return the choice that an answer is; `None` for any other answer."""
         wanted = answer.strip().casefold()
         return next(
@@ -92,9 +94,11 @@ class Choices:
         return lines
 
 
-def _lasting(scope: PermissionScope, coverage: Coverage | None) -> Choice:
+def _lasting(scope: PermissionScope, coverage: Coverage | None) -> ApprovalChoice:
     if coverage is None:
         what = "Allow"
     else:
         what = f"Allow {coverage.label}"
-    return Choice(text=f"{what} {_REACHES[scope]}", scope=scope, coverage=coverage)
+    return ApprovalChoice(
+        text=f"{what} {_REACHES[scope]}", scope=scope, coverage=coverage
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from functools import partial
 
-from amplifier_kit.rules.permissions import Permission, Permissions
+from amplifier_kit.rules.permissions import PermissionRule, Permissions
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 
@@ -53,7 +53,7 @@ async def _act(permissions: Permissions, typed: str) -> CommandAnswer:
     )
 
 
-def _line(permission: Permission) -> str:
+def _line(permission: PermissionRule) -> str:
     until = ""
     if permission.expires is not None:
         until = (

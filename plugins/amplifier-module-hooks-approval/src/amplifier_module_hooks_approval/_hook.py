@@ -10,13 +10,13 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.rules import Call
-from amplifier_kit.rules.permissions import PERMISSIONS, Permission, Permissions
-from amplifier_module_hooks_approval._choices import DENY, Choice, Choices
+from amplifier_kit.rules import RuledCall
+from amplifier_kit.rules.permissions import PERMISSIONS, PermissionRule, Permissions
+from amplifier_module_hooks_approval._choices import DENY, ApprovalChoice, Choices
 from amplifier_module_hooks_approval._commands import commands_of
 from amplifier_module_hooks_approval._identity import Distributions, Keys
-from amplifier_module_hooks_approval._record import Record
-from amplifier_module_hooks_approval._verdicts import Verdict, evaluate
+from amplifier_module_hooks_approval._record import AnswersFile
+from amplifier_module_hooks_approval._verdicts import ApprovalDecision, evaluate
 from amplifier_module_hooks_approval.config import (
     ApprovalConfig,
     Policy,
@@ -51,7 +51,7 @@ _SECONDS_OF_A_DAY: Final = 86_400
 class _Asked:
     """A call to be decided: what it is, what its tool says of it, and what permissions for it are known by."""
 
-    call: Call
+    call: RuledCall
     assessment: Assessment
     keys: Keys | None
 
@@ -89,7 +89,9 @@ class ApprovalHook:
             path = Path(audit.path).expanduser()
         else:
             path = amplifier_home() / "audit" / "approvals.jsonl"
-        self._record: Final = Record(self._directory / path) if audit.enabled else None
+        self._record: Final = (
+            AnswersFile(self._directory / path) if audit.enabled else None
+        )
         self._home: Final = amplifier_home()
         inherited = coordinator.get_capability(PERMISSIONS)
         self.permissions: Final = (
@@ -115,7 +117,7 @@ class ApprovalHook:
             effects = self._config.effects_of(name, tool)
         else:
             effects = frozenset(told)
-        call = Call(
+        call = RuledCall(
             tool_name=name,
             arguments=arguments,
             directory=self._directory,
@@ -190,12 +192,14 @@ class ApprovalHook:
             return wanted
         return ()
 
-    async def _allow(self, call: Call, data: ToolPre, reason: str) -> HookResult:
+    async def _allow(self, call: RuledCall, data: ToolPre, reason: str) -> HookResult:
         return await self._write(
             "allowed", call, data, reason=reason
         ) or HookResult.approve(reason)
 
-    async def _ask(self, asked: _Asked, verdict: Verdict, data: ToolPre) -> HookResult:
+    async def _ask(
+        self, asked: _Asked, verdict: ApprovalDecision, data: ToolPre
+    ) -> HookResult:
         call, keys = asked.call, asked.keys
         if verdict.by_rule:
             asked = attrs.evolve(
@@ -229,7 +233,9 @@ class ApprovalHook:
             risk=risk_of(call),
         )
 
-    def _keys_of(self, call: Call, tool: object, assessment: Assessment) -> Keys | None:
+    def _keys_of(
+        self, call: RuledCall, tool: object, assessment: Assessment
+    ) -> Keys | None:
         if tool is None:
             return None
         try:
@@ -276,7 +282,7 @@ class ApprovalHook:
             return None
         return f"allowed before: {known.action}"
 
-    async def _keep(self, asked: _Asked, choice: Choice) -> None:
+    async def _keep(self, asked: _Asked, choice: ApprovalChoice) -> None:
         keys, call = asked.keys, asked.call
         assert keys is not None  # else no choice lasts
         assert choice.scope != "once"
@@ -286,7 +292,7 @@ class ApprovalHook:
         else:
             days = self._config.permission_days
         now = self.permissions.clock()
-        permission = Permission(
+        permission = PermissionRule(
             id=keys.call
             if coverage is None
             else keys.of_kind(coverage.key, choice.scope),
@@ -310,7 +316,7 @@ class ApprovalHook:
             )
 
     async def _write(
-        self, decision: str, call: Call, data: Mapping[str, object], *, reason: str
+        self, decision: str, call: RuledCall, data: Mapping[str, object], *, reason: str
     ) -> HookResult | None:
         """Record a decision; return a denial when it cannot be recorded and has to be."""
         if self._record is None:
@@ -356,7 +362,7 @@ _LASTING: Final = ("session", "project", "everywhere")
 
 
 def _question(
-    asked: _Asked, verdict: Verdict, choices: Choices, days: float | None
+    asked: _Asked, verdict: ApprovalDecision, choices: Choices, days: float | None
 ) -> str:
     """Write what the person reads below the tool and its arguments."""
     call, assessment = asked.call, asked.assessment

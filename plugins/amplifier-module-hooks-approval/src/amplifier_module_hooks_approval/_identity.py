@@ -10,7 +10,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.rules import Call
+from amplifier_kit.rules import RuledCall
 from amplifier_kit.rules.permissions import PermissionScope
 from amplifier_sdk.assessments import Assessment
 
@@ -83,7 +83,7 @@ class Keys:
     @classmethod
     def of(
         cls,
-        call: Call,
+        call: RuledCall,
         tool: object,
         distributions: Distributions,
         assessment: Assessment,

@@ -15,11 +15,11 @@ from amplifier_kit.files.private import open_private_folder, require_private
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["Record"]
+__all__ = ["AnswersFile"]
 
 
 @attrs.frozen
-class Record:
+class AnswersFile:
     """The file, shared by all sessions; a line is written in one piece."""
 
     path: Path

@@ -6,16 +6,16 @@ from collections.abc import Collection
 
 import attrs
 
-from amplifier_kit.rules import Call
+from amplifier_kit.rules import RuledCall
 from amplifier_kit.shell.decisions import Decision
 from amplifier_module_hooks_approval.config import Policy
 from amplifier_sdk.assessments import Assessment
 
-__all__ = ["Verdict", "evaluate"]
+__all__ = ["ApprovalDecision", "evaluate"]
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class ApprovalDecision:
     """What becomes of a call, and why.
 
     `by_state` says that the session wants it asked about each time, `by_rule` that a configured rule asks: no answer
@@ -29,8 +29,8 @@ class Verdict:
 
 
 def evaluate(
-    call: Call, assessment: Assessment, policy: Policy, wanted: Collection[object]
-) -> Verdict:
+    call: RuledCall, assessment: Assessment, policy: Policy, wanted: Collection[object]
+) -> ApprovalDecision:
     """Decide about a call.
 
     A denial of either side counts. A configured rule that allows or asks is more exact than the tool's own rules, but
@@ -44,30 +44,30 @@ def evaluate(
     """
     evaluated, said = policy.rules.evaluate(call), assessment.decision
     if said == "deny":
-        return Verdict(decision="deny", reason=assessment.reason)
+        return ApprovalDecision(decision="deny", reason=assessment.reason)
     if evaluated.decision == "deny":
-        return Verdict(decision="deny", reason=evaluated.reason)
+        return ApprovalDecision(decision="deny", reason=evaluated.reason)
     is_configured = evaluated.rule is not None and evaluated.rule < policy.configured
     if (
         said == "ask"
         and evaluated.decision == "allow"
         and not (is_configured and not assessment.is_firm)
     ):
-        return Verdict(decision="ask", reason=assessment.reason)
+        return ApprovalDecision(decision="ask", reason=assessment.reason)
     if said is not None and evaluated.rule is None and evaluated.decision == "ask":
         return _stated(said, assessment.reason, call, wanted)
     if evaluated.decision == "ask" and evaluated.rule is not None:
-        return Verdict(decision="ask", reason=evaluated.reason, by_rule=True)
+        return ApprovalDecision(decision="ask", reason=evaluated.reason, by_rule=True)
     return _stated(evaluated.decision, evaluated.reason, call, wanted)
 
 
 def _stated(
-    decision: Decision, reason: str, call: Call, wanted: Collection[object]
-) -> Verdict:
+    decision: Decision, reason: str, call: RuledCall, wanted: Collection[object]
+) -> ApprovalDecision:
     if decision == "allow" and call.tool_name in wanted:
-        return Verdict(
+        return ApprovalDecision(
             decision="ask",
             reason="the session's state wants it asked about",
             by_state=True,
         )
-    return Verdict(decision=decision, reason=reason or "its tool lets it run")
+    return ApprovalDecision(decision=decision, reason=reason or "its tool lets it run")

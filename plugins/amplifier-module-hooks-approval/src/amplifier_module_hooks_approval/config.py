@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier_kit.rules import Call, Rule, RuleSet
+from amplifier_kit.rules import Rule, RuledCall, RuleSet
 from amplifier_kit.shell.decisions import Decision
 from amplifier_module_hooks_approval._patterns import PatternRule
 from amplifier_sdk import ConfigError
@@ -152,7 +152,7 @@ class ApprovalConfig:
             yield Rule(decision="allow", effects=("read",), reason="it only reads")
 
 
-def risk_of(call: Call) -> str:
+def risk_of(call: RuledCall) -> str:
     """Say how much is at stake: `low` for a tool that only reads, `high` for one that runs programs or says nothing."""
     if call.effects is None or "exec" in call.effects:
         return "high"

@@ -5,6 +5,6 @@ from __future__ import annotations
 from amplifier_module_hooks_backup._mount import mount
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
-from amplifier_module_hooks_backup.entries import BackupError, Entry
+from amplifier_module_hooks_backup.entries import BackupEntry, BackupError
 
-__all__ = ["BACKUPS", "BackupConfig", "BackupError", "Backups", "Entry", "mount"]
+__all__ = ["BACKUPS", "BackupConfig", "BackupEntry", "BackupError", "Backups", "mount"]

@@ -18,11 +18,11 @@ from amplifier_kit.files.path_errors import PathError
 from amplifier_kit.files.path_rules import PathRules, path_parts
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.files.resolved import ResolvedPath, describe_kind, printable
-from amplifier_module_hooks_backup._objects import Objects, TooLargeError
+from amplifier_module_hooks_backup._objects import FileTooLargeError, Objects
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import BackupError, State
 
-__all__ = ["Depth", "Taker", "Wanted", "open_regular"]
+__all__ = ["Depth", "PathsToCopy", "Taker", "open_regular"]
 
 _MAX_DEPTH: Final = 64
 
@@ -32,7 +32,7 @@ Depth: TypeAlias = Literal["none", "sources", "all"]
 
 
 @attrs.frozen(kw_only=True)
-class Wanted:
+class PathsToCopy:
     """Paths that a call may change.
 
     Args:
@@ -212,7 +212,7 @@ class Taker:
         try:
             with open_regular(name, directory) as source:
                 return self.objects.put(source, self.config.max_file_bytes)
-        except TooLargeError:
+        except FileTooLargeError:
             limit = f"larger than {self.config.max_file_bytes:,} bytes (max_file_bytes)"
             raise BackupError(f"{printable(path)!r} is {limit}") from None
         except OSError as error:

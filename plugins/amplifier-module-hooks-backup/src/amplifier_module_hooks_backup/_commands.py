@@ -14,7 +14,7 @@ from anyio import to_thread
 
 from amplifier_kit.terminal import visible
 from amplifier_module_hooks_backup.backups import Backups
-from amplifier_module_hooks_backup.entries import BackupError, Entry
+from amplifier_module_hooks_backup.entries import BackupEntry, BackupError
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 
 __all__ = ["commands_of"]
@@ -100,7 +100,7 @@ class _Typed:
             ]
         )
 
-    async def _chosen(self, wanted: str) -> Sequence[Entry]:
+    async def _chosen(self, wanted: str) -> Sequence[BackupEntry]:
         """Return the entries that a person means.
 
         Raises:
@@ -126,7 +126,7 @@ class _Typed:
             )
         return found
 
-    async def _of_path(self, wanted: str) -> Sequence[Entry]:
+    async def _of_path(self, wanted: str) -> Sequence[BackupEntry]:
         """Return the copies of a path, and of what it led to when it was a link: that is what changed then."""
         path = await to_thread.run_sync(partial(_real, self.directory, wanted))
         found = await self.backups.entries(path)
@@ -146,7 +146,7 @@ class _Typed:
         return CommandAnswer(text=visible(self.redact("\n".join(lines))))
 
 
-def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
+def _is_meant(entry: BackupEntry, wanted: str, last_turn: str) -> bool:
     if wanted == "all":
         return True
     if wanted == "turn":
@@ -154,12 +154,12 @@ def _is_meant(entry: Entry, wanted: str, last_turn: str) -> bool:
     return f"#{entry.number}" == wanted
 
 
-def _latest(entries: Sequence[Entry]) -> list[Entry]:
+def _latest(entries: Sequence[BackupEntry]) -> list[BackupEntry]:
     """Return the latest entry of each path."""
     return list({entry.state.path: entry for entry in entries}.values())
 
 
-def _parts(whole: Entry, entries: Sequence[Entry]) -> list[Entry]:
+def _parts(whole: BackupEntry, entries: Sequence[BackupEntry]) -> list[BackupEntry]:
     """Return an entry, and of a directory what was in it then: as its call or an earlier one of its turn copied it."""
     if whole.state.kind != "directory":
         return [whole]
@@ -180,7 +180,7 @@ def _real(directory: Path, wanted: str) -> str:
     return os.path.join(os.path.realpath(path.parent), path.name)
 
 
-def _line(entry: Entry) -> str:
+def _line(entry: BackupEntry) -> str:
     state = entry.state
     when = datetime.fromtimestamp(entry.at).astimezone()
     if state.kind == "file":

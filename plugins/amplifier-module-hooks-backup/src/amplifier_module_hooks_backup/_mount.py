@@ -12,9 +12,9 @@ import attrs
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.rules.called import call_of
-from amplifier_kit.rules.calls import Call
+from amplifier_kit.rules.calls import RuledCall
 from amplifier_kit.rules.touched import TouchedPath, touched_paths
-from amplifier_module_hooks_backup._capture import Depth, Wanted
+from amplifier_module_hooks_backup._capture import Depth, PathsToCopy
 from amplifier_module_hooks_backup._commands import commands_of
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
@@ -136,7 +136,7 @@ class _Hook:
         self._told.update(new)
         return list(new.values())
 
-    async def _wanted(self, data: ToolPre) -> list[Wanted]:
+    async def _wanted(self, data: ToolPre) -> list[PathsToCopy]:
         """Return what a call may change."""
         if (
             data["tool_name"] in self.config.exclude_tools
@@ -147,21 +147,21 @@ class _Hook:
         if call is None:
             return []
         effects = call.effects
-        found: list[Wanted] = []
+        found: list[PathsToCopy] = []
         if effects is None or "write" in effects:
             named = [path for path in touched_paths(call) if not path.is_of_command]
             depth: Depth = "none"
             if effects is not None:
                 depth = "all"
-            found.append(Wanted(paths=_values(named), depth=depth))
+            found.append(PathsToCopy(paths=_values(named), depth=depth))
         if effects is None or "exec" in effects:
             found += _of_commands(call)
         if effects is not None and "exec" in effects:
-            found.append(Wanted(paths=self.config.snapshot_paths))
+            found.append(PathsToCopy(paths=self.config.snapshot_paths))
         return [wanted for wanted in found if wanted.paths]
 
 
-def _of_commands(call: Call) -> Iterator[Wanted]:
+def _of_commands(call: RuledCall) -> Iterator[PathsToCopy]:
     """Yield what the shell texts of a call change.
 
     What an unknown program or a formatter does with the words it is given is not certain: where that cannot be copied,
@@ -172,9 +172,9 @@ def _of_commands(call: Call) -> Iterator[Wanted]:
         change: _values(path for path in paths if path.change == change)
         for change in ("replaced", "formatted", "possible")
     }
-    yield Wanted(paths=by_change["replaced"])
-    yield Wanted(paths=by_change["formatted"], depth="sources", is_needed=False)
-    yield Wanted(paths=by_change["possible"], depth="none", is_needed=False)
+    yield PathsToCopy(paths=by_change["replaced"])
+    yield PathsToCopy(paths=by_change["formatted"], depth="sources", is_needed=False)
+    yield PathsToCopy(paths=by_change["possible"], depth="none", is_needed=False)
 
 
 def _values(paths: Iterable[TouchedPath]) -> tuple[str, ...]:

@@ -16,12 +16,12 @@ from anyio.from_thread import check_cancelled
 from amplifier_kit.files.open_flags import NEW
 from amplifier_kit.files.private_append import make_folders
 
-__all__ = ["Objects", "TooLargeError"]
+__all__ = ["FileTooLargeError", "Objects"]
 
 _CHUNK: Final = 1 << 18
 
 
-class TooLargeError(Exception):
+class FileTooLargeError(Exception):
     """A file has more bytes than are copied."""
 
 
@@ -61,7 +61,7 @@ class Objects:
                     check_cancelled()
                     size += len(data)
                     if size > most:
-                        raise TooLargeError
+                        raise FileTooLargeError
                     digest.update(data)
                     copy.write(data)
             name = digest.hexdigest()

@@ -13,12 +13,12 @@ from amplifier_kit.files.open_flags import NEW, PASS
 from amplifier_kit.files.openat2 import open_beneath
 from amplifier_kit.files.path_rules import path_parts
 from amplifier_module_hooks_backup._objects import Objects
-from amplifier_module_hooks_backup.entries import BackupError, Entry, State
+from amplifier_module_hooks_backup.entries import BackupEntry, BackupError, State
 
 __all__ = ["earliest_states", "restore_mode", "restore_state"]
 
 
-def earliest_states(entries: Iterable[Entry]) -> list[State]:
+def earliest_states(entries: Iterable[BackupEntry]) -> list[State]:
     """Return what was at each path when the first of some entries was copied, in the order to restore it.
 
     What was copied later below a path that was no directory at first came into being since, and a path that is no

@@ -16,7 +16,7 @@ from anyio import to_thread
 
 from amplifier_kit.files.appendlog import AppendLog, LogFormatError
 from amplifier_kit.files.locks import LockedError
-from amplifier_module_hooks_backup._capture import Taker, Wanted, open_regular
+from amplifier_module_hooks_backup._capture import PathsToCopy, Taker, open_regular
 from amplifier_module_hooks_backup._objects import Objects
 from amplifier_module_hooks_backup._restore import (
     earliest_states,
@@ -25,8 +25,8 @@ from amplifier_module_hooks_backup._restore import (
 )
 from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.entries import (
+    BackupEntry,
     BackupError,
-    Entry,
     State,
     entry_problem,
 )
@@ -74,8 +74,8 @@ class Backups:
     turn: str = ""
     _objects: Objects = attrs.field(init=False)
     _log: AppendLog | None = None
-    _entries: list[Entry] = attrs.field(factory=list)
-    _latest: dict[str, Entry] = attrs.field(factory=dict)
+    _entries: list[BackupEntry] = attrs.field(factory=list)
+    _latest: dict[str, BackupEntry] = attrs.field(factory=dict)
     _last: int = 0
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
 
@@ -87,13 +87,13 @@ class Backups:
 
     async def keep(
         self,
-        wanted: Wanted,
+        wanted: PathsToCopy,
         *,
         directory: Path,
         tool: str,
         call: str,
         session: str,
-    ) -> list[Entry]:
+    ) -> list[BackupEntry]:
         """Copy what is at some paths; return the new entries, none for what its turn has copied unchanged.
 
         Args:
@@ -127,7 +127,7 @@ class Backups:
                     f"The backup cannot be written: {error.strerror or error}"
                 ) from error
 
-    async def entries(self, path: Path | str | None = None) -> tuple[Entry, ...]:
+    async def entries(self, path: Path | str | None = None) -> tuple[BackupEntry, ...]:
         """Return the copies, the earliest first; with a path those of this path alone."""
         async with self._lock:
             if not self.folder.exists():
@@ -139,7 +139,7 @@ class Backups:
                 if path is None or entry.state.path == str(path)
             )
 
-    async def difference(self, entry: Entry) -> str:
+    async def difference(self, entry: BackupEntry) -> str:
         """Compare a copy with the present file, line by line; other things are described in words.
 
         Raises:
@@ -149,7 +149,7 @@ class Backups:
             partial(_difference, entry.state, self._objects)
         )
 
-    async def restore(self, entries: Iterable[Entry]) -> Restored:
+    async def restore(self, entries: Iterable[BackupEntry]) -> Restored:
         """Restore paths to their earliest state among some entries; what is there now is copied before.
 
         The copy of what is there now is a turn of its own, which can be restored as well. No copy makes room for
@@ -220,7 +220,7 @@ class Backups:
                 await log.aclose()
             raise
         self._log = log
-        self._entries = [Entry.from_record(record) for record in log.take()]
+        self._entries = [BackupEntry.from_record(record) for record in log.take()]
         self._last = max((entry.number for entry in self._entries), default=0)
         oldest = time() - self.config.max_age_days * _DAY
         # a full disk keeps nobody from what there is; it is forgotten another time
@@ -229,7 +229,7 @@ class Backups:
 
     async def _add(
         self, states: Sequence[State], *, turn: str, tool: str, call: str, session: str
-    ) -> list[Entry]:
+    ) -> list[BackupEntry]:
         log = self._log
         assert log is not None  # `_open` was called
         added = []
@@ -238,7 +238,7 @@ class Backups:
             if latest is not None and latest.turn == turn and latest.state == state:
                 continue  # a call of this turn has it already
             at, number = round(time(), 3), self._last + 1
-            entry = Entry(
+            entry = BackupEntry(
                 number=number,
                 at=at,
                 turn=turn,
@@ -277,7 +277,7 @@ class Backups:
             first -= 1
         await self._leave(self._entries[first:], new)
 
-    async def _leave(self, entries: list[Entry], new: Iterable[str] = ()) -> None:
+    async def _leave(self, entries: list[BackupEntry], new: Iterable[str] = ()) -> None:
         """Leave these entries alone in the log, and the copies that they and some new states need."""
         log = self._log
         assert log is not None  # `_open` was called

@@ -7,12 +7,12 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
-from amplifier_kit.files.appendlog import Record
+from amplifier_kit.files.appendlog import AppendedRecord
 from amplifier_kit.files.resolved import printable
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["KIND", "BackupError", "Entry", "State", "StateKind", "entry_problem"]
+__all__ = ["KIND", "BackupEntry", "BackupError", "State", "StateKind", "entry_problem"]
 
 KIND: Final = "entry"
 """The kind of an entry's record in the log."""
@@ -54,7 +54,7 @@ class State:
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
+class BackupEntry:
     """One copied state, and for which call.
 
     Args:
@@ -80,13 +80,13 @@ class Entry:
         """The path of the state."""
         return Path(self.state.path)
 
-    def to_record(self) -> Record:
+    def to_record(self) -> AppendedRecord:
         """Write the entry as a record of the log."""
         data: JSONObject = attrs.asdict(self)
-        return Record(kind=KIND, data=data, at=self.at)
+        return AppendedRecord(kind=KIND, data=data, at=self.at)
 
     @classmethod
-    def from_record(cls, record: Record) -> Entry:
+    def from_record(cls, record: AppendedRecord) -> BackupEntry:
         """Read the entry that `to_record` wrote; `entry_problem` has found nothing wrong with it."""
         data = record.data
         assert isinstance(data, dict)
@@ -97,13 +97,13 @@ _TEXTS: Final = ("turn", "session", "call", "tool")
 _STATE_TEXTS: Final = ("path", "digest", "target", "reason")
 
 
-def entry_problem(record: Record) -> str | None:
+def entry_problem(record: AppendedRecord) -> str | None:
     """Say what is wrong with a record of the log; `None` when it is an entry."""
     data: JSONValue = record.data
     if (
         record.kind != KIND
         or not isinstance(data, dict)
-        or data.keys() != {each.name for each in attrs.fields(Entry)}
+        or data.keys() != {each.name for each in attrs.fields(BackupEntry)}
     ):
         return "it is no entry"
     state = data["state"]

@@ -13,7 +13,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.logs import LogLevel, LogRecord, encode_record, roles_of
 from amplifier_sdk.secret import WITHHELD, Secret
 
-__all__ = ["Entry", "level_of", "line_of", "taken"]
+__all__ = ["EventEntry", "level_of", "line_of", "taken"]
 
 _LEVELS: Final[Mapping[str, LogLevel]] = {
     "approval:denied": "warning",
@@ -49,7 +49,7 @@ _EDGE: Final = 4_096
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
+class EventEntry:
     """One event as it was when it happened: containers are copied, frozen values are not."""
 
     event: str
@@ -116,7 +116,7 @@ class _Cut:
 
 
 def line_of(
-    entry: Entry, session_id: str, run: str, *, max_text: int, max_bytes: int
+    entry: EventEntry, session_id: str, run: str, *, max_text: int, max_bytes: int
 ) -> bytes:
     """Redact an entry and write it as a line of at most `max_bytes`."""
     data = entry.data
@@ -146,7 +146,9 @@ def line_of(
     return encode_record(_record(entry, session_id, run, note))
 
 
-def _record(entry: Entry, session_id: str, run: str, body: JSONObject) -> LogRecord:
+def _record(
+    entry: EventEntry, session_id: str, run: str, body: JSONObject
+) -> LogRecord:
     def text(name: str) -> str | None:
         value = entry.data.get(name)
         if isinstance(value, str):

@@ -9,10 +9,10 @@ from typing import Final
 import attrs
 
 from amplifier_kit.redaction import SinkRedactor, redactor_of
-from amplifier_module_hooks_logging._entries import Entry, level_of, taken
+from amplifier_module_hooks_logging._entries import EventEntry, level_of, taken
 from amplifier_module_hooks_logging._places import log_path
 from amplifier_module_hooks_logging._settings import LoggingConfig
-from amplifier_module_hooks_logging._writer import LogWriter
+from amplifier_module_hooks_logging._writer import SessionLogWriter
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.decisions import HOOK_DECIDED
@@ -42,7 +42,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     settings = read_config(
         LoggingConfig, config, subject="configuration of hooks-logging"
     )
-    writer = LogWriter(
+    writer = SessionLogWriter(
         log_path(settings.session_log_template, coordinator),
         coordinator.session_id,
         settings,
@@ -61,7 +61,7 @@ class _Log:
 
     coordinator: Coordinator
     config: LoggingConfig
-    writer: LogWriter
+    writer: SessionLogWriter
     _heard: set[str] = attrs.field(factory=set)
     _seq: int = 0
     _offered: object = None
@@ -99,7 +99,7 @@ class _Log:
         self._seq += 1
         copied = taken(data, strip_raw=config.strip_raw, max_text=config.max_text)
         self.writer.put(
-            Entry(
+            EventEntry(
                 event=event,
                 level=level,
                 seq=self._seq,

@@ -16,19 +16,19 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.private_append import make_folders, open_private, write_whole
-from amplifier_module_hooks_logging._entries import Entry, line_of
+from amplifier_module_hooks_logging._entries import EventEntry, line_of
 from amplifier_module_hooks_logging._settings import LoggingConfig
 from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["LogWriter"]
+__all__ = ["SessionLogWriter"]
 
 _log: Final = getLogger(__name__)
 _BATCH: Final = 256
 
 
 @attrs.define(eq=False)
-class LogWriter:
+class SessionLogWriter:
     """Writes one session's log.
 
     The thread begins with the first entry and ends with `aclose`, or when the program ends. Entries that find the
@@ -45,7 +45,7 @@ class LogWriter:
     stuck: int = 0
     problem: str | None = None
     _run: str = attrs.field(factory=lambda: token_hex(4))
-    _queue: SimpleQueue[Entry | threading.Event | None] = attrs.field(
+    _queue: SimpleQueue[EventEntry | threading.Event | None] = attrs.field(
         factory=SimpleQueue
     )
     _thread: threading.Thread | None = None
@@ -61,7 +61,7 @@ class LogWriter:
         """Count the entries that are not in the log."""
         return self.dropped + self.lost + self.stuck
 
-    def put(self, entry: Entry) -> None:
+    def put(self, entry: EventEntry) -> None:
         """Hand an entry to the thread; never waits."""
         if self._queue.qsize() >= self.config.queue_size:
             self.dropped += 1
@@ -128,7 +128,7 @@ class LogWriter:
                 while len(waiting) < _BATCH:
                     waiting.append(self._queue.get_nowait())
             going = None not in waiting
-            self._write([item for item in waiting if isinstance(item, Entry)])
+            self._write([item for item in waiting if isinstance(item, EventEntry)])
             for item in waiting:
                 if isinstance(item, threading.Event):
                     item.set()
@@ -139,7 +139,7 @@ class LogWriter:
         if handle >= 0:
             os.close(handle)
 
-    def _write(self, entries: list[Entry]) -> None:
+    def _write(self, entries: list[EventEntry]) -> None:
         lines = [line for entry in entries if (line := self._line(entry))]
         if entries and self.dropped > self._told:
             count, self._told = self.dropped - self._told, self.dropped
@@ -154,7 +154,7 @@ class LogWriter:
             self._close()  # opened anew the file gets an end to the line that was cut
         self._done += len(entries)
 
-    def _line(self, entry: Entry) -> bytes | None:
+    def _line(self, entry: EventEntry) -> bytes | None:
         config = self.config
         try:
             return line_of(
@@ -204,12 +204,12 @@ class LogWriter:
             self.path.unlink()
 
 
-def _dropped(count: int, last: Entry) -> Entry:
+def _dropped(count: int, last: EventEntry) -> EventEntry:
     data: dict[str, object] = {
         key: last.data.get(key) for key in ("timestamp", "session_id", "turn_id")
     }
     # The log's own line is no event: it has no number among them.
-    return Entry(
+    return EventEntry(
         event="log:dropped",
         level="warning",
         seq=0,

@@ -6,9 +6,9 @@ import attrs
 
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._facts import error_type, tool_error, with_error
-from amplifier_module_hooks_otel._steps import Attributes, Step
-from amplifier_module_hooks_otel._trace import Data, Trace
-from amplifier_module_hooks_otel._turn import Turn
+from amplifier_module_hooks_otel._steps import Attributes, OpenSpan
+from amplifier_module_hooks_otel._trace import Data, SpanTrace
+from amplifier_module_hooks_otel._turn import TurnTrace
 from amplifier_sdk import ToolResult
 
 __all__ = ["CallListener"]
@@ -18,7 +18,7 @@ __all__ = ["CallListener"]
 class CallListener:
     """Hears where tool calls begin and end."""
 
-    trace: Trace
+    trace: SpanTrace
 
     def tool_began(self, _: str, data: Data) -> None:
         """Begin a tool call."""
@@ -68,7 +68,7 @@ class CallListener:
         self._stop_call(step, error_type(data))
         self.trace.steps.close(step)
 
-    def _call(self, turn: Turn, data: Data) -> Step:
+    def _call(self, turn: TurnTrace, data: Data) -> OpenSpan:
         name = str(data.get("tool_name"))
         attributes: Attributes = {
             **self.trace.common(data),
@@ -89,12 +89,12 @@ class CallListener:
             turn.above(data.get("iteration")),
         )
 
-    def _stop_call(self, step: Step, error: str | None) -> None:
+    def _stop_call(self, step: OpenSpan, error: str | None) -> None:
         self.trace.steps.stop(step, error)
         if self.trace.metrics is not None:
             self.trace.metrics.tool.record(step.seconds, with_error(step), step.context)
 
-    def _take(self, data: Data) -> Step | None:
+    def _take(self, data: Data) -> OpenSpan | None:
         turn = self.trace.turn
         if turn is None:
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from amplifier_module_hooks_otel import _names as names
-from amplifier_module_hooks_otel._steps import Attributes, Step, short
+from amplifier_module_hooks_otel._steps import Attributes, OpenSpan, short
 from amplifier_sdk import ChatResponse, ToolResult, Usage
 
 __all__ = [
@@ -69,7 +69,7 @@ def tool_error(result: object) -> str | None:
     return short(str((result.error or {}).get("type") or "tool_error"))
 
 
-def with_error(step: Step) -> dict[str, str]:
+def with_error(step: OpenSpan) -> dict[str, str]:
     """Return the attributes that a step's metrics have."""
     if step.error is None:
         return step.labels

@@ -19,7 +19,7 @@ from amplifier_module_hooks_otel._metrics import Metrics
 from amplifier_module_hooks_otel._requests import RequestListener
 from amplifier_module_hooks_otel._settings import TelemetryConfig
 from amplifier_module_hooks_otel._steps import Steps
-from amplifier_module_hooks_otel._trace import Trace
+from amplifier_module_hooks_otel._trace import SpanTrace
 from amplifier_module_hooks_otel._turns import TurnListener
 from amplifier_module_hooks_otel._worker import Worker
 from amplifier_sdk import Coordinator, JSONValue
@@ -86,7 +86,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
             export.tracers.get_tracer(_SCOPE),
             export.meters.get_meter(_SCOPE),
         )
-    spans = Trace(
+    spans = SpanTrace(
         coordinator,
         settings,
         Steps(tracer, worker),
@@ -122,7 +122,7 @@ def _warn_at_start(coordinator: Coordinator, problem: str) -> None:
         )
 
 
-def _handlers(spans: Trace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
+def _handlers(spans: SpanTrace, end: _End) -> Iterator[tuple[str, _Handler, int]]:
     """Yield what is heard by whom, and whether before the others or behind them."""
     turns, requests, calls = (
         TurnListener(spans),
@@ -161,7 +161,7 @@ class _End:
     """Ends what is open when the session does, and notifies the person of what is missing."""
 
     coordinator: Coordinator
-    spans: Trace
+    spans: SpanTrace
     worker: Worker
     export: Export | None
     _told: int = 0

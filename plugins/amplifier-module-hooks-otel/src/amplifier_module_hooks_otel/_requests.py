@@ -15,9 +15,9 @@ from amplifier_module_hooks_otel._facts import (
     finish_reason,
     with_error,
 )
-from amplifier_module_hooks_otel._steps import Step, short
-from amplifier_module_hooks_otel._trace import UNFINISHED, Data, Trace
-from amplifier_module_hooks_otel._turn import Turn
+from amplifier_module_hooks_otel._steps import OpenSpan, short
+from amplifier_module_hooks_otel._trace import UNFINISHED, Data, SpanTrace
+from amplifier_module_hooks_otel._turn import TurnTrace
 from amplifier_sdk import ChatResponse
 from amplifier_sdk.messages import MessageDict
 
@@ -31,7 +31,7 @@ _MESSAGES: Final = 200
 class RequestListener:
     """Hears where requests begin and end."""
 
-    trace: Trace
+    trace: SpanTrace
 
     def request_began(self, _: str, data: Data) -> None:
         """Begin a request, and its iteration when it is the first one there."""
@@ -125,7 +125,7 @@ class RequestListener:
             step.attributes[names.HTTP_STATUS] = status
         self._finish_request(step, turn.error)
 
-    def _finish_request(self, step: Step, error: str | None = None) -> None:
+    def _finish_request(self, step: OpenSpan, error: str | None = None) -> None:
         seconds = step.seconds
         self.trace.steps.close(step, error)
         if self.trace.metrics is not None:
@@ -135,7 +135,7 @@ class RequestListener:
                     step.first_chunk, step.labels, step.context
                 )
 
-    def _iterate(self, turn: Turn, data: Data) -> None:
+    def _iterate(self, turn: TurnTrace, data: Data) -> None:
         """Begin the next iteration, which ends the one before."""
         number = data.get("iteration")
         if not self.trace.config.iteration_spans or number == turn.number:
@@ -153,13 +153,13 @@ class RequestListener:
             name, name
         )
 
-    def _open(self, data: Data) -> Step | None:
+    def _open(self, data: Data) -> OpenSpan | None:
         turn = self.trace.turn
         if turn is None:
             return None
         return turn.requests.get(str(data.get("span_id")))
 
-    def _take(self, data: Data) -> Step | None:
+    def _take(self, data: Data) -> OpenSpan | None:
         turn = self.trace.turn
         if turn is None:
             return None

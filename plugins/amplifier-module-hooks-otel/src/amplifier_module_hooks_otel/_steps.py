@@ -27,7 +27,7 @@ from opentelemetry.trace import (
 from amplifier_module_hooks_otel._names import ERROR_TYPE, SPAN_ID
 from amplifier_module_hooks_otel._worker import Worker
 
-__all__ = ["Attributes", "Content", "Step", "Steps", "encodable", "short"]
+__all__ = ["Attributes", "Content", "OpenSpan", "Steps", "encodable", "short"]
 
 Attributes: TypeAlias = dict[str, str | bool | int | float | list[str]]
 
@@ -52,7 +52,7 @@ def encodable(text: str) -> str:
 
 
 @attrs.define(eq=False)
-class Step:
+class OpenSpan:
     """An open span; `context` has it as the current one, `before` is what was current when it began.
 
     `labels` are the attributes that its metrics have as well, `id` is what the session's events call the step.
@@ -93,7 +93,7 @@ class Steps:
         *,
         kind: SpanKind = SpanKind.INTERNAL,
         is_current: bool = True,
-    ) -> Step:
+    ) -> OpenSpan:
         """Begin a step below another, else below whatever is current; it becomes current itself."""
         labels = {key: short(value) for key, value in labels.items()}
         span = self.tracer.start_span(
@@ -104,7 +104,7 @@ class Steps:
         context = set_span_in_context(span, before if parent is None else parent)
         if is_current:
             attach(context)
-        return Step(
+        return OpenSpan(
             span,
             context,
             before if is_current else None,
@@ -112,19 +112,19 @@ class Steps:
             id=attributes.get(SPAN_ID),
         )
 
-    def stop(self, step: Step, error: str | None = None) -> None:
+    def stop(self, step: OpenSpan, error: str | None = None) -> None:
         """Note that a step is over; what was current before it is so again."""
         step.ended, step.error = time_ns(), error
         if step.before is not None:
             attach(step.before)
 
-    def abandon(self, step: Step, error: str | None) -> None:
+    def abandon(self, step: OpenSpan, error: str | None) -> None:
         """End a step whose end was not reported, perhaps in another task than the one where it is current."""
         if get_current_span() is not step.span:
             step.before = None
         self.close(step, error)
 
-    def close(self, step: Step, error: str | None = None) -> None:
+    def close(self, step: OpenSpan, error: str | None = None) -> None:
         """End a step's span, in the worker's thread."""
         if not step.ended:
             self.stop(step, error)
@@ -139,7 +139,7 @@ def _short(attributes: Attributes) -> Attributes:
     }
 
 
-def _end(step: Step) -> None:
+def _end(step: OpenSpan) -> None:
     """Write what is known of a step into its span and end it; it ends whatever becomes of its content."""
     span = step.span
     try:

@@ -19,11 +19,11 @@ from amplifier_module_hooks_otel._facts import child_name, usage_of, with_error
 from amplifier_module_hooks_otel._metrics import Metrics
 from amplifier_module_hooks_otel._settings import TelemetryConfig
 from amplifier_module_hooks_otel._steps import Attributes, Steps
-from amplifier_module_hooks_otel._turn import Turn
+from amplifier_module_hooks_otel._turn import TurnTrace
 from amplifier_sdk import Coordinator
 from amplifier_sdk.redaction import REDACTOR
 
-__all__ = ["UNFINISHED", "Data", "Trace"]
+__all__ = ["UNFINISHED", "Data", "SpanTrace"]
 
 Data: TypeAlias = Mapping[str, object]
 
@@ -32,14 +32,14 @@ UNFINISHED: Final = "unfinished"
 
 
 @attrs.define(eq=False)
-class Trace:
+class SpanTrace:
     """What is known while a session is heard; `turn` is the one that runs, `agent_name` what its metadata say."""
 
     coordinator: Coordinator
     config: TelemetryConfig
     steps: Steps
     metrics: Metrics | None
-    turn: Turn | None = None
+    turn: TurnTrace | None = None
     agent_name: str | None = None
     _last: str | None = None
     _writes: tuple[object, ContentWriter] | None = None
@@ -54,7 +54,7 @@ class Trace:
             or child_name(coordinator.session_id, coordinator.parent_id)
         )
 
-    def turn_of(self, data: Data, *, is_framed: bool = False) -> Turn | None:
+    def turn_of(self, data: Data, *, is_framed: bool = False) -> TurnTrace | None:
         """Return the turn that an event belongs to; its first one begins it, and one that is over has no more."""
         id, own = data.get("turn_id"), self.coordinator.session_id
         if (
@@ -77,7 +77,7 @@ class Trace:
         else:
             name = f"invoke_agent {agent}"
         step = self.steps.begin(name, attributes, labels, is_current=is_framed)
-        self.turn = Turn(id, step, is_framed)
+        self.turn = TurnTrace(id, step, is_framed)
         return self.turn
 
     def abandon(self) -> None:
@@ -87,7 +87,7 @@ class Trace:
                 self.turn, UNFINISHED if self.turn.is_framed else None, is_told=False
             )
 
-    def end(self, turn: Turn, error: str | None, *, is_told: bool = True) -> None:
+    def end(self, turn: TurnTrace, error: str | None, *, is_told: bool = True) -> None:
         """End a turn, and whatever of it is still open."""
         self.turn, self._last = None, turn.id
         for step in reversed([*turn.requests.values(), *turn.calls.values()]):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import attrs
 from opentelemetry.context import Context
 
-from amplifier_module_hooks_otel._steps import Step
+from amplifier_module_hooks_otel._steps import OpenSpan
 from amplifier_sdk import Usage
 
-__all__ = ["Turn"]
+__all__ = ["TurnTrace"]
 
 
 @attrs.define(eq=False)
-class Turn:
+class TurnTrace:
     """A turn: its span, that of its iteration, and what is open of it.
 
     `requests` are the open requests to a model by the ids of their steps, `calls` the open tool calls by theirs.
@@ -21,12 +21,12 @@ class Turn:
     """
 
     id: str
-    step: Step
+    step: OpenSpan
     is_framed: bool
-    iteration: Step | None = None
+    iteration: OpenSpan | None = None
     number: object = None
-    requests: dict[str, Step] = attrs.field(factory=dict)
-    calls: dict[str, Step] = attrs.field(factory=dict)
+    requests: dict[str, OpenSpan] = attrs.field(factory=dict)
+    calls: dict[str, OpenSpan] = attrs.field(factory=dict)
     usage: Usage | None = None
     error: str | None = None
 
@@ -36,7 +36,7 @@ class Turn:
             return self.step.context
         return self.iteration.context
 
-    def find(self, id: object) -> Step | None:
+    def find(self, id: object) -> OpenSpan | None:
         """Return the open step of an id."""
         return next(
             (

@@ -8,7 +8,7 @@ import attrs
 
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._steps import Attributes
-from amplifier_module_hooks_otel._trace import Data, Trace
+from amplifier_module_hooks_otel._trace import Data, SpanTrace
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["TurnListener"]
@@ -18,7 +18,7 @@ __all__ = ["TurnListener"]
 class TurnListener:
     """Hears where turns begin and end."""
 
-    trace: Trace
+    trace: SpanTrace
 
     def session_began(self, _: str, data: Data) -> None:
         """Take the agent's name from the session's metadata."""

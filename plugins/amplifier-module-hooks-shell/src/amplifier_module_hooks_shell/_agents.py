@@ -7,14 +7,14 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from amplifier_kit.claude_plugins import (
-    AgentFile,
+    ClaudeAgent,
     command_patterns,
     to_claude,
     tool_named,
 )
-from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy
-from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_kit.shell import CommandRule, PathPolicy, ShellPolicy
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk.events import (
     SESSION_RESUME,
@@ -35,7 +35,7 @@ _FIRST: Final = -1000
 
 
 def agent_plans(
-    plugins: Sequence[Loaded], config: ShellHooksConfig
+    plugins: Sequence[LoadedPlugin], config: ShellHooksConfig
 ) -> dict[str, JSONObject]:
     """Return the plugins' agents as a plan's `agents` has them; a name that is taken has its plugin's before it."""
     plans: dict[str, JSONObject] = {}
@@ -49,7 +49,9 @@ def agent_plans(
     return plans
 
 
-def _plan(agent: AgentFile, loaded: Loaded, config: ShellHooksConfig) -> JSONObject:
+def _plan(
+    agent: ClaudeAgent, loaded: LoadedPlugin, config: ShellHooksConfig
+) -> JSONObject:
     metadata: JSONObject = {"agent": agent.name, "plugin": loaded.plugin.name}
     if agent.color is not None:
         metadata["color"] = agent.color
@@ -84,7 +86,7 @@ class OnlyTools:
     """
 
     def __init__(
-        self, surroundings: Surroundings, limits: Collection[ToolLimit]
+        self, surroundings: HookEnvironment, limits: Collection[ToolLimit]
     ) -> None:
         self._surroundings = surroundings
         self._limits = tuple(limits)
@@ -116,7 +118,7 @@ class OnlyTools:
         return None
 
     def _may_run(self, patterns: tuple[str, ...], command: object) -> bool:
-        policy = ShellPolicy([Rule(decision="allow", commands=patterns)], "deny")
+        policy = ShellPolicy([CommandRule(decision="allow", commands=patterns)], "deny")
         path_policy = PathPolicy(
             directory=self._surroundings.directory,
             writable=(),

@@ -12,7 +12,7 @@ import attrs
 from amplifier_module_hooks_shell._process import Ran
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Answer", "read_judgement", "read_ran"]
+__all__ = ["HookOutput", "read_judgement", "read_ran"]
 
 Verdict: TypeAlias = Literal["allow", "deny", "ask"]
 """What a hook says of what it was asked about; blocking is denying."""
@@ -50,7 +50,7 @@ _WORD: Final = re.compile(r"[a-z]+")
 
 
 @attrs.frozen(kw_only=True)
-class Answer:
+class HookOutput:
     """What one hook answered.
 
     Args:
@@ -80,7 +80,7 @@ class _MisfitError(ValueError):
     """The output is JSON and no answer."""
 
 
-def read_ran(ran: Ran, *, strict: bool) -> Answer:
+def read_ran(ran: Ran, *, strict: bool) -> HookOutput:
     """Read what came of a command.
 
     Exit code 2 blocks, with the error output as reason. Another one than 0 is a warning.
@@ -90,30 +90,32 @@ def read_ran(ran: Ran, *, strict: bool) -> Answer:
         strict: an exit code other than 0 and 2 is a failure.
     """
     if ran.failure is not None:
-        return Answer(failure=ran.failure)
+        return HookOutput(failure=ran.failure)
     if ran.code == _BLOCKING:
-        return Answer(verdict="deny", reason=(ran.errors.strip() or ran.output.strip()))
+        return HookOutput(
+            verdict="deny", reason=(ran.errors.strip() or ran.output.strip())
+        )
     if ran.code:
         problem = f"exit code {ran.code}: {ran.complaint}"
         if strict:
-            return Answer(failure=problem)
-        return Answer(warning=problem)
+            return HookOutput(failure=problem)
+        return HookOutput(warning=problem)
     text = _bare(ran.output)
     if not text.startswith("{"):
         if _LIKE_AN_ANSWER.search(text.replace("\0", "")):  # UTF-16 has them
-            return Answer(
+            return HookOutput(
                 failure="its output is no answer: an answer is one JSON object in UTF-8 and nothing besides"
             )
-        return Answer(plain=text)
+        return HookOutput(plain=text)
     try:
         return _read_object(_load(text))
     except (ValueError, RecursionError) as error:
-        return Answer(
+        return HookOutput(
             failure=f"its output is no answer: {' '.join(str(error).split())[:200]}"
         )
 
 
-def read_judgement(text: str) -> Answer:
+def read_judgement(text: str) -> HookOutput:
     """Read what a model answered to a prompt: one JSON object and nothing besides, or a verdict and a text behind it.
 
     What is quoted in a text is no answer. A text that has the words of several verdicts in it means the strictest.
@@ -126,7 +128,7 @@ def read_judgement(text: str) -> Answer:
         try:
             answer = _read_object(_load(text))
         except (ValueError, RecursionError):
-            answer = Answer()
+            answer = HookOutput()
         if answer.verdict is not None:
             return answer
         return _no_verdict(text)
@@ -139,11 +141,11 @@ def read_judgement(text: str) -> Answer:
         verdict = "deny"
     else:
         verdict = "ask" if "ask" in said else "allow"
-    return Answer(verdict=verdict, reason=text)
+    return HookOutput(verdict=verdict, reason=text)
 
 
-def _no_verdict(text: str) -> Answer:
-    return Answer(
+def _no_verdict(text: str) -> HookOutput:
+    return HookOutput(
         failure=f"the model gave no verdict: {' '.join(text.split())[:200]!r}"
     )
 
@@ -185,7 +187,7 @@ def _refuse(name: str) -> NoReturn:
     raise _MisfitError(f"{name} is no JSON number")
 
 
-def _read_object(found: Mapping[str, JSONValue]) -> Answer:
+def _read_object(found: Mapping[str, JSONValue]) -> HookOutput:
     inner = found.get("hookSpecificOutput", {})
     if not isinstance(inner, Mapping):
         raise _MisfitError("hookSpecificOutput is an object")
@@ -197,7 +199,7 @@ def _read_object(found: Mapping[str, JSONValue]) -> Answer:
     if updated is not None and not isinstance(updated, Mapping):
         raise _MisfitError("updatedInput is an object")
     message = _text(found, "systemMessage")
-    return Answer(
+    return HookOutput(
         verdict=verdict,
         reason=reason or message,
         context=_text(inner, "additionalContext"),

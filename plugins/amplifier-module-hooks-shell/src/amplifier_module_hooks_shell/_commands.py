@@ -15,10 +15,10 @@ import attrs
 from amplifier_kit.claude_plugins import CommandFile
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
-from amplifier_kit.shell import PathPolicy, Rule, ShellPolicy
+from amplifier_kit.shell import CommandRule, PathPolicy, ShellPolicy
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.results import HookResult
@@ -42,7 +42,7 @@ _OWN_SCRIPT: Final = re.compile(
 class PluginCommand:
     """A command, the plugin that brings it, and the name that it has among all of them."""
 
-    loaded: Loaded
+    loaded: LoadedPlugin
     file: CommandFile
     name: str
 
@@ -70,7 +70,9 @@ class Commands:
         plugins: whose they are; of two commands with one name each is called by its plugin's as well.
     """
 
-    def __init__(self, surroundings: Surroundings, plugins: Sequence[Loaded]) -> None:
+    def __init__(
+        self, surroundings: HookEnvironment, plugins: Sequence[LoadedPlugin]
+    ) -> None:
         self._surroundings = surroundings
         every = [
             (loaded, file) for loaded in plugins for file in loaded.plugin.commands
@@ -190,7 +192,7 @@ class Commands:
             return True
         if not programs:
             return False
-        policy = ShellPolicy([Rule(decision="allow", commands=programs)], "ask")
+        policy = ShellPolicy([CommandRule(decision="allow", commands=programs)], "ask")
         directory = self._surroundings.directory
         path_policy = PathPolicy(
             directory=directory, writable=(), home=os.path.expanduser("~")

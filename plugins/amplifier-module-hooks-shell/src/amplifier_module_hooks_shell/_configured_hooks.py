@@ -13,7 +13,7 @@ import attrs
 
 from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._process import InputError, Ran, write_input
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import HookEnvironment
 from amplifier_module_hooks_shell.config import HookConfig
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError
@@ -59,7 +59,7 @@ class OwnHook:
     """
 
     config: HookConfig
-    surroundings: Surroundings
+    surroundings: HookEnvironment
     observers: Observers
     _failed: bool = False
 

@@ -10,7 +10,7 @@ from amplifier_kit.claude_plugins import claude_calls, to_claude
 from amplifier_module_hooks_shell._halt import Halt
 from amplifier_module_hooks_shell._hookrunner import HookRunner
 from amplifier_module_hooks_shell._sessionenv import EnvironmentFile
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_module_hooks_shell._verdicts import Verdicts
 from amplifier_sdk.events import (
     APPROVAL_REQUIRED,
@@ -48,7 +48,7 @@ class ClaudeEvents:
         runner: what runs the hooks.
     """
 
-    def __init__(self, surroundings: Surroundings, runner: HookRunner) -> None:
+    def __init__(self, surroundings: HookEnvironment, runner: HookRunner) -> None:
         self._surroundings = surroundings
         self._runner = runner
         self._hooks = surroundings.coordinator.hooks

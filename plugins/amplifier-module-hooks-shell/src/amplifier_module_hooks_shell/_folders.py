@@ -11,12 +11,12 @@ import attrs
 
 from amplifier_kit.claude_plugins import is_plugin, read_plugin
 from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, judge_project
-from amplifier_module_hooks_shell._loaded import Loaded
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_sdk.errors import ConfigError, ModuleLoadError, Problem
 
-__all__ = ["Found", "find_plugins"]
+__all__ = ["FoundHooks", "find_plugins"]
 
 _KIND: Final = "plugins"
 """What the trust store calls the plugins of a project."""
@@ -28,7 +28,7 @@ _GUARDS: Final = ("hooks", _KIND)
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class FoundHooks:
     """What was found.
 
     Args:
@@ -37,12 +37,12 @@ class Found:
         problems: what else cannot be used, and why.
     """
 
-    loaded: tuple[Loaded, ...] = ()
-    pending: tuple[Decision, ...] = ()
+    loaded: tuple[LoadedPlugin, ...] = ()
+    pending: tuple[TrustDecision, ...] = ()
     problems: tuple[str, ...] = ()
 
 
-def find_plugins(surroundings: Surroundings) -> Found:
+def find_plugins(surroundings: HookEnvironment) -> FoundHooks:
     """Find and read the plugins of a session; blocks.
 
     Of a project nothing is used before it is trusted, and then as it was evaluated: from a copy of its own.
@@ -71,9 +71,9 @@ def find_plugins(surroundings: Surroundings) -> Found:
 class _Finder:
     """Gathers the person's plugins, and what a project would bring."""
 
-    surroundings: Surroundings
+    surroundings: HookEnvironment
     directory: str
-    loaded: list[Loaded] = attrs.field(factory=list)
+    loaded: list[LoadedPlugin] = attrs.field(factory=list)
     problems: list[str] = attrs.field(factory=list)
     _single: list[str] = attrs.field(factory=list)
     _several: list[str] = attrs.field(factory=list)
@@ -112,7 +112,7 @@ class _Finder:
         """Take the project's own `.claude` folder."""
         self._single.append(_CLAUDE)
 
-    def finish(self) -> Found:
+    def finish(self) -> FoundHooks:
         """Evaluate what the project brings, take what is trusted, and return everything."""
         decisions = self._judge()
         _require_guards(decisions)
@@ -130,7 +130,7 @@ class _Finder:
             for loaded in self.loaded
             for problem in loaded.plugin.problems
         ]
-        return Found(
+        return FoundHooks(
             loaded=tuple(self.loaded), pending=pending, problems=tuple(self.problems)
         )
 
@@ -145,7 +145,7 @@ class _Finder:
                 return Path(whole), os.path.relpath(place, self.directory)
         return Path(whole), None
 
-    def _judge(self) -> list[Decision]:
+    def _judge(self) -> list[TrustDecision]:
         """Evaluate what the project brings, each kind by itself, as people are asked about it."""
         plugins = [
             path
@@ -160,7 +160,7 @@ class _Finder:
             asked |= {kind: list(PROJECT_FILES[kind]) for kind in _KINDS}
         return [self._judge_kind(kind, items) for kind, items in asked.items()]
 
-    def _judge_kind(self, kind: str, items: Sequence[str]) -> Decision:
+    def _judge_kind(self, kind: str, items: Sequence[str]) -> TrustDecision:
         """Evaluate some files and folders, with all that they would run."""
         return judge_project(TrustStore.in_home(), Path(self.directory), kind, items)
 
@@ -204,7 +204,7 @@ class _Finder:
         if any(plugin.root == loaded.plugin.root for loaded in self.loaded):
             return
         self.loaded.append(
-            Loaded(
+            LoadedPlugin(
                 plugin=plugin,
                 path=path,
                 is_own=copied is None,
@@ -214,7 +214,7 @@ class _Finder:
         )
 
 
-def _require_guards(decisions: Sequence[Decision]) -> None:
+def _require_guards(decisions: Sequence[TrustDecision]) -> None:
     """Refuse to go without hooks that a person trusted: a session would run unguarded, and they believe otherwise."""
     store = TrustStore.in_home()
     for decision in decisions:

@@ -10,13 +10,13 @@ from typing import Final
 import anyio
 
 from amplifier_kit.claude_plugins import HookEntry
-from amplifier_module_hooks_shell._answers import Answer, read_ran
-from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._answers import HookOutput, read_ran
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._observers import Observers
 from amplifier_module_hooks_shell._process import InputError, write_input
 from amplifier_module_hooks_shell._prompts import PromptJudge
-from amplifier_module_hooks_shell._surroundings import Surroundings
-from amplifier_module_hooks_shell._transcripts import Transcript
+from amplifier_module_hooks_shell._surroundings import HookEnvironment
+from amplifier_module_hooks_shell._transcripts import TranscriptFile
 from amplifier_module_hooks_shell._verdicts import Told, Verdicts
 
 __all__ = ["HookRunner"]
@@ -38,15 +38,15 @@ class HookRunner:
 
     def __init__(
         self,
-        surroundings: Surroundings,
-        plugins: Sequence[Loaded],
+        surroundings: HookEnvironment,
+        plugins: Sequence[LoadedPlugin],
         observers: Observers,
     ) -> None:
         self._surroundings = surroundings
         self._observers = observers
         self._judge = PromptJudge(surroundings)
-        self._transcript = Transcript(surroundings)
-        self._entries: dict[str, list[tuple[Loaded, HookEntry]]] = {}
+        self._transcript = TranscriptFile(surroundings)
+        self._entries: dict[str, list[tuple[LoadedPlugin, HookEntry]]] = {}
         for loaded in plugins:
             for entry in loaded.plugin.hooks:
                 self._entries.setdefault(entry.event, []).append((loaded, entry))
@@ -101,7 +101,7 @@ class HookRunner:
             return Verdicts(())
         if event in _READERS:
             await self._transcript.write()
-        answers: list[Answer] = [Answer()] * len(chosen)
+        answers: list[HookOutput] = [HookOutput()] * len(chosen)
         limiter = anyio.CapacityLimiter(_AT_ONCE)
 
         async def run(place: int) -> None:
@@ -123,12 +123,20 @@ class HookRunner:
         )
 
     async def _put(
-        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]
+        self,
+        loaded: LoadedPlugin,
+        entry: HookEntry,
+        event: str,
+        data: Mapping[str, object],
     ) -> None:
         await self._observers.put(partial(self._look, loaded, entry, event, dict(data)))
 
     async def _look(
-        self, loaded: Loaded, entry: HookEntry, event: str, data: Mapping[str, object]
+        self,
+        loaded: LoadedPlugin,
+        entry: HookEntry,
+        event: str,
+        data: Mapping[str, object],
     ) -> None:
         answer = await self._run(loaded, entry, event, data, {})
         problem = answer.failure or answer.warning
@@ -142,12 +150,12 @@ class HookRunner:
 
     async def _run(
         self,
-        loaded: Loaded,
+        loaded: LoadedPlugin,
         entry: HookEntry,
         event: str,
         data: Mapping[str, object],
         env: Mapping[str, str],
-    ) -> Answer:
+    ) -> HookOutput:
         told = {**self._common(event), **data}
         if entry.kind == "prompt":
             return await self._judge.ask(entry, told)
@@ -157,7 +165,7 @@ class HookRunner:
                 told, config.max_input_bytes, may_cut=event not in _DECIDING
             )
         except InputError as error:
-            return Answer(failure=str(error))
+            return HookOutput(failure=str(error))
         ran = await self._surroundings.run(
             entry.text,
             input=text,

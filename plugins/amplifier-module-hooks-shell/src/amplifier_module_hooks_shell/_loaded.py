@@ -13,7 +13,7 @@ import attrs
 from amplifier_kit.claude_plugins import ClaudePlugin
 from amplifier_kit.trust.untrusted import mark_untrusted
 
-__all__ = ["Loaded"]
+__all__ = ["LoadedPlugin"]
 
 _FILE: Final = re.compile(
     r"(?P<folder>\"\$(?:CLAUDE_PROJECT_DIR|\{CLAUDE_PROJECT_DIR\})\"/|"
@@ -22,7 +22,7 @@ _FILE: Final = re.compile(
 
 
 @attrs.frozen(kw_only=True)
-class Loaded:
+class LoadedPlugin:
     """A plugin, and where it comes from.
 
     Args:

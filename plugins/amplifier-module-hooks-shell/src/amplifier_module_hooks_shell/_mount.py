@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import PurePath
 from typing import Final
 
-from amplifier_kit.trust import Decision
+from amplifier_kit.trust import TrustDecision
 from amplifier_module_hooks_shell._agents import AGENTS, OnlyTools, agent_plans
 from amplifier_module_hooks_shell._commands import Commands
 from amplifier_module_hooks_shell._configured_hooks import OwnHook
 from amplifier_module_hooks_shell._events import ClaudeEvents
-from amplifier_module_hooks_shell._folders import Found, find_plugins
+from amplifier_module_hooks_shell._folders import FoundHooks, find_plugins
 from amplifier_module_hooks_shell._hookrunner import HookRunner
 from amplifier_module_hooks_shell._observers import Observers
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk import Coordinator, HookResult
@@ -40,7 +40,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     settings = read_config(
         ShellHooksConfig, config, subject="configuration of hooks-shell"
     )
-    surroundings = Surroundings(coordinator, settings)
+    surroundings = HookEnvironment(coordinator, settings)
     coordinator.register_cleanup(
         partial(run_blocking, surroundings.remove, name="hooks-shell.remove")
     )
@@ -65,7 +65,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         await _offer(surroundings, found)
 
 
-def _contribute(surroundings: Surroundings, found: Found) -> None:
+def _contribute(surroundings: HookEnvironment, found: FoundHooks) -> None:
     """Offer the agents and the skills."""
     agents = agent_plans(found.loaded, surroundings.config)
     if agents:
@@ -79,7 +79,7 @@ def _contribute(surroundings: Surroundings, found: Found) -> None:
         surroundings.coordinator.register_contributor(_SKILLS, NAME, lambda: skills)
 
 
-def _refused(pending: Sequence[Decision]) -> Iterator[SessionCommand]:
+def _refused(pending: Sequence[TrustDecision]) -> Iterator[SessionCommand]:
     """Yield a command for each that waits for trust: it says so, and no other one of its name stands in for it."""
     for decision in pending:
         for name in sorted(decision.contents):
@@ -94,7 +94,7 @@ def _refused(pending: Sequence[Decision]) -> Iterator[SessionCommand]:
                 )
 
 
-async def _offer(surroundings: Surroundings, found: Found) -> None:
+async def _offer(surroundings: HookEnvironment, found: FoundHooks) -> None:
     """Offer what is for the person: commands, what is to be trusted, and what went wrong."""
     coordinator, settings = surroundings.coordinator, surroundings.config
     commands = Commands(surroundings, found.loaded)

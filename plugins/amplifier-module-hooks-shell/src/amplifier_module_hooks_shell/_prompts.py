@@ -11,9 +11,9 @@ import anyio
 
 from amplifier_kit.claude_plugins import HookEntry
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_module_hooks_shell._answers import Answer, read_judgement
+from amplifier_module_hooks_shell._answers import HookOutput, read_judgement
 from amplifier_module_hooks_shell._process import InputError, write_input
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import HookEnvironment
 from amplifier_sdk.chat import ChatRequest
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.loops.priorities import choose_provider
@@ -49,16 +49,16 @@ class PromptJudge:
         surroundings: the session's, with whose settings the provider and the models are chosen.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: HookEnvironment) -> None:
         self._surroundings = surroundings
 
-    async def ask(self, entry: HookEntry, data: Mapping[str, object]) -> Answer:
+    async def ask(self, entry: HookEntry, data: Mapping[str, object]) -> HookOutput:
         """Ask a model about an event, and read its verdict; whatever fails is a failure of the hook."""
         config = self._surroundings.config
         try:
             text = fill(entry.text, data, config.max_input_bytes)
         except InputError as error:
-            return Answer(failure=str(error))
+            return HookOutput(failure=str(error))
         request = ChatRequest(
             messages=(
                 Message(role="system", content=_TASK),
@@ -71,12 +71,12 @@ class PromptJudge:
             with anyio.fail_after(entry.timeout):
                 response = await self._provider().complete(request)
         except TimeoutError:
-            return Answer(
+            return HookOutput(
                 failure=f"the model did not answer within {entry.timeout:g} s"
             )
         except Exception as error:
             # foreign code, and a failing hook differs from one that answers
-            return Answer(
+            return HookOutput(
                 failure=f"the model could not be asked: {type(error).__name__}: {error}"
             )
         return read_judgement(response.text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final
 
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import HookEnvironment
 
 __all__ = ["SESSION_ENVIRONMENT", "EnvironmentFile"]
 
@@ -26,7 +26,7 @@ class EnvironmentFile:
         surroundings: the session's; what comes after is given the variables.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: HookEnvironment) -> None:
         self._surroundings = surroundings
         self.path: Final = f"{surroundings.scratch}/environment.sh"
         with open(

@@ -15,7 +15,7 @@ from amplifier_kit.injections import longest_injection
 from amplifier_kit.processes import allowed_environment, find_program
 from amplifier_kit.redaction import redactor_of
 from amplifier_kit.trust import TrustStore, changed_code
-from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._process import Ran, run_hook
 from amplifier_module_hooks_shell.config import ShellHooksConfig
 from amplifier_sdk.contracts import Coordinator
@@ -23,7 +23,7 @@ from amplifier_sdk.events import Event
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["NAME", "Surroundings"]
+__all__ = ["NAME", "HookEnvironment"]
 
 P = TypeVar("P", bound=Mapping[str, object])
 
@@ -34,7 +34,7 @@ _GRACE: Final = 5.0
 """Seconds that a handler has beyond those of what it runs, to end it and to read what it said."""
 
 
-class Surroundings:
+class HookEnvironment:
     """One session's: the coordinator, the settings, and what is given to commands.
 
     Args:
@@ -90,7 +90,7 @@ class Surroundings:
         input: str,
         timeout: float,
         env: Mapping[str, str],
-        loaded: Loaded | None = None,
+        loaded: LoadedPlugin | None = None,
     ) -> Ran:
         """Run a program with its arguments, or a shell text; not where it would run what changed since it was trusted.
 
@@ -124,7 +124,7 @@ class Surroundings:
             limit=self.config.max_output_bytes,
         )
 
-    def _changed(self, text: str, loaded: Loaded | None) -> str:
+    def _changed(self, text: str, loaded: LoadedPlugin | None) -> str:
         """Say what a command would run that is other than a person trusted; empty when nothing is."""
         trusted = {} if loaded is None else loaded.contents
         copied = () if loaded is None else loaded.copies_in(text)

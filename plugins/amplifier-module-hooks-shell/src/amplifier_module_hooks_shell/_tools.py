@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from amplifier_module_hooks_shell._commands import Commands
-from amplifier_module_hooks_shell._surroundings import NAME, Surroundings
+from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_sdk.commands import CommandError
 from amplifier_sdk.events import APPROVAL_GRANTED, ApprovalGranted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -88,7 +88,7 @@ class AskUserQuestion:
         "required": ["questions"],
     }
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: HookEnvironment) -> None:
         self._hooks = surroundings.coordinator.hooks
 
     async def execute(self, input: Mapping[str, JSONValue]) -> ToolResult:

@@ -9,21 +9,21 @@ from pathlib import Path
 
 from amplifier_kit.files.private_append import open_private, write_whole
 from amplifier_kit.redaction import redactor_of
-from amplifier_module_hooks_shell._surroundings import Surroundings
+from amplifier_module_hooks_shell._surroundings import HookEnvironment
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["Transcript"]
+__all__ = ["TranscriptFile"]
 
 
-class Transcript:
+class TranscriptFile:
     """The file; it is written when a hook may read it, and is gone with the session.
 
     Args:
         surroundings: the session's, in whose folder the file is.
     """
 
-    def __init__(self, surroundings: Surroundings) -> None:
+    def __init__(self, surroundings: HookEnvironment) -> None:
         self._surroundings = surroundings
         self._written = 0
 

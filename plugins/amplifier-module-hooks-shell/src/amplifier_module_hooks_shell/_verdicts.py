@@ -8,8 +8,8 @@ from typing import Final
 import attrs
 
 from amplifier_kit.claude_plugins import HookEntry
-from amplifier_module_hooks_shell._answers import Answer
-from amplifier_module_hooks_shell._loaded import Loaded
+from amplifier_module_hooks_shell._answers import HookOutput
+from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Told", "Verdicts"]
@@ -19,9 +19,9 @@ __all__ = ["Told", "Verdicts"]
 class Told:
     """What one hook of one plugin answered."""
 
-    loaded: Loaded
+    loaded: LoadedPlugin
     entry: HookEntry
-    answer: Answer
+    answer: HookOutput
 
     @property
     def why(self) -> str:

@@ -20,7 +20,12 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.processes import Command, Ending, allowed_environment, run_command
+from amplifier_kit.processes import (
+    Command,
+    CommandEnd,
+    allowed_environment,
+    run_command,
+)
 from amplifier_module_hooks_status_context._records import Records
 
 __all__ = ["GitError", "Repository", "open_repository"]
@@ -255,7 +260,7 @@ async def _run(
     environment: dict[str, str],
     take: Callable[[bytes], object],
     timeout: float,
-) -> Ending:
+) -> CommandEnd:
     complaint = bytearray()
 
     def complain(data: bytes) -> None:

@@ -12,9 +12,9 @@ from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_kit.terminal import TextStream
 from amplifier_kit.todos import TODO_UPDATED
 from amplifier_module_hooks_streaming_ui._pen import Pen
-from amplifier_module_hooks_streaming_ui._screen import Screen
+from amplifier_module_hooks_streaming_ui._screen import StreamScreen
 from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
-from amplifier_module_hooks_streaming_ui._watch import Watch
+from amplifier_module_hooks_streaming_ui._watch import SessionDisplay
 from amplifier_sdk import Coordinator, JSONValue
 from amplifier_sdk.capabilities import SHOWN
 from amplifier_sdk.configuration import read_config
@@ -83,9 +83,9 @@ def _without(config: StreamingUIConfig, shown: object) -> StreamingUIConfig:
     )
 
 
-def _open(coordinator: Coordinator, config: StreamingUIConfig) -> Watch | None:
+def _open(coordinator: Coordinator, config: StreamingUIConfig) -> SessionDisplay | None:
     """Open the watch of a session; a child's is on its parent's screen, one level further in."""
-    parent = Watch.OPEN.get(coordinator.parent_id or "")
+    parent = SessionDisplay.OPEN.get(coordinator.parent_id or "")
     is_child = coordinator.parent_id is not None
     if parent is None:
         shows_children = config.show_children
@@ -98,17 +98,17 @@ def _open(coordinator: Coordinator, config: StreamingUIConfig) -> Watch | None:
     else:
         stream = parent.screen.stream
     pen = Pen.of(stream, config.colour, config.width)
-    screen = Screen.of(
+    screen = StreamScreen.of(
         stream, pen, max_waiting=config.max_waiting, patience=config.patience
     )
     if parent is not None:
         level = parent.level + 1
     else:
         level = int(is_child)
-    watch = Watch(
+    watch = SessionDisplay(
         screen, config, coordinator.session_id, level, _Redactor(coordinator), parent
     )
-    Watch.OPEN[coordinator.session_id] = watch
+    SessionDisplay.OPEN[coordinator.session_id] = watch
     return watch
 
 
@@ -118,7 +118,7 @@ def _stream(coordinator: Coordinator) -> TextStream:
     return sys.stderr if given is None else cast("TextStream", given)
 
 
-def _handlers(watch: Watch) -> Iterator[tuple[str, _Handler]]:
+def _handlers(watch: SessionDisplay) -> Iterator[tuple[str, _Handler]]:
     """Yield what is heard, and by whom; each handler knows its event's payload."""
     config = watch.config
     handlers: dict[str, object] = {

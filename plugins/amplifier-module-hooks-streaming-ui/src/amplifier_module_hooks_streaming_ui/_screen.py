@@ -14,7 +14,7 @@ from amplifier_kit.terminal import TextStream, visible
 from amplifier_module_hooks_streaming_ui._pen import Pen
 from amplifier_sdk.threads import run_blocking
 
-__all__ = ["Paint", "Screen"]
+__all__ = ["Paint", "StreamScreen"]
 
 Paint: TypeAlias = Callable[[str], str]
 """Makes what is written of a text; called in the screen's thread, one at a time."""
@@ -34,7 +34,7 @@ class _Piece:
 
 
 @attrs.define(eq=False)
-class Screen:
+class StreamScreen:
     """One stream with a thread that writes to it, shared by the sessions that show something there.
 
     The thread begins with the first piece. When more than `max_waiting` characters wait for it, `wait_for_room` waits
@@ -59,12 +59,12 @@ class Screen:
     _is_ending: bool = False
     _thread: threading.Thread | None = None
 
-    _OPEN: ClassVar[dict[int, Screen]] = {}
+    _OPEN: ClassVar[dict[int, StreamScreen]] = {}
 
     @classmethod
     def of(
         cls, stream: TextStream, pen: Pen, *, max_waiting: int, patience: float
-    ) -> Screen:
+    ) -> StreamScreen:
         """Return the screen of a stream, a new one where no session shows anything there; call `leave` in the end."""
         screen = cls._OPEN.get(id(stream))
         if screen is None:

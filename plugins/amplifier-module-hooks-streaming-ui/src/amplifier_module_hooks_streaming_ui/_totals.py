@@ -8,11 +8,11 @@ import attrs
 
 from amplifier_sdk.chat import Usage
 
-__all__ = ["Totals"]
+__all__ = ["TurnTotals"]
 
 
 @attrs.define(eq=False)
-class Totals:
+class TurnTotals:
     """Counts one turn."""
 
     started: float = attrs.field(factory=perf_counter)
@@ -29,7 +29,7 @@ class Totals:
             else:
                 self.usage = self.usage + usage
 
-    def include(self, child: Totals) -> None:
+    def include(self, child: TurnTotals) -> None:
         """Count what a child's turn came to."""
         self.requests += child.requests
         self.calls += child.calls

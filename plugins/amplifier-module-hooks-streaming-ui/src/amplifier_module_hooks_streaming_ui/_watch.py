@@ -11,9 +11,9 @@ from amplifier_kit.redaction import SinkRedactor
 from amplifier_kit.terminal import arguments_text, progress_text
 from amplifier_module_hooks_streaming_ui._painter import Flow, Lines
 from amplifier_module_hooks_streaming_ui._pen import Style
-from amplifier_module_hooks_streaming_ui._screen import Paint, Screen
+from amplifier_module_hooks_streaming_ui._screen import Paint, StreamScreen
 from amplifier_module_hooks_streaming_ui._settings import StreamingUIConfig
-from amplifier_module_hooks_streaming_ui._totals import Totals
+from amplifier_module_hooks_streaming_ui._totals import TurnTotals
 from amplifier_sdk.events import (
     ApprovalRequired,
     CancelRequested,
@@ -34,23 +34,23 @@ from amplifier_sdk.events import (
 from amplifier_sdk.progress import ToolOutputWritten, ToolProgressed
 from amplifier_sdk.streaming import TextDelta, ThinkingDelta
 
-__all__ = ["Watch"]
+__all__ = ["SessionDisplay"]
 
 _MAX_TEXT: Final = 100_000
 _MARKS: Final[Mapping[object, str]] = {"completed": "[x]", "in_progress": "[>]"}
 
 
 @attrs.define(eq=False)
-class Watch:
+class SessionDisplay:
     """Shows one session; its handlers only hand over, the screen's thread does the work."""
 
-    screen: Screen
+    screen: StreamScreen
     config: StreamingUIConfig
     session_id: str
     level: int
     redactor: Callable[[], SinkRedactor]
-    parent: Watch | None = None
-    totals: Totals = attrs.field(factory=Totals)
+    parent: SessionDisplay | None = None
+    totals: TurnTotals = attrs.field(factory=TurnTotals)
     _is_thinking: bool = False
     _is_closed: bool = False
     _streamed: set[int] = attrs.field(factory=set)
@@ -61,7 +61,7 @@ class Watch:
     _thinking: Paint = attrs.field(init=False)
     _end_thinking: Paint = attrs.field(init=False)
 
-    OPEN: ClassVar[dict[str, Watch]] = {}
+    OPEN: ClassVar[dict[str, SessionDisplay]] = {}
     """The sessions of this process that are shown, by id: a child finds its parent's screen here."""
 
     def __attrs_post_init__(self) -> None:
@@ -221,7 +221,7 @@ class Watch:
 
     def began(self, _: str, data: ExecutionStart) -> None:
         """Begin to count a turn; a child's is shown with its prompt."""
-        self.totals = Totals()
+        self.totals = TurnTotals()
         if self.parent is not None or self.level:
             agent = self.session_id.rpartition("_")[2]
             self._put(

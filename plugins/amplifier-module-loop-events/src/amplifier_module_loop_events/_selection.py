@@ -17,18 +17,18 @@ from amplifier_sdk.loops.selection import (
 )
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["Selection", "select_tool"]
+__all__ = ["SelectedCall", "select_tool"]
 
 
 @attrs.frozen(kw_only=True)
-class Selection:
+class SelectedCall:
     """A call as it shall run, or the refusal that answers it."""
 
     call: ToolCall
     refusal: ToolResult | None = None
 
 
-async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> Selection:
+async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> SelectedCall:
     """Let handlers vote for a tool, then deny or change it.
 
     Args:
@@ -60,7 +60,7 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> Selection:
             refusal = ToolResult.failure(
                 f"Denied by {emission.decided_by}: {emission.reason}", type="denied"
             )
-            return Selection(call=call, refusal=refusal)
+            return SelectedCall(call=call, refusal=refusal)
         changed = emission.data["tool"]
         if isinstance(changed, str) and changed != name:
             name, vote = changed, None
@@ -69,4 +69,6 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> Selection:
         if vote is not None:
             selected["reason"], selected["score"] = vote.reason, vote.score
         await turn.hooks.emit(TOOL_SELECTED, selected)
-    return Selection(call=call if name == call.name else attrs.evolve(call, name=name))
+    return SelectedCall(
+        call=call if name == call.name else attrs.evolve(call, name=name)
+    )

@@ -16,7 +16,7 @@ from amplifier_sdk.errors import LLMError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import Delta
 
-__all__ = ["PAUSED", "STOP_REASON", "Answer"]
+__all__ = ["PAUSED", "STOP_REASON", "MessageReader"]
 
 STOP_REASON: Final = "anthropic:stop_reason"
 """The key of an answer's metadata that says in the API's word why the model stopped."""
@@ -58,7 +58,7 @@ _SHOWN_USAGE: Final = (
 
 
 @attrs.define(eq=False)
-class Answer:
+class MessageReader:
     """Reads one answer; see `AnswerReader`.
 
     Args:

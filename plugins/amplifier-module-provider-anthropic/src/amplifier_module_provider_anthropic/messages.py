@@ -24,7 +24,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 from amplifier_sdk.values import NO_EXTRAS
 
-__all__ = ["MESSAGE_ID", "Conversation", "has_thoughts", "write_conversation"]
+__all__ = ["MESSAGE_ID", "MessagesBody", "has_thoughts", "write_conversation"]
 
 MESSAGE_ID: Final = "anthropic:message_id"
 """The key of a message's metadata that says which answer of the API it is."""
@@ -52,7 +52,7 @@ def has_thoughts(messages: Iterable[Message]) -> bool:
 
 
 @attrs.frozen(kw_only=True)
-class Conversation:
+class MessagesBody:
     """A history in the API's words: what stands beside the messages, and the messages."""
 
     system: list[str]
@@ -64,7 +64,7 @@ def write_conversation(
     *,
     with_thoughts: bool = True,
     with_late_system: bool = False,
-) -> Conversation:
+) -> MessagesBody:
     """Write a history.
 
     A developer's message is a user's. Results that follow each other are one user's message. What says nothing, or
@@ -115,9 +115,9 @@ class _Writing:
                 self.messages.append({"role": "user", "content": [_text(_OPENING)]})
         self.messages.append({"role": role, "content": content})
 
-    def end(self) -> Conversation:
+    def end(self) -> MessagesBody:
         self._place_late()
-        return Conversation(system=self.system, messages=self.messages)
+        return MessagesBody(system=self.system, messages=self.messages)
 
     def _place_late(self) -> None:
         """Place the later system messages: the API takes them behind a user's message, before an answer."""

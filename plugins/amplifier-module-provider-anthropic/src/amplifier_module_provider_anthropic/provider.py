@@ -9,7 +9,7 @@ from typing import ClassVar
 from urllib.parse import quote
 
 from amplifier_kit.vendors import AnswerReader, Outgoing, VendorProvider
-from amplifier_module_provider_anthropic.answers import Answer
+from amplifier_module_provider_anthropic.answers import MessageReader
 from amplifier_module_provider_anthropic.catalog import (
     capabilities,
     listed_models,
@@ -94,7 +94,7 @@ class AnthropicProvider(VendorProvider):
 
     def reader(self, request: ChatRequest, model: str) -> AnswerReader:  # noqa: ARG002  # of the base class
         """Make the reader of one answer."""
-        return Answer(
+        return MessageReader(
             names=tool_names(tool.name for tool in request.tools or ()),
             fail=partial(
                 reported_fault, multiplier=self.settings.overloaded_delay_multiplier

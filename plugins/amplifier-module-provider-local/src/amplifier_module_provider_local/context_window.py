@@ -7,7 +7,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from amplifier_module_provider_local.conversation import Conversation, Turn
+from amplifier_module_provider_local.conversation import RequestParts, SpeakerTurn
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["Fitted", "Ruler", "Tokenizer", "fit"]
@@ -58,7 +58,7 @@ class Fitted:
     was_cut: bool = False
 
 
-async def fit(conversation: Conversation, ruler: Ruler, *, window: int) -> Fitted:
+async def fit(conversation: RequestParts, ruler: Ruler, *, window: int) -> Fitted:
     """Choose what to send.
 
     The system text and the question are sent whole, whatever their length: the server says when they do not
@@ -76,7 +76,9 @@ async def fit(conversation: Conversation, ruler: Ruler, *, window: int) -> Fitte
     last = conversation.last_turn(result)
     tail = (*((last,) if last is not None else ()), *conversation.later)
     kept = await _newest(conversation.earlier, ruler, room)
-    system = (Turn("system", conversation.system),) if conversation.system else ()
+    system = (
+        (SpeakerTurn("system", conversation.system),) if conversation.system else ()
+    )
     return Fitted(
         messages=tuple(turn.to_json() for turn in (*system, *kept, *tail)),
         left_out=len(conversation.earlier) - len(kept),
@@ -84,7 +86,9 @@ async def fit(conversation: Conversation, ruler: Ruler, *, window: int) -> Fitte
     )
 
 
-async def _newest(turns: tuple[Turn, ...], ruler: Ruler, room: int) -> tuple[Turn, ...]:
+async def _newest(
+    turns: tuple[SpeakerTurn, ...], ruler: Ruler, room: int
+) -> tuple[SpeakerTurn, ...]:
     """Return the newest turns that take `room` tokens at most; they begin with a user's."""
     start = len(turns)
     for index in range(len(turns) - 1, -1, -1):

@@ -20,7 +20,7 @@ from amplifier_sdk.images import image_note
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import Message
 
-__all__ = ["Conversation", "Turn"]
+__all__ = ["RequestParts", "SpeakerTurn"]
 
 _NUMBERED: Final = re.compile(r"^ *\d+\t", re.MULTILINE)
 _NO_IMAGES: Final = image_note("this model cannot see").text
@@ -33,7 +33,7 @@ _TEXT_FIELDS: Final = ("content", "text", "output")
 
 
 @attrs.frozen
-class Turn:
+class SpeakerTurn:
     """What one speaker said."""
 
     role: str
@@ -45,7 +45,7 @@ class Turn:
 
 
 @attrs.frozen(kw_only=True)
-class Conversation:
+class RequestParts:
     """The parts of a request's messages.
 
     Args:
@@ -58,14 +58,14 @@ class Conversation:
     """
 
     system: str = ""
-    earlier: tuple[Turn, ...] = ()
+    earlier: tuple[SpeakerTurn, ...] = ()
     question: str | None = None
     results: tuple[str, ...] = ()
-    later: tuple[Turn, ...] = ()
+    later: tuple[SpeakerTurn, ...] = ()
     has_images: bool = False
 
     @classmethod
-    def of(cls, request: ChatRequest) -> Conversation:
+    def of(cls, request: ChatRequest) -> RequestParts:
         """Read a request's messages."""
         messages = list(request.messages)
         asked = max(
@@ -99,11 +99,11 @@ class Conversation:
         """Whether a tool returned something since the question."""
         return bool(self.results)
 
-    def last_turn(self, result: str) -> Turn | None:
+    def last_turn(self, result: str) -> SpeakerTurn | None:
         """Return the question with the tools' texts before it."""
         if self.question is None:
             return None
-        return Turn(
+        return SpeakerTurn(
             "user",
             f"{result}\n\nUsing the text above: {self.question}"
             if result
@@ -111,10 +111,10 @@ class Conversation:
         )
 
 
-def _turns(messages: Sequence[Message]) -> tuple[Turn, ...]:
+def _turns(messages: Sequence[Message]) -> tuple[SpeakerTurn, ...]:
     """Return what was said; what a developer's message holds others wrote, so that it has the user's rank."""
     return tuple(
-        Turn(_SPEAKERS[m.role], m.text)
+        SpeakerTurn(_SPEAKERS[m.role], m.text)
         for m in messages
         if m.role in _SPEAKERS and m.text.strip()
     )

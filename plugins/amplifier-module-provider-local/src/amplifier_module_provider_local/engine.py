@@ -29,16 +29,16 @@ from amplifier_sdk.jsontypes import JSONObject
 if TYPE_CHECKING:
     from amplifier_module_provider_local.wire import AnswerItem
 
-__all__ = ["Engine", "Waiting"]
+__all__ = ["ServerProcess", "StillWaiting"]
 
 
 @attrs.frozen
-class Waiting:
+class StillWaiting:
     """A sign of life: what was asked for is not there yet."""
 
 
 @attrs.define(eq=False)
-class Engine:
+class ServerProcess:
     """Starts the server, hands it out, starts it anew when it died, and ends it.
 
     Args:
@@ -58,7 +58,7 @@ class Engine:
         init=False,
     )
 
-    async def ready(self) -> AsyncGenerator[Waiting | ModelServer, None]:
+    async def ready(self) -> AsyncGenerator[StillWaiting | ModelServer, None]:
         """Yield the running server as the last item.
 
         Raises:
@@ -67,7 +67,7 @@ class Engine:
         """
         async with aclosing(self._preparing.take()) as waits:
             async for _ in waits:
-                yield Waiting()
+                yield StillWaiting()
         try:
             server = await self._running()
             if server is None:
@@ -86,7 +86,7 @@ class Engine:
 
     async def answer(
         self, body: JSONObject
-    ) -> AsyncGenerator[Waiting | AnswerItem, None]:
+    ) -> AsyncGenerator[StillWaiting | AnswerItem, None]:
         """Stream the answer to one chat request, with the server that runs or a new one.
 
         Raises:
@@ -94,7 +94,7 @@ class Engine:
         """
         async with aclosing(self._slots.take()) as waits:
             async for _ in waits:
-                yield Waiting()
+                yield StillWaiting()
         try:
             for is_last in (False, True):
                 try:
@@ -118,10 +118,10 @@ class Engine:
 
     async def _answer(
         self, body: JSONObject
-    ) -> AsyncGenerator[Waiting | AnswerItem, None]:
+    ) -> AsyncGenerator[StillWaiting | AnswerItem, None]:
         async with aclosing(self.ready()) as steps:
             async for step in steps:
-                if isinstance(step, Waiting):
+                if isinstance(step, StillWaiting):
                     yield step
                     continue
                 try:
@@ -140,7 +140,7 @@ class Engine:
             await self._drop(self._server)
         return self._server
 
-    async def _model_file(self) -> AsyncGenerator[Waiting | ModelFile, None]:
+    async def _model_file(self) -> AsyncGenerator[StillWaiting | ModelFile, None]:
         if self.config.model_path is not None:
             yield await own_file(self.config.model_path, self.config.sha256)
             return
@@ -153,7 +153,7 @@ class Engine:
                     yield step
                 elif anyio.current_time() - last >= SIGN_OF_LIFE:
                     last = anyio.current_time()
-                    yield Waiting()
+                    yield StillWaiting()
 
     async def _start(self, file: ModelFile) -> ModelServer:
         config = self.config

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_module_provider_local.conversation import Turn
+from amplifier_module_provider_local.conversation import SpeakerTurn
 from amplifier_module_provider_local.schema import is_path, required_parameters
 from amplifier_sdk.chat import ToolSpec
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -26,26 +26,26 @@ _CLAUSE: Final = re.compile(r"[.,;:(\n]")
 _MOST_WORDS: Final = 10
 
 
-def argument_examples(tool: ToolSpec) -> list[Turn]:
+def argument_examples(tool: ToolSpec) -> list[SpeakerTurn]:
     """Return three requests for one tool, each with its arguments as JSON."""
     turns = []
     for number in range(_EXAMPLES):
         arguments = _arguments(tool, number)
         turns += [
-            Turn("user", _request(tool, arguments)),
-            Turn("assistant", json.dumps(arguments)),
+            SpeakerTurn("user", _request(tool, arguments)),
+            SpeakerTurn("assistant", json.dumps(arguments)),
         ]
     return turns
 
 
-def name_examples(tools: Sequence[ToolSpec]) -> list[Turn]:
+def name_examples(tools: Sequence[ToolSpec]) -> list[SpeakerTurn]:
     """Return requests for every tool, each with the tool's name; the tools take turns."""
     turns = []
     for number in range(2 if len(tools) <= _FEW_TOOLS else 1):
         for tool in tools:
             turns += [
-                Turn("user", _request(tool, _arguments(tool, number))),
-                Turn("assistant", tool.name),
+                SpeakerTurn("user", _request(tool, _arguments(tool, number))),
+                SpeakerTurn("assistant", tool.name),
             ]
     return turns
 

@@ -13,10 +13,10 @@ import attrs
 from amplifier_module_provider_local.circles import goes_round
 from amplifier_module_provider_local.config import LocalConfig
 from amplifier_module_provider_local.context_window import Fitted, Ruler, fit
-from amplifier_module_provider_local.conversation import Conversation
-from amplifier_module_provider_local.engine import Engine, Waiting
+from amplifier_module_provider_local.conversation import RequestParts
+from amplifier_module_provider_local.engine import ServerProcess, StillWaiting
 from amplifier_module_provider_local.steps import ask_for_arguments, ask_for_name
-from amplifier_module_provider_local.tool_choice import Choice, choose
+from amplifier_module_provider_local.tool_choice import WantedTools, choose
 from amplifier_sdk import BaseProvider, provider
 from amplifier_sdk.arguments import read_arguments
 from amplifier_sdk.chat import (
@@ -62,7 +62,7 @@ class LocalProvider(BaseProvider):
 
     def __init__(self, config: LocalConfig) -> None:
         self._config = config
-        self._engine = Engine(config)
+        self._engine = ServerProcess(config)
         if config.model_path is None:
             self._model = _EMBEDDED_MODEL
         else:
@@ -112,12 +112,12 @@ class LocalProvider(BaseProvider):
         self, request: ChatRequest
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         self._check(request)
-        conversation = Conversation.of(request)
+        conversation = RequestParts.of(request)
         choice = choose(request, conversation, self._config.tool_gate)
         ruler: Ruler | None = None
         async with aclosing(self._engine.ready()) as steps:
             async for step in steps:
-                if isinstance(step, Waiting):
+                if isinstance(step, StillWaiting):
                     yield TextDelta(text="")
                 else:
                     ruler = Ruler(step.wire.tokenize)
@@ -146,7 +146,12 @@ class LocalProvider(BaseProvider):
             )
 
     async def _write(
-        self, request: ChatRequest, choice: Choice, fitted: Fitted, *, is_free: bool
+        self,
+        request: ChatRequest,
+        choice: WantedTools,
+        fitted: Fitted,
+        *,
+        is_free: bool,
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Answer with text."""
         body: JSONObject = {
@@ -184,7 +189,7 @@ class LocalProvider(BaseProvider):
         )
 
     async def _call(
-        self, request: ChatRequest, choice: Choice, question: str
+        self, request: ChatRequest, choice: WantedTools, question: str
     ) -> AsyncGenerator[Delta | ChatResponse, None]:
         """Answer with a tool call: its name first, unless there is one tool only, then its arguments."""
         tools = {tool.name: tool for tool in choice.tools}
@@ -221,7 +226,7 @@ class LocalProvider(BaseProvider):
     ) -> AsyncGenerator[str, None]:
         """Stream an answer into the draft and yield its pieces; empty ones are signs of life."""
         # HTTP is first imported when the server starts.
-        from amplifier_module_provider_local.wire import End, Piece
+        from amplifier_module_provider_local.wire import AnswerEnd, Piece
 
         async with aclosing(self._engine.answer(body)) as items:
             async for item in items:
@@ -229,7 +234,7 @@ class LocalProvider(BaseProvider):
                     case Piece(text=text):
                         draft.text += text
                         yield text
-                    case End():
+                    case AnswerEnd():
                         draft.finish_reason, draft.usage = (
                             item.finish_reason,
                             item.usage,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Final
 
-from amplifier_module_provider_local.conversation import Turn
+from amplifier_module_provider_local.conversation import SpeakerTurn
 from amplifier_module_provider_local.examples import argument_examples, name_examples
 from amplifier_module_provider_local.schema import sketch
 from amplifier_sdk.chat import ToolSpec
@@ -20,9 +20,9 @@ _LONGEST_NAME: Final = 64  # tokens
 def ask_for_name(question: str, tools: Sequence[ToolSpec]) -> JSONObject:
     """Return the request whose answer is the name of one of the tools: a grammar allows nothing else."""
     turns = [
-        Turn("system", "Name the tool for the request."),
+        SpeakerTurn("system", "Name the tool for the request."),
         *name_examples(tools),
-        Turn("user", question),
+        SpeakerTurn("user", question),
     ]
     return {
         "messages": [turn.to_json() for turn in turns],
@@ -35,7 +35,11 @@ def ask_for_name(question: str, tools: Sequence[ToolSpec]) -> JSONObject:
 def ask_for_arguments(question: str, tool: ToolSpec, *, max_tokens: int) -> JSONObject:
     """Return the request whose answer is the arguments of the tool: its schema allows nothing else."""
     system = f"Extract the arguments of {tool.name} from the request as JSON."
-    turns = [Turn("system", system), *argument_examples(tool), Turn("user", question)]
+    turns = [
+        SpeakerTurn("system", system),
+        *argument_examples(tool),
+        SpeakerTurn("user", question),
+    ]
     return {
         "messages": [turn.to_json() for turn in turns],
         "response_format": {

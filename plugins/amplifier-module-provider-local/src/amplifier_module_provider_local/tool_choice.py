@@ -6,12 +6,12 @@ from typing import Final, Literal
 
 import attrs
 
-from amplifier_module_provider_local.conversation import Conversation
+from amplifier_module_provider_local.conversation import RequestParts
 from amplifier_module_provider_local.gate import wants_tool
 from amplifier_sdk.chat import ChatRequest, Degradation, ToolSpec
 from amplifier_sdk.errors import InvalidRequestError, did_you_mean
 
-__all__ = ["Choice", "choose"]
+__all__ = ["WantedTools", "choose"]
 
 _BY_RULE: Final = Degradation(
     requested="tool_choice: auto",
@@ -24,7 +24,7 @@ _BLIND: Final = Degradation(
 
 
 @attrs.frozen(kw_only=True)
-class Choice:
+class WantedTools:
     """The tools one of which is to be called; none for text.
 
     Args:
@@ -39,8 +39,8 @@ class Choice:
 
 
 def choose(
-    request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]
-) -> Choice:
+    request: ChatRequest, conversation: RequestParts, gate: Literal["lexical", "off"]
+) -> WantedTools:
     """Decide what a request is answered with, and say what of it is lost.
 
     A tool that the request forces or requires is called, always. When it leaves the choice open, what a tool
@@ -59,26 +59,26 @@ def choose(
 
 
 def _choose(
-    request: ChatRequest, conversation: Conversation, gate: Literal["lexical", "off"]
-) -> Choice:
+    request: ChatRequest, conversation: RequestParts, gate: Literal["lexical", "off"]
+) -> WantedTools:
     tools = tuple(request.tools or ())
     if (name := request.forced_tool) is not None:
-        return Choice(
+        return WantedTools(
             tools=_fit_to_call((_find(name, tools),), conversation), how="forced"
         )
     match request.tool_choice:
         case "none":
-            return Choice()
+            return WantedTools()
         case "required":
             if not tools:
                 raise InvalidRequestError(
                     "tool_choice 'required' needs tools; the request offers none"
                 )
-            return Choice(tools=_fit_to_call(tools, conversation), how="grammar")
+            return WantedTools(tools=_fit_to_call(tools, conversation), how="grammar")
         case None | "auto":
             if tools:
                 return _open_choice(tools, conversation, gate)
-            return Choice()
+            return WantedTools()
         case other:
             raise InvalidRequestError(
                 f"tool_choice is 'auto', 'none', 'required' or {{'type': 'tool', 'name': …}}; got {other!r}"
@@ -87,20 +87,20 @@ def _choose(
 
 def _open_choice(
     tools: tuple[ToolSpec, ...],
-    conversation: Conversation,
+    conversation: RequestParts,
     gate: Literal["lexical", "off"],
-) -> Choice:
+) -> WantedTools:
     if conversation.has_results:
-        return Choice(how="after a result")
+        return WantedTools(how="after a result")
     if gate == "off":
-        return Choice(
+        return WantedTools(
             how="gate: off",
             degradation=attrs.evolve(_BY_RULE, actual="text, since tool_gate is off"),
         )
     meant = conversation.question is not None and wants_tool(
         conversation.question, tools
     )
-    return Choice(
+    return WantedTools(
         tools=tools if meant else (), how="gate: lexical", degradation=_BY_RULE
     )
 
@@ -117,7 +117,7 @@ def _find(name: str, tools: tuple[ToolSpec, ...]) -> ToolSpec:
 
 
 def _fit_to_call(
-    tools: tuple[ToolSpec, ...], conversation: Conversation
+    tools: tuple[ToolSpec, ...], conversation: RequestParts
 ) -> tuple[ToolSpec, ...]:
     if conversation.question is None:
         raise InvalidRequestError(

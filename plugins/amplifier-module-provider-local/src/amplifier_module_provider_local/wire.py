@@ -11,14 +11,14 @@ import attrs
 
 from amplifier_kit.http.sse import Comment, ServerEvent
 from amplifier_kit.vendors import read_object, read_tokens
-from amplifier_kit.vendors.client import Call, VendorClient
+from amplifier_kit.vendors.client import Exchange, VendorClient
 from amplifier_kit.vendors.refusals import status_of
 from amplifier_module_provider_local.faults import fault
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import LLMTimeoutError, NetworkError, StreamError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Alive", "AnswerItem", "End", "Piece", "Wire"]
+__all__ = ["Alive", "AnswerEnd", "AnswerItem", "Piece", "Wire"]
 
 # seconds; the server speaks at least every ten, also while it reads a prompt
 _IDLE: Final = 60.0
@@ -37,14 +37,14 @@ class Alive:
 
 
 @attrs.frozen
-class End:
+class AnswerEnd:
     """The end of a whole answer; `usage` is `None` when the server did not report it."""
 
     finish_reason: str
     usage: Usage | None
 
 
-AnswerItem: TypeAlias = Piece | Alive | End
+AnswerItem: TypeAlias = Piece | Alive | AnswerEnd
 """What an answer's stream yields: pieces and signs of life, then one end."""
 
 
@@ -104,8 +104,8 @@ class Wire:
                 async for item in items:
                     yield item
 
-    def _call(self, path: str, body: JSONObject) -> Call:
-        return Call(
+    def _call(self, path: str, body: JSONObject) -> Exchange:
+        return Exchange(
             path=path, body=body, headers=self.headers, refuse=fault, timeout=inf
         )
 
@@ -158,7 +158,7 @@ async def _items(
         )
     if reason is None:
         raise StreamError("The model's server ended the answer without a reason")
-    yield End(reason, usage)
+    yield AnswerEnd(reason, usage)
 
 
 def _chunk(data: str) -> JSONObject:

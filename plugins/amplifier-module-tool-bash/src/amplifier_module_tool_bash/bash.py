@@ -12,9 +12,9 @@ from anyio import to_thread
 from amplifier_kit.processes import Capture, run_command
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.jobs import Jobs
-from amplifier_module_tool_bash.permission import Permission
+from amplifier_module_tool_bash.permission import CommandPermission
 from amplifier_module_tool_bash.results import result_of
-from amplifier_module_tool_bash.surroundings import Surroundings, check_text
+from amplifier_module_tool_bash.surroundings import ShellEnvironment, check_text
 from amplifier_sdk.assessments import Assessment
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
@@ -42,12 +42,12 @@ class Bash:
     def __init__(self, config: BashConfig, coordinator: Coordinator) -> None:
         self._config = config
         self._coordinator = coordinator
-        self._surroundings = Surroundings(
+        self._surroundings = ShellEnvironment(
             config,
             coordinator.get_capability("session.working_dir"),
             partial(coordinator.get_capability, "session.environment"),
         )
-        self.permission: Final = Permission(config, self._surroundings)
+        self.permission: Final = CommandPermission(config, self._surroundings)
         self._jobs = Jobs(self._surroundings, config.max_jobs)
         self._calls = 0
         coordinator.register_contributor(

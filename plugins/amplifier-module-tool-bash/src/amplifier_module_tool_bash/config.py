@@ -8,7 +8,7 @@ from typing import Literal
 import attrs
 
 from amplifier_kit.files.executed import EXECUTED_NAMES
-from amplifier_kit.shell import Rule
+from amplifier_kit.shell import CommandRule
 from amplifier_kit.shell.decisions import Decision
 from amplifier_sdk.bounds import count, seconds
 
@@ -53,7 +53,7 @@ class BashConfig:
     max_jobs: int = attrs.field(default=8, validator=count)
     env_allow: tuple[str, ...] = ()
     env: Mapping[str, str] = attrs.field(factory=dict)
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[CommandRule, ...] = ()
     default_rules: bool = True
     unlisted: Decision = "ask"
     require_approval: bool = False

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
-from amplifier_kit.shell import Rule, ShellPolicy, standard_table
+from amplifier_kit.shell import CommandRule, ShellPolicy, standard_table
 from amplifier_kit.shell.decisions import Decision
 
 __all__ = ["DEFAULT_RULES", "make_policy"]
 
-_DENY: Final = Rule(
+_DENY: Final = CommandRule(
     decision="deny",
     commands=(
         "rm ** /|//|/.|/[*]|/bin|/boot|/dev|/etc|/home|/lib|/lib64|/opt|/proc|/root|/sbin|/srv|/sys|/usr|/var|/Users",
@@ -30,12 +30,12 @@ _DENY: Final = Rule(
 )
 
 _ASK: Final = (
-    Rule(
+    CommandRule(
         decision="ask",
         commands=("sudo|doas|su|pkexec",),
         reason="it acts with another person's rights",
     ),
-    Rule(
+    CommandRule(
         decision="ask",
         commands=("git ** --receive-pack*|--upload-pack*|--exec*|--config-env*",),
         reason="it says which program git runs",
@@ -51,7 +51,7 @@ DEFAULT_RULES: Final = (*_ASK, _DENY)
 
 
 def make_policy(
-    rules: tuple[Rule, ...] = (),
+    rules: tuple[CommandRule, ...] = (),
     unlisted: Decision = "ask",
     *,
     has_defaults: bool = True,

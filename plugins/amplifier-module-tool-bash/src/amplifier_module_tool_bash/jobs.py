@@ -11,7 +11,7 @@ import anyio
 import attrs
 
 from amplifier_kit.processes import JobLog, ProcessTree
-from amplifier_module_tool_bash.surroundings import Surroundings
+from amplifier_module_tool_bash.surroundings import ShellEnvironment
 from amplifier_sdk.errors import ToolError, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -78,7 +78,7 @@ class Jobs:
         limit: how many may run at once.
     """
 
-    def __init__(self, surroundings: Surroundings, limit: int) -> None:
+    def __init__(self, surroundings: ShellEnvironment, limit: int) -> None:
         self._surroundings = surroundings
         self._limit = limit
         self._jobs: dict[str, Job] = {}

@@ -8,18 +8,18 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.shell import Verdict
+from amplifier_kit.shell import PolicyDecision
 from amplifier_kit.shell.coverage import prefix_of
 from amplifier_kit.shell.decisions import Decision
 from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_policy
-from amplifier_module_tool_bash.surroundings import Surroundings
+from amplifier_module_tool_bash.surroundings import ShellEnvironment
 from amplifier_sdk.assessments import EDITS, Assessment, Coverage
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["Permission"]
+__all__ = ["CommandPermission"]
 
 _REMEMBERED: Final = 64
 _SHOWN: Final = 500
@@ -28,7 +28,7 @@ _EDITS: Final = Coverage(key=EDITS, label="edits by commands")
 _NETWORK: Final = "This call gets access to the network."
 
 
-class Permission:
+class CommandPermission:
     """Evaluates commands: when a call is assessed, which says whether a person is asked, and again when it runs.
 
     Args:
@@ -39,7 +39,7 @@ class Permission:
         ConfigError: a rule's example does not hold; names the rule.
     """
 
-    def __init__(self, config: BashConfig, surroundings: Surroundings) -> None:
+    def __init__(self, config: BashConfig, surroundings: ShellEnvironment) -> None:
         self._policy = make_policy(
             config.rules, config.unlisted, has_defaults=config.default_rules
         )
@@ -130,7 +130,7 @@ class Permission:
         return network or reaches_network(command, self._surroundings.variables)
 
     def _coverages(
-        self, command: str, verdict: Verdict, network: bool
+        self, command: str, verdict: PolicyDecision, network: bool
     ) -> tuple[Coverage, ...]:
         """Name the commands that one answer may cover: edits, and such as no rule is about and can be evaluated."""
         if verdict.decision == "allow" and verdict.edits:
@@ -146,7 +146,7 @@ class Permission:
             ),
         )
 
-    def _verdict(self, command: str, network: bool) -> Verdict:
+    def _verdict(self, command: str, network: bool) -> PolicyDecision:
         surroundings = self._surroundings
         verdict = self._policy.evaluate(
             command, surroundings.path_policy, surroundings.variables
@@ -154,7 +154,9 @@ class Permission:
         if verdict.decision != "allow":
             return verdict
         if self._ask_always:
-            return Verdict(decision="ask", reason="every command is", part=command)
+            return PolicyDecision(
+                decision="ask", reason="every command is", part=command
+            )
         if network and not self._has_network:
             return attrs.evolve(
                 verdict,
@@ -173,5 +175,5 @@ def _shown_edits(edits: Sequence[str]) -> str:
     return f"Writes over {', '.join(names)}."
 
 
-def _denial(verdict: Verdict) -> str:
+def _denial(verdict: PolicyDecision) -> str:
     return f"A rule refuses {verdict.part[:_SHOWN]!r}: {verdict.reason}"

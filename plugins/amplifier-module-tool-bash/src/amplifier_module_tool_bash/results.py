@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier_kit.processes import Capture, Ending
+from amplifier_kit.processes import Capture, CommandEnd
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
@@ -10,7 +10,7 @@ __all__ = ["result_of"]
 
 
 def result_of(
-    ending: Ending,
+    ending: CommandEnd,
     stdout: Capture,
     stderr: Capture,
     *,

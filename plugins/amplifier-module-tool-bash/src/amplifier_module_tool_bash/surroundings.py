@@ -27,7 +27,7 @@ from amplifier_module_tool_bash.caches import tool_caches
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_sdk.errors import ConfigError, Problem, ToolError
 
-__all__ = ["Surroundings", "check_text"]
+__all__ = ["ShellEnvironment", "check_text"]
 
 _MAX_COMMAND_BYTES: Final = 100_000
 _OWN_TEMPORARY: Final = "/tmp"  # noqa: S108  # in a sandbox that has one of its own there
@@ -59,7 +59,7 @@ _WARY: Final = {
 """What keeps git from obeying a folder that merely looks like a repository: its configuration names programs."""
 
 
-class Surroundings:
+class ShellEnvironment:
     """One session's shell, as far as it outlives a call.
 
     Args:

@@ -12,20 +12,26 @@ import attrs
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.gitignore import IgnoreRules
 from amplifier_module_tool_filesystem.patterns import GlobPattern
-from amplifier_module_tool_filesystem.walk import Budget, Entry, walk_tree
+from amplifier_module_tool_filesystem.walk import Budget, TreeEntry, walk_tree
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Tree", "find_files", "list_entries", "shown_below", "walk_directory"]
+__all__ = [
+    "DirectoryListing",
+    "find_files",
+    "list_entries",
+    "shown_below",
+    "walk_directory",
+]
 
 
 @attrs.frozen
-class Tree:
+class DirectoryListing:
     """A directory that is walked through: where it is, what is in it, and what of that may not be read."""
 
     path: Path
-    entries: Iterator[Entry]
+    entries: Iterator[TreeEntry]
     is_protected: Callable[[Sequence[str]], bool]
     ignores: IgnoreRules | None
 
@@ -112,7 +118,7 @@ def walk_directory(
     enter: Callable[[tuple[str, ...]], bool],
     *,
     with_rules: bool = False,
-) -> Iterator[Tree]:
+) -> Iterator[DirectoryListing]:
     """Open a directory and walk through it, but not into what is protected; all is closed when the block ends.
 
     Args:
@@ -140,7 +146,7 @@ def walk_directory(
                 ignores=ignores,
             )
             with closing(walked):
-                yield Tree(spot.path, walked, is_protected, ignores)
+                yield DirectoryListing(spot.path, walked, is_protected, ignores)
         finally:
             os.close(handle)
 
@@ -162,7 +168,7 @@ def _ignore_rules(workspace: Workspace, path: Path) -> IgnoreRules:
     return IgnoreRules()
 
 
-def shown_below(start: str, entry: Entry) -> str:
+def shown_below(start: str, entry: TreeEntry) -> str:
     """Return the path of an entry, when the walk began at the path shown as `start`."""
     if start == ".":
         return entry.name
@@ -170,7 +176,7 @@ def shown_below(start: str, entry: Entry) -> str:
 
 
 def _take(
-    entries: Iterator[Entry], limit: int, describe: Callable[[Entry], JSONValue]
+    entries: Iterator[TreeEntry], limit: int, describe: Callable[[TreeEntry], JSONValue]
 ) -> tuple[list[JSONValue], int]:
     """Describe the first entries and count the others."""
     taken: list[JSONValue] = []
@@ -183,7 +189,7 @@ def _take(
     return taken, omitted
 
 
-def _describe(entry: Entry) -> JSONValue:
+def _describe(entry: TreeEntry) -> JSONValue:
     described: JSONObject = {"name": entry.name, "type": entry.kind}
     if entry.kind == "file":
         return described | {"size": entry.status.st_size}

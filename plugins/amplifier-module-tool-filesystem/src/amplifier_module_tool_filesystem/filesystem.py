@@ -19,8 +19,8 @@ from amplifier_module_tool_filesystem.previews import (
     preview_move,
     preview_write,
 )
-from amplifier_module_tool_filesystem.read import PageReader
-from amplifier_module_tool_filesystem.search import Query, Search
+from amplifier_module_tool_filesystem.read import FilePageReader
+from amplifier_module_tool_filesystem.search import FileSearch, Query
 from amplifier_module_tool_filesystem.walk import Budget
 from amplifier_module_tool_filesystem.workspace import open_workspace
 from amplifier_module_tool_filesystem.write import write_text
@@ -78,7 +78,7 @@ class Filesystem:
             limit: how many lines to read at most.
             raw: show the text of the file itself, also of a notebook, whose text is JSON.
         """
-        reader = PageReader(
+        reader = FilePageReader(
             self._workspace, self._config, file_path, offset, limit, raw
         )
         found = await _in_thread(reader.read)
@@ -320,7 +320,7 @@ class Filesystem:
             max_results=max_results,
             with_ignored=include_ignored,
         )
-        return await _in_thread(Search(self._workspace, self._config, query).run)
+        return await _in_thread(FileSearch(self._workspace, self._config, query).run)
 
 
 def _edits(

@@ -10,7 +10,12 @@ import attrs
 from anyio.from_thread import check_cancelled
 
 from amplifier_kit.files.atomic import FileVersion
-from amplifier_kit.files.text import ByteStream, Line, LineReader, UndecodableTextError
+from amplifier_kit.files.text import (
+    ByteStream,
+    LineReader,
+    NumberedLine,
+    UndecodableTextError,
+)
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.images import Image
 from amplifier_module_tool_filesystem.notebooks import Notebook
@@ -21,11 +26,11 @@ from amplifier_sdk.images import IMAGE_HEAD, image_type
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["Page", "PageReader"]
+__all__ = ["FilePage", "FilePageReader"]
 
 
 @attrs.frozen(kw_only=True)
-class Page:
+class FilePage:
     """Lines of a file, numbered, and what is known of the rest.
 
     `bytes` is the size of the text in `content` without the numbers; `total_lines` is `None` when the file
@@ -69,7 +74,7 @@ class Page:
 
 
 @attrs.define(eq=False)
-class PageReader:
+class FilePageReader:
     """Reads one page of one file; `read` runs in a worker thread."""
 
     workspace: Workspace
@@ -83,7 +88,7 @@ class PageReader:
     _cut: bool = attrs.field(default=False, init=False)
     _full: bool = attrs.field(default=False, init=False)
 
-    def read(self) -> Page | Image:
+    def read(self) -> FilePage | Image:
         """Read the page; an image is read whole, and of a notebook the text that its cells make.
 
         Raises:
@@ -104,7 +109,7 @@ class PageReader:
             self.workspace.known.note(spot.path, FileVersion.of(status))
             return found
 
-    def _read(self, path: str, file: BufferedReader, size: int) -> Page | Image:
+    def _read(self, path: str, file: BufferedReader, size: int) -> FilePage | Image:
         if self.raw:
             return self._read_page(path, file, size)
         media_type = image_type(file.peek(IMAGE_HEAD))
@@ -124,7 +129,7 @@ class PageReader:
             )
         return self._read_page(path, file, size)
 
-    def _read_page(self, path: str, stream: ByteStream, size: int) -> Page:
+    def _read_page(self, path: str, stream: ByteStream, size: int) -> FilePage:
         reader = LineReader(stream, on_chunk=check_cancelled)
         reader.skip(self.offset - 1)
         self._take_lines(reader, size)
@@ -141,7 +146,7 @@ class PageReader:
                 return
             self._add(line)
 
-    def _add(self, line: Line) -> None:
+    def _add(self, line: NumberedLine) -> None:
         text = line.text
         if line.length > len(text):
             text = f"{text} [line cut: {len(text)} of {line.length} characters]"
@@ -162,9 +167,9 @@ class PageReader:
             f"{self.file_path!r} ({size} bytes): {error.message}; {remedy}"
         )
 
-    def _page(self, path: str, total: int | None) -> Page:
+    def _page(self, path: str, total: int | None) -> FilePage:
         read = len(self._lines)
-        return Page(
+        return FilePage(
             path=path,
             content="\n".join(self._lines),
             bytes=self._bytes,

@@ -15,18 +15,18 @@ from amplifier_kit.files.open_flags import READ
 from amplifier_kit.files.text import FileText, UndecodableTextError
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.directory_listing import (
-    Tree,
+    DirectoryListing,
     shown_below,
     walk_directory,
 )
 from amplifier_module_tool_filesystem.matcher import LineMatcher
 from amplifier_module_tool_filesystem.patterns import GlobPattern
-from amplifier_module_tool_filesystem.walk import Budget, Entry
+from amplifier_module_tool_filesystem.walk import Budget, TreeEntry
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Query", "Search"]
+__all__ = ["FileSearch", "Query"]
 
 _MAX_CONTEXT: Final = 20
 _MAX_BATCH_LENGTH: Final = 1 << 18
@@ -80,7 +80,7 @@ class _File:
 
 
 @attrs.define(eq=False)
-class Search:
+class FileSearch:
     """One search; `run` runs in a worker thread.
 
     Files are read while the matching process works on those before them. What was read ahead and turns out not to be
@@ -158,7 +158,9 @@ class Search:
         ):
             yield files
 
-    def _below(self, tree: Tree, pattern: GlobPattern) -> Generator[_File, None, None]:
+    def _below(
+        self, tree: DirectoryListing, pattern: GlobPattern
+    ) -> Generator[_File, None, None]:
         start = self.workspace.shown(tree.path)
         for entry in tree.entries:
             if entry.kind != "file" or not pattern.matches(entry.parts):
@@ -171,10 +173,10 @@ class Search:
             yield file
         self._left_out = self._report(tree)
 
-    def _report(self, tree: Tree) -> JSONObject:
+    def _report(self, tree: DirectoryListing) -> JSONObject:
         return {**tree.report(), **self._budget.report()}
 
-    def _open(self, file: _File, entry: Entry) -> None:
+    def _open(self, file: _File, entry: TreeEntry) -> None:
         try:
             handle = os.open(entry.parts[-1], READ, dir_fd=entry.directory)
         except OSError:

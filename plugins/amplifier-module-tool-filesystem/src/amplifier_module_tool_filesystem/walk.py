@@ -17,7 +17,7 @@ from amplifier_kit.files.resolved import describe_kind, printable
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Budget", "Entry", "Ignores", "walk_tree"]
+__all__ = ["Budget", "Ignores", "TreeEntry", "walk_tree"]
 
 _MAX_DEPTH: Final = 64
 
@@ -84,7 +84,7 @@ class Budget:
 
 
 @attrs.frozen(kw_only=True)
-class Entry:
+class TreeEntry:
     """A thing in the tree; `directory` is the open handle of its directory until the walk goes on."""
 
     parts: tuple[str, ...]
@@ -119,7 +119,7 @@ def walk_tree(
     budget: Budget,
     enter: Callable[[tuple[str, ...]], bool],
     ignores: Ignores | None = None,
-) -> Generator[Entry, None, None]:
+) -> Generator[TreeEntry, None, None]:
     """Yield what is in and below a directory, each directory before its content, names in order.
 
     What the system refuses on the way, such as a mount that is gone, is counted and passed over. Close the iterator
@@ -146,7 +146,7 @@ def _entries(
     budget: Budget,
     enter: Callable[[tuple[str, ...]], bool],
     ignores: Ignores | None,
-) -> Generator[Entry, None, None]:
+) -> Generator[TreeEntry, None, None]:
     if ignores is not None:
         ignores.load(handle, parts, names)
     for name in names:
@@ -159,7 +159,7 @@ def _entries(
         except OSError:
             budget.miss_entry()
             continue
-        entry = Entry(parts=(*parts, name), status=status, directory=handle)
+        entry = TreeEntry(parts=(*parts, name), status=status, directory=handle)
         is_directory = stat.S_ISDIR(status.st_mode)
         if ignores is not None and ignores.ignores(
             entry.parts, is_directory=is_directory
@@ -171,11 +171,11 @@ def _entries(
 
 
 def _below(
-    entry: Entry,
+    entry: TreeEntry,
     budget: Budget,
     enter: Callable[[tuple[str, ...]], bool],
     ignores: Ignores | None,
-) -> Generator[Entry, None, None]:
+) -> Generator[TreeEntry, None, None]:
     if len(entry.parts) >= _MAX_DEPTH:
         budget.miss_directory(too_deep=True)
         return

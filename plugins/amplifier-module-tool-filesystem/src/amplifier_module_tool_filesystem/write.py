@@ -15,11 +15,11 @@ from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.workspace import Workspace
 from amplifier_sdk.errors import ToolError
 
-__all__ = ["PlannedWrite", "Written", "check_size", "planned_write", "write_text"]
+__all__ = ["PlannedWrite", "WrittenFile", "check_size", "planned_write", "write_text"]
 
 
 @attrs.frozen(kw_only=True)
-class Written:
+class WrittenFile:
     """A file that was written."""
 
     path: str
@@ -38,7 +38,7 @@ class PlannedWrite:
 
 def write_text(
     workspace: Workspace, config: FilesystemConfig, file_path: str, content: str
-) -> Written:
+) -> WrittenFile:
     """Write a file as UTF-8, exactly as given, and the directories above it.
 
     Raises:
@@ -56,7 +56,7 @@ def write_text(
                 must_be_new=expected is None,
             )
         workspace.known.note(spot.path, written.version)
-        return Written(
+        return WrittenFile(
             path=spot.shown, bytes=len(planned.data), created=written.created
         )
 

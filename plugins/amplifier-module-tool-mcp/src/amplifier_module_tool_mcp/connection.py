@@ -11,9 +11,9 @@ import attrs
 
 from amplifier_module_tool_mcp.config import McpConfig
 from amplifier_module_tool_mcp.links import Link, Links
-from amplifier_module_tool_mcp.notices import Teller
+from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
-from amplifier_module_tool_mcp.server_definitions import Declared
+from amplifier_module_tool_mcp.server_definitions import ServerDefinition
 from amplifier_module_tool_mcp.server_output import Hearing
 from amplifier_module_tool_mcp.variables import Expanded
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcp.client import Client, ClientRequestContext, IncomingMessage
     from mcp_types import ListRootsResult, LoggingMessageNotificationParams, Tool
 
-__all__ = ["Connection", "TooSlowError"]
+__all__ = ["ServerConnection", "TooSlowError"]
 
 _BETWEEN_LISTINGS: Final = 1.0
 _MOST_PAGES: Final = 100
@@ -34,7 +34,7 @@ class TooSlowError(Exception):
 
 
 @attrs.define(eq=False, kw_only=True)
-class Connection:
+class ServerConnection:
     """A connection, from the attempt to open it until nothing of it is left.
 
     Args:
@@ -49,10 +49,10 @@ class Connection:
         is_given_up: whether it was ended on purpose, through no failure.
     """
 
-    declared: Declared
+    declared: ServerDefinition
     config: McpConfig
     links: Links
-    teller: Teller
+    teller: ServerNotices
     offers: Offers
     settled: anyio.Event = attrs.field(factory=anyio.Event)
     over: anyio.Event = attrs.field(factory=anyio.Event)

@@ -9,8 +9,8 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.trust import Decision
-from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_kit.trust import TrustDecision
+from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.results import HookResult
@@ -32,8 +32,8 @@ class Agreements:
         project: what the project says of servers.
     """
 
-    project: ProjectFiles
-    _decisions: dict[str, Decision] = attrs.field(factory=dict)
+    project: ProjectServers
+    _decisions: dict[str, TrustDecision] = attrs.field(factory=dict)
     _digests: dict[str, Mapping[str, str]] = attrs.field(factory=dict)
 
     async def question(self, server: Server, call: str) -> HookResult:

@@ -10,7 +10,7 @@ __all__ = [
     "MCP_LOG",
     "MCP_SERVER",
     "MCP_WITHHELD",
-    "LogLine",
+    "ServerLogLine",
     "ServerState",
     "StateChanged",
     "ToolsWithheld",
@@ -31,7 +31,7 @@ class StateChanged(EventFields):
     tools: NotRequired[int]
 
 
-class LogLine(EventFields):
+class ServerLogLine(EventFields):
     """A line of a server's own log; `level` is `stderr` for what it wrote to its error output."""
 
     server: str
@@ -49,7 +49,7 @@ class ToolsWithheld(EventFields):
 MCP_SERVER: Final = Event[StateChanged]("mcp:server")
 """Sent when a server's state changes."""
 
-MCP_LOG: Final = Event[LogLine]("mcp:log")
+MCP_LOG: Final = Event[ServerLogLine]("mcp:log")
 """Sent for what a server logs, redacted and up to `max_log_lines`."""
 
 MCP_WITHHELD: Final = Event[ToolsWithheld]("mcp:withheld")

@@ -13,7 +13,7 @@ import httpx2
 
 from amplifier_kit.http.netguard import Connector, NetPolicy, read_url
 from amplifier_kit.vendors.transport import network
-from amplifier_module_tool_mcp.wire import TooLargeError
+from amplifier_module_tool_mcp.wire import MessageTooLargeError
 
 __all__ = ["Carrier"]
 
@@ -127,7 +127,9 @@ class Carrier:
             async for piece in pieces:
                 data += piece
                 if len(data) > max_bytes:
-                    raise TooLargeError(f"the {max_bytes} bytes of max_message_bytes")
+                    raise MessageTooLargeError(
+                        f"the {max_bytes} bytes of max_message_bytes"
+                    )
         return bytes(data)
 
     def _followed(

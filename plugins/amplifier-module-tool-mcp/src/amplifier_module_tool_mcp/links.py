@@ -13,8 +13,8 @@ from anyio import to_thread
 
 from amplifier_kit.processes import Command, allowed_environment, foreign_path
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.projects import ProjectFiles, start_folder
-from amplifier_module_tool_mcp.server_definitions import Declared
+from amplifier_module_tool_mcp.projects import ProjectServers, start_folder
+from amplifier_module_tool_mcp.server_definitions import ServerDefinition
 from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from amplifier_module_tool_mcp.stdio import StdioLink
     from amplifier_module_tool_mcp.web import WebLink
 
-__all__ = ["Link", "Links", "RefusedError"]
+__all__ = ["Link", "Links", "ServerRefusedError"]
 
 Link: TypeAlias = "StdioLink | WebLink"
 _Hear: TypeAlias = Callable[[str, bytes], None]
@@ -32,7 +32,7 @@ _LOGGERS: Final = ("mcp", "client")
 """The loggers of the protocol's library."""
 
 
-class RefusedError(Exception):
+class ServerRefusedError(Exception):
     """A server may not be used; says why, and what a person can do."""
 
 
@@ -47,10 +47,12 @@ class Links:
     """
 
     config: McpConfig
-    project: ProjectFiles
+    project: ProjectServers
     working_dir: Path
 
-    async def make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
+    async def make(
+        self, declared: ServerDefinition, hear: _Hear
+    ) -> tuple[Link, Expanded]:
         """Make the connection to a server, and return it with its configuration as it is used.
 
         A project's server is compared each time: what was trusted is what runs.
@@ -60,16 +62,16 @@ class Links:
         """
         return await to_thread.run_sync(self._make, declared, hear)
 
-    def _make(self, declared: Declared, hear: _Hear) -> tuple[Link, Expanded]:
+    def _make(self, declared: ServerDefinition, hear: _Hear) -> tuple[Link, Expanded]:
         if declared.config is None:
-            raise RefusedError(declared.problem or "it is not configured")
+            raise ServerRefusedError(declared.problem or "it is not configured")
         if declared.source == "project":
             self._require_trust(declared)
         try:
             expanded = declared.expanded(self.working_dir)
         except ValueError as error:
             # a variable is missing, or holds what cannot be used
-            raise RefusedError(str(error)) from error
+            raise ServerRefusedError(str(error)) from error
         # they would write what servers say on the terminal where nobody set logging up
         for name in _LOGGERS:
             if not getLogger(name).handlers:
@@ -97,19 +99,19 @@ class Links:
             command=command, max_bytes=self.config.max_message_bytes, hear=hear
         ), expanded
 
-    def _require_trust(self, declared: Declared) -> None:
+    def _require_trust(self, declared: ServerDefinition) -> None:
         servers, decision = self.project.look()
         if decision is None or not decision.trusted:
             if decision is None:
                 reason = "the project's files are gone"
             else:
                 reason = decision.reason
-            raise RefusedError(
+            raise ServerRefusedError(
                 f"the project's folder declares it, and {reason}; a person agrees to it with mcp_accept"
             )
         # what a person trusts is what the files say now
         if servers.get(declared.name) != declared.config:
-            raise RefusedError(
+            raise ServerRefusedError(
                 "the project's files say otherwise of it than when the session began; begin another one"
             )
 
@@ -119,7 +121,7 @@ class Links:
             for folder in (directory.parent.parent, directory.parent, directory):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         elif not directory.is_dir():
-            raise RefusedError(
+            raise ServerRefusedError(
                 f"its folder {directory} does not exist; create it, or change cwd"
             )
         return Command(

@@ -11,16 +11,19 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
-from amplifier_kit.trust import Decision
+from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.consent import Agreements
 from amplifier_module_tool_mcp.links import Links
-from amplifier_module_tool_mcp.notices import Teller
+from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
-from amplifier_module_tool_mcp.pins import Pins
-from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_module_tool_mcp.pins import ServerPins
+from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.server import Server
-from amplifier_module_tool_mcp.server_definitions import Declared, declared_servers
+from amplifier_module_tool_mcp.server_definitions import (
+    ServerDefinition,
+    declared_servers,
+)
 from amplifier_module_tool_mcp.server_tools import McpTool
 from amplifier_sdk.commands import COMMANDS, SessionCommand
 from amplifier_sdk.configuration import read_config
@@ -59,9 +62,9 @@ class McpServers:
         self._working_dir = Path(
             told if isinstance(told, (str, Path)) else Path.cwd()
         ).absolute()
-        self._project = ProjectFiles(self._working_dir)
+        self._project = ProjectServers(self._working_dir)
         self._agreements = Agreements(self._project)
-        self._teller = Teller(coordinator)
+        self._teller = ServerNotices(coordinator)
         self._mounted: dict[str, Tool] = {}
         self.servers: dict[str, Server] = {}
 
@@ -95,13 +98,13 @@ class McpServers:
                 await settled.wait()
         await self._mount_own()
 
-    def _make(self, entry: Declared, links: Links, tasks: TaskGroup) -> Server:
+    def _make(self, entry: ServerDefinition, links: Links, tasks: TaskGroup) -> Server:
         offers = Offers(
             server=entry.name,
             key="" if entry.config is None else entry.key,
             config=self._config,
             filter=entry.config or ServerConfig(command="none"),
-            pins=Pins.in_home(),
+            pins=ServerPins.in_home(),
         )
         return Server(
             declared=entry,
@@ -208,7 +211,7 @@ class McpServers:
             return HookResult.deny(error.message)
         return await self._agreements.question(server, call)
 
-    async def _pending(self) -> Sequence[Decision]:
+    async def _pending(self) -> Sequence[TrustDecision]:
         """Return what a person has not decided on yet, for those who show it outside a turn."""
         decision = self._project.decision
         if decision is None or decision.trusted or not decision.can_be_trusted:

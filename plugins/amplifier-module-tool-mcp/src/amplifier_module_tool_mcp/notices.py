@@ -13,7 +13,7 @@ from amplifier_module_tool_mcp.events import (
     MCP_LOG,
     MCP_SERVER,
     MCP_WITHHELD,
-    LogLine,
+    ServerLogLine,
     StateChanged,
     ToolsWithheld,
 )
@@ -21,7 +21,7 @@ from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.results import HookResult
 
-__all__ = ["BEGIN", "Teller"]
+__all__ = ["BEGIN", "ServerNotices"]
 
 BEGIN: Final = "tool-mcp.begin"
 """The channel through which the module's instances hear that all modules are mounted."""
@@ -29,7 +29,7 @@ _MOST_KEPT: Final = 50
 _LONGEST: Final = 1000
 
 
-class Teller:
+class ServerNotices:
     """Reports on the servers of one session."""
 
     def __init__(self, coordinator: Coordinator) -> None:
@@ -84,7 +84,9 @@ class Teller:
         """Pass a line of a server's log on."""
         hooks = self._coordinator.hooks
         if hooks.has_handlers(MCP_LOG) and (line := self.clean(text)):
-            await hooks.emit(MCP_LOG, LogLine(server=server, level=level, text=line))
+            await hooks.emit(
+                MCP_LOG, ServerLogLine(server=server, level=level, text=line)
+            )
 
     async def _emit(self, payload: StateChanged | ToolsWithheld) -> None:
         hooks = self._coordinator.hooks

@@ -15,7 +15,7 @@ from amplifier_module_tool_mcp.definitions import (
     is_listed,
     read_definition,
 )
-from amplifier_module_tool_mcp.pins import Pins, difference
+from amplifier_module_tool_mcp.pins import ServerPins, difference
 from amplifier_module_tool_mcp.results import one_line
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -49,7 +49,7 @@ class Offers:
     key: str
     config: McpConfig
     filter: ServerConfig
-    pins: Pins
+    pins: ServerPins
     offered: Mapping[str, Definition] = attrs.field(factory=dict)
     withheld: Mapping[str, str] = attrs.field(factory=dict)
     unpinned: str | None = None

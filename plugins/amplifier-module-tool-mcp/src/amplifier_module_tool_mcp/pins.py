@@ -14,11 +14,11 @@ from amplifier_kit.files.private import PrivateFile, PrivateFileError
 from amplifier_module_tool_mcp.definitions import Definition
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Pins", "difference"]
+__all__ = ["ServerPins", "difference"]
 
 
 @attrs.frozen
-class Pins:
+class ServerPins:
     """The store, in one file; several processes may use it. Its functions block."""
 
     file: PrivateFile

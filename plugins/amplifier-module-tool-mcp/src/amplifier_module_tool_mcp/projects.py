@@ -15,12 +15,12 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore, closure_of
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, closure_of
 from amplifier_module_tool_mcp.config import ServerConfig
 from amplifier_module_tool_mcp.serverfiles import parse_servers
 from amplifier_module_tool_mcp.variables import expand
 
-__all__ = ["ProjectFiles", "WholeProjectError", "start_folder"]
+__all__ = ["ProjectServers", "WholeProjectError", "start_folder"]
 
 _BETWEEN_PATHS: Final = re.compile(r"[\s'\";|&=()<>,:`$]+")
 _BETWEEN_SPACED_PATHS: Final = re.compile(r"\s*['\";|&=()<>,:`]\s*")
@@ -47,7 +47,7 @@ def start_folder(server: ServerConfig, working_dir: Path) -> Path:
 
 
 @attrs.define(eq=False)
-class ProjectFiles:
+class ProjectServers:
     """One project's servers; everything here blocks.
 
     Args:
@@ -56,9 +56,9 @@ class ProjectFiles:
     """
 
     folder: Path
-    decision: Decision | None = None
+    decision: TrustDecision | None = None
 
-    def look(self) -> tuple[dict[str, ServerConfig | str], Decision | None]:
+    def look(self) -> tuple[dict[str, ServerConfig | str], TrustDecision | None]:
         """Look at the files and at all that they would run, as they are now.
 
         Returns:
@@ -69,7 +69,7 @@ class ProjectFiles:
         self.decision = looked[1]  # whole, since several threads look
         return looked
 
-    def _look(self) -> tuple[dict[str, ServerConfig | str], Decision | None]:
+    def _look(self) -> tuple[dict[str, ServerConfig | str], TrustDecision | None]:
         files = [
             name
             for name in PROJECT_FILES["mcp"]
@@ -93,7 +93,7 @@ class ProjectFiles:
                 return servers, found
             items = [*items, *dict.fromkeys(wanted)]
 
-    def grant(self, decision: Decision) -> None:
+    def grant(self, decision: TrustDecision) -> None:
         """Trust what was evaluated.
 
         Raises:
@@ -125,7 +125,7 @@ class ProjectFiles:
             and (os.path.islink(path) or os.path.isfile(path))
         )
 
-    def _followed(self, found: Decision, items: Sequence[str]) -> tuple[str, ...]:
+    def _followed(self, found: TrustDecision, items: Sequence[str]) -> tuple[str, ...]:
         """Return what the scripts among the items would run in their turn; a folder counts as a whole already."""
         scripts = {
             name: found.contents[name] for name in items if name in found.contents

@@ -10,7 +10,12 @@ import attrs
 
 from amplifier_kit.trust.untrusted import without_marks
 from amplifier_module_tool_mcp.names import command_name
-from amplifier_module_tool_mcp.results import Reading, add_parts, one_line, words_of
+from amplifier_module_tool_mcp.results import (
+    ResultCollector,
+    add_parts,
+    one_line,
+    words_of,
+)
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
@@ -109,7 +114,7 @@ class _Maker:
             if part.type == "text":
                 texts.append(before + without_marks(part.text))
                 continue
-            reading = Reading(
+            reading = ResultCollector(
                 f"mcp:{self.server.name}", self.server.config.max_result_chars
             )
             add_parts(reading, [part])

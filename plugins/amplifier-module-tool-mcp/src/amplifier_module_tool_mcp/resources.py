@@ -7,7 +7,12 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_module_tool_mcp.results import Reading, one_line, read_contents, words_of
+from amplifier_module_tool_mcp.results import (
+    ResultCollector,
+    one_line,
+    read_contents,
+    words_of,
+)
 from amplifier_module_tool_mcp.server import Server
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.results import ToolResult
@@ -46,7 +51,7 @@ async def list_resources(server: Server) -> ToolResult:
     shown = list(map(one_line, lines[:_MOST]))
     if more or len(lines) > _MOST:
         shown.append("[… more are not shown]")
-    reading = Reading(f"mcp:{server.name}", server.config.max_result_chars)
+    reading = ResultCollector(f"mcp:{server.name}", server.config.max_result_chars)
     reading.add_text("\n".join(shown) or "no resources")
     return reading.to_result()
 

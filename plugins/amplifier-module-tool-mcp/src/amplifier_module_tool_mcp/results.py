@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcp_types import ContentBlock as Part
 
 __all__ = [
-    "Reading",
+    "ResultCollector",
     "add_parts",
     "one_line",
     "read_contents",
@@ -43,7 +43,7 @@ _MOST_PROBLEMS: Final = 20
 
 
 @attrs.define(eq=False)
-class Reading:
+class ResultCollector:
     """Collects what a server sent: texts, images, and a line for each thing that is not shown.
 
     Args:
@@ -103,7 +103,7 @@ class Reading:
 
 def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResult:
     """Make a tool's result of what a server answered to a call."""
-    reading = Reading(source, max_chars)
+    reading = ResultCollector(source, max_chars)
     add_parts(reading, result.content)
     structured: JSONValue = result.structured_content
     if structured is not None and not _is_told(structured, result.content):
@@ -117,13 +117,13 @@ def read_contents(
     max_chars: int,
 ) -> ToolResult:
     """Make a tool's result of a resource."""
-    reading = Reading(source, max_chars)
+    reading = ResultCollector(source, max_chars)
     for part in contents:
         _add_resource(reading, part)
     return reading.to_result()
 
 
-def add_parts(reading: Reading, parts: Iterable[Part]) -> None:
+def add_parts(reading: ResultCollector, parts: Iterable[Part]) -> None:
     """Take the parts of an answer, each in its way."""
     for part in parts:
         match part.type:
@@ -160,7 +160,7 @@ def words_of(error: BaseException) -> str:
 
 
 def _add_resource(
-    reading: Reading, part: TextResourceContents | BlobResourceContents
+    reading: ResultCollector, part: TextResourceContents | BlobResourceContents
 ) -> None:
     text, data = getattr(part, "text", None), getattr(part, "blob", "")
     kind = part.mime_type or "application/octet-stream"

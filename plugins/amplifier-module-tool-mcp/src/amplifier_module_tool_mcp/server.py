@@ -18,14 +18,14 @@ from anyio.abc import TaskGroup
 
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_mcp.config import McpConfig
-from amplifier_module_tool_mcp.connection import Connection, TooSlowError
+from amplifier_module_tool_mcp.connection import ServerConnection, TooSlowError
 from amplifier_module_tool_mcp.events import ServerState, StateChanged
-from amplifier_module_tool_mcp.links import Links, RefusedError
+from amplifier_module_tool_mcp.links import Links, ServerRefusedError
 from amplifier_module_tool_mcp.no_answer import NoAnswer
-from amplifier_module_tool_mcp.notices import Teller
+from amplifier_module_tool_mcp.notices import ServerNotices
 from amplifier_module_tool_mcp.offers import Offers
 from amplifier_module_tool_mcp.results import words_of
-from amplifier_module_tool_mcp.server_definitions import Declared
+from amplifier_module_tool_mcp.server_definitions import ServerDefinition
 from amplifier_sdk.errors import ToolError
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class Server:
         refreshed: called when what it offers may have changed.
     """
 
-    declared: Declared
+    declared: ServerDefinition
     config: McpConfig
     links: Links
-    teller: Teller
+    teller: ServerNotices
     offers: Offers
     tasks: TaskGroup
     refreshed: Callable[[Server], Awaitable[None]]
@@ -64,7 +64,7 @@ class Server:
     problem: str | None = None
     has_resources: bool = False
     has_prompts: bool = False
-    _connection: Connection | None = None
+    _connection: ServerConnection | None = None
     _failures: int = 0
     _retry_at: float = -inf
     _is_suspect: bool = False
@@ -86,7 +86,7 @@ class Server:
     def start(self) -> anyio.Event:
         """Begin to connect, unless that was done; return what is set when it is ready or has failed."""
         if self._connection is None:
-            self._connection = Connection(
+            self._connection = ServerConnection(
                 declared=self.declared,
                 config=self.config,
                 links=self.links,
@@ -190,14 +190,14 @@ class Server:
 
     # -- the task
 
-    async def _run(self, connection: Connection) -> None:
+    async def _run(self, connection: ServerConnection) -> None:
         problem, refused = "it closed the connection", False
         try:
             await connection.hold(
                 partial(self._begun, connection), partial(self.refreshed, self)
             )
-        except (RefusedError, TooSlowError) as error:
-            problem, refused = str(error), isinstance(error, RefusedError)
+        except (ServerRefusedError, TooSlowError) as error:
+            problem, refused = str(error), isinstance(error, ServerRefusedError)
         except Exception as error:
             # foreign code, and whatever the protocol's library makes of a broken connection
             problem = words_of(error)
@@ -212,7 +212,7 @@ class Server:
                 StateChanged(server=self.name, state=self.state, problem=self.problem)
             )
 
-    def _end(self, connection: Connection, *, refused: bool) -> None:
+    def _end(self, connection: ServerConnection, *, refused: bool) -> None:
         """Note that there is no connection, and when there may be another."""
         if connection.is_given_up:
             self.state, self._retry_at = "waiting", -inf
@@ -226,7 +226,7 @@ class Server:
         )
         self._failures += 1
 
-    async def _begun(self, connection: Connection) -> None:
+    async def _begun(self, connection: ServerConnection) -> None:
         """Note that there is a connection, and offer what came over it."""
         assert connection.client is not None
         able = connection.client.server_capabilities

@@ -14,13 +14,13 @@ import attrs
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
-from amplifier_module_tool_mcp.projects import ProjectFiles
+from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.serverfiles import read_servers
 from amplifier_module_tool_mcp.variables import Expanded, expand
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Declared", "declared_servers"]
+__all__ = ["ServerDefinition", "declared_servers"]
 
 _HOME_FILES: Final = ("mcp.json", "mcp.yaml")
 
@@ -28,7 +28,7 @@ _Source: TypeAlias = Literal["plan", "home", "project"]
 
 
 @attrs.frozen(kw_only=True)
-class Declared:
+class ServerDefinition:
     """One server as somebody declared it.
 
     Args:
@@ -69,9 +69,11 @@ class Declared:
         )
 
 
-def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]:
+def declared_servers(
+    config: McpConfig, project: ProjectServers
+) -> list[ServerDefinition]:
     """Return every server that is not disabled, sorted by name; blocks."""
-    found: dict[str, Declared] = {}
+    found: dict[str, ServerDefinition] = {}
     if config.project_file:
         for name, entry in project.look()[0].items():
             found[name] = _declared(name, "project", entry)
@@ -89,10 +91,12 @@ def declared_servers(config: McpConfig, project: ProjectFiles) -> list[Declared]
     ]
 
 
-def _declared(name: str, source: _Source, entry: ServerConfig | str) -> Declared:
+def _declared(
+    name: str, source: _Source, entry: ServerConfig | str
+) -> ServerDefinition:
     if isinstance(entry, str):
-        return Declared(name=name, source=source, config=None, problem=entry)
-    return Declared(name=name, source=source, config=entry)
+        return ServerDefinition(name=name, source=source, config=None, problem=entry)
+    return ServerDefinition(name=name, source=source, config=entry)
 
 
 def _of_person(path: Path) -> Mapping[str, ServerConfig | str]:

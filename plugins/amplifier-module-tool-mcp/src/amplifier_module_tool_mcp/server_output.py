@@ -8,7 +8,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier_module_tool_mcp.notices import Teller
+from amplifier_module_tool_mcp.notices import ServerNotices
 
 __all__ = ["Hearing"]
 
@@ -28,7 +28,7 @@ class Hearing:
     """
 
     server: str
-    teller: Teller
+    teller: ServerNotices
     max_lines: int
     heard: int = 0
     _parts: dict[str, bytearray] = attrs.field(factory=dict)

@@ -33,10 +33,10 @@ from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,
+    MessageTooLargeError,
     Outgoing,
     Streams,
-    TooLargeError,
-    UnwritableError,
+    UnencodableError,
     pass_on,
     read_message,
     unanswered,
@@ -144,7 +144,7 @@ class StdioLink:
     def _parsed(self, line: bytes) -> JSONRPCMessage | None:
         try:
             message = read_message(line)
-        except TooLargeError as error:
+        except MessageTooLargeError as error:
             return self._refused(TooLong.of(line), str(error))
         except ValueError:
             self.hear("stdout", line + b"\n")
@@ -174,7 +174,7 @@ class StdioLink:
             message = item.message
             try:
                 data = write_message(message) + b"\n"
-            except UnwritableError as error:
+            except UnencodableError as error:
                 if isinstance(message, JSONRPCRequest):
                     await pass_on(
                         unanswered(

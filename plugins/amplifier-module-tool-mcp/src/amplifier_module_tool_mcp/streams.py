@@ -13,7 +13,7 @@ from mcp_types import JSONRPCMessage
 
 from amplifier_kit.http.sse import EventDecoder, EventTooLongError, ServerEvent
 from amplifier_kit.vendors.headers import is_header_value
-from amplifier_module_tool_mcp.wire import TooLargeError, read_message
+from amplifier_module_tool_mcp.wire import MessageTooLargeError, read_message
 
 __all__ = ["EventStream"]
 
@@ -62,7 +62,7 @@ class EventStream:
                             yield found
                     self._note(events)
         except EventTooLongError as error:
-            raise TooLargeError(
+            raise MessageTooLargeError(
                 f"the {self.max_bytes} bytes of max_message_bytes"
             ) from error
         except httpx2.TransportError:  # it broke off: what is missing can be asked for

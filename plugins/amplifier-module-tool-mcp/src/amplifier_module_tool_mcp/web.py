@@ -42,9 +42,9 @@ from amplifier_module_tool_mcp.streams import EventStream
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
     Incoming,
+    MessageTooLargeError,
     Outgoing,
     Streams,
-    TooLargeError,
     pass_on,
     unanswered,
     write_message,
@@ -202,7 +202,7 @@ class WebLink:
             except (
                 httpx2.HTTPError,
                 WebError,
-                TooLargeError,
+                MessageTooLargeError,
                 ValueError,
                 AnswerError,
             ) as error:
@@ -307,7 +307,7 @@ class WebLink:
     async def _listen(self, carrier: Carrier, incoming: Incoming) -> None:
         """Hear what the server says unasked, where it has a stream for that."""
         stream = EventStream(self.max_bytes)
-        with suppress(httpx2.HTTPError, WebError, TooLargeError):
+        with suppress(httpx2.HTTPError, WebError, MessageTooLargeError):
             async with carrier.send("GET", self._stream_headers(stream)) as response:
                 if response.status_code != 200:
                     return

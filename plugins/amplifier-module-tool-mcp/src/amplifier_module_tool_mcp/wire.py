@@ -23,10 +23,10 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = [
     "Incoming",
+    "MessageTooLargeError",
     "Outgoing",
     "Streams",
-    "TooLargeError",
-    "UnwritableError",
+    "UnencodableError",
     "pass_on",
     "read_message",
     "unanswered",
@@ -53,14 +53,14 @@ _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedS
 _TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 
 
-class TooLargeError(Exception):
+class MessageTooLargeError(Exception):
     """A message is larger than is taken; says in what."""
 
     def __init__(self, most: str) -> None:
         super().__init__(f"it sent a message of more than {most}; ask for less")
 
 
-class UnwritableError(ValueError):
+class UnencodableError(ValueError):
     """A message has no form in JSON, for example because a text in it holds half a surrogate pair."""
 
 
@@ -73,7 +73,7 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
     """
     values = _values_in(data)
     if values > _MOST_VALUES:
-        raise TooLargeError(f"{_MOST_VALUES} values")
+        raise MessageTooLargeError(f"{_MOST_VALUES} values")
     try:
         message = jsonrpc_message_adapter.validate_json(data, by_name=False)
     except RecursionError as error:
@@ -83,7 +83,7 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
         values > _MOST_IN_PARTS
         and sum(_size(body.get(key)) for key in _PARTS) > _MOST_IN_PARTS
     ):
-        raise TooLargeError(f"{_MOST_IN_PARTS} values in its parts")
+        raise MessageTooLargeError(f"{_MOST_IN_PARTS} values in its parts")
     return message
 
 
@@ -116,7 +116,7 @@ def write_message(message: JSONRPCMessage) -> bytes:
     try:
         return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
     except ValueError as error:
-        raise UnwritableError(
+        raise UnencodableError(
             f"the message cannot be written as JSON: {error}"
         ) from error
 

@@ -10,10 +10,15 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier_kit.trust import Decision
+from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.events import SKILLS_DISCOVERED, SkillsDiscovered
-from amplifier_module_tool_skills.places import FOLDERS, Places, contributed, places
+from amplifier_module_tool_skills.places import (
+    FOLDERS,
+    SkillPlaces,
+    contributed,
+    places,
+)
 from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary, gather
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import USER_NOTIFICATION, UserNotification
@@ -22,7 +27,7 @@ __all__ = ["Bookcase"]
 
 _NAME: Final = "tool-skills"
 _MOST_TOLD: Final = 5
-_NOWHERE: Final = Places(folders=())
+_NOWHERE: Final = SkillPlaces(folders=())
 
 
 @attrs.define(eq=False)
@@ -34,7 +39,7 @@ class Bookcase:
     _configured: Sequence[str] | None
     _lock: anyio.Lock = attrs.field(factory=anyio.Lock)
     _library: SkillLibrary | None = None
-    _places: Places = _NOWHERE
+    _places: SkillPlaces = _NOWHERE
 
     async def library(self) -> SkillLibrary:
         """Return the skills; they are found at the first call."""
@@ -55,7 +60,7 @@ class Bookcase:
         """The folders that were looked in."""
         return tuple(str(folder.path) for folder in self._places.folders)
 
-    async def waiting(self) -> list[Decision]:
+    async def waiting(self) -> list[TrustDecision]:
         """Return what the project brings along and nobody trusted yet."""
         await self.library()
         return [waiting.decision for waiting in self._places.waiting]
@@ -99,7 +104,7 @@ class Bookcase:
         others = contributed(await self._coordinator.collect_contributions(FOLDERS))
         with_untrusted = self._config.untrusted == "mark"
 
-        def look() -> tuple[Places, SkillLibrary]:
+        def look() -> tuple[SkillPlaces, SkillLibrary]:
             own = places(self._configured, directory)
             return own, gather(
                 [*own.folders, *others.folders], with_untrusted=with_untrusted

@@ -9,7 +9,7 @@ import attrs
 
 from amplifier_module_tool_skills.skill_folders import Skill
 
-__all__ = ["HEAD", "Listing", "catalogue", "listing"]
+__all__ = ["HEAD", "SkillListing", "catalogue", "listing"]
 
 HEAD: Final = (
     "Skills are instructions for special tasks. When a task fits one of these, call load_skill with its skill_name"
@@ -22,14 +22,14 @@ _FRAME: Final = 6
 
 
 @attrs.frozen
-class Listing:
+class SkillListing:
     """Skills with their descriptions, cut where they are long, and how many had no room."""
 
     entries: tuple[tuple[Skill, str], ...]
     left_out: int
 
 
-def listing(skills: Sequence[Skill], most: int) -> Listing:
+def listing(skills: Sequence[Skill], most: int) -> SkillListing:
     """Take as many skills as have room, in their order; each description gets the same share, the short ones less.
 
     Args:
@@ -48,7 +48,7 @@ def listing(skills: Sequence[Skill], most: int) -> Listing:
         most - sum(len(s.name) + _FRAME for s in kept),
     )
     entries = tuple((skill, _cut(skill.head.description, share)) for skill in kept)
-    return Listing(entries, len(skills) - len(kept))
+    return SkillListing(entries, len(skills) - len(kept))
 
 
 def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:

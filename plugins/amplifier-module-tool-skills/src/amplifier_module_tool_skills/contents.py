@@ -13,13 +13,13 @@ from amplifier_module_tool_skills.skill_folders.finder import MAX_SKILL_BYTES
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Part", "describe", "files_of", "read_body", "read_file", "summary"]
+__all__ = ["Excerpt", "describe", "files_of", "read_body", "read_file", "summary"]
 
 _MAX_FILES: Final = 100
 
 
 @attrs.frozen(kw_only=True)
-class Part:
+class Excerpt:
     """A text, and the part of it that a result holds."""
 
     skill: Skill

@@ -19,7 +19,7 @@ from amplifier_module_tool_skills.skill_folders import (
     project_skills,
 )
 
-__all__ = ["FOLDERS", "Places", "contributed", "places"]
+__all__ = ["FOLDERS", "SkillPlaces", "contributed", "places"]
 
 FOLDERS: Final = "skills.folders"
 """The channel: a contributor answers with a list of `SkillFolder`, or of mappings with `path` and `source`."""
@@ -29,7 +29,7 @@ _LONGEST_SOURCE: Final = 100
 
 
 @attrs.frozen(kw_only=True)
-class Places:
+class SkillPlaces:
     """The folders to look in, the first one with precedence; what is wrong with others; what waits for trust."""
 
     folders: tuple[SkillFolder, ...]
@@ -37,7 +37,7 @@ class Places:
     waiting: tuple[ProjectSkills, ...] = ()
 
 
-def places(configured: Sequence[str] | None, directory: Path) -> Places:
+def places(configured: Sequence[str] | None, directory: Path) -> SkillPlaces:
     """Work out where skills are; may block.
 
     Args:
@@ -62,10 +62,12 @@ def places(configured: Sequence[str] | None, directory: Path) -> Places:
         if not judged.decision.trusted and os.path.lexists(judged.folder.path):
             waiting.append(judged)
         folders.append(judged.folder)
-    return Places(folders=tuple(folders), broken=tuple(broken), waiting=tuple(waiting))
+    return SkillPlaces(
+        folders=tuple(folders), broken=tuple(broken), waiting=tuple(waiting)
+    )
 
 
-def contributed(contributions: Iterable[object]) -> Places:
+def contributed(contributions: Iterable[object]) -> SkillPlaces:
     """Read what modules contribute to `skills.folders`."""
     folders: list[SkillFolder] = []
     broken: list[BrokenSkill] = []
@@ -80,7 +82,7 @@ def contributed(contributions: Iterable[object]) -> Places:
             )
         else:
             folders.append(folder)
-    return Places(folders=tuple(folders), broken=tuple(broken))
+    return SkillPlaces(folders=tuple(folders), broken=tuple(broken))
 
 
 def _usual() -> list[str]:

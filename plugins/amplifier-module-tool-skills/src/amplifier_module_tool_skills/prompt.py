@@ -21,7 +21,7 @@ from amplifier_sdk.events import (
 from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.results import HookResult
 
-__all__ = ["Teller"]
+__all__ = ["SkillPrompt"]
 
 _NAME: Final = "tool-skills"
 _LONGEST: Final = 8_000
@@ -35,7 +35,7 @@ class _History(Protocol):
 
 
 @attrs.define(eq=False)
-class Teller:
+class SkillPrompt:
     """Puts the list of skills into the history once, or behind the messages of every request."""
 
     _config: Visibility

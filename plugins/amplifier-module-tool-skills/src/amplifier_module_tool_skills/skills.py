@@ -13,7 +13,7 @@ from amplifier_module_tool_skills.catalogue import listing
 from amplifier_module_tool_skills.commands import commands_of
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.contents import (
-    Part,
+    Excerpt,
     describe,
     files_of,
     read_body,
@@ -25,7 +25,7 @@ from amplifier_module_tool_skills.events import (
     SKILLS_DISCOVERED,
     SkillLoaded,
 )
-from amplifier_module_tool_skills.prompt import Teller
+from amplifier_module_tool_skills.prompt import SkillPrompt
 from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary
 from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.contracts import Coordinator
@@ -85,7 +85,7 @@ class Skills:
         self._coordinator = coordinator
         self._bookcase = Bookcase(config, coordinator, config.folders())
         self._pinned = 0
-        Teller(config.visibility, coordinator, self._bookcase).listen()
+        SkillPrompt(config.visibility, coordinator, self._bookcase).listen()
         coordinator.register_capability("skills", self._bookcase)
         coordinator.register_contributor(
             COMMANDS, "tool-skills", partial(commands_of, self._bookcase, config)
@@ -171,7 +171,7 @@ class Skills:
         text = await to_thread.run_sync(
             read_file, skill, file, self._config.max_file_bytes
         )
-        part = Part(
+        part = Excerpt(
             skill=skill, text=text, offset=offset, most=self._config.max_characters
         )
         return {"skill_name": skill.name, "file": file, **part.to_json()}
@@ -181,7 +181,7 @@ class Skills:
     ) -> JSONObject:
         body = await to_thread.run_sync(read_body, skill)
         files = await to_thread.run_sync(files_of, skill)
-        part = Part(
+        part = Excerpt(
             skill=skill, text=body, offset=offset, most=self._config.max_characters
         )
         told = part.to_json()

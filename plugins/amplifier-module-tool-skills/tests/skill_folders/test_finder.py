@@ -10,7 +10,7 @@ import pytest
 
 from amplifier_module_tool_skills.skill_folders import (
     BrokenSkill,
-    Found,
+    FoundSkills,
     Skill,
     SkillFolder,
     find_skills,
@@ -28,7 +28,7 @@ def write(folder: Path, name: str, text: str = TEXT) -> Path:
     return path
 
 
-def found(folder: Path) -> Found:
+def found(folder: Path) -> FoundSkills:
     return find_skills(SkillFolder(path=folder, source="person"))
 
 
@@ -41,7 +41,7 @@ def only(folder: Path) -> Skill:
     return skill
 
 
-def test_skills_are_found_below_a_folder_in_the_order_of_their_paths(
+def test_skills_are_found_below_folder_in_order_of_their_paths(
     tmp_path: Path,
 ) -> None:
     for name in (
@@ -72,7 +72,7 @@ def test_a_skill_knows_its_folder_and_source(tmp_path: Path) -> None:
     )
 
 
-def test_a_folder_may_be_one_skill_and_its_own_folders_are_not_searched(
+def test_folder_may_be_one_skill_and_is_not_searched(
     tmp_path: Path,
 ) -> None:
     write(tmp_path, "tides")
@@ -84,7 +84,7 @@ def test_a_folder_may_be_one_skill_and_its_own_folders_are_not_searched(
 def test_a_folder_that_does_not_exist_holds_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
 
-    assert found(tmp_path / "nowhere") == found(tmp_path / "file") == Found()
+    assert found(tmp_path / "nowhere") == found(tmp_path / "file") == FoundSkills()
 
 
 def test_a_broken_skill_is_named_and_stops_no_other(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_thousand_skills_are_found(tmp_path: Path) -> None:
     assert len(names(tmp_path)) == 1000
 
 
-def test_a_link_in_the_folder_leads_to_a_skill_and_to_nothing_else(
+def test_link_in_folder_leads_to_skill_and_to_nothing_else(
     tmp_path: Path,
 ) -> None:
     mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
@@ -293,7 +293,7 @@ class TestJudgedFiles:
         "a/b/c/d/e/SKILL.md": TEXT.replace("{name}", "e").encode(),
     }
 
-    def found(self, contents: dict[str, bytes]) -> Found:
+    def found(self, contents: dict[str, bytes]) -> FoundSkills:
         return find_skills(
             SkillFolder(path=Path("/p/skills"), source="project", contents=contents)
         )

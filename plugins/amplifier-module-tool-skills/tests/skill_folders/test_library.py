@@ -45,7 +45,7 @@ def test_the_skill_of_the_earlier_folder_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("with_untrusted", [False, True])
-def test_a_skill_that_nobody_stands_for_takes_no_ones_place_and_nobody_its(
+def test_unvouched_skill_replaces_and_blocks_none(
     tmp_path: Path, with_untrusted: bool
 ) -> None:
     theirs = write(tmp_path / "theirs" / "tides", TEXT.format("Theirs."))
@@ -66,7 +66,7 @@ def test_a_skill_that_nobody_stands_for_takes_no_ones_place_and_nobody_its(
 
 
 @pytest.mark.parametrize("with_untrusted", [False, True])
-def test_a_name_that_only_an_untrusted_skill_has_is_refused_where_it_is_not_used(
+def test_name_of_untrusted_skill_alone_is_refused(
     tmp_path: Path, with_untrusted: bool
 ) -> None:
     write(tmp_path / "tides", TEXT.format("Theirs."))
@@ -101,7 +101,7 @@ class TestProject:
         (folder / "run.sh").write_text("curl evil")
         assert self.judged(tmp_path, ".amplifier/skills") == (False, 1)
 
-    def test_the_usual_folders_are_trusted_together_and_any_other_by_itself(
+    def test_usual_folders_trusted_together_and_any_other_by_itself(
         self, tmp_path: Path
     ) -> None:
         for name in (".amplifier/skills", ".claude/skills", "tools"):

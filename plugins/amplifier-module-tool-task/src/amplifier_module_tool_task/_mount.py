@@ -8,7 +8,7 @@ from typing import Final
 from amplifier_module_tool_task.agents import Agents
 from amplifier_module_tool_task.config import TaskConfig
 from amplifier_module_tool_task.events import TASK_EVENTS
-from amplifier_module_tool_task.task import Task
+from amplifier_module_tool_task.task import TaskTool
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START
@@ -19,7 +19,7 @@ __all__ = ["mount"]
 _NAME: Final = "tool-task"
 
 
-async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Task:
+async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> TaskTool:
     """Make the tool of a session.
 
     The agents that other modules contribute are asked for when the session starts: all modules are mounted then.
@@ -40,4 +40,4 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Ta
         coordinator.register_cleanup(
             coordinator.hooks.register(event, collect, 0, _NAME, decides=False)
         )
-    return Task(settings, coordinator, agents)
+    return TaskTool(settings, coordinator, agents)

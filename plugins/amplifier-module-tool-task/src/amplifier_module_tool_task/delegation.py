@@ -21,7 +21,11 @@ from amplifier_module_tool_task.events import (
     AgentResumed,
     AgentSpawned,
 )
-from amplifier_module_tool_task.progress import Ending, Watch, announced
+from amplifier_module_tool_task.progress import (
+    DelegationEnd,
+    DelegationProgress,
+    announced,
+)
 from amplifier_module_tool_task.requests import Request
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.delegation import ChildResume, SessionSpawn
@@ -73,7 +77,7 @@ class Delegations:
             inherit_context=request.depth,
             depth_left=self.depth_left - 1,
         )
-        watch = Watch(context, name)
+        watch = DelegationProgress(context, name)
         options = await self._maker.options(
             request, name, context.tool_name, begin["depth_left"]
         )
@@ -108,7 +112,7 @@ class Delegations:
         )
         if agent is not None:
             begin["agent"] = agent
-        watch = Watch(context, agent or session_id)
+        watch = DelegationProgress(context, agent or session_id)
         turn = partial(
             resume, sub_session_id=session_id, instruction=request.instruction
         )
@@ -128,8 +132,8 @@ class Delegations:
     async def _run(
         self,
         turn: Callable[[], Awaitable[object]],
-        watch: Watch,
-        ending: Ending,
+        watch: DelegationProgress,
+        ending: DelegationEnd,
         session_id: str,
     ) -> ToolResult:
         """Run an agent's turn and write what came of it."""

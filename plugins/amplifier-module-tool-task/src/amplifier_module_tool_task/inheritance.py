@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier_kit.compaction.pieces import Turn, is_prompt, split
+from amplifier_kit.compaction.pieces import TurnSpan, is_prompt, split
 from amplifier_module_tool_task.forms import Form
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.history import open_calls, repair
@@ -104,7 +104,7 @@ class _Turn:
         return _Turn(self.prompts, self.steps[lost:], lost)
 
 
-def _read(history: Sequence[MessageDict], turn: Turn, form: Form) -> _Turn:
+def _read(history: Sequence[MessageDict], turn: TurnSpan, form: Form) -> _Turn:
     asked = (history[place] for place in turn.prompts if is_prompt(history[place]))
     prompts = [
         shown for message in asked for shown in form.prompt(Message.from_dict(message))

@@ -23,7 +23,7 @@ from amplifier_sdk.delegation import ChildObserver, ChildResult
 from amplifier_sdk.events import SESSION_FORK, TOOL_ERROR, TOOL_PRE, Event
 from amplifier_sdk.progress import TOOL_OUTPUT, TOOL_PROGRESS, ToolContext
 
-__all__ = ["Ending", "Watch", "announced"]
+__all__ = ["DelegationEnd", "DelegationProgress", "announced"]
 
 _LONGEST: Final = 200
 _LONGEST_DENIAL: Final = 600
@@ -31,7 +31,7 @@ _LONGEST_ERROR: Final = 2_000
 
 
 @attrs.define(eq=False)
-class Ending:
+class DelegationEnd:
     """How a delegation ended, for its last event: set `result` or `error`; neither means that it was cancelled."""
 
     result: ChildResult | None = None
@@ -43,12 +43,12 @@ async def announced(
     hooks: Hooks,
     event: Event[AgentSpawned] | Event[AgentResumed],
     begin: AgentSpawned | AgentResumed,
-) -> AsyncIterator[Ending]:
+) -> AsyncIterator[DelegationEnd]:
     """Emit the event that begins a delegation, and the one that ends it however it ends.
 
     The last one is emitted also when the turn is cancelled, within the session's `cleanup_timeout`.
     """
-    ending, started = Ending(), perf_counter()
+    ending, started = DelegationEnd(), perf_counter()
     try:
         await hooks.emit(event, begin)
         yield ending
@@ -62,7 +62,7 @@ async def announced(
 
 
 def _completed(
-    begin: AgentSpawned | AgentResumed, ending: Ending, duration: float
+    begin: AgentSpawned | AgentResumed, ending: DelegationEnd, duration: float
 ) -> AgentCompleted:
     result, error = ending.result, ending.error
     status = (
@@ -99,7 +99,7 @@ def _completed(
 
 
 @attrs.define(eq=False)
-class Watch:
+class DelegationProgress:
     """Reports what an agent does as progress of the call; `began` says that its session was opened."""
 
     context: ToolContext

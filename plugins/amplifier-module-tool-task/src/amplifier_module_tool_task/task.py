@@ -17,7 +17,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolContext
 from amplifier_sdk.results import ToolResult
 
-__all__ = ["Task"]
+__all__ = ["TaskTool"]
 
 _DESCRIPTION: Final = (
     "Hand a piece of work to an agent: a session of its own with its own instructions, tools and history, which works"
@@ -31,7 +31,7 @@ _OF_NO_USE: Final = (
 )
 
 
-class Task:
+class TaskTool:
     """Delegates to the session's agents through its capabilities `session.spawn` and `session.resume`."""
 
     name: ClassVar[str] = "task"

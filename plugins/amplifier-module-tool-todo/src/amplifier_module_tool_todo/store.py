@@ -15,11 +15,11 @@ from amplifier_kit.todos import MAX_TEXT, TodoItem
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Shelf", "shelf_of"]
+__all__ = ["TodoFile", "shelf_of"]
 
 
 @attrs.define(eq=False)
-class Shelf:
+class TodoFile:
     """The file of one session's plan; it need not exist."""
 
     file: PrivateFile
@@ -45,7 +45,7 @@ class Shelf:
         await to_thread.run_sync(self.file.update, lambda _: content)
 
 
-def shelf_of(coordinator: Coordinator) -> Shelf | None:
+def shelf_of(coordinator: Coordinator) -> TodoFile | None:
     """Return where a session's plan is stored: `sessions/ID/todos.json` in the application's folder for sessions."""
     told = coordinator.get_capability("session.dir")
     if not isinstance(told, (str, Path)):
@@ -56,7 +56,7 @@ def shelf_of(coordinator: Coordinator) -> Shelf | None:
         / folder_name(coordinator.session_id)
         / "todos.json"
     )
-    return Shelf(PrivateFile(path), coordinator)
+    return TodoFile(PrivateFile(path), coordinator)
 
 
 def _read(content: JSONValue, path: Path) -> tuple[TodoItem, ...]:

@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 from anyio import current_time
 
-from amplifier_module_tool_web.pages import Page
+from amplifier_module_tool_web.pages import WebPage
 
 __all__ = ["KeptPage", "PageCache"]
 
@@ -21,7 +21,7 @@ _MOST_PAGES: Final = 64
 class KeptPage:
     """A page with when it was read, by the loop's clock, and what its server knows it by."""
 
-    page: Page
+    page: WebPage
     read_at: float
     validators: Mapping[str, str]
 
@@ -49,7 +49,7 @@ class PageCache:
         kept.read_at = current_time()
 
     def keep(
-        self, url: str, page: Page, headers: Mapping[str, str], *, is_validated: bool
+        self, url: str, page: WebPage, headers: Mapping[str, str], *, is_validated: bool
     ) -> None:
         """Keep a page, unless its server forbids it or the connection broke, so that the next try may have all of it.
 

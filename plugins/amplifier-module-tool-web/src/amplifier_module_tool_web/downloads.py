@@ -14,7 +14,7 @@ from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_sdk.errors import ConfigError, Problem, ToolError
 
-__all__ = ["Saved", "Shelf"]
+__all__ = ["DownloadFolders", "Saved"]
 
 
 @attrs.frozen(kw_only=True)
@@ -25,7 +25,7 @@ class Saved:
     bytes: int
 
 
-class Shelf:
+class DownloadFolders:
     """The directories that files are saved in.
 
     Args:

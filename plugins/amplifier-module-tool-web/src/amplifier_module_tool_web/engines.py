@@ -11,11 +11,11 @@ from amplifier_kit.http.web_search import SearchHit
 from amplifier_module_tool_web.config import EngineName
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["ENGINES", "Engine"]
+__all__ = ["ENGINES", "SearchEngine"]
 
 
 @attrs.frozen(kw_only=True)
-class Engine:
+class SearchEngine:
     """A search service over HTTP with JSON.
 
     Args:
@@ -91,10 +91,10 @@ def _text(value: object) -> str:
     return ""
 
 
-ENGINES: Final[Mapping[EngineName, Engine]] = {
+ENGINES: Final[Mapping[EngineName, SearchEngine]] = {
     engine.name: engine
     for engine in (
-        Engine(
+        SearchEngine(
             name="brave",
             address="https://api.search.brave.com/res/v1/web/search",
             key_variables=("BRAVE_SEARCH_API_KEY", "BRAVE_API_KEY"),
@@ -104,7 +104,7 @@ ENGINES: Final[Mapping[EngineName, Engine]] = {
             results=("web", "results"),
             snippet="description",
         ),
-        Engine(
+        SearchEngine(
             name="tavily",
             address="https://api.tavily.com/search",
             key_variables=("TAVILY_API_KEY",),
@@ -112,7 +112,7 @@ ENGINES: Final[Mapping[EngineName, Engine]] = {
             limit_name="max_results",
             posts=True,
         ),
-        Engine(
+        SearchEngine(
             name="searxng",
             address=None,
             address_variable="SEARXNG_URL",

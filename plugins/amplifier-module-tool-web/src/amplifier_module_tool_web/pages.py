@@ -11,14 +11,14 @@ from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Page"]
+__all__ = ["WebPage"]
 
 _JOINERS: Final = "\u200c\u200d"
 _MOST_JOINED: Final = 32
 
 
 @attrs.frozen(kw_only=True)
-class Page:
+class WebPage:
     """A page's text.
 
     Args:

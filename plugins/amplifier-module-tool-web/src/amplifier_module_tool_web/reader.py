@@ -16,15 +16,15 @@ from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.charsets import decode
 from amplifier_module_tool_web.config import WebConfig
 from amplifier_module_tool_web.markdown import to_markdown
-from amplifier_module_tool_web.pages import Page
+from amplifier_module_tool_web.pages import WebPage
 from amplifier_module_tool_web.robots import Robots
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject
 
 if TYPE_CHECKING:
-    from amplifier_kit.http.netguard import Answer, Body, Fetcher
+    from amplifier_kit.http.netguard import Body, FetchedResponse, Fetcher
 
-__all__ = ["PageReader", "media_type", "refuse_failure"]
+__all__ = ["WebPageReader", "media_type", "refuse_failure"]
 
 _HTML: Final = frozenset({"text/html", "application/xhtml+xml"})
 _TEXT: Final = re.compile(
@@ -42,7 +42,7 @@ _READING: Final = 0.8
 
 
 @attrs.define(eq=False)
-class PageReader:
+class WebPageReader:
     """Reads the pages of one session."""
 
     config: WebConfig
@@ -53,7 +53,7 @@ class PageReader:
     @asynccontextmanager
     async def open(
         self, url: WebUrl, headers: Mapping[str, str] | None = None
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> AsyncGenerator[FetchedResponse, None]:
         """Ask for an address, where its site lets it be fetched, and yield the answer; see `Fetcher.get`.
 
         Raises:
@@ -66,7 +66,7 @@ class PageReader:
         async with self.fetcher.get(url, headers, check=check) as answer:
             yield answer
 
-    async def read(self, url: WebUrl) -> Page:
+    async def read(self, url: WebUrl) -> WebPage:
         """Return a page, from the cache where that is fresh enough.
 
         Raises:
@@ -85,7 +85,7 @@ class PageReader:
         self.cache.keep(str(url), page, answer.headers, is_validated=answer.url == url)
         return page
 
-    async def _page(self, answer: Answer) -> Page:
+    async def _page(self, answer: FetchedResponse) -> WebPage:
         await refuse_failure(answer, self.config)
         kind = media_type(answer.headers)
         if kind and not _is_text(kind):
@@ -99,7 +99,7 @@ class PageReader:
             )
         text = await self._text(answer, body, kind)
         warning = self._warning(body, text)
-        return Page(
+        return WebPage(
             url=str(answer.url),
             status=answer.status,
             content_type=without_marks(answer.headers.get("content-type", ""))[
@@ -111,7 +111,7 @@ class PageReader:
             warning=warning,
         )
 
-    async def _text(self, answer: Answer, body: Body, kind: str) -> str:
+    async def _text(self, answer: FetchedResponse, body: Body, kind: str) -> str:
         text = decode(
             body.data,
             _charset(answer.headers),
@@ -139,7 +139,7 @@ class PageReader:
         return ""
 
 
-async def refuse_failure(answer: Answer, config: WebConfig) -> None:
+async def refuse_failure(answer: FetchedResponse, config: WebConfig) -> None:
     """Let answers pass whose status is a success.
 
     Raises:
@@ -164,7 +164,7 @@ async def refuse_failure(answer: Answer, config: WebConfig) -> None:
     )
 
 
-async def _beginning(answer: Answer, config: WebConfig) -> str:
+async def _beginning(answer: FetchedResponse, config: WebConfig) -> str:
     """Return the first characters of a failure's page; nothing when they cannot be read."""
     kind = media_type(answer.headers)
     if kind and not _is_text(kind):
@@ -241,7 +241,7 @@ def _size(headers: Mapping[str, str]) -> str:
     return ""
 
 
-def _no_text(answer: Answer, what: str) -> BodyError:
+def _no_text(answer: FetchedResponse, what: str) -> BodyError:
     return BodyError(
         str(answer.url),
         f"this page cannot be read as text: {without_marks(what)[:200]}; give save_to_file to keep it",

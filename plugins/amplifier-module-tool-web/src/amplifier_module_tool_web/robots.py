@@ -15,7 +15,7 @@ from amplifier_module_tool_web.robot_rules import RobotRules
 from amplifier_sdk.errors import ToolError
 
 if TYPE_CHECKING:
-    from amplifier_kit.http.netguard import Answer, Fetcher
+    from amplifier_kit.http.netguard import FetchedResponse, Fetcher
 
 __all__ = ["Robots"]
 
@@ -59,7 +59,7 @@ class Robots:
             ) from error
         return RobotRules.read(text, self.user_agent)
 
-    async def _text(self, answer: Answer) -> str:
+    async def _text(self, answer: FetchedResponse) -> str:
         if answer.status >= 500:
             raise ToolError(
                 f"{answer.url} answers with status {answer.status}, so the site is not fetched from"

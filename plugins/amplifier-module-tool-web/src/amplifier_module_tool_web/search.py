@@ -12,7 +12,7 @@ from amplifier_kit.http.netguard import NetPolicy, WebError, read_url
 from amplifier_kit.http.web_search import SEARCH_BACKEND, SearchBackend, SearchHit
 from amplifier_kit.trust.untrusted import UNTRUSTED, mark_untrusted
 from amplifier_module_tool_web.config import WebConfig
-from amplifier_module_tool_web.engines import ENGINES, Engine
+from amplifier_module_tool_web.engines import ENGINES, SearchEngine
 from amplifier_module_tool_web.search_client import EngineBackend
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError
@@ -86,7 +86,7 @@ class Searcher:
             " configuration of tool-web, or one of the variables BRAVE_SEARCH_API_KEY, TAVILY_API_KEY, SEARXNG_URL"
         )
 
-    def _engine(self, engine: Engine) -> EngineBackend:
+    def _engine(self, engine: SearchEngine) -> EngineBackend:
         address = (
             self.config.search_url
             or _from_environment([engine.address_variable])

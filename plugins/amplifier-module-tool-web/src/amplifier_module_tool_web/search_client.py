@@ -12,7 +12,7 @@ from anyio import to_thread
 
 from amplifier_kit.http.web_search import SearchHit
 from amplifier_kit.trust.untrusted import without_marks
-from amplifier_module_tool_web.engines import Engine
+from amplifier_module_tool_web.engines import SearchEngine
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.secret import WITHHELD, Secret
@@ -38,7 +38,7 @@ class EngineBackend:
         user_agent: who asks.
     """
 
-    engine: Engine
+    engine: SearchEngine
     address: str
     key: Secret | None
     idle_timeout: float

@@ -14,7 +14,7 @@ from amplifier_kit.http.netguard import WebUrl, read_url
 from amplifier_kit.trust.untrusted import UNTRUSTED, without_marks
 from amplifier_module_tool_web.cache import PageCache
 from amplifier_module_tool_web.config import WebConfig
-from amplifier_module_tool_web.downloads import Shelf
+from amplifier_module_tool_web.downloads import DownloadFolders
 from amplifier_module_tool_web.search import Searcher
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
@@ -24,7 +24,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.tools import tool
 
 if TYPE_CHECKING:
-    from amplifier_module_tool_web.reader import PageReader
+    from amplifier_module_tool_web.reader import WebPageReader
 
 __all__ = ["Web"]
 
@@ -44,8 +44,10 @@ class Web:
         self._policy = config.policy
         self._cache = PageCache(config.cache_seconds)
         self._searcher = Searcher(config, coordinator, self._policy)
-        self._shelf = Shelf(config, coordinator.get_capability("session.working_dir"))
-        self._pages: PageReader | None = None
+        self._shelf = DownloadFolders(
+            config, coordinator.get_capability("session.working_dir")
+        )
+        self._pages: WebPageReader | None = None
 
     @tool(effects=("write", "network"))
     async def web_fetch(
@@ -125,13 +127,13 @@ class Web:
             "trust": UNTRUSTED,
         }
 
-    def _reader(self) -> PageReader:
+    def _reader(self) -> WebPageReader:
         """Return what reads pages; HTTP is imported with the first one."""
         if self._pages is None:
             from amplifier_kit.http.netguard import Connector, Fetcher
 
             # a mounted module may never be asked
-            from amplifier_module_tool_web.reader import PageReader
+            from amplifier_module_tool_web.reader import WebPageReader
             from amplifier_module_tool_web.robots import Robots
 
             fetcher = Fetcher(
@@ -146,7 +148,7 @@ class Web:
                 robots = Robots(fetcher, self._config.user_agent)
             else:
                 robots = None
-            self._pages = PageReader(self._config, fetcher, self._cache, robots)
+            self._pages = WebPageReader(self._config, fetcher, self._cache, robots)
         return self._pages
 
     @contextmanager

@@ -21,7 +21,7 @@ from amplifier.app.collections.requirements import (
     missing,
 )
 from amplifier.app.collections.staged import Staged, stage
-from amplifier.app.collections.swap import Shelf
+from amplifier.app.collections.swap import CollectionFolder
 from amplifier.app.collections.verification import judge, require_locked
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.project_trust import trust_again
@@ -179,8 +179,8 @@ class CollectionInstaller:
                 raise ConfigError(
                     [Problem(name, problem)], subject="choice of collections"
                 )
-            Shelf(self.lock).drop(name)
-        return Shelf(self.lock).folder / name
+            CollectionFolder(self.lock).drop(name)
+        return CollectionFolder(self.lock).folder / name
 
     def accept(self, name: str) -> LockedCollection:
         """Make a collection the person's own as its files are now, and return what was noted of it.
@@ -212,7 +212,7 @@ class CollectionInstaller:
         changed = _OWN if self.is_local else ()
         with (
             trust_again(self.places, "profiles", changed),
-            Shelf(self.lock).changing() as waiting,
+            CollectionFolder(self.lock).changing() as waiting,
         ):
             yield waiting
 
@@ -228,7 +228,7 @@ class CollectionInstaller:
     ) -> None:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
         name = found.collection.name
-        place = Shelf(self.lock).folder / name
+        place = CollectionFolder(self.lock).folder / name
         if name not in locked and (not place.exists() or has_digest(place, found.hash)):
             return
         remedy = "give --force to put this one in its place"
@@ -276,7 +276,7 @@ class CollectionInstaller:
     def _put(self, staged: list[Staged]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         entries = {found.collection.name: found.noted(now) for found in staged}
-        Shelf(self.lock).put(
+        CollectionFolder(self.lock).put(
             {found.collection.name: found.collection.root for found in staged}, entries
         )
 
@@ -289,7 +289,7 @@ class CollectionInstaller:
             before=None if entry is None else (entry.commit or entry.hash),
             after=found.commit or found.hash,
             version=found.collection.version,
-            path=Shelf(self.lock).folder / name,
+            path=CollectionFolder(self.lock).folder / name,
             is_restored=entry is not None and self._is_spoilt(entry, found),
         )
 

@@ -21,7 +21,7 @@ from amplifier.app.collections.lock import CollectionLock, LockedCollection
 from amplifier.app.sources.trees import has_digest, sync_folder
 from amplifier_sdk.errors import AmplifierError
 
-__all__ = ["Shelf"]
+__all__ = ["CollectionFolder"]
 
 _PATIENCE: Final = 10.0
 _STAGED: Final = ".staged-"
@@ -35,7 +35,7 @@ _ASIDE: Final = re.compile(
 
 
 @attrs.frozen
-class Shelf:
+class CollectionFolder:
     """The collections of one level. Its functions block.
 
     Args:

@@ -14,14 +14,14 @@ from amplifier.app.sources.requirements import canonical_name
 from amplifier.app.sources.trees import hash_tree
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["State", "Verdict", "judge", "require_locked", "verify"]
+__all__ = ["State", "Verification", "judge", "require_locked", "verify"]
 
 State: TypeAlias = Literal["sound", "changed", "missing", "own", "bundled"]
 """How a collection is: as it was installed, other, gone, not installed by this program, or a part of it."""
 
 
 @attrs.frozen(kw_only=True)
-class Verdict:
+class Verification:
     """How a collection is, in words where that needs any."""
 
     name: str
@@ -30,7 +30,7 @@ class Verdict:
     reason: str = ""
 
 
-def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verdict]:
+def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verification]:
     """Compare the collections of a level with its lock file; the function blocks.
 
     Args:
@@ -54,29 +54,29 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verdict]:
         ):
             reason = "it was not installed by this program"
             verdicts.append(
-                Verdict(name=path.name, state="own", path=path, reason=reason)
+                Verification(name=path.name, state="own", path=path, reason=reason)
             )
     return sorted(verdicts, key=lambda verdict: verdict.name)
 
 
-def judge(entry: LockedCollection, lock: CollectionLock) -> Verdict:
+def judge(entry: LockedCollection, lock: CollectionLock) -> Verification:
     """Compare one collection with what was installed; the reason says what helps."""
     path = lock.folder / entry.path
     name = f"{entry.name}{' --local' if lock.is_local else ''}"
     update = f"'amplifier collection update {name}' fetches it anew"
     if not path.is_dir():
         reason = f"its folder is gone; {update}, 'amplifier collection remove {name}' forgets it"
-        return Verdict(name=entry.name, state="missing", path=path, reason=reason)
+        return Verification(name=entry.name, state="missing", path=path, reason=reason)
     try:
         if hash_tree(path) == entry.hash:
-            return Verdict(name=entry.name, state="sound", path=path)
+            return Verification(name=entry.name, state="sound", path=path)
         problem = f"the files in {path} are not the ones that were installed"
     except (ConfigError, OSError) as error:
         problem = explain(error)
     reason = (
         f"{problem}; 'amplifier collection accept {name}' keeps it as it is, {update}"
     )
-    return Verdict(name=entry.name, state="changed", path=path, reason=reason)
+    return Verification(name=entry.name, state="changed", path=path, reason=reason)
 
 
 def require_locked(name: str, lock: CollectionLock) -> LockedCollection:

@@ -19,7 +19,7 @@ from amplifier.app.store.fork import fork_session
 from amplifier.app.store.reader import StoredHistory
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
-from amplifier.app.store.transcript import Line
+from amplifier.app.store.transcript import TranscriptLine
 from amplifier_kit.files.open_flags import NEW
 from amplifier_kit.redaction import clean_message, redactor_of
 from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
@@ -175,10 +175,12 @@ class ConversationCommands:
         return CommandAnswer(text=f"Written: {path}")
 
 
-def _lines(messages: Sequence[MessageDict], starts: Sequence[int]) -> Iterator[Line]:
+def _lines(
+    messages: Sequence[MessageDict], starts: Sequence[int]
+) -> Iterator[TranscriptLine]:
     """Say to which turn each message belongs."""
     for at, message in enumerate(messages):
-        yield Line(at=at, turn=str(bisect_right(starts, at)), message=message)
+        yield TranscriptLine(at=at, turn=str(bisect_right(starts, at)), message=message)
 
 
 def _place(folder: Path, name: str) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from amplifier.app.directories import Places
-from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier_kit.processes import SandboxName
 
 __all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
@@ -43,7 +43,7 @@ _NONE: Final = 20_000_000
 """Bytes of the disk: below the first there is a warning, below the second nothing can be stored."""
 
 
-def check_platform() -> Iterator[Finding]:
+def check_platform() -> Iterator[DoctorFinding]:
     """Look at Python and the operating system."""
     version = platform.python_version()
     if sys.version_info[:2] < _PYTHON:
@@ -65,7 +65,7 @@ def check_platform() -> Iterator[Finding]:
         )
 
 
-def check_extras() -> Iterator[Finding]:
+def check_extras() -> Iterator[DoctorFinding]:
     """Check which extras are installed; without `cli` sessions are not stored and nothing can be changed."""
     missing = {
         extra: [name for name in names if not _is_there(name)]
@@ -82,7 +82,7 @@ def check_extras() -> Iterator[Finding]:
     )
 
 
-def check_home(places: Places) -> Iterator[Finding]:
+def check_home(places: Places) -> Iterator[DoctorFinding]:
     """Look at the person's own folder: whether it can be written, who else may, and how much room there is."""
     home = places.home
     standing = next(folder for folder in (home, *home.parents) if folder.exists())
@@ -106,7 +106,7 @@ def check_home(places: Places) -> Iterator[Finding]:
         yield fine("space", room)
 
 
-def tell_sandbox(found: SandboxName) -> Finding:
+def tell_sandbox(found: SandboxName) -> DoctorFinding:
     """Say in what commands of `tool-bash` run, by what was found."""
     if found == "bubblewrap":
         return fine("sandbox", "commands of tool-bash run in bubblewrap")
@@ -122,7 +122,7 @@ def tell_sandbox(found: SandboxName) -> Finding:
     )
 
 
-def _told_mode(home: Path) -> Finding:
+def _told_mode(home: Path) -> DoctorFinding:
     status = home.stat()
     mode = stat.S_IMODE(status.st_mode)
     if hasattr(os, "getuid") and status.st_uid != os.getuid():

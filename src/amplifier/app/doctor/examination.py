@@ -18,7 +18,7 @@ from amplifier.app.doctor.environment import (
     check_platform,
     tell_sandbox,
 )
-from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.doctor.modules import check_modules
 from amplifier.app.doctor.storage import check_secrets, check_sessions, check_trust
 from amplifier.app.plan_details import find_problems
@@ -33,14 +33,14 @@ from amplifier_sdk.errors import ConfigError
 __all__ = ["examine"]
 
 
-async def examine(places: Places, *, timeout: float = 60.0) -> list[Finding]:
+async def examine(places: Places, *, timeout: float = 60.0) -> list[DoctorFinding]:
     """Look at everything and return what was found, in the order in which one thing rests on another.
 
     Args:
         places: where the files stand.
         timeout: seconds that importing the modules may take, and that mounting one provider may take.
     """
-    found: list[Finding] = []
+    found: list[DoctorFinding] = []
     with _guarded("platform", found):
         found.extend(check_platform())
     with _guarded("extras", found):
@@ -68,7 +68,7 @@ async def examine(places: Places, *, timeout: float = 60.0) -> list[Finding]:
 
 
 @contextmanager
-def _guarded(area: str, found: list[Finding]) -> Iterator[None]:
+def _guarded(area: str, found: list[DoctorFinding]) -> Iterator[None]:
     """Add what is raised inside the block to the findings."""
     try:
         yield
@@ -77,7 +77,7 @@ def _guarded(area: str, found: list[Finding]) -> Iterator[None]:
         found.append(broken(area, problem, "repair what the message names"))
 
 
-def _composition(places: Places, found: list[Finding]) -> Composition | None:
+def _composition(places: Places, found: list[DoctorFinding]) -> Composition | None:
     """Say what new sessions are made of, and add what keeps them from being made to the findings."""
     try:
         bare = bare_composition(places)
@@ -108,7 +108,7 @@ def _composition(places: Places, found: list[Finding]) -> Composition | None:
     return composition
 
 
-def _settings(settings: Settings) -> Finding:
+def _settings(settings: Settings) -> DoctorFinding:
     files = ", ".join(str(layer.path) for layer in settings.layers)
     return fine(
         "settings",
@@ -116,14 +116,14 @@ def _settings(settings: Settings) -> Finding:
     )
 
 
-def _told(area: str, error: ConfigError, remedy: str) -> Iterator[Finding]:
+def _told(area: str, error: ConfigError, remedy: str) -> Iterator[DoctorFinding]:
     for problem in error.problems:
         yield broken(area, f"{error.subject}: {problem}", remedy)
 
 
 async def _check_providers(
     composition: Composition, timeout: float
-) -> Sequence[Finding]:
+) -> Sequence[DoctorFinding]:
     """Mount each provider by itself and tell whether its key is there; nothing is asked of a vendor."""
     keys = await to_thread.run_sync(load_keys, SecretStore.of(composition.places))
     entries = list_entries(composition)
@@ -151,7 +151,7 @@ async def _check_providers(
     return used
 
 
-def _provider(state: ProviderState) -> Finding:
+def _provider(state: ProviderState) -> DoctorFinding:
     if state.entry.is_asked:
         say = broken
     else:

@@ -8,14 +8,14 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Finding", "Status", "broken", "fine", "warning"]
+__all__ = ["DoctorFinding", "Status", "broken", "fine", "warning"]
 
 Status: TypeAlias = Literal["ok", "warning", "broken"]
 """`broken` keeps sessions from working, `warning` something that may be missed."""
 
 
 @attrs.frozen(kw_only=True)
-class Finding:
+class DoctorFinding:
     """One thing as it is.
 
     Args:
@@ -40,16 +40,16 @@ class Finding:
         }
 
 
-def fine(area: str, message: str) -> Finding:
+def fine(area: str, message: str) -> DoctorFinding:
     """Say that something is as it should be."""
-    return Finding(area=area, status="ok", message=message)
+    return DoctorFinding(area=area, status="ok", message=message)
 
 
-def warning(area: str, message: str, remedy: str) -> Finding:
+def warning(area: str, message: str, remedy: str) -> DoctorFinding:
     """Say that something may be missed."""
-    return Finding(area=area, status="warning", message=message, remedy=remedy)
+    return DoctorFinding(area=area, status="warning", message=message, remedy=remedy)
 
 
-def broken(area: str, message: str, remedy: str) -> Finding:
+def broken(area: str, message: str, remedy: str) -> DoctorFinding:
     """Say that something keeps sessions from working."""
-    return Finding(area=area, status="broken", message=message, remedy=remedy)
+    return DoctorFinding(area=area, status="broken", message=message, remedy=remedy)

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.modules.installed import list_modules
 from amplifier.app.plan_entries import named_modules
 from amplifier.kernel.modules.loader import ModuleInfo
@@ -25,7 +25,7 @@ _CHILD: Final = "amplifier.app.doctor._child:main"
 
 def check_modules(
     plan: Mapping[str, JSONValue], *, timeout: float
-) -> Iterator[Finding]:
+) -> Iterator[DoctorFinding]:
     """Import every installed module in a process of its own, and tell those of a plan in their order.
 
     Args:
@@ -93,7 +93,7 @@ def import_modules(ids: Sequence[str], *, timeout: float) -> dict[str, str]:
 
 def _used(
     number: int, name: str, module: ModuleInfo | None, problem: str | None
-) -> Finding:
+) -> DoctorFinding:
     if module is None:
         return broken(
             "modules",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from amplifier.app.directories import Places
-from amplifier.app.doctor.findings import Finding, broken, fine, warning
+from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.states import holder_of
@@ -19,7 +19,7 @@ from amplifier_sdk.errors import AmplifierError
 __all__ = ["check_secrets", "check_sessions", "check_trust"]
 
 
-def check_sessions(places: Places) -> Iterator[Finding]:
+def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
     stores = SessionStore.every(places)
     folders = [
@@ -51,7 +51,7 @@ def check_sessions(places: Places) -> Iterator[Finding]:
     )
 
 
-def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
+def check_trust(places: Places, project: ProjectFiles) -> Iterator[DoctorFinding]:
     """Look at what of the project's folder is withheld, and whether what was trusted can be read.
 
     Args:
@@ -75,7 +75,7 @@ def check_trust(places: Places, project: ProjectFiles) -> Iterator[Finding]:
     )
 
 
-def check_secrets(places: Places) -> Iterator[Finding]:
+def check_secrets(places: Places) -> Iterator[DoctorFinding]:
     """Check whether the stored secrets can be read; none is shown."""
     store = SecretStore.of(places)
     try:

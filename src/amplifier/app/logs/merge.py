@@ -14,7 +14,7 @@ import attrs
 
 from amplifier.app.logs.follower import FollowedLog
 from amplifier.app.logs.reader import Admits, LogLine, LogSnapshot
-from amplifier.app.logs.selection import Selection
+from amplifier.app.logs.selection import LineFilter
 from amplifier_sdk.logs import LogRecord
 
 __all__ = ["Logs"]
@@ -44,7 +44,7 @@ class Logs:
         )
 
     def select(
-        self, selection: Selection, last: int | None = None
+        self, selection: LineFilter, last: int | None = None
     ) -> Iterator[LogRecord]:
         """Return the records that are wanted, by time.
 
@@ -58,7 +58,7 @@ class Logs:
             return reversed(list(islice(self._backwards(selection), last)))
         return iter(deque(self._forwards(selection), maxlen=last))
 
-    def _forwards(self, selection: Selection) -> Iterator[LogRecord]:
+    def _forwards(self, selection: LineFilter) -> Iterator[LogRecord]:
         streams = [
             snapshot.forwards(selection.since, _admits(selection))
             for snapshot in self._snapshots
@@ -69,7 +69,7 @@ class Logs:
             if (record := self._wanted(line, selection)) is not None:
                 yield record
 
-    def _backwards(self, selection: Selection) -> Iterator[LogRecord]:
+    def _backwards(self, selection: LineFilter) -> Iterator[LogRecord]:
         streams = [
             snapshot.backwards(_admits(selection)) for snapshot in self._snapshots
         ]
@@ -98,7 +98,7 @@ class Logs:
             followed.append(log)
         return followed
 
-    def _wanted(self, line: LogLine, selection: Selection) -> LogRecord | None:
+    def _wanted(self, line: LogLine, selection: LineFilter) -> LogRecord | None:
         if line.record is None:
             self.damaged += 1
             return None
@@ -113,7 +113,7 @@ class Logs:
         self._files.close()
 
 
-def _admits(selection: Selection) -> Admits | None:
+def _admits(selection: LineFilter) -> Admits | None:
     if selection.is_filtering:
         return selection.may_want
     return None

@@ -17,7 +17,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.logs import LEVELS, LogLevel, LogRecord
 
-__all__ = ["Selection", "comparable", "parse_since"]
+__all__ = ["LineFilter", "comparable", "parse_since"]
 
 _UNITS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _SPAN: Final = re.compile(r"(\d{1,9})([smhdw])")
@@ -32,7 +32,7 @@ _Test: TypeAlias = "_Text | _Field"
 
 
 @attrs.frozen(kw_only=True)
-class Selection:
+class LineFilter:
     """What is asked of a line; damage is never selected.
 
     Args:

@@ -27,7 +27,7 @@ from amplifier_sdk.images import (
     image_type,
 )
 
-__all__ = ["SHOWN", "Reading", "Status", "read_place"]
+__all__ = ["SHOWN", "PlaceContents", "Status", "read_place"]
 
 Status: TypeAlias = Literal[
     "loaded",
@@ -51,7 +51,7 @@ _MOST_ENTRIES: Final = 200
 
 
 @attrs.frozen(kw_only=True)
-class Reading:
+class PlaceContents:
     """What a place holds.
 
     Args:
@@ -78,7 +78,7 @@ class Reading:
 
 def read_place(
     place: Place, lines: LineRange | None, max_bytes: int, files: ProductFiles
-) -> Reading:
+) -> PlaceContents:
     """Read a file or list a folder; this blocks, but waits for no pipe and no device.
 
     Args:
@@ -88,7 +88,7 @@ def read_place(
         files: the product's own, which are not shown.
     """
     if not os.path.lexists(place.path):  # most of the places that are searched
-        return Reading(status="missing", path=place.path, note="not found")
+        return PlaceContents(status="missing", path=place.path, note="not found")
     try:
         confined = ConfinedPaths(
             place.roots,
@@ -100,12 +100,14 @@ def read_place(
         with confined.locate(str(place.path)) as spot:
             return _read_spot(spot, lines, max_bytes)
     except PathMissingError:
-        return Reading(status="missing", path=place.path, note="not found")
+        return PlaceContents(status="missing", path=place.path, note="not found")
     except (PathError, OSError) as error:
-        return Reading(status="denied", path=place.path, note=str(error))
+        return PlaceContents(status="denied", path=place.path, note=str(error))
 
 
-def _read_spot(spot: ResolvedPath, lines: LineRange | None, max_bytes: int) -> Reading:
+def _read_spot(
+    spot: ResolvedPath, lines: LineRange | None, max_bytes: int
+) -> PlaceContents:
     status = spot.existing()
     if stat.S_ISDIR(status.st_mode):
         return _list(spot)
@@ -122,25 +124,27 @@ def _read_spot(spot: ResolvedPath, lines: LineRange | None, max_bytes: int) -> R
     return _text(spot, data, status.st_size, lines, max_bytes)
 
 
-def _image(spot: ResolvedPath, head: bytes, rest: bytes) -> Reading:
+def _image(spot: ResolvedPath, head: bytes, rest: bytes) -> PlaceContents:
     data = head + rest
     if len(data) > _MOST_IMAGE_BYTES:
         note = f"an image of more than {_MOST_IMAGE_BYTES} bytes"
-        return Reading(
+        return PlaceContents(
             status="too_large", path=spot.path, note=note, looked_at=len(data)
         )
     block = image_block(image_type(head) or "", base64.b64encode(data).decode())
-    return Reading(status="image", path=spot.path, image=block, looked_at=len(data))
+    return PlaceContents(
+        status="image", path=spot.path, image=block, looked_at=len(data)
+    )
 
 
 def _text(
     spot: ResolvedPath, data: bytes, size: int, lines: LineRange | None, max_bytes: int
-) -> Reading:
+) -> PlaceContents:
     is_cut = len(data) < size
     try:
         text = _decoded(data, is_cut=is_cut)
     except UndecodableTextError as error:
-        return Reading(
+        return PlaceContents(
             status="binary", path=spot.path, note=str(error), looked_at=len(data)
         )
     note = what = ""
@@ -157,7 +161,7 @@ def _text(
         else:
             note = f"the first {max_bytes} bytes of {what}"
         text += f"\n[cut here: {note}]"
-    return Reading(
+    return PlaceContents(
         status="loaded", path=spot.path, content=text, note=note, looked_at=len(data)
     )
 
@@ -193,7 +197,7 @@ def _decoded(data: bytes, *, is_cut: bool) -> str:
     return FileText.decode(data[: len(data) - most]).unified
 
 
-def _list(spot: ResolvedPath) -> Reading:
+def _list(spot: ResolvedPath) -> PlaceContents:
     handle = spot.open_directory()
     try:
         with os.scandir(handle) as entries:
@@ -212,7 +216,7 @@ def _list(spot: ResolvedPath) -> Reading:
         note = f"{left} more entries are not shown"
     else:
         note = ""
-    return Reading(
+    return PlaceContents(
         status="directory",
         path=spot.path,
         content="\n".join([*lines, *([f"[{note}]"] if note else [])]),

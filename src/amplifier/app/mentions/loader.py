@@ -11,7 +11,7 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.mentions.contents import SHOWN, Reading, Status, read_place
+from amplifier.app.mentions.contents import SHOWN, PlaceContents, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
 from amplifier.app.mentions.scanner import (
@@ -28,7 +28,7 @@ from amplifier_sdk.messages import Message
 __all__ = [
     "Batch",
     "MentionLoader",
-    "Outcome",
+    "MentionOutcome",
     "prepend_context_to_markdown",
     "shown_places",
 ]
@@ -42,7 +42,7 @@ _METADATA: Final = "mentions"
 
 
 @attrs.frozen(kw_only=True)
-class Outcome:
+class MentionOutcome:
     """What became of one mention.
 
     Args:
@@ -82,10 +82,10 @@ class Batch:
     """What a text's mentions came to."""
 
     messages: tuple[Message, ...] = ()
-    outcomes: tuple[Outcome, ...] = ()
+    outcomes: tuple[MentionOutcome, ...] = ()
 
     @property
-    def unresolved(self) -> list[Outcome]:
+    def unresolved(self) -> list[MentionOutcome]:
         """The mentions that nothing is shown of, though it was not shown already."""
         shown = SHOWN | {"duplicate", "cycle"}
         return [outcome for outcome in self.outcomes if outcome.status not in shown]
@@ -102,7 +102,7 @@ class Batch:
         return text
 
 
-def _word(outcome: Outcome) -> str:
+def _word(outcome: MentionOutcome) -> str:
     if outcome.status == "missing":
         return outcome.note
     return outcome.status.replace("_", " ")
@@ -112,7 +112,7 @@ def _word(outcome: Outcome) -> str:
 class _Entry:
     """A content that is shown, and all mentions that led to it."""
 
-    reading: Reading
+    reading: PlaceContents
     credits: list[tuple[str, str]]  # each mention, and the place that it led to
     key: str
     digest: str | None = None
@@ -182,7 +182,7 @@ class _Loading:
     loader: MentionLoader
     deduplicator: ContentDeduplicator
     entries: dict[str, _Entry] = attrs.field(factory=dict)
-    outcomes: list[Outcome] = attrs.field(factory=list)
+    outcomes: list[MentionOutcome] = attrs.field(factory=list)
     left: int = 0
     unread: int = 0
 
@@ -195,7 +195,7 @@ class _Loading:
                 break
             queue.extend(self._load(queue.popleft()))
         self.outcomes += [
-            Outcome(
+            MentionOutcome(
                 mention=wanted.mention.text,
                 status="too_large",
                 note=f"more than {_MOST_MENTIONS} mentions",
@@ -279,9 +279,9 @@ class _Loading:
             if entry.digest == digest:
                 entry.credits.append((wanted.mention.text, key))
 
-    def _read(self, wanted: _Wanted) -> tuple[Reading | None, LineRange | None]:
+    def _read(self, wanted: _Wanted) -> tuple[PlaceContents | None, LineRange | None]:
         """Return what the mention names: of the first of its targets and places where there is something."""
-        refused: Reading | None = None
+        refused: PlaceContents | None = None
         for written in wanted.mention.targets:
             for target, lines in ((written, None), split_range(written)):
                 if refusal := self.loader.resolver.refusal(target):
@@ -298,16 +298,20 @@ class _Loading:
         self._told(wanted, "missing", None, "not found")
         return None, None
 
-    def _read_place(self, place: Place, lines: LineRange | None) -> Reading:
+    def _read_place(self, place: Place, lines: LineRange | None) -> PlaceContents:
         return read_place(
             place, lines, self.loader.limits.max_file_bytes, self.loader.resolver.files
         )
 
     def _told(
-        self, wanted: _Wanted, status: Status, found: Reading | None, note: str = ""
+        self,
+        wanted: _Wanted,
+        status: Status,
+        found: PlaceContents | None,
+        note: str = "",
     ) -> Iterator[_Wanted]:
         self.outcomes.append(
-            Outcome(
+            MentionOutcome(
                 mention=wanted.mention.text,
                 status=status,
                 path=None if found is None else found.path,
@@ -356,11 +360,11 @@ def _guarded(content: str) -> str:
     return _TAG.sub("&lt;", content)
 
 
-def _data(reading: Reading) -> str:
+def _data(reading: PlaceContents) -> str:
     if reading.image is None:
         return ""
     return str(reading.image.source.get("data"))
 
 
-def _size(reading: Reading) -> int:
+def _size(reading: PlaceContents) -> int:
     return len(_data(reading))

@@ -11,7 +11,7 @@ from amplifier.app.plan_entries import as_object
 from amplifier.app.profiles.chain import Chain, follow
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary
-from amplifier.app.profiles.origins import Origin, trace
+from amplifier.app.profiles.origins import ValueOrigin, trace
 from amplifier.app.profiles.selection import active_profile, as_bundle
 from amplifier.app.settings.layers import Key
 from amplifier.app.settings.settings import Settings
@@ -45,7 +45,7 @@ class CompiledProfile:
     agents: str | tuple[str, ...]
     own_agents: Mapping[str, JSONObject] = attrs.field(factory=dict)
     ui: Mapping[str, JSONValue]
-    origins: Mapping[str, Origin]
+    origins: Mapping[str, ValueOrigin]
     instruction: str
     folder: Path
 
@@ -115,7 +115,7 @@ def compile_chain(chain: Chain, name: str | None = None) -> CompiledProfile:
     """
     chain.lend()
     plan: dict[str, object] = {}
-    origins: dict[str, Origin] = {}
+    origins: dict[str, ValueOrigin] = {}
     ui: object = {}
     for file in chain.files:
         rest = as_object(_without(plan, file.exclude, ("exclude",), file))

@@ -8,11 +8,11 @@ import attrs
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Origin", "flatten", "trace"]
+__all__ = ["ValueOrigin", "flatten", "trace"]
 
 
 @attrs.frozen(kw_only=True)
-class Origin:
+class ValueOrigin:
     """Which file a value of the plan comes from, and what it took the place of."""
 
     profile: str
@@ -33,8 +33,8 @@ def flatten(value: object, path: str = "") -> Iterator[tuple[str, JSONValue]]:
 
 
 def trace(
-    origins: Mapping[str, Origin], before: object, after: object, name: str
-) -> dict[str, Origin]:
+    origins: Mapping[str, ValueOrigin], before: object, after: object, name: str
+) -> dict[str, ValueOrigin]:
     """Return the origins of a plan's values once a file was laid over it.
 
     Args:
@@ -44,12 +44,12 @@ def trace(
         name: the file's name.
     """
     old = dict(flatten(before))
-    traced: dict[str, Origin] = {}
+    traced: dict[str, ValueOrigin] = {}
     for path, value in flatten(after):
         if path in origins and old[path] == value:
             traced[path] = origins[path]
         else:
-            traced[path] = Origin(profile=name, replaced=old.get(path))
+            traced[path] = ValueOrigin(profile=name, replaced=old.get(path))
     return traced
 
 

@@ -26,11 +26,11 @@ from amplifier.app.settings.layers import (
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.kernel.plans.overlays import merge_modules, merge_values
 from amplifier_kit.files.documents import read_text
-from amplifier_kit.trust import Decision
+from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Origin", "Settings", "load_settings", "settings_file"]
+__all__ = ["SettingOrigin", "Settings", "load_settings", "settings_file"]
 
 _MODULE_LISTS: Final[tuple[tuple[str, str], ...]] = (
     ("config", "providers"),
@@ -41,7 +41,7 @@ _MODULE_LISTS: Final[tuple[tuple[str, str], ...]] = (
 
 
 @attrs.frozen(kw_only=True)
-class Origin:
+class SettingOrigin:
     """Where a value was set; the first of several is the one that holds.
 
     Args:
@@ -70,7 +70,7 @@ class Settings:
 
     values: JSONObject = attrs.field(factory=dict)
     layers: tuple[Layer, ...] = ()
-    withheld: Decision | None = None
+    withheld: TrustDecision | None = None
     lookup: Lookup = attrs.field(default=os.environ.get, repr=False)
 
     def read(self) -> SettingsSchema:
@@ -89,10 +89,10 @@ class Settings:
         layer = next(layer for layer in self.layers if _has(layer.values, key))
         return str(layer.expanded(key, self.lookup)), layer
 
-    def explain(self, key: Sequence[str | int]) -> tuple[Origin, ...]:
+    def explain(self, key: Sequence[str | int]) -> tuple[SettingOrigin, ...]:
         """Return every place that sets a value, the one that holds first, the default last."""
         origins = [
-            Origin(
+            SettingOrigin(
                 scope=layer.scope,
                 path=layer.path,
                 line=layer.line(key),
@@ -104,7 +104,11 @@ class Settings:
         default = _default_of(tuple(key))
         return (
             *origins,
-            *([] if default is None else [Origin(scope="default", value=default)]),
+            *(
+                []
+                if default is None
+                else [SettingOrigin(scope="default", value=default)]
+            ),
         )
 
 

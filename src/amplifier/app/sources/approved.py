@@ -13,7 +13,7 @@ from typing import Final
 from amplifier.app.directories import is_below
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.trees import has_digest, hash_tree, sync_folder
-from amplifier_kit.trust import Decision
+from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["approved_copy"]
@@ -60,7 +60,7 @@ def approved_copy(project: ProjectFiles, path: Path) -> Path | None:
     return None
 
 
-def _covers(decision: Decision, name: str) -> bool:
+def _covers(decision: TrustDecision, name: str) -> bool:
     return name in decision.items or f"{name}/" in decision.items
 
 

@@ -16,7 +16,7 @@ import attrs
 from amplifier.app.directories import Places
 from amplifier.app.sources.git import Git
 from amplifier.app.sources.locations import GitLocation
-from amplifier.app.sources.pins import Pin, Pins
+from amplifier.app.sources.pins import Pin, SourcePins
 from amplifier.app.sources.trees import clean_tree, has_digest, hash_tree, sync_folder
 from amplifier_sdk.errors import ConfigError, Problem
 
@@ -38,7 +38,7 @@ class SourceCache:
     """
 
     folder: Path
-    pins: Pins
+    pins: SourcePins
     git: Git = attrs.field(factory=Git)
 
     @classmethod
@@ -46,7 +46,7 @@ class SourceCache:
         """Return the person's own."""
         return cls(
             folder=places.home / "cache" / "sources",
-            pins=Pins.of(places),
+            pins=SourcePins.of(places),
             git=git or Git(),
         )
 

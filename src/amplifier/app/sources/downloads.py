@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from amplifier.app.sources.fetch_errors import FetchError, offline_error
+from amplifier.app.sources.fetch_errors import SourceFetchError, offline_error
 from amplifier.app.sources.locations import ArchiveLocation
 from amplifier.app.sources.trees import MAX_BYTES
 from amplifier_sdk.errors import AmplifierError
@@ -46,7 +46,7 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
 
     def require_secure(request: httpx2.Request) -> None:
         if request.url.scheme != "https" and request.url != asked:
-            raise FetchError(
+            raise SourceFetchError(
                 location,
                 f"it leads on to {request.url.host}, which is not asked by https",
             )
@@ -69,17 +69,17 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
             with target.open("xb") as file:
                 for chunk in response.iter_raw():
                     if file.tell() + len(chunk) > MAX_BYTES:
-                        raise FetchError(
+                        raise SourceFetchError(
                             location, f"it has more than {MAX_BYTES} bytes"
                         )
                     if time.monotonic() > end:
-                        raise FetchError(
+                        raise SourceFetchError(
                             location, f"it took longer than {_TIMEOUT:g} s"
                         )
                     file.write(chunk)
     except httpx2.HTTPStatusError as error:
-        raise FetchError(
+        raise SourceFetchError(
             location, f"its server answered {error.response.status_code}"
         ) from error
     except httpx2.HTTPError as error:
-        raise FetchError(location, str(error) or type(error).__name__) from error
+        raise SourceFetchError(location, str(error) or type(error).__name__) from error

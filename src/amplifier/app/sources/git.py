@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 import anyio
 import attrs
 
-from amplifier.app.sources.fetch_errors import OFFLINE, FetchError, offline_error
+from amplifier.app.sources.fetch_errors import OFFLINE, SourceFetchError, offline_error
 from amplifier.app.sources.locations import GitLocation, hide_credentials
 from amplifier.app.sources.trees import MAX_BYTES, MAX_DEPTH, MAX_FILES
 
@@ -121,7 +121,7 @@ class Git:
                 wanted = tree
             # A link would lead elsewhere once it is moved.
             if os.path.realpath(wanted) != str(wanted) or not wanted.is_dir():
-                raise FetchError(
+                raise SourceFetchError(
                     location, f"it has no folder {location.subdirectory!r}"
                 )
             wanted.rename(target)
@@ -145,7 +145,7 @@ class Git:
             lacks = "commit where its HEAD leads; name a branch or a tag behind '@'"
             if location.ref:
                 lacks = f"branch or tag {ref!r}; a commit is written whole"
-            raise FetchError(location, f"it has no {lacks}")
+            raise SourceFetchError(location, f"it has no {lacks}")
         return latest
 
     async def _fetch(self, location: GitLocation, commit: str, folder: Path) -> None:
@@ -162,7 +162,7 @@ class Git:
             await self._remote(
                 location, folder, *fetch, "--depth=1", "--", location.url, commit
             )
-        except FetchError:
+        except SourceFetchError:
             # Some servers give no commit by its name; among all branches and tags it may be.
             await self._remote(
                 location, folder, *fetch, "--", location.url, *_EVERYTHING
@@ -210,7 +210,7 @@ class Git:
         ]
         git = find_program("git", environ=self.environ)
         if git is None:
-            raise FetchError(location, "git is not installed; install it")
+            raise SourceFetchError(location, "git is not installed; install it")
         added = {
             **_ENVIRONMENT,
             "GIT_ALLOW_PROTOCOL": ":".join(protocols),
@@ -231,11 +231,11 @@ class Git:
                 timeout=self.timeout,
             )
         except OSError as error:
-            raise FetchError(
+            raise SourceFetchError(
                 location, f"git cannot be run: {error.strerror}"
             ) from error
         if ending.timed_out:
-            raise FetchError(location, f"git took longer than {self.timeout:g} s")
+            raise SourceFetchError(location, f"git took longer than {self.timeout:g} s")
         if ending.code:
             told = (
                 complaint.text().strip()
@@ -243,11 +243,11 @@ class Git:
                 or f"git ended with {ending.code}"
             )
             # The person's own configuration of git may have put a token into the address.
-            raise FetchError(
+            raise SourceFetchError(
                 location, problem or hide_credentials(" ".join(told.split()))
             )
         if output.is_full:
-            raise FetchError(
+            raise SourceFetchError(
                 location,
                 f"git told more than {_MAX_OUTPUT} bytes: it has too many files or branches",
             )
@@ -291,21 +291,21 @@ def _require_sound(location: GitLocation, listing: str) -> None:
             f"{location.subdirectory}/"
         )
         if mode == "160000" and inside:
-            raise FetchError(
+            raise SourceFetchError(
                 location, f"{name!a} is a submodule, and submodules are not fetched"
             )
         if name.count("/") > MAX_DEPTH:
-            raise FetchError(
+            raise SourceFetchError(
                 location, f"{name[:200]!a} lies more than {MAX_DEPTH} folders deep"
             )
         if name.casefold() in seen:
-            raise FetchError(
+            raise SourceFetchError(
                 location, f"it holds two names that differ in case alone: {name!a}"
             )
         seen.add(name.casefold())
         size += int(length) if length.isdigit() else 0
     if len(seen) > MAX_FILES or size > MAX_BYTES:
-        raise FetchError(
+        raise SourceFetchError(
             location, f"it has more than {MAX_FILES} files or {MAX_BYTES} bytes"
         )
 

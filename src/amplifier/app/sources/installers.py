@@ -13,7 +13,7 @@ from typing import Final
 import anyio
 import attrs
 
-from amplifier.app.sources.fetch_errors import FetchError, offline_error
+from amplifier.app.sources.fetch_errors import SourceFetchError, offline_error
 from amplifier.app.sources.locations import PackageLocation, hide_credentials
 
 __all__ = ["Installer", "find_installer"]
@@ -85,10 +85,12 @@ class Installer:
                 command, stdout=told.write, stderr=told.write, timeout=_TIMEOUT
             )
         if ending.timed_out:
-            raise FetchError(location, f"{self.name} took longer than {_TIMEOUT:g} s")
+            raise SourceFetchError(
+                location, f"{self.name} took longer than {_TIMEOUT:g} s"
+            )
         if ending.code:
             problem = f"{self.name} ended with {ending.code}: {ending.error or told.text().strip()}"
-            raise FetchError(location, hide_credentials(problem))
+            raise SourceFetchError(location, hide_credentials(problem))
 
 
 def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
@@ -107,7 +109,7 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
     if find_spec("pip") is not None:
         options = ("install", "--disable-pip-version-check", "--no-input", "--")
         return Installer(name="pip", argv=python_argv("pip", *options, packages=True))
-    raise FetchError(
+    raise SourceFetchError(
         "The package",
         f"neither uv nor pip is there for {sys.executable}; install one of them",
     )

@@ -14,7 +14,7 @@ from amplifier.app.sources.locations import (
     PathLocation,
 )
 from amplifier.app.sources.packages import find_distribution, look_at_package
-from amplifier.app.sources.pins import Pins
+from amplifier.app.sources.pins import SourcePins
 from amplifier_sdk.contracts import ModuleSource
 from amplifier_sdk.errors import (
     AmplifierError,
@@ -98,7 +98,7 @@ class PackageSource:
 
     module_id: str
     location: PackageLocation
-    pins: Pins
+    pins: SourcePins
 
     def resolve(self) -> Path:
         """Return the folder in which the package's metadata stands.

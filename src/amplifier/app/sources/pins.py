@@ -13,7 +13,7 @@ from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["Pin", "Pins"]
+__all__ = ["Pin", "SourcePins"]
 
 _VERSION: Final = 1
 
@@ -51,7 +51,7 @@ class Pin:
 
 
 @attrs.frozen
-class Pins:
+class SourcePins:
     """The lock file of module sources; several processes may use it. Its functions block."""
 
     file: PrivateFile

@@ -15,7 +15,7 @@ from amplifier.app.store.reader import StoredHistory, read_history, turns_of
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
-from amplifier.app.store.transcript import Line
+from amplifier.app.store.transcript import TranscriptLine
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.history import repair
 from amplifier_sdk.messages import MessageDict
@@ -83,23 +83,25 @@ async def fork_session(
         return StoredSession(folder=kept.folder, record=kept.record)
 
 
-def with_turns(messages: Sequence[MessageDict], lines: Sequence[Line]) -> list[Line]:
+def with_turns(
+    messages: Sequence[MessageDict], lines: Sequence[TranscriptLine]
+) -> list[TranscriptLine]:
     """Say to which turns the messages of a repaired history belong: those that were put in, to that before them."""
     turns = {id(line.message): line.turn for line in lines}
     if lines:
         turn = lines[0].turn
     else:
         turn = ""
-    result: list[Line] = []
+    result: list[TranscriptLine] = []
     for at, message in enumerate(messages):
         turn = turns.get(id(message), turn)
-        result.append(Line(at=at, turn=turn, message=message))
+        result.append(TranscriptLine(at=at, turn=turn, message=message))
     return result
 
 
 def _beginning(
     history: StoredHistory, at_turn: int | None, at_message: int | None
-) -> Sequence[Line]:
+) -> Sequence[TranscriptLine]:
     if at_turn is not None and at_message is not None:
         raise ConfigError(
             [Problem("", "a turn or a message; both were given")],

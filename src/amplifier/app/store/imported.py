@@ -16,7 +16,7 @@ from amplifier.app.store.reader import turns_of
 from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession, read_record
-from amplifier.app.store.transcript import Line
+from amplifier.app.store.transcript import TranscriptLine
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, clean_message
 from amplifier_sdk.errors import ConfigError, Problem
@@ -73,7 +73,7 @@ async def import_session(
         return StoredSession(folder=kept.folder, record=kept.record)
 
 
-def _read_clean(path: Path) -> tuple[SessionRecord, list[Line]]:
+def _read_clean(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
     """Read a file without the secrets in it, whichever part of it they stand in."""
     record, lines = read_export(path)
     redactor = SinkRedactor(StrictRedactor())
@@ -113,7 +113,7 @@ def _is_clean(text: str, redactor: SinkRedactor) -> bool:
     return redactor.redact_text(text) == text
 
 
-def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
+def read_export(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
     """Read what an export wrote as JSON.
 
     Raises:
@@ -156,14 +156,14 @@ def read_export(path: Path) -> tuple[SessionRecord, list[Line]]:
     ]
 
 
-def _line(at: int, item: JSONValue, subject: str) -> Line:
+def _line(at: int, item: JSONValue, subject: str) -> TranscriptLine:
     match item:
         case {"turn": str() as turn, "message": dict() as message}:
             try:
                 Message.from_dict(message)
             except ValueError as error:
                 raise _problem(subject, f"messages[{at}]", str(error)) from error
-            return Line(at=at, turn=turn, message=message)
+            return TranscriptLine(at=at, turn=turn, message=message)
         case _:
             raise _problem(
                 subject, f"messages[{at}]", "an object with the keys turn and message"

@@ -12,11 +12,11 @@ from anyio import to_thread
 
 from amplifier.app.store.amounts import Amounts, added, highest
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
     AppendLog,
     Damage,
     Durability,
     Expected,
-    Record,
 )
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.convert import to_json
@@ -199,7 +199,7 @@ class FileJournal:
         await self._log.aclose()
 
 
-def read_turns(records: Iterable[Record]) -> tuple[InterruptedTurn, ...]:
+def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]:
     """Return the turns of a journal as a history would have them.
 
     Every call gets a result: the one it had, or a text that says whether it may have had its effect. So do the calls

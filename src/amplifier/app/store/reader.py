@@ -11,7 +11,7 @@ import attrs
 
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
 from amplifier.app.store.journal import InterruptedTurn, join_turns, read_turns
-from amplifier.app.store.transcript import EXPECTED, Line, read_lines
+from amplifier.app.store.transcript import EXPECTED, TranscriptLine, read_lines
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
 from amplifier_kit.files.appendlog import (
     Damage,
@@ -47,7 +47,7 @@ class StoredHistory:
         damage: what could not be read, by the name of its file.
     """
 
-    lines: tuple[Line, ...] = ()
+    lines: tuple[TranscriptLine, ...] = ()
     interrupted: InterruptedTurn | None = None
     damage: tuple[tuple[str, Damage], ...] = ()
 
@@ -69,14 +69,14 @@ class StoredHistory:
         )
 
     @property
-    def turns(self) -> list[Sequence[Line]]:
+    def turns(self) -> list[Sequence[TranscriptLine]]:
         """The messages by turns."""
         return turns_of(self.lines)
 
 
-def turns_of(lines: Iterable[Line]) -> list[Sequence[Line]]:
+def turns_of(lines: Iterable[TranscriptLine]) -> list[Sequence[TranscriptLine]]:
     """Part messages into turns; what a history began with before any turn counts to its first one."""
-    turns: list[list[Line]] = []
+    turns: list[list[TranscriptLine]] = []
     for line in lines:
         if not turns or turns[-1][-1].turn not in ("", line.turn):
             turns.append([])
@@ -106,7 +106,7 @@ def read_history(folder: Path) -> StoredHistory:
         lines=(
             *kept,
             *(
-                Line(at=first + at, turn=turn, message=said)
+                TranscriptLine(at=first + at, turn=turn, message=said)
                 for at, (turn, said) in enumerate(running)
             ),
         ),

@@ -20,9 +20,9 @@ from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_metadata, read_record
 from amplifier.app.store.transcript import EXPECTED as TRANSCRIPT_LOG
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT, write_record
-from amplifier_kit.files.appendlog import LogFile
+from amplifier_kit.files.appendlog import AppendLogFile
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.history import Finding
+from amplifier_sdk.history import HistoryFinding
 from amplifier_sdk.history import diagnose as find_problems
 from amplifier_sdk.history import repair as mend
 from amplifier_sdk.jsontypes import JSONObject
@@ -47,7 +47,7 @@ class Diagnosis:
     record: str | None = None
     damage: tuple[tuple[str, str], ...] = ()
     interrupted: InterruptedTurn | None = None
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[HistoryFinding, ...] = ()
     is_open: bool = False
 
     @property
@@ -169,7 +169,9 @@ def _restore_files(folder: Path, session_id: str) -> None:
 
     for name, expected in ((JOURNAL, JOURNAL_LOG), (TRANSCRIPT, TRANSCRIPT_LOG)):
         if (folder / name).exists():
-            LogFile.open(folder / name, attrs.evolve(expected, is_named=True)).close()
+            AppendLogFile.open(
+                folder / name, attrs.evolve(expected, is_named=True)
+            ).close()
     folder.stat()  # the lock would make one that is not there
     lock = WriterLock.take(folder / JOURNAL)
     try:

@@ -15,7 +15,7 @@ from amplifier.app.store.writer import JOURNAL, TRANSCRIPT
 from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["MAX_BYTES", "Hit", "Place", "Search", "search_sessions"]
+__all__ = ["MAX_BYTES", "Hit", "Place", "SearchResult", "search_sessions"]
 
 Place: TypeAlias = Literal["id", "name", "tag", "prompt", "message"]
 """Where in a session a text stands."""
@@ -50,7 +50,7 @@ class Hit:
 
 
 @attrs.frozen(kw_only=True)
-class Search:
+class SearchResult:
     """What was found; `unread` are the sessions whose transcripts were not read, by id."""
 
     hits: tuple[Hit, ...] = ()
@@ -63,7 +63,7 @@ def search_sessions(
     *,
     limit: int = 20,
     max_bytes: int = MAX_BYTES,
-) -> Search:
+) -> SearchResult:
     """Find the sessions in which a text stands: in their ids, names, tags, prompts, or in what was said.
 
     Upper and lower case are the same. It blocks: call it in a thread.
@@ -96,7 +96,7 @@ def search_sessions(
                 unread.append(session.record.session_id)
         if hit is not None:
             hits.append(hit)
-    return Search(hits=tuple(hits), unread=tuple(unread))
+    return SearchResult(hits=tuple(hits), unread=tuple(unread))
 
 
 def _in_record(session: StoredSession, wanted: str) -> Hit | None:

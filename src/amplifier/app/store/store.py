@@ -28,7 +28,7 @@ from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import find_session, outlines_in
 from amplifier.app.store.stored import (
-    Listing,
+    SessionListing,
     StoredSession,
     has_history,
     read_record,
@@ -131,14 +131,14 @@ class SessionStore:
                 await to_thread.run_sync(_read_own, folder, record)
             yield KeptSession(folder, stored, transcript, journal)
 
-    def listing(self) -> Listing:
+    def listing(self) -> SessionListing:
         """Read who the sessions are: all of them, those that another session made as well."""
         try:
             return read_sessions(sorted(self.sessions.iterdir()))
         except (FileNotFoundError, NotADirectoryError):
-            return Listing()
+            return SessionListing()
         except OSError as error:
-            return Listing(
+            return SessionListing(
                 damaged=(
                     (self.sessions, f"it cannot be read: {error.strerror or error}"),
                 )

@@ -19,7 +19,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
-    "Listing",
+    "SessionListing",
     "StoredSession",
     "has_history",
     "read_metadata",
@@ -41,7 +41,7 @@ class StoredSession:
 
 
 @attrs.frozen(kw_only=True)
-class Listing:
+class SessionListing:
     """The sessions that folders hold.
 
     Args:
@@ -53,7 +53,7 @@ class Listing:
     damaged: tuple[tuple[Path, str], ...] = ()
 
 
-def read_sessions(folders: Iterable[Path]) -> Listing:
+def read_sessions(folders: Iterable[Path]) -> SessionListing:
     """Read who the sessions of folders are; a folder of none is left out."""
     sessions: list[StoredSession] = []
     damaged: list[tuple[Path, str]] = []
@@ -66,7 +66,7 @@ def read_sessions(folders: Iterable[Path]) -> Listing:
         if record is not None:
             sessions.append(StoredSession(folder=folder, record=record))
     sessions.sort(key=lambda session: session.record.latest, reverse=True)
-    return Listing(sessions=tuple(sessions), damaged=tuple(damaged))
+    return SessionListing(sessions=tuple(sessions), damaged=tuple(damaged))
 
 
 def read_record(folder: Path) -> SessionRecord | None:

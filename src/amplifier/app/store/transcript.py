@@ -17,15 +17,15 @@ from anyio import to_thread
 
 from amplifier.app.store.journal import REMEDY
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
     AppendLog,
     Damage,
     Durability,
     Expected,
-    Record,
 )
 from amplifier_sdk.messages import MessageDict
 
-__all__ = ["EXPECTED", "Clean", "Line", "Transcript", "read_lines"]
+__all__ = ["EXPECTED", "Clean", "Transcript", "TranscriptLine", "read_lines"]
 
 _MESSAGE: Final = "message"
 _TURN: Final = "turn"
@@ -35,7 +35,7 @@ Clean: TypeAlias = Callable[[MessageDict], MessageDict]
 
 
 @attrs.frozen(kw_only=True)
-class Line:
+class TranscriptLine:
     """A message as it stands in the file.
 
     Args:
@@ -56,7 +56,7 @@ class Transcript:
     """The messages of a session but for its system message, which is built anew each time it is opened."""
 
     _log: AppendLog
-    lines: list[Line]
+    lines: list[TranscriptLine]
     last_turn: str | None
 
     @classmethod
@@ -114,7 +114,9 @@ class Transcript:
         else:
             first = 0
         new = [
-            Line(at=first + offset, turn=turn_id, message=message, is_closed=True)
+            TranscriptLine(
+                at=first + offset, turn=turn_id, message=message, is_closed=True
+            )
             for offset, message in enumerate(messages[known:])
         ]
         if is_longer:
@@ -127,7 +129,9 @@ class Transcript:
         self.lines = [*kept, *new]
         self.last_turn = turn_id
 
-    async def put(self, lines: Sequence[Line], clean: Clean | None = None) -> None:
+    async def put(
+        self, lines: Sequence[TranscriptLine], clean: Clean | None = None
+    ) -> None:
         """Put other messages, each with its turn, in the place of all that there are.
 
         Raises:
@@ -148,9 +152,11 @@ class Transcript:
         await self._log.aclose()
 
 
-def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
+def read_lines(
+    records: Iterable[AppendedRecord],
+) -> tuple[list[TranscriptLine], str | None]:
     """Return the messages that a file holds, and the last turn that was stored to its end."""
-    lines: list[Line] = []
+    lines: list[TranscriptLine] = []
     last: str | None = None
     for record in records:
         match record.data:
@@ -161,7 +167,7 @@ def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
             }:
                 while lines and lines[-1].at >= at:
                     lines.pop()
-                lines.append(Line(at=at, turn=turn, message=message))
+                lines.append(TranscriptLine(at=at, turn=turn, message=message))
             case {"turn_id": str() as last}:
                 _close(lines)
             case _:  # the log lets no other record through
@@ -169,7 +175,7 @@ def read_lines(records: Iterable[Record]) -> tuple[list[Line], str | None]:
     return lines, last
 
 
-def _close(lines: list[Line]) -> None:
+def _close(lines: list[TranscriptLine]) -> None:
     for index in range(len(lines) - 1, -1, -1):
         if lines[index].is_closed:
             return
@@ -188,8 +194,8 @@ def _common(known: Sequence[MessageDict], messages: Sequence[MessageDict]) -> in
 
 
 async def _records(
-    turn_id: str, lines: Sequence[Line], clean: Clean | None
-) -> list[Record]:
+    turn_id: str, lines: Sequence[TranscriptLine], clean: Clean | None
+) -> list[AppendedRecord]:
     now = round(time.time(), 3)
     written = [line.message for line in lines]
     if clean is not None and lines:
@@ -198,18 +204,18 @@ async def _records(
         )
     return [
         *(
-            Record(
+            AppendedRecord(
                 kind=_MESSAGE,
                 data={"at": line.at, "turn": line.turn, "message": message},
                 at=now,
             )
             for line, message in zip(lines, written, strict=True)
         ),
-        Record(kind=_TURN, data={"turn_id": turn_id}, at=now),
+        AppendedRecord(kind=_TURN, data={"turn_id": turn_id}, at=now),
     ]
 
 
-def _problem(record: Record) -> str | None:
+def _problem(record: AppendedRecord) -> str | None:
     match record.kind, record.data:
         case ("message", {"at": int(), "turn": str(), "message": dict()}) | (
             "turn",

@@ -21,8 +21,15 @@ from amplifier.app.logs.summaries import (
     text_of,
 )
 from amplifier.app.traces.answers import answer_sections
-from amplifier.app.traces.model import Call, Compaction, Said, Status, Totals, Trace
-from amplifier.app.traces.steps import Step, rows_of
+from amplifier.app.traces.model import (
+    Compaction,
+    ModelCall,
+    Said,
+    SessionTrace,
+    Status,
+    TraceTotals,
+)
+from amplifier.app.traces.steps import TraceStep, rows_of
 from amplifier.app.traces.texts import Texts, arguments_words, words
 from amplifier.app.traces.tree import StepTree
 from amplifier_sdk.jsontypes import JSONValue
@@ -53,7 +60,7 @@ _COMPACTIONS: Final = frozenset({"context:compaction", "context:post_compact"})
 
 def build_trace(
     records: Iterable[LogRecord], session_id: str, *, texts: Texts | None = None
-) -> Trace:
+) -> SessionTrace:
     """Put a session's records together as a trace.
 
     Args:
@@ -76,8 +83,8 @@ class _Builder:
     began: str = ""
     title: str = ""
     tree: StepTree = attrs.field(factory=StepTree)
-    said: list[tuple[str, Step, int]] = attrs.field(factory=list)
-    calls: list[Call] = attrs.field(factory=list)
+    said: list[tuple[str, TraceStep, int]] = attrs.field(factory=list)
+    calls: list[ModelCall] = attrs.field(factory=list)
     compactions: list[Compaction] = attrs.field(factory=list)
     sessions: set[str] = attrs.field(factory=set)
     origin: float | None = None
@@ -112,13 +119,13 @@ class _Builder:
             case _:
                 pass
 
-    def finish(self, session_id: str) -> Trace:
+    def finish(self, session_id: str) -> SessionTrace:
         """Return the trace."""
         origin = self.origin or 0.0
         pairs = list(rows_of(self.tree.tops, origin))
         numbers = {id(step): number for number, (step, _) in enumerate(pairs)}
         rows = tuple(row for _, row in pairs)
-        return Trace(
+        return SessionTrace(
             session_id=words(session_id),
             began=words(self.began, 40),
             title=self.title,
@@ -133,10 +140,10 @@ class _Builder:
                 attrs.evolve(call, at=max(0.0, call.at - origin)) for call in self.calls
             ),
             compactions=tuple(self.compactions),
-            totals=Totals.of(rows, self.calls),
+            totals=TraceTotals.of(rows, self.calls),
         )
 
-    def _tell_turn(self, turn: Step, record: LogRecord) -> None:
+    def _tell_turn(self, turn: TraceStep, record: LogRecord) -> None:
         data = record.data
         if record.event in ("execution:start", "prompt:submit"):
             turn.hint = words(data.get("prompt"))
@@ -179,7 +186,7 @@ class _Builder:
                 step.hint = step.hint or words(text)
         self._account(step, data.get("usage"))
 
-    def _account(self, step: Step, usage: JSONValue) -> None:
+    def _account(self, step: TraceStep, usage: JSONValue) -> None:
         if not isinstance(usage, Mapping):
             return
         used = {key: value for key, value in usage.items() if value is not None}
@@ -192,7 +199,7 @@ class _Builder:
         step.spend(read, written, cost)
         cached = min(read, amount(usage.get("cache_read_tokens")))
         self.calls.append(
-            Call(
+            ModelCall(
                 at=self.tree.now,
                 model=step.name,
                 input_tokens=read,
@@ -225,7 +232,7 @@ class _Builder:
         text = result_text(result)
         self._say("tool", step, "Failure" if failed else "Result", text)
 
-    def _fail(self, step: Step, error: JSONValue) -> None:
+    def _fail(self, step: TraceStep, error: JSONValue) -> None:
         if isinstance(error, Mapping):
             kind = error.get("type")
         else:
@@ -282,7 +289,7 @@ class _Builder:
             self.compactions.append(Compaction(calls=len(self.calls), text=step.hint))
             self.said.append(("compaction", step, at))
 
-    def _say(self, role: str, step: Step, title: str, value: JSONValue) -> None:
+    def _say(self, role: str, step: TraceStep, title: str, value: JSONValue) -> None:
         """Add a message to a step and to the conversation, once."""
         at = step.note(title, self.texts.of(value))
         if not any(one is step and section == at for _, one, section in self.said[-4:]):

@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.figures import dollars, duration_text, short_number
-from amplifier.app.traces.model import Call, Trace
+from amplifier.app.traces.model import ModelCall, SessionTrace
 from amplifier.app.traces.texts import words
 
 __all__ = ["cost_chart", "token_chart"]
@@ -24,7 +24,7 @@ _BARS: Final = 140
 """Bars that a chart has room for; of more calls several share one, which shows the largest of them."""
 
 
-def token_chart(trace: Trace) -> str:
+def token_chart(trace: SessionTrace) -> str:
     """Draw what each call read and wrote, with the places where the conversation was shortened."""
     if not trace.calls:
         return ""
@@ -44,7 +44,7 @@ def token_chart(trace: Trace) -> str:
     return _svg("Tokens of each call", parts)
 
 
-def cost_chart(trace: Trace) -> str:
+def cost_chart(trace: SessionTrace) -> str:
     """Draw the cost so far, call by call; without known costs the tokens so far."""
     if not trace.calls:
         return ""
@@ -107,7 +107,7 @@ class _Group:
         return f"{which}: {self.model}, {self.read:,}{cached} read, {self.written:,} written"
 
 
-def _grouped(calls: Sequence[Call]) -> list[_Group]:
+def _grouped(calls: Sequence[ModelCall]) -> list[_Group]:
     size = -(-len(calls) // _BARS)
     groups = []
     for first in range(0, len(calls), size):

@@ -9,15 +9,15 @@ from typing import Literal, Self, TypeAlias
 import attrs
 
 __all__ = [
-    "Call",
     "Compaction",
     "Kind",
+    "ModelCall",
     "Row",
     "Said",
     "Section",
+    "SessionTrace",
     "Status",
-    "Totals",
-    "Trace",
+    "TraceTotals",
 ]
 
 Kind: TypeAlias = Literal["turn", "iteration", "model", "tool", "decision", "note"]
@@ -80,7 +80,7 @@ class Said:
 
 
 @attrs.frozen(kw_only=True)
-class Call:
+class ModelCall:
     """One answered call of a model: when it was answered, in seconds since the beginning, and what it used."""
 
     at: float
@@ -100,7 +100,7 @@ class Compaction:
 
 
 @attrs.frozen(kw_only=True)
-class Totals:
+class TraceTotals:
     """The figures of a trace; `problems` are rows that did not end well."""
 
     turns: int = 0
@@ -114,7 +114,7 @@ class Totals:
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, rows: Sequence[Row], calls: Sequence[Call]) -> Self:
+    def of(cls, rows: Sequence[Row], calls: Sequence[ModelCall]) -> Self:
         """Add up what rows and calls of models tell."""
         costs = [call.cost for call in calls if call.cost is not None]
         return cls(
@@ -134,7 +134,7 @@ class Totals:
 
 
 @attrs.frozen(kw_only=True)
-class Trace:
+class SessionTrace:
     """All that a page shows of a session and of those it made.
 
     Args:
@@ -154,6 +154,6 @@ class Trace:
     damaged: int = 0
     rows: tuple[Row, ...] = ()
     said: tuple[Said, ...] = ()
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ModelCall, ...] = ()
     compactions: tuple[Compaction, ...] = ()
-    totals: Totals = Totals()
+    totals: TraceTotals = TraceTotals()

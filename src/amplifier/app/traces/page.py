@@ -16,13 +16,13 @@ from importlib.resources import files
 
 from amplifier.app.figures import dollars, duration_text, short_number
 from amplifier.app.traces.charts import cost_chart, token_chart
-from amplifier.app.traces.model import Row, Trace
+from amplifier.app.traces.model import Row, SessionTrace
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["page_data", "render_page"]
 
 
-def render_page(trace: Trace) -> str:
+def render_page(trace: SessionTrace) -> str:
     """Write a trace as a page; it is ASCII but for the words of the page itself."""
     style, script = _part("page.css"), _part("page.js")
     policy = (
@@ -43,7 +43,7 @@ def render_page(trace: Trace) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: places[found[1]], _part("page.html"))
 
 
-def page_data(trace: Trace) -> JSONObject:
+def page_data(trace: SessionTrace) -> JSONObject:
     """Return what the script of the page shows: rows and messages, each a list of its values."""
     said: list[JSONValue] = [[said.role, said.row, said.section] for said in trace.said]
     return {"rows": [_row(row) for row in trace.rows], "said": said}
@@ -87,7 +87,7 @@ def _plain(text: str) -> str:
     return re.sub("[\ud800-\udfff]", "\ufffd", text)
 
 
-def _subtitle(trace: Trace) -> str:
+def _subtitle(trace: SessionTrace) -> str:
     if trace.began:
         parts = [f"began {trace.began[:19].replace('T', ' ')} UTC"]
     else:
@@ -100,7 +100,7 @@ def _subtitle(trace: Trace) -> str:
     return " · ".join(parts)
 
 
-def _figures(trace: Trace) -> list[str]:
+def _figures(trace: SessionTrace) -> list[str]:
     totals = trace.totals
     if totals.cost is None:
         cost = "unknown"
@@ -123,7 +123,7 @@ def _figures(trace: Trace) -> list[str]:
     ]
 
 
-def _charts(trace: Trace) -> str:
+def _charts(trace: SessionTrace) -> str:
     if not trace.calls:
         return ""
     if trace.totals.cost is not None:

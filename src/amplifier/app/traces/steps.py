@@ -9,11 +9,11 @@ import attrs
 
 from amplifier.app.traces.model import Kind, Row, Section, Status
 
-__all__ = ["Step", "rows_of"]
+__all__ = ["TraceStep", "rows_of"]
 
 
 @attrs.define(eq=False)
-class Step:
+class TraceStep:
     """A step that may still go on; times are seconds since the epoch, `end` is `None` while it has not ended."""
 
     kind: Kind
@@ -28,10 +28,10 @@ class Step:
     output_tokens: int = 0
     cost: Decimal | None = None
     sections: list[Section] = attrs.field(factory=list)
-    inside: list[Step] = attrs.field(factory=list)
-    above: Step | None = None
+    inside: list[TraceStep] = attrs.field(factory=list)
+    above: TraceStep | None = None
 
-    def put(self, step: Step) -> None:
+    def put(self, step: TraceStep) -> None:
         """Put a step inside of this one."""
         step.above = self
         self.inside.append(step)
@@ -46,7 +46,7 @@ class Step:
 
     def reach(self, moment: float) -> None:
         """Note that something happened in it, and in what it is in, at a time."""
-        step: Step | None = self
+        step: TraceStep | None = self
         while step is not None:
             step.latest = max(step.latest, moment)
             step = step.above
@@ -60,7 +60,7 @@ class Step:
         self, input_tokens: int, output_tokens: int, cost: Decimal | None
     ) -> None:
         """Add what a model used, to this step and those that it is in."""
-        step: Step | None = self
+        step: TraceStep | None = self
         while step is not None:
             step.input_tokens += input_tokens
             step.output_tokens += output_tokens
@@ -69,7 +69,7 @@ class Step:
             step = step.above
 
 
-def rows_of(tops: list[Step], origin: float) -> Iterator[tuple[Step, Row]]:
+def rows_of(tops: list[TraceStep], origin: float) -> Iterator[tuple[TraceStep, Row]]:
     """Yield the rows of steps, outermost first, in the order of a tree."""
     waiting = [(step, 0) for step in reversed(tops)]
     while waiting:
@@ -78,7 +78,7 @@ def rows_of(tops: list[Step], origin: float) -> Iterator[tuple[Step, Row]]:
         waiting += [(inner, depth + 1) for inner in reversed(step.inside)]
 
 
-def _row(step: Step, depth: int, origin: float) -> Row:
+def _row(step: TraceStep, depth: int, origin: float) -> Row:
     start = max(0.0, step.start - origin)
     end = (step.latest if step.end is None else step.end) - origin
     return Row(

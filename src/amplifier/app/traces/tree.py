@@ -9,7 +9,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.traces.model import Kind
-from amplifier.app.traces.steps import Step
+from amplifier.app.traces.steps import TraceStep
 from amplifier.app.traces.texts import words
 from amplifier_sdk.logs import LogRecord
 
@@ -36,14 +36,14 @@ class StepTree:
     """Steps, the outermost in `tops`; `now` is the time of the record that is read, in seconds since the epoch."""
 
     now: float = 0.0
-    tops: list[Step] = attrs.field(factory=list)
-    _turns: dict[tuple[str, str], Step] = attrs.field(factory=dict)
-    _iterations: dict[tuple[str, str, int], Step] = attrs.field(factory=dict)
-    _spans: dict[str, Step] = attrs.field(factory=dict)
+    tops: list[TraceStep] = attrs.field(factory=list)
+    _turns: dict[tuple[str, str], TraceStep] = attrs.field(factory=dict)
+    _iterations: dict[tuple[str, str, int], TraceStep] = attrs.field(factory=dict)
+    _spans: dict[str, TraceStep] = attrs.field(factory=dict)
     _turn_spans: set[str] = attrs.field(factory=set)
     _counts: Counter[str] = attrs.field(factory=Counter)
 
-    def turn(self, record: LogRecord) -> Step | None:
+    def turn(self, record: LogRecord) -> TraceStep | None:
         """Return the turn of a record; one that a tool call made stands inside of that."""
         if record.turn_id is None:
             return None
@@ -65,7 +65,7 @@ class StepTree:
             self.place(turn, above)
         return self._turns[key]
 
-    def around(self, record: LogRecord) -> Step | None:
+    def around(self, record: LogRecord) -> TraceStep | None:
         """Return what a step of a record stands in: its iteration, else its turn."""
         turn = self.turn(record)
         if turn is None or record.iteration is None:
@@ -77,7 +77,7 @@ class StepTree:
             self.place(step, turn)
         return self._iterations[key]
 
-    def span(self, record: LogRecord, kind: Kind) -> Step:
+    def span(self, record: LogRecord, kind: Kind) -> TraceStep:
         """Return the step that a record is about, made when it is heard of first."""
         known = self.known(record)
         if known is not None and known.kind == kind:
@@ -88,11 +88,11 @@ class StepTree:
             self._spans[record.span_id] = step
         return step
 
-    def known(self, record: LogRecord) -> Step | None:
+    def known(self, record: LogRecord) -> TraceStep | None:
         """Return the call of a model or a tool that a record is about, if it was heard of."""
         return self._spans.get(record.span_id or "")
 
-    def decided_about(self, record: LogRecord) -> Step | None:
+    def decided_about(self, record: LogRecord) -> TraceStep | None:
         """Return the step that a hook's decision is about, made when it is heard of here first; `None` for a turn."""
         known = self.known(record)
         if (
@@ -106,11 +106,11 @@ class StepTree:
             return None
         return self.span(record, kind)
 
-    def make(self, kind: Kind, record: LogRecord) -> Step:
+    def make(self, kind: Kind, record: LogRecord) -> TraceStep:
         """Make a step that begins now and stands nowhere yet."""
-        return Step(kind, words(record.session_id), self.now, latest=self.now)
+        return TraceStep(kind, words(record.session_id), self.now, latest=self.now)
 
-    def place(self, step: Step, above: Step | None) -> None:
+    def place(self, step: TraceStep, above: TraceStep | None) -> None:
         """Put a step inside of another, or outermost."""
         if above is None:
             self.tops.append(step)

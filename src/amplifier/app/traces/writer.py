@@ -10,9 +10,9 @@ import attrs
 
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.merge import Logs
-from amplifier.app.logs.selection import Selection
+from amplifier.app.logs.selection import LineFilter
 from amplifier.app.traces.builder import build_trace
-from amplifier.app.traces.model import Trace
+from amplifier.app.traces.model import SessionTrace
 from amplifier.app.traces.page import render_page
 from amplifier_kit.files.atomic import write_private
 
@@ -22,19 +22,19 @@ PAGE_FILE: Final = "trace.html"
 """The name of a session's page in its folder."""
 
 
-def read_trace(logs: Sequence[SessionLog]) -> Trace:
+def read_trace(logs: Sequence[SessionLog]) -> SessionTrace:
     """Read the logs of a session, which is the first, and of those it made.
 
     Raises:
         OSError: one of them cannot be read.
     """
     with Logs.take([log.path for log in logs]) as taken:
-        trace = build_trace(taken.select(Selection()), logs[0].session_id)
+        trace = build_trace(taken.select(LineFilter()), logs[0].session_id)
         taken.count_torn()
         return attrs.evolve(trace, damaged=taken.damaged)
 
 
-def write_page(trace: Trace, path: Path) -> None:
+def write_page(trace: SessionTrace, path: Path) -> None:
     """Write the page of a trace, in place of an earlier one; for the person alone.
 
     Raises:

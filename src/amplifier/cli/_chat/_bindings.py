@@ -8,7 +8,7 @@ from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_focus
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from amplifier.cli._chat._keys import End, Interrupt, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 
 __all__ = ["make_bindings"]
 
@@ -38,7 +38,7 @@ def make_bindings(
         if text.strip():
             buffer.append_to_history()
         buffer.reset()
-        hand_on(Line(text))
+        hand_on(EnteredLine(text))
 
     @bindings.add("c-j", filter=is_typing)
     @bindings.add("escape", "enter", filter=is_typing)
@@ -56,6 +56,6 @@ def make_bindings(
         if event.current_buffer.text:
             event.current_buffer.delete()
             return
-        hand_on(End())
+        hand_on(EndOfInput())
 
     return bindings

@@ -16,10 +16,10 @@ from amplifier.app.commands.talk import Talk
 from amplifier.app.session_plan import display_of
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import load_settings
-from amplifier.cli._chat._keys import End, Interrupt, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._chat._painter import Painter
-from amplifier.cli._chat._queue import Prompt, Waiting
-from amplifier.cli._chat._screen import Screen
+from amplifier.cli._chat._queue import Prompt, PromptQueue
+from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
 from amplifier_kit.terminal import one_line
@@ -32,13 +32,13 @@ from amplifier_sdk.commands import (
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 
-__all__ = ["Conversation"]
+__all__ = ["ChatLoop"]
 
 _TICK: Final = 1.0
 
 
 @attrs.define(eq=False)
-class Conversation:
+class ChatLoop:
     """A conversation at a terminal; `run` holds it.
 
     Args:
@@ -49,18 +49,18 @@ class Conversation:
     """
 
     talk: Talk
-    screen: Screen
+    screen: ChatScreen
     interrupts: Interrupts
     display: DisplaySettings
     registry: CommandRegistry = attrs.field(factory=CommandRegistry)
-    waiting: Waiting = attrs.field(init=False)
+    waiting: PromptQueue = attrs.field(init=False)
     is_working: bool = False
     _is_over: bool = False
     _painter: Painter | None = None
     _scopes: list[anyio.CancelScope] = attrs.field(factory=list)
 
     def __attrs_post_init__(self) -> None:
-        self.waiting = Waiting(self.talk.opened)
+        self.waiting = PromptQueue(self.talk.opened)
 
     def own_commands(self) -> list[SessionCommand]:
         """Return the commands that are about this chat alone and wait for the end of a turn."""
@@ -133,13 +133,13 @@ class Conversation:
         """Hear the keyboard, also while something runs: nothing here waits, so that Ctrl-C is always heard."""
         async for key in keys:
             match key:
-                case Line(text=text) if self.is_working:
+                case EnteredLine(text=text) if self.is_working:
                     self._while_working(text, ask)
-                case Line(text=text):
+                case EnteredLine(text=text):
                     self.waiting.add(Prompt(text=text))
                 case Interrupt():
                     self._interrupted()
-                case End():
+                case EndOfInput():
                     self._is_over = True
                     self.waiting.wake()
             if self.is_working or not self.waiting:

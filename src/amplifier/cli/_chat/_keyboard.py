@@ -26,7 +26,7 @@ from prompt_toolkit.output import ColorDepth
 from prompt_toolkit.styles import Style
 
 from amplifier.cli._chat._bindings import make_bindings
-from amplifier.cli._chat._keys import End, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Key
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import OutputClosedError
 
@@ -203,7 +203,7 @@ class Keyboard:
             task.uncancel()
         except EOFError:  # the terminal is gone
             self._is_over = True
-            self._hand_on(End())
+            self._hand_on(EndOfInput())
         finally:
             self._text = self._session.default_buffer.text
             with self._lock:
@@ -227,7 +227,7 @@ class Keyboard:
             data = os.read(handle, 65_536)
             if not data:
                 raise EOFError
-            self._hand_on(Line(data.decode(errors="replace").rstrip("\n")))
+            self._hand_on(EnteredLine(data.decode(errors="replace").rstrip("\n")))
 
     def _wake(self) -> None:
         self._changed.set()

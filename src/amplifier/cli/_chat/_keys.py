@@ -8,11 +8,11 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-__all__ = ["Board", "End", "Interrupt", "Key", "Line"]
+__all__ = ["Board", "EndOfInput", "EnteredLine", "Interrupt", "Key"]
 
 
 @attrs.frozen
-class Line:
+class EnteredLine:
     """A text that was entered."""
 
     text: str
@@ -24,11 +24,11 @@ class Interrupt:
 
 
 @attrs.frozen
-class End:
+class EndOfInput:
     """The end of the input: Ctrl-D, or the terminal is gone."""
 
 
-Key: TypeAlias = Line | Interrupt | End
+Key: TypeAlias = EnteredLine | Interrupt | EndOfInput
 """What is typed, as the conversation hears it."""
 
 

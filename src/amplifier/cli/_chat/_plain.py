@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 
 from amplifier.cli._approval import read_line
-from amplifier.cli._chat._keys import End, Key, Line
+from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Key
 from amplifier.cli._output import Output
 
 __all__ = ["PlainKeyboard"]
@@ -45,7 +45,7 @@ class PlainKeyboard:
                 self._scope = scope
                 line = await read_line(sys.stdin.fileno())
                 self._is_prompting = False
-                take(End() if line is None else Line(line.rstrip("\n")))
+                take(EndOfInput() if line is None else EnteredLine(line.rstrip("\n")))
                 if line is None:
                     return
 

@@ -15,7 +15,7 @@ from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Prompt", "Waiting"]
+__all__ = ["Prompt", "PromptQueue"]
 
 _ROWS: Final = 3
 
@@ -47,7 +47,7 @@ class Prompt:
 
 
 @attrs.define(eq=False)
-class Waiting:
+class PromptQueue:
     """Prompts that wait for the end of the turn, and texts that wait for the agent to read them.
 
     Args:

@@ -11,16 +11,16 @@ from amplifier.app.commands.talk import Talk
 from amplifier.cli._chat._keys import Board
 from amplifier.cli._chat._markdown import Rendering, columns, wrapped
 from amplifier.cli._chat._painter import Painter
-from amplifier.cli._chat._queue import Waiting
+from amplifier.cli._chat._queue import PromptQueue
 from amplifier.cli._exits import describe
 from amplifier_kit.redaction import SinkRedactor, redactor_of
 from amplifier_kit.terminal import cut, visible
 
-__all__ = ["Screen"]
+__all__ = ["ChatScreen"]
 
 
 @attrs.frozen(eq=False)
-class Screen:
+class ChatScreen:
     """Shows a conversation, without the secrets that its session knows.
 
     Args:
@@ -71,7 +71,7 @@ class Screen:
         self.complain(f"Error: {describe(error)}")
 
     def renew(
-        self, painter: Painter | None, waiting: Waiting, *, is_working: bool
+        self, painter: Painter | None, waiting: PromptQueue, *, is_working: bool
     ) -> None:
         """Show what is incomplete, what waits, and how things stand.
 

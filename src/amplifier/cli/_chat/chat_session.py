@@ -18,12 +18,12 @@ from amplifier.app.message_visibility import told
 from amplifier.app.sessions import open_session
 from amplifier.cli._approval import Consent
 from amplifier.cli._chat._blocks import MarkdownBlocks
-from amplifier.cli._chat._conversation import Conversation
+from amplifier.cli._chat._conversation import ChatLoop
 from amplifier.cli._chat._keyboard import Keyboard
 from amplifier.cli._chat._markdown import Rendering, has_screen
 from amplifier.cli._chat._plain import PlainKeyboard
 from amplifier.cli._chat._questions import ChatApproval
-from amplifier.cli._chat._screen import Screen
+from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._chat._stream import LineStream
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
@@ -70,7 +70,7 @@ class _Chat:
         self._consent = consent
         self._first_tool = first_tool
         self._debug = debug
-        self._conversation: Conversation | None = None
+        self._conversation: ChatLoop | None = None
         output = Output.standard()
         self._rendering = Rendering.of(sys.stdout)
         self._board: Keyboard | PlainKeyboard
@@ -98,8 +98,8 @@ class _Chat:
         async with opening as opened:
             tell_opening(opened)
             talk = Talk.of(opened)
-            screen = Screen(self._board, self._rendering, talk, self._debug)
-            conversation = Conversation(
+            screen = ChatScreen(self._board, self._rendering, talk, self._debug)
+            conversation = ChatLoop(
                 talk, screen, interrupts, opened.composition.display
             )
             conversation.registry, problems = await make_registry(
@@ -138,7 +138,7 @@ class _Chat:
     def _is_working(self) -> bool:
         return self._conversation is not None and self._conversation.is_working
 
-    def _equip(self, conversation: Conversation, *, is_kept: bool) -> None:
+    def _equip(self, conversation: ChatLoop, *, is_kept: bool) -> None:
         if not isinstance(self._board, Keyboard):
             return
         from prompt_toolkit.history import InMemoryHistory

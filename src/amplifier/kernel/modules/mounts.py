@@ -17,7 +17,7 @@ from amplifier_sdk.errors import (
 )
 from amplifier_sdk.hookspecs import ModuleKind
 
-__all__ = ["RESOLVER", "MountPoints", "Mounted", "place_name"]
+__all__ = ["RESOLVER", "MountPoints", "MountedInstance", "place_name"]
 
 RESOLVER: Final = "module-source-resolver"
 """The mount point at which an application puts its `ModuleSourceResolver`."""
@@ -26,7 +26,7 @@ _RESOLVES: Final = ("resolve", "async_resolve")
 
 
 @attrs.frozen(eq=False, repr=False)
-class Mounted:
+class MountedInstance:
     """One mounted instance: the plugin object that stands for it in pluggy.
 
     `plugin` is the plugin of the module that mounted it, `None` for an application's own.
@@ -89,7 +89,7 @@ class MountPoints:
         name: str | None,
         module_id: str,
         own_name: str | None = None,
-    ) -> Mounted:
+    ) -> MountedInstance:
         """Mount an instance.
 
         Raises:
@@ -101,7 +101,7 @@ class MountPoints:
         self._check(mount_point, instance, module_id)
         if not isinstance(slot, dict):
             self.table[mount_point] = instance
-            return Mounted(mount_point, None, instance, module_id, own_name)
+            return MountedInstance(mount_point, None, instance, module_id, own_name)
         key = name or getattr(instance, "name", None)
         if not isinstance(key, str) or not key:
             raise ValueError(
@@ -115,7 +115,7 @@ class MountPoints:
             )
         slot[key] = instance
         self._modules[mount_point, key] = module_id
-        return Mounted(mount_point, key, instance, module_id, own_name)
+        return MountedInstance(mount_point, key, instance, module_id, own_name)
 
     def remove(self, mount_point: str, name: str | None) -> None:
         """Take an instance away; a name that is not mounted is ignored.

@@ -15,7 +15,7 @@ import attrs
 import pluggy
 
 from amplifier.kernel.channels import Contributor
-from amplifier.kernel.modules.mounts import Mounted, place_name
+from amplifier.kernel.modules.mounts import MountedInstance, place_name
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import HookspecError, ModuleConflictError, did_you_mean
 from amplifier_sdk.hookspecs import (
@@ -65,7 +65,7 @@ class _Manager(pluggy.PluginManager):
     ) -> pluggy.HookimplOpts | None:
         # A mounted instance takes part by its name alone, and no implementation has a name of Python's own:
         # pluggy looks each name up in all classes of a plugin, which is most of what registering one costs.
-        skipped = name.startswith("__") or isinstance(plugin, Mounted)
+        skipped = name.startswith("__") or isinstance(plugin, MountedInstance)
         if skipped:
             return None
         return super().parse_hookimpl_opts(plugin, name)
@@ -83,7 +83,7 @@ class Plugins:
     """A session's plugins: modules by id, mounted instances by mount point and name."""
 
     kinds: Sequence[ModuleKind] = KINDS
-    on_unmount: Callable[[Mounted], None] = lambda _: None
+    on_unmount: Callable[[MountedInstance], None] = lambda _: None
     on_withdraw: Callable[[object], None] = lambda _: None
     manager: _Manager = attrs.field(init=False)
     _given: dict[str, tuple[object, bool]] | None = None
@@ -199,10 +199,10 @@ class Plugins:
 
     # -- mounted instances
 
-    def register_mounted(self, mounted: Mounted) -> None:
+    def register_mounted(self, mounted: MountedInstance) -> None:
         """Register a mounted instance; the one that stood at its place before is forgotten."""
         known = self.manager.get_plugin(mounted.plugin_name)
-        if isinstance(known, Mounted) and known.instance is mounted.instance:
+        if isinstance(known, MountedInstance) and known.instance is mounted.instance:
             return
         if known is not None:
             self.manager.unregister(name=mounted.plugin_name)
@@ -304,7 +304,7 @@ class Plugins:
                 for name, (given, is_inherited) in self._given.items()
                 if given is not plugin
             }
-        if isinstance(plugin, Mounted):
+        if isinstance(plugin, MountedInstance):
             self.on_unmount(plugin)
         elif plugin is not None:  # pluggy says so of a name that it does not know
             self._unmount_all(plugin)
@@ -312,7 +312,7 @@ class Plugins:
     def _unmount_all(self, module: object) -> None:
         """Unmount what a module mounted, the last first, and let its handlers be taken back."""
         for _, plugin in reversed(self.manager.list_name_plugin()):
-            if isinstance(plugin, Mounted) and plugin.plugin is module:
+            if isinstance(plugin, MountedInstance) and plugin.plugin is module:
                 self.manager.unregister(plugin)
         self.on_withdraw(module)
 

@@ -18,7 +18,7 @@ from amplifier_sdk.history import open_calls
 from amplifier_sdk.messages import MessageDict
 
 if TYPE_CHECKING:
-    from amplifier_sdk.history import Finding, Repair
+    from amplifier_sdk.history import HistoryFinding, Repair
 
 __all__ = ["SessionHistory", "replace_history"]
 
@@ -93,7 +93,7 @@ class SessionHistory:
 async def replace_history(
     context: ContextManager,
     messages: Sequence[MessageDict],
-    findings: Sequence[Finding] = (),
+    findings: Sequence[HistoryFinding] = (),
 ) -> None:
     """Put another history in the place of a context's own, also where that takes none by `set_messages`.
 

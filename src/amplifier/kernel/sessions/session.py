@@ -26,7 +26,7 @@ from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlan
 from amplifier.kernel.sessions.family import Family
 from amplifier.kernel.sessions.mounter import ModuleMounter
-from amplifier.kernel.sessions.turns import Turns
+from amplifier.kernel.sessions.turns import TurnQueue
 from amplifier.kernel.spans import current_module
 from amplifier.kernel.turn.stream import (
     EventFunction,
@@ -117,7 +117,7 @@ class AmplifierSession:
         self.ledger: Ledger = Ledger(self.plan.session.limits)
         if spent is not None:
             self.ledger.spending.add(spent)
-        self._turns = Turns(
+        self._turns = TurnQueue(
             self.plan, self.coordinator, self.ledger, self._mounter.failures, is_resumed
         )
         self.coordinator.register_capability("session.spawn", self.spawn)

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from amplifier.kernel.budgets.ledger import Ledger
-from amplifier.kernel.sessions.turns import Turns
+from amplifier.kernel.sessions.turns import TurnQueue
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["SessionState", "SessionStatus", "status_of"]
@@ -58,7 +58,7 @@ class SessionStatus:
 
 def status_of(
     session_id: str,
-    turns: Turns,
+    turns: TurnQueue,
     ledger: Ledger,
     started_at: float,
     ended_at: float | None,

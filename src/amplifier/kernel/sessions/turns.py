@@ -47,7 +47,7 @@ from amplifier_sdk.streaming import TextDelta
 if TYPE_CHECKING:
     from amplifier.kernel.turn.stream import EventSink
 
-__all__ = ["Turns"]
+__all__ = ["TurnQueue"]
 
 _Status: TypeAlias = Literal["completed", "cancelled", "failed"]
 
@@ -55,7 +55,7 @@ _ENDS: Final = {"cancelled": "the turn was cancelled", "failed": "the turn faile
 
 
 @attrs.define(eq=False, repr=False)
-class Turns:
+class TurnQueue:
     """Runs a session's turns, one after the other.
 
     `last` is the turn that runs or ran last, `status` says how the last one ended, `last_error` with what type of

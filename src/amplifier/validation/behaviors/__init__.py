@@ -11,8 +11,8 @@ import importlib
 from amplifier.validation.behaviors.behavior import (
     Behavior,
     BehaviorFailed,
+    CheckOutcome,
     NotApplicable,
-    Outcome,
     check_behavior,
 )
 from amplifier.validation.behaviors.subject import (
@@ -32,9 +32,9 @@ __all__ = [
     "Behavior",
     "BehaviorFailed",
     "Case",
+    "CheckOutcome",
     "HookSamples",
     "NotApplicable",
-    "Outcome",
     "ProviderSamples",
     "Samples",
     "Subject",

@@ -11,7 +11,7 @@ from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors._messages import MESSAGES, exchange, numbered
 from amplifier.validation.behaviors._orchestrator_scenarios import call_work
 from amplifier.validation.behaviors.behavior import Behavior, promise
-from amplifier.validation.behaviors.harness import Setup, session
+from amplifier.validation.behaviors.harness import SessionSetup, session
 from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk.messages import MessageDict
 
@@ -29,7 +29,7 @@ _INTERRUPTED: Final = [
 ]
 _SMALL: Final = ScriptedProvider(context_window=4_000, max_output_tokens=1_000)
 _LARGE: Final = ScriptedProvider(context_window=1_000_000, max_output_tokens=1_000)
-_TWO_TURNS: Final = Setup(
+_TWO_TURNS: Final = SessionSetup(
     steps=(call_work("one"), "First.", "Second."), tools=(RecordingTool,)
 )
 
@@ -249,7 +249,7 @@ CONTEXT: Final[tuple[Behavior, ...]] = (
     promise("context.serves-turns", session(_TWO_TURNS), it.serves_turns,
         says="In a session it keeps a turn with a tool call, and the next turn's model reads it.",
         fix="Store what the loop adds, and show it to the model in the next request."),
-    promise("context.serves-a-resumed-session", session(Setup(steps=("Yes.",), is_resumed=True)),
+    promise("context.serves-a-resumed-session", session(SessionSetup(steps=("Yes.",), is_resumed=True)),
         it.serves_a_resumed_session,
         says="A history that the application gives before the first turn is what the model reads.",
         fix="Take a history by set_messages before the first turn."),

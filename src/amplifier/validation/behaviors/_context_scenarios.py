@@ -15,7 +15,7 @@ import attrs
 
 from amplifier.validation.behaviors._messages import MESSAGES, exchange
 from amplifier.validation.behaviors.behavior import require, scenario, skip_unless
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_kit.scripted import ScriptedProvider
 from amplifier_sdk.chat import ProviderInfo
@@ -241,7 +241,7 @@ class Store:
     def open(self) -> AbstractAsyncContextManager[Harness]:
         """Open a session there."""
         return open_harness(
-            self.subject, Setup(directory=self.folder, session_id=SESSION)
+            self.subject, SessionSetup(directory=self.folder, session_id=SESSION)
         )
 
     def copy(self, name: str) -> Store:

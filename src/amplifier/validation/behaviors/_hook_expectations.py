@@ -13,7 +13,11 @@ import anyio
 
 from amplifier.validation.behaviors import _limits
 from amplifier.validation.behaviors._cancellation import cancel_after
-from amplifier.validation.behaviors._hook_scenarios import FIELDS, Answer, Emission
+from amplifier.validation.behaviors._hook_scenarios import (
+    FIELDS,
+    HandlerAnswer,
+    SampleEvent,
+)
 from amplifier.validation.behaviors._payloads import PAYLOADS, payload
 from amplifier.validation.behaviors.behavior import BehaviorFailed, require, skip_unless
 from amplifier.validation.behaviors.harness import Harness
@@ -131,7 +135,7 @@ async def answers_no_event_of_its_own(harness: Harness) -> None:
 # -- what it answers
 
 
-def is_a_result(answer: Answer) -> None:
+def is_a_result(answer: HandlerAnswer) -> None:
     good = answer.given is None or isinstance(answer.given, (HookResult, Mapping))
     require(good, f"{answer.emission} answered {answer.given!r:.200}")
     result = answer.result
@@ -141,11 +145,11 @@ def is_a_result(answer: Answer) -> None:
     )
 
 
-async def answers(emission: Emission) -> None:
+async def answers(emission: SampleEvent) -> None:
     await emission.answer()
 
 
-async def answers_soon(emission: Emission) -> None:
+async def answers_soon(emission: SampleEvent) -> None:
     began = time.perf_counter()
     with anyio.move_on_after(_limits.ANSWER):
         await emission.answer()
@@ -153,7 +157,7 @@ async def answers_soon(emission: Emission) -> None:
     require(took < _limits.ANSWER, f"{emission} took {took:.1f} s")
 
 
-async def answers_cheaply(emission: Emission) -> None:
+async def answers_cheaply(emission: SampleEvent) -> None:
     """Measure what it works, which another program on the machine does not change."""
     began = time.process_time()
     await emission.answer()
@@ -161,18 +165,18 @@ async def answers_cheaply(emission: Emission) -> None:
     require(took < _limits.ANSWER, f"{emission} took {took:.1f} s of processor time")
 
 
-async def leaves_its_data(emission: Emission) -> None:
+async def leaves_its_data(emission: SampleEvent) -> None:
     before = payload(emission.data)
     await emission.answer()
     require(emission.data == before, f"{emission} changed its data")
 
 
-def has_a_reason(denial: tuple[Emission, HookResult]) -> None:
+def has_a_reason(denial: tuple[SampleEvent, HookResult]) -> None:
     emission, result = denial
     require((result.reason or "").strip(), f"{emission} denies without a reason")
 
 
-def has_a_prompt(question: tuple[Emission, HookResult]) -> None:
+def has_a_prompt(question: tuple[SampleEvent, HookResult]) -> None:
     emission, result = question
     require((result.approval_prompt or "").strip(), f"{emission} asks without a text")
     options = result.approval_options
@@ -182,7 +186,7 @@ def has_a_prompt(question: tuple[Emission, HookResult]) -> None:
     )
 
 
-def changes_what_is_there(change: tuple[Emission, HookResult]) -> None:
+def changes_what_is_there(change: tuple[SampleEvent, HookResult]) -> None:
     emission, result = change
     shown = {**FIELDS, **PAYLOADS.get(emission.event, {})}
     require(result.data, f"{emission} changes nothing")
@@ -200,7 +204,7 @@ def _kind(value: object) -> object:
     return type(value)
 
 
-def adds_a_text(injection: tuple[Emission, HookResult]) -> None:
+def adds_a_text(injection: tuple[SampleEvent, HookResult]) -> None:
     emission, result = injection
     length = len(result.context_injection or "")
     require(
@@ -214,7 +218,7 @@ def adds_a_text(injection: tuple[Emission, HookResult]) -> None:
     )
 
 
-def has_a_known_level(message: tuple[Emission, HookResult]) -> None:
+def has_a_known_level(message: tuple[SampleEvent, HookResult]) -> None:
     emission, result = message
     level = result.user_message_level
     require(
@@ -223,7 +227,7 @@ def has_a_known_level(message: tuple[Emission, HookResult]) -> None:
     )
 
 
-def is_blocking(decision: tuple[Emission, HookResult]) -> None:
+def is_blocking(decision: tuple[SampleEvent, HookResult]) -> None:
     emission, _ = decision
     decides = emission.handler.decides
     if decides is None:
@@ -237,13 +241,13 @@ def is_blocking(decision: tuple[Emission, HookResult]) -> None:
 # -- many events at once
 
 
-async def answers_at_once(emission: Emission) -> None:
+async def answers_at_once(emission: SampleEvent) -> None:
     async with anyio.create_task_group() as group:
         for _ in range(20):
             group.start_soon(emission.answer)
 
 
-async def ends_when_cancelled(emission: Emission) -> None:
+async def ends_when_cancelled(emission: SampleEvent) -> None:
     for steps in range(3):
         await cancel_after(steps, emission.answer, str(emission))
 

@@ -30,7 +30,7 @@ from amplifier.validation.behaviors.behavior import (
 from amplifier.validation.behaviors.harness import (
     Harness,
     RegisteredHandler,
-    Setup,
+    SessionSetup,
     open_harness,
 )
 from amplifier.validation.behaviors.subject import HookSamples, Subject
@@ -51,7 +51,7 @@ _STRAYS: Final = ("custom:event", "no-colon", "")
 
 
 @attrs.frozen(kw_only=True)
-class Emission:
+class SampleEvent:
     """An event that a handler hears, with its data."""
 
     handler: RegisteredHandler
@@ -72,10 +72,10 @@ class Emission:
 
 
 @attrs.frozen(kw_only=True)
-class Answer:
+class HandlerAnswer:
     """What a handler answered."""
 
-    emission: Emission
+    emission: SampleEvent
     given: object
 
     @property
@@ -93,13 +93,13 @@ class Answer:
 _Variations = Callable[[dict[str, object]], Iterable[dict[str, object]]]
 
 
-def _emissions(harness: Harness, limit: int | None = None) -> Iterator[Emission]:
+def _emissions(harness: Harness, limit: int | None = None) -> Iterator[SampleEvent]:
     """Yield what each handler hears: each of its events with the usual data, and with the author's samples."""
     samples = harness.subject.samples_as(HookSamples).payloads
     for handler in list(harness.handlers):
         for event in _events_of(handler)[:limit]:
             for data in (PAYLOADS.get(event, {}), *samples.get(event, ())):
-                yield Emission(
+                yield SampleEvent(
                     handler=handler, event=event, data={**FIELDS, **payload(data)}
                 )
 
@@ -116,7 +116,7 @@ def _is_pattern(handler: RegisteredHandler) -> bool:
     return any(sign in handler.event for sign in "*?[")
 
 
-async def each_emission(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+async def each_emission(subject: Subject) -> AsyncIterator[Iterable[SampleEvent]]:
     """Look at each handler with each payload of each of its events."""
     async with open_harness(subject) as harness:
         yield list(_emissions(harness))
@@ -125,7 +125,7 @@ async def each_emission(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
 @scenario
 async def varied(
     subject: Subject, vary: _Variations
-) -> AsyncIterator[Iterable[Emission]]:
+) -> AsyncIterator[Iterable[SampleEvent]]:
     """Look at events with the usual data, varied."""
     async with open_harness(
         attrs.evolve(subject, samples=_without_payloads(subject))
@@ -187,22 +187,26 @@ def with_deep_arguments(data: dict[str, object]) -> Iterator[dict[str, object]]:
     yield {**data, "tool_input": {"deep": deep}}
 
 
-async def patterns_without_data(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+async def patterns_without_data(
+    subject: Subject,
+) -> AsyncIterator[Iterable[SampleEvent]]:
     """Look at events that carry nothing, for handlers that listen to a pattern."""
     async with open_harness(subject) as harness:
         patterns = _patterns(harness)
         yield [
-            Emission(handler=each, event=event, data={})
+            SampleEvent(handler=each, event=event, data={})
             for each in patterns
             for event in _events_of(each)
         ]
 
 
-async def patterns_with_strays(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+async def patterns_with_strays(
+    subject: Subject,
+) -> AsyncIterator[Iterable[SampleEvent]]:
     """Look at events that nobody knows, for handlers that listen to a pattern."""
     async with open_harness(subject) as harness:
         yield [
-            Emission(handler=each, event=event, data={"anything": 1})
+            SampleEvent(handler=each, event=event, data={"anything": 1})
             for each in _patterns(harness)
             for event in _STRAYS
             if fnmatchcase(event, each.event)
@@ -215,11 +219,11 @@ def _patterns(harness: Harness) -> list[RegisteredHandler]:
     return found
 
 
-async def answers(subject: Subject) -> AsyncIterator[Iterable[Answer]]:
+async def answers(subject: Subject) -> AsyncIterator[Iterable[HandlerAnswer]]:
     """Look at what each handler answers to each payload of each of its events."""
     async with open_harness(subject) as harness:
         yield [
-            Answer(emission=each, given=await each.answer())
+            HandlerAnswer(emission=each, given=await each.answer())
             for each in list(_emissions(harness))
         ]
 
@@ -227,11 +231,11 @@ async def answers(subject: Subject) -> AsyncIterator[Iterable[Answer]]:
 @scenario
 async def results(
     subject: Subject, wanted: Callable[[HookResult], bool], never: str
-) -> AsyncIterator[Iterable[tuple[Emission, HookResult]]]:
+) -> AsyncIterator[Iterable[tuple[SampleEvent, HookResult]]]:
     """Look at the results that are wanted; `never` says what is missing when there are none."""
     async with open_harness(subject) as harness:
         given = [
-            Answer(emission=each, given=await each.answer())
+            HandlerAnswer(emission=each, given=await each.answer())
             for each in list(_emissions(harness))
         ]
         found = [
@@ -253,7 +257,7 @@ def with_message(result: HookResult) -> bool:
     return bool(result.user_message)
 
 
-async def first_events(subject: Subject) -> AsyncIterator[Iterable[Emission]]:
+async def first_events(subject: Subject) -> AsyncIterator[Iterable[SampleEvent]]:
     """Look at the first events of each handler."""
     async with open_harness(
         attrs.evolve(subject, samples=_without_payloads(subject))
@@ -288,7 +292,9 @@ async def turn(
     subject: Subject, *steps: Step, tool: Callable[[], RecordingTool] = RecordingTool
 ) -> AsyncIterator[tuple[Harness]]:
     """Run a turn with the hook, whatever it decides about it."""
-    setup = Setup(steps=steps or (call_work("a"), "Done.", "Done."), tools=(tool,))
+    setup = SessionSetup(
+        steps=steps or (call_work("a"), "Done.", "Done."), tools=(tool,)
+    )
     async with open_harness(subject, setup) as harness:
         with suppress(OSError, AmplifierError):
             await harness.turn()
@@ -297,7 +303,7 @@ async def turn(
 
 async def cancelled_turn(subject: Subject) -> AsyncIterator[tuple[Harness]]:
     """Cancel a turn while the model answers, or while a handler stops it before."""
-    async with open_harness(subject, Setup(steps=(pausing,))) as harness:
+    async with open_harness(subject, SessionSetup(steps=(pausing,))) as harness:
         ended = anyio.Event()
 
         async def run() -> None:

@@ -12,7 +12,7 @@ from typing import Final
 from amplifier.validation.behaviors import _module_expectations as it
 from amplifier.validation.behaviors import _module_scenarios as given
 from amplifier.validation.behaviors.behavior import Behavior, promise
-from amplifier.validation.behaviors.harness import Setup, session
+from amplifier.validation.behaviors.harness import SessionSetup, session
 
 
 def _signal_handlers() -> object:
@@ -40,13 +40,13 @@ MODULE: Final[tuple[Behavior, ...]] = (
     promise("module.mounts-under-two-names", given.two_names, it.has_both_names,
         says="A plan may list the module twice, each entry with an instance_id of its own.",
         fix="Take everything that makes an instance from its configuration and coordinator."),
-    promise("module.mounts-in-a-child-session", given.used(Setup(parent_id="parent-session")), it.works,
+    promise("module.mounts-in-a-child-session", given.used(SessionSetup(parent_id="parent-session")), it.works,
         says="A session that is the child of another starts and works with the module.",
         fix="Take what a parent gives from the coordinator; a child has mount points of its own."),
-    promise("module.mounts-in-a-resumed-session", given.used(Setup(is_resumed=True)), it.works,
+    promise("module.mounts-in-a-resumed-session", given.used(SessionSetup(is_resumed=True)), it.works,
         says="A session that resumes a stored one starts and works with the module.",
         fix="Treat a resumed session like a new one unless the module has stored something itself."),
-    promise("module.mounts-without-capabilities", session(Setup(is_bare=True)), it.is_there,
+    promise("module.mounts-without-capabilities", session(SessionSetup(is_bare=True)), it.is_there,
         says="The module mounts although the application offers no working directory and no session directory.",
         fix="Give capabilities defaults: get_capability returns None for what the application lacks."),
     promise("module.gets-ready-without-failing", session(), it.got_ready,

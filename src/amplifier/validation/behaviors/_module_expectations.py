@@ -21,7 +21,7 @@ from amplifier.validation.behaviors.behavior import (
     require,
     skip_unless,
 )
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import Samples, Subject
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.events import MODULE_ON_SESSION_READY_FAILED
@@ -77,7 +77,7 @@ async def refuses_the_bad_sample(subject: Subject) -> None:
 
 async def _refusal(subject: Subject, config: Mapping[str, JSONValue]) -> str:
     try:
-        async with open_harness(subject, Setup(config=config)):
+        async with open_harness(subject, SessionSetup(config=config)):
             pass
     except AmplifierError as error:
         return str(error)

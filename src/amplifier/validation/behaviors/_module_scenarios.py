@@ -20,7 +20,7 @@ from amplifier.validation.behaviors.behavior import (
     scenario,
     skip_unless,
 )
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import ProviderSamples, Subject
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
@@ -50,7 +50,7 @@ async def use(harness: Harness) -> None:
 
 @scenario
 async def used(
-    subject: Subject, setup: Setup = Setup()
+    subject: Subject, setup: SessionSetup = SessionSetup()
 ) -> AsyncIterator[tuple[Harness]]:
     """Look at a session in which the module was used."""
     async with open_harness(subject, setup) as harness:
@@ -95,7 +95,7 @@ async def two_names(subject: Subject) -> AsyncIterator[tuple[Harness]]:
             "it mounts several instances, which keep their own names",
         )
     async with open_harness(
-        subject, Setup(instances=("first-instance", "second-instance"))
+        subject, SessionSetup(instances=("first-instance", "second-instance"))
     ) as harness:
         yield (harness,)
 
@@ -147,7 +147,7 @@ class Refused:
 async def refused_configuration(subject: Subject) -> AsyncIterator[tuple[Refused]]:
     """Let the module refuse a configuration."""
     opened: list[Harness] = []
-    setup = Setup(
+    setup = SessionSetup(
         config={**subject.config, STRAY_KEY: True}, answers={"session:none": ()}
     )
     with contextlib.suppress(AmplifierError):
@@ -174,7 +174,7 @@ async def configuration(
 ) -> AsyncIterator[tuple[tuple[dict[str, JSONValue], Subject]]]:
     """Use the module with a configuration of its own copy."""
     config = {name: _copied(value) for name, value in subject.config.items()}
-    async with open_harness(subject, Setup(config=config)) as harness:
+    async with open_harness(subject, SessionSetup(config=config)) as harness:
         await use(harness)
     yield ((config, subject),)
 

@@ -16,7 +16,7 @@ from amplifier.validation.behaviors._orchestrator_scenarios import (
     turn,
 )
 from amplifier.validation.behaviors.behavior import Behavior, promise
-from amplifier.validation.behaviors.harness import Setup, session
+from amplifier.validation.behaviors.harness import SessionSetup, session
 from amplifier_kit.scripted import answer, call
 from amplifier_sdk.chat import ChatResponse, Usage
 from amplifier_sdk.content import TextBlock, ThinkingBlock, VendorBlock
@@ -33,7 +33,7 @@ _UNKNOWN: Final = ChatResponse(
     ],
     finish_reason="stop",
 )
-_TWO_TOOLS: Final = Setup(
+_TWO_TOOLS: Final = SessionSetup(
     tools=(partial(RecordingTool, "one"), partial(RecordingTool, "two"))
 )
 _ENDLESS: Final = [call_work(str(number)) for number in range(30)]
@@ -51,7 +51,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         it.asked(1),
         says="A turn in which the model says nothing returns an empty text and ends.",
         fix="Return the empty text when the model said nothing."),
-    promise("orchestrator.takes-its-arguments-by-name", session(Setup(steps=("Yes.",))),
+    promise("orchestrator.takes-its-arguments-by-name", session(SessionSetup(steps=("Yes.",))),
         it.takes_arguments_by_name,
         says="Its execute can be called with the contract's five arguments by their names.",
         fix="Name the five parameters prompt, context, providers, tools, hooks and require no other."),
@@ -59,7 +59,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="Its execute has the contract's five parameters in their order.",
         fix="Keep the five parameters in the order prompt, context, providers, tools, hooks."),
     promise("orchestrator.leaves-its-arguments-alone",
-        session(Setup(steps=("Yes.",), tools=(RecordingTool,))), it.leaves_its_arguments,
+        session(SessionSetup(steps=("Yes.",), tools=(RecordingTool,))), it.leaves_its_arguments,
         says="The mappings of providers and tools are the same after a turn as before.",
         fix="Copy the mappings before changing them."),
     promise("orchestrator.stores-the-prompt", turn("Yes.", prompts=("Is it so?",)), it.stored_the_prompt,
@@ -100,7 +100,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
     promise("orchestrator.asks-once-when-no-tool-is-called", turn("Yes.", "Again."), it.asked(1),
         says="A plain answer ends the turn: the model is asked once.",
         fix="End the turn with the first answer that calls no tool."),
-    promise("orchestrator.works-with-a-provider-that-cannot-stream", turn(setup=Setup(provider=PlainProvider)),
+    promise("orchestrator.works-with-a-provider-that-cannot-stream", turn(setup=SessionSetup(provider=PlainProvider)),
         it.answered("Plain."),
         says="A provider without stream is asked by complete.",
         fix="Ask through the host, which streams where the provider can; else call complete."),
@@ -141,7 +141,7 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="All calls of one answer run, and each gets its result.",
         fix="Run every call of an answer and store a result for each."),
     promise("orchestrator.keeps-results-in-the-order-of-their-calls",
-        turn(call_work("slow", "quick"), "Done.", setup=Setup(tools=(given.slow_tool,))),
+        turn(call_work("slow", "quick"), "Done.", setup=SessionSetup(tools=(given.slow_tool,))),
         it.stored_results("slow", "quick"),
         says="Results are stored in the order of the calls, also when a later call ends first.",
         fix="Store the results in the order of the calls, whichever ends first."),
@@ -155,17 +155,17 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="A call of a tool that does not exist is answered with a failure, and the turn continues.",
         fix="Answer a call of an unknown tool with a failed result, and continue."),
     promise("orchestrator.survives-a-tool-that-raises",
-        turn(call_work("a"), "Done.", setup=Setup(tools=(given.raising_tool,))), it.answered("Done."),
+        turn(call_work("a"), "Done.", setup=SessionSetup(tools=(given.raising_tool,))), it.answered("Done."),
         it.read_last("no disk for a"),
         says="What a tool raises is a failed result that the model reads, and the turn continues.",
         fix="Turn what a tool raises into a failed result, or run it through the host, which does."),
     promise("orchestrator.gives-the-model-a-tools-own-error",
-        turn(call_work("a"), "Done.", setup=Setup(tools=(given.refusing_tool,))), it.answered("Done."),
+        turn(call_work("a"), "Done.", setup=SessionSetup(tools=(given.refusing_tool,))), it.answered("Done."),
         it.read_last("There is no page a"),
         says="The model reads what a tool says with a ToolError.",
         fix="Store the message of a ToolError as the result."),
     promise("orchestrator.gives-the-model-a-failed-result",
-        turn(call_work("a"), "Done.", setup=Setup(tools=(given.failing_tool,))), it.answered("Done."),
+        turn(call_work("a"), "Done.", setup=SessionSetup(tools=(given.failing_tool,))), it.answered("Done."),
         it.read_last("Nothing is called a"),
         says="The message of a failed result the model reads.",
         fix="Store the text of a failed result: ToolResult.get_serialized_output."),
@@ -186,11 +186,12 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="An answer that the vendor's filter stopped runs nothing.",
         fix="Ask through the host: it hands on no calls of an answer that is not complete."),
     promise("orchestrator.ends-an-endless-turn",
-        turn(*_ENDLESS, setup=Setup(tools=(RecordingTool,), limits={"iterations": 4})), it.asked_at_most(5),
+        turn(*_ENDLESS, setup=SessionSetup(tools=(RecordingTool,), limits={"iterations": 4})), it.asked_at_most(5),
         says="A model that calls a tool in every answer is stopped at the session's limit of rounds.",
         fix="Count the rounds of a turn and end it at host.limits.iterations."),
     promise("orchestrator.ends-a-turn-of-too-many-calls",
-        turn(call_work(*map(str, range(30))), "Done.", setup=Setup(tools=(RecordingTool,), limits={"tool_calls": 3})),
+        turn(call_work(*map(str, range(30))), "Done.", setup=SessionSetup(
+            tools=(RecordingTool,), limits={"tool_calls": 3})),
         it.ran_at_most(3),
         says="A model that calls many tools at once is stopped at the session's limit of calls, each call answered.",
         fix="Count the calls of a turn and run no more than host.limits.tool_calls."),
@@ -199,7 +200,8 @@ ORCHESTRATOR: Final[tuple[Behavior, ...]] = (
         says="Each call is announced by tool:pre and ended by tool:post, once.",
         fix="Run tools through the host or the tools that execute is given: both emit tool:* events."),
     promise("orchestrator.announces-failed-calls",
-        turn(call_work("a"), "Done.", setup=Setup(tools=(given.raising_tool,))), it.heard("tool:pre", "tool:error"),
+        turn(call_work("a"), "Done.", setup=SessionSetup(tools=(given.raising_tool,))),
+        it.heard("tool:pre", "tool:error"),
         says="A call that raises is announced by tool:pre and ended by tool:error, once.",
         fix="Run tools through the host or the tools that execute is given: both emit tool:error."),
     promise("orchestrator.tells-of-a-failing-provider", turn(LOST_LINE, fails=Exception), it.raised_the_error,

@@ -7,7 +7,7 @@ import inspect
 from amplifier.validation.behaviors._doubles import RecordingTool
 from amplifier.validation.behaviors._orchestrator_scenarios import (
     LOST_LINE,
-    Turns,
+    TurnsOutcome,
     waiting,
 )
 from amplifier.validation.behaviors.behavior import (
@@ -23,19 +23,19 @@ from amplifier_sdk.streaming import TextDelta, ToolFinished, ToolStarted, TurnFi
 _PARAMETERS = ["prompt", "context", "providers", "tools", "hooks"]
 
 
-def answered(text: str) -> Expectation[Turns]:
+def answered(text: str) -> Expectation[TurnsOutcome]:
     return equals(lambda turns: turns.texts[-1:], [text], "The answer")
 
 
-def says(words: str) -> Expectation[Turns]:
+def says(words: str) -> Expectation[TurnsOutcome]:
     return contains(lambda turns: turns.text, words, "The answer or error")
 
 
-def asked(count: int) -> Expectation[Turns]:
+def asked(count: int) -> Expectation[TurnsOutcome]:
     return equals(lambda turns: len(turns.requests), count, "The number of requests")
 
 
-def asked_at_most(count: int) -> Expectation[Turns]:
+def asked_at_most(count: int) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: turns.requests[count:],
         [],
@@ -43,24 +43,24 @@ def asked_at_most(count: int) -> Expectation[Turns]:
     )
 
 
-def read(*texts: str) -> Expectation[Turns]:
+def read(*texts: str) -> Expectation[TurnsOutcome]:
     """Expect these texts, and no others, in the last request."""
     return equals(lambda turns: turns.read, list(texts), "What the model read")
 
 
-def read_last(words: str) -> Expectation[Turns]:
+def read_last(words: str) -> Expectation[TurnsOutcome]:
     """Expect words in the last message of the last request."""
     return contains(
         lambda turns: "".join(turns.read[-1:]), words, "What the model read last"
     )
 
 
-def read_among(text: str, *, request: int = -1) -> Expectation[Turns]:
+def read_among(text: str, *, request: int = -1) -> Expectation[TurnsOutcome]:
     """Expect a text among those of a request."""
     return contains(lambda turns: turns.read_in(request), text, "What the model read")
 
 
-def never_read(words: str) -> Expectation[Turns]:
+def never_read(words: str) -> Expectation[TurnsOutcome]:
     """Expect no text of the last request to hold words."""
     return equals(
         lambda turns: [text for text in turns.read if words in text],
@@ -69,17 +69,17 @@ def never_read(words: str) -> Expectation[Turns]:
     )
 
 
-def stored(*roles: str) -> Expectation[Turns]:
+def stored(*roles: str) -> Expectation[TurnsOutcome]:
     return equals(lambda turns: turns.memory.roles, list(roles), "The stored roles")
 
 
-def stored_last(words: str) -> Expectation[Turns]:
+def stored_last(words: str) -> Expectation[TurnsOutcome]:
     return contains(
         lambda turns: str(turns.memory.messages[-1]), words, "The stored answer"
     )
 
 
-def never_stored(words: str) -> Expectation[Turns]:
+def never_stored(words: str) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: [m for m in turns.memory.messages if words in str(m)],
         [],
@@ -87,7 +87,7 @@ def never_stored(words: str) -> Expectation[Turns]:
     )
 
 
-def stored_results(*texts: str) -> Expectation[Turns]:
+def stored_results(*texts: str) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: [text for _, text in turns.memory.results],
         list(texts),
@@ -95,13 +95,13 @@ def stored_results(*texts: str) -> Expectation[Turns]:
     )
 
 
-def has_results(count: int) -> Expectation[Turns]:
+def has_results(count: int) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: len(turns.memory.results), count, "The number of stored results"
     )
 
 
-def ran(*texts: str) -> Expectation[Turns]:
+def ran(*texts: str) -> Expectation[TurnsOutcome]:
     """Expect the tool to have run with these texts, in any order."""
     inputs = [{"text": text} for text in texts]
     return equals(
@@ -111,13 +111,13 @@ def ran(*texts: str) -> Expectation[Turns]:
     )
 
 
-def ran_at_most(count: int) -> Expectation[Turns]:
+def ran_at_most(count: int) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: turns.tool.inputs[count:], [], f"What ran beyond {count} calls"
     )
 
 
-def heard(*events: str) -> Expectation[Turns]:
+def heard(*events: str) -> Expectation[TurnsOutcome]:
     """Expect these events of a tool or provider in this order."""
     prefix = events[0].partition(":")[0]
     watched = {
@@ -130,7 +130,7 @@ def heard(*events: str) -> Expectation[Turns]:
     )
 
 
-def counted(**counts: int) -> Expectation[Turns]:
+def counted(**counts: int) -> Expectation[TurnsOutcome]:
     """Expect each event as often; in a name the first underscore stands for the colon."""
     names = {name: name.replace("_", ":", 1) for name in counts}
     return equals(
@@ -142,7 +142,7 @@ def counted(**counts: int) -> Expectation[Turns]:
     )
 
 
-def carried(event: str, key: str, value: str) -> Expectation[Turns]:
+def carried(event: str, key: str, value: str) -> Expectation[TurnsOutcome]:
     """Expect an event once, with a value."""
     found = f"The {key} of {event}"
     return equals(
@@ -152,7 +152,7 @@ def carried(event: str, key: str, value: str) -> Expectation[Turns]:
     )
 
 
-def begins_with_the_prompt(turns: Turns) -> None:
+def begins_with_the_prompt(turns: TurnsOutcome) -> None:
     events = turns.harness.events
     require(
         events.index("prompt:submit") < events.index("provider:request"),
@@ -160,7 +160,7 @@ def begins_with_the_prompt(turns: Turns) -> None:
     )
 
 
-def asked_the_person(prompt: str) -> Expectation[Turns]:
+def asked_the_person(prompt: str) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: [prompt in asked for asked in turns.questions],
         [True],
@@ -202,23 +202,23 @@ async def leaves_its_arguments(harness: Harness) -> None:
 # -- what it stores and asks
 
 
-def stored_the_prompt(turns: Turns) -> None:
+def stored_the_prompt(turns: TurnsOutcome) -> None:
     first = turns.memory.messages[0]
     is_prompt = first.get("role") == "user" and first.get("content") == "Is it so?"
     require(is_prompt, f"Stored first is {first!r:.200}")
 
 
-def asked_the_context(turns: Turns) -> None:
+def asked_the_context(turns: TurnsOutcome) -> None:
     asked = len(turns.memory.asked)
     require(asked >= 2, f"For two requests it was asked {asked} times")
 
 
-def named_the_provider(turns: Turns) -> None:
+def named_the_provider(turns: TurnsOutcome) -> None:
     named = [provider for _, provider in turns.memory.asked]
     require(named and None not in named, "The context was asked without a provider")
 
 
-def offered(*names: str) -> Expectation[Turns]:
+def offered(*names: str) -> Expectation[TurnsOutcome]:
     return equals(
         lambda turns: sorted(spec.name for spec in turns.requests[-1].tools or ()),
         list(names),
@@ -226,7 +226,7 @@ def offered(*names: str) -> Expectation[Turns]:
     )
 
 
-def offered_as_described(turns: Turns) -> None:
+def offered_as_described(turns: TurnsOutcome) -> None:
     tool = RecordingTool()
     specs = [
         (spec.description, spec.parameters) for spec in turns.requests[-1].tools or ()
@@ -236,18 +236,18 @@ def offered_as_described(turns: Turns) -> None:
     )
 
 
-def paired_the_result(turns: Turns) -> None:
+def paired_the_result(turns: TurnsOutcome) -> None:
     memory = turns.memory
     made = memory.messages[1].get("tool_calls")
     paired = isinstance(made, list) and made[0].get("id") == memory.results[0][0]
     require(paired, "The result's tool_call_id is not the id of the call")
 
 
-def answered_once(turns: Turns) -> None:
+def answered_once(turns: TurnsOutcome) -> None:
     require(turns.text in ("One.", "Other."), f"It returned {turns.text!r:.100}")
 
 
-def raised_the_error(turns: Turns) -> None:
+def raised_the_error(turns: TurnsOutcome) -> None:
     error = turns.error
     require(error is LOST_LINE, f"The caller got {type(error).__name__}: {error}")
 
@@ -255,8 +255,8 @@ def raised_the_error(turns: Turns) -> None:
 # -- what a reader sees
 
 
-def seen_text(text: str) -> Expectation[Turns]:
-    def expectation(turns: Turns) -> None:
+def seen_text(text: str) -> Expectation[TurnsOutcome]:
+    def expectation(turns: TurnsOutcome) -> None:
         pieces = [event.text for event in turns.seen if isinstance(event, TextDelta)]
         require("".join(pieces) == text, f"Seen was {pieces!r:.300}")
         end = expect(turns.seen[-1], TurnFinished, "The last event")
@@ -265,7 +265,7 @@ def seen_text(text: str) -> Expectation[Turns]:
     return expectation
 
 
-def seen_one_call(turns: Turns) -> None:
+def seen_one_call(turns: TurnsOutcome) -> None:
     kinds = [type(event) for event in turns.seen]
     names = [kind.__name__ for kind in kinds]
     require(
@@ -273,8 +273,8 @@ def seen_one_call(turns: Turns) -> None:
     )
 
 
-def counted_tokens(total: int) -> Expectation[Turns]:
-    def expectation(turns: Turns) -> None:
+def counted_tokens(total: int) -> Expectation[TurnsOutcome]:
+    def expectation(turns: TurnsOutcome) -> None:
         usage = expect(turns.seen[-1], TurnFinished, "The last event").usage
         require(
             usage is not None and usage.total_tokens == total, f"Counted is {usage}"
@@ -286,13 +286,13 @@ def counted_tokens(total: int) -> Expectation[Turns]:
 # -- how it ends
 
 
-def ended_the_tool(turns: Turns) -> None:
+def ended_the_tool(turns: TurnsOutcome) -> None:
     require(not waiting(turns.harness).is_finished, "The tool came to its end")
 
 
-def finished_the_tool(turns: Turns) -> None:
+def finished_the_tool(turns: TurnsOutcome) -> None:
     require(waiting(turns.harness).is_finished, "The tool was not let finish")
 
 
-def is_closed(turns: Turns) -> None:
+def is_closed(turns: TurnsOutcome) -> None:
     """Require nothing more: the scenario has looked for calls without a result."""

@@ -22,7 +22,7 @@ from amplifier.validation.behaviors.behavior import (
     require,
     scenario,
 )
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import Subject
 from amplifier_kit.scripted import ScriptedProvider, Step, answer, call
 from amplifier_sdk.chat import ChatRequest
@@ -33,11 +33,11 @@ from amplifier_sdk.streaming import StreamEvent
 
 LOST_LINE: Final = OSError("the line went dead")
 
-WITH_TOOL: Final = Setup(tools=(RecordingTool,))
+WITH_TOOL: Final = SessionSetup(tools=(RecordingTool,))
 
 
 @attrs.frozen(kw_only=True)
-class Turns:
+class TurnsOutcome:
     """What came of the turns of a session, which has ended."""
 
     harness: Harness
@@ -97,9 +97,9 @@ async def turn(
     subject: Subject,
     *steps: Step,
     prompts: tuple[str, ...] = ("Begin.",),
-    setup: Setup = Setup(),
+    setup: SessionSetup = SessionSetup(),
     fails: type[Exception] | None = None,
-) -> AsyncIterator[tuple[Turns]]:
+) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Run turns; of one that raises an error of the class of `fails` there is no text."""
     texts: list[str] = []
     caught: Exception | None = None
@@ -112,13 +112,13 @@ async def turn(
                     raise
                 caught = error
         require_closed(harness)
-    yield (Turns(harness=harness, texts=texts, error=caught),)
+    yield (TurnsOutcome(harness=harness, texts=texts, error=caught),)
 
 
 @scenario
 async def streamed_turn(
-    subject: Subject, *steps: Step, setup: Setup = Setup()
-) -> AsyncIterator[tuple[Turns]]:
+    subject: Subject, *steps: Step, setup: SessionSetup = SessionSetup()
+) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Read a turn as it runs."""
     setup = attrs.evolve(setup, steps=steps)
     async with (
@@ -126,7 +126,7 @@ async def streamed_turn(
         harness.session.stream("Begin.") as events,
     ):
         seen = [event async for event in events]
-    yield (Turns(harness=harness, seen=seen),)
+    yield (TurnsOutcome(harness=harness, seen=seen),)
 
 
 def decided(
@@ -135,9 +135,9 @@ def decided(
     tool: Callable[[], RecordingTool] = RecordingTool,
     person: str | None = None,
     fails: type[Exception] | None = None,
-) -> Scenario[Turns]:
+) -> Scenario[TurnsOutcome]:
     """Run a turn with one tool call, where a handler answers an event with these results."""
-    setup = Setup(tools=(tool,), answers={event: results}, approval=person)
+    setup = SessionSetup(tools=(tool,), answers={event: results}, approval=person)
     return turn(call_work("a"), "Done.", prompts=("Do it.",), setup=setup, fails=fails)
 
 
@@ -183,35 +183,37 @@ refusing_tool: Final = partial(RecordingTool, work=_raise_tool_error)
 failing_tool: Final = partial(RecordingTool, work=_fail)
 
 
-async def two_providers(subject: Subject) -> AsyncIterator[tuple[Turns]]:
+async def two_providers(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Run a turn with a second provider."""
     other = ScriptedProvider("Other.", name="other")
-    async with open_harness(subject, Setup(steps=("One.",))) as harness:
+    async with open_harness(subject, SessionSetup(steps=("One.",))) as harness:
         await harness.coordinator.mount("providers", other)
         texts = [await harness.turn()]
     harness.model.requests.extend(other.requests)
-    yield (Turns(harness=harness, texts=texts),)
+    yield (TurnsOutcome(harness=harness, texts=texts),)
 
 
-async def second_session(subject: Subject) -> AsyncIterator[tuple[Turns]]:
+async def second_session(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Run a turn in each of two sessions; look at the second."""
     async with (
-        open_harness(subject, Setup(steps=("One.",))) as first,
-        open_harness(subject, Setup(steps=("Two.",))) as second,
+        open_harness(subject, SessionSetup(steps=("One.",))) as first,
+        open_harness(subject, SessionSetup(steps=("Two.",))) as second,
     ):
         await first.turn("For the first.")
         texts = [await second.turn("For the second.")]
-    yield (Turns(harness=second, texts=texts),)
+    yield (TurnsOutcome(harness=second, texts=texts),)
 
 
 # -- cancelled turns
 
 
 @scenario
-async def cancelled_turn(subject: Subject, *more: Step) -> AsyncIterator[tuple[Turns]]:
+async def cancelled_turn(
+    subject: Subject, *more: Step
+) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Cancel a turn while the model answers; with more steps another one follows."""
     texts: list[str] = []
-    async with open_harness(subject, Setup(steps=(pausing, *more))) as harness:
+    async with open_harness(subject, SessionSetup(steps=(pausing, *more))) as harness:
         await _cancel(
             harness,
             harness.model.wait_for_request,
@@ -219,7 +221,7 @@ async def cancelled_turn(subject: Subject, *more: Step) -> AsyncIterator[tuple[T
         )
         if more:
             texts.append(await harness.turn("And now?"))
-    yield (Turns(harness=harness, texts=texts),)
+    yield (TurnsOutcome(harness=harness, texts=texts),)
 
 
 async def _cancel(
@@ -247,9 +249,9 @@ async def _cancel(
 @scenario
 async def cancelled_tools(
     subject: Subject, *texts: str, is_immediate: bool = True
-) -> AsyncIterator[tuple[Turns]]:
+) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Cancel a turn while its tools run; a single one is then released."""
-    setup = Setup(steps=(call_work(*texts), "Done."), tools=(WaitingTool,))
+    setup = SessionSetup(steps=(call_work(*texts), "Done."), tools=(WaitingTool,))
     async with open_harness(subject, setup) as harness:
         tool = waiting(harness)
 
@@ -259,7 +261,7 @@ async def cancelled_tools(
                 tool.released.set()
 
         await _cancel(harness, tool.started.wait, stop)
-    yield (Turns(harness=harness),)
+    yield (TurnsOutcome(harness=harness),)
 
 
 def waiting(harness: Harness) -> WaitingTool:
@@ -269,24 +271,24 @@ def waiting(harness: Harness) -> WaitingTool:
     return tool
 
 
-async def abandoned_turn(subject: Subject) -> AsyncIterator[tuple[Turns]]:
+async def abandoned_turn(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Leave the reading of a turn in the middle."""
     with ends_in_time("The turn", "its reader had left"):
-        async with open_harness(subject, Setup(steps=(pausing,))) as harness:
+        async with open_harness(subject, SessionSetup(steps=(pausing,))) as harness:
             async with harness.session.stream("Begin.") as events:
                 async for _ in events:
                     break
             require_closed(harness)
-    yield (Turns(harness=harness),)
+    yield (TurnsOutcome(harness=harness),)
 
 
-async def cancelled_caller(subject: Subject) -> AsyncIterator[tuple[Turns]]:
+async def cancelled_caller(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
     """Cancel the task that runs a turn while a tool runs."""
-    setup = Setup(steps=(call_work("a"), "Done."), tools=(WaitingTool,))
+    setup = SessionSetup(steps=(call_work("a"), "Done."), tools=(WaitingTool,))
     async with open_harness(subject, setup) as harness:
         async with anyio.create_task_group() as group:
             group.start_soon(harness.turn)
             await waiting(harness).started.wait()
             group.cancel_scope.cancel()
         require_closed(harness)
-    yield (Turns(harness=harness),)
+    yield (TurnsOutcome(harness=harness),)

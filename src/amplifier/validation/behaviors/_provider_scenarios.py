@@ -18,7 +18,7 @@ from amplifier.validation.behaviors.behavior import (
     scenario,
     skip_unless,
 )
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import Case, ProviderSamples, Subject
 from amplifier_sdk.chat import ChatRequest, ChatResponse, ModelInfo, ProviderInfo
 from amplifier_sdk.contracts import Provider
@@ -84,9 +84,9 @@ def case_of(subject: Subject, name: str) -> Case:
     return case
 
 
-def setup_of(case: Case, subject: Subject) -> Setup:
+def setup_of(case: Case, subject: Subject) -> SessionSetup:
     """Configure the module for a case."""
-    return Setup(config=subject.config if case.config is None else case.config)
+    return SessionSetup(config=subject.config if case.config is None else case.config)
 
 
 @scenario

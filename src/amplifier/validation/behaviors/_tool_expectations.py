@@ -13,10 +13,10 @@ from amplifier.validation.behaviors import _limits
 from amplifier.validation.behaviors._cancellation import cancel_after, ends_in_time
 from amplifier.validation.behaviors._examples import properties_of, required_of
 from amplifier.validation.behaviors._tool_scenarios import (
-    Argument,
-    Call,
     MountedTool,
     Result,
+    SampleCall,
+    ToolArgument,
     calls_of,
     require_no_crash,
 )
@@ -26,7 +26,7 @@ from amplifier.validation.behaviors.behavior import (
     require,
     skip_unless,
 )
-from amplifier.validation.behaviors.harness import Harness, Setup, open_harness
+from amplifier.validation.behaviors.harness import Harness, SessionSetup, open_harness
 from amplifier.validation.behaviors.subject import Subject, ToolSamples
 from amplifier.validation.leftovers import Leftovers, settle
 from amplifier_kit.scripted import answer, call
@@ -155,17 +155,17 @@ def has_a_modest_schema(mounted: MountedTool) -> None:
     )
 
 
-def are_described(arguments: list[Argument]) -> None:
+def are_described(arguments: list[ToolArgument]) -> None:
     bare = [str(each) for each in arguments if not each.schema.get("description")]
     require(not bare, f"Without a description: {', '.join(bare)}")
 
 
-def are_typed(arguments: list[Argument]) -> None:
+def are_typed(arguments: list[ToolArgument]) -> None:
     bare = [str(each) for each in arguments if not _TYPED & set(each.schema)]
     require(not bare, f"Without a type: {', '.join(bare)}")
 
 
-def have_fitting_defaults(arguments: list[Argument]) -> None:
+def have_fitting_defaults(arguments: list[ToolArgument]) -> None:
     defaults = [each for each in arguments if "default" in each.schema]
     skip_unless(defaults, "none of its arguments has a default")
     for each in defaults:
@@ -201,7 +201,7 @@ def offers_one_schema(harness: Harness) -> None:
         )
 
 
-def fits_its_schema(call: Call) -> None:
+def fits_its_schema(call: SampleCall) -> None:
     problem = ArgumentSchema(schema_of(call.tool), call.tool.name).problem(
         call.arguments
     )
@@ -240,7 +240,7 @@ def can_be_shown(mounted: MountedTool) -> None:
 # -- what its calls do
 
 
-async def succeeds(call: Call) -> None:
+async def succeeds(call: SampleCall) -> None:
     skip_unless(
         call.harness.subject.samples_as(ToolSamples).arguments,
         "no sample 'arguments' is given",
@@ -249,23 +249,23 @@ async def succeeds(call: Call) -> None:
     require(result.success, f"{call}: {result}")
 
 
-async def survives(call: Call) -> None:
+async def survives(call: SampleCall) -> None:
     require_no_crash(await call.run(), call)
 
 
-async def fails(call: Call) -> None:
+async def fails(call: SampleCall) -> None:
     result = await call.run()
     require(not result.success, f"{call} succeeded")
     require_no_crash(result, call)
 
 
-async def fails_naming_the_argument(call: Call) -> None:
+async def fails_naming_the_argument(call: SampleCall) -> None:
     result = await call.run()
     named = not result.success and call.varied in str(result)
     require(named, f"{call} answered {str(result)!r:.300}")
 
 
-async def leaves_its_arguments(call: Call) -> None:
+async def leaves_its_arguments(call: SampleCall) -> None:
     given = copy.deepcopy(call.arguments)
     await call.run_directly(given)
     require(
@@ -274,13 +274,13 @@ async def leaves_its_arguments(call: Call) -> None:
     )
 
 
-async def returns_a_result(call: Call) -> None:
+async def returns_a_result(call: SampleCall) -> None:
     returned = await call.run_directly()
     if not isinstance(returned, ToolError):
         expect(returned, ToolResult, f"What {call.tool.name} returns")
 
 
-async def runs_again(call: Call) -> None:
+async def runs_again(call: SampleCall) -> None:
     first, again = await call.run(), await call.run()
     require(
         again.success or not first.success,
@@ -288,7 +288,7 @@ async def runs_again(call: Call) -> None:
     )
 
 
-async def returns_results_of_its_own(call: Call) -> None:
+async def returns_results_of_its_own(call: SampleCall) -> None:
     first, second = await call.run_directly(), await call.run_directly()
     if isinstance(first, ToolResult) and isinstance(second, ToolResult):
         shared = first.output is second.output and isinstance(
@@ -365,7 +365,7 @@ def has_no_traceback(failure: Result) -> None:
 # -- how its calls run
 
 
-async def runs_beside_itself(one: Call) -> None:
+async def runs_beside_itself(one: SampleCall) -> None:
     alone = await one.run()
     name, harness = one.tool.name, one.harness
     made = [
@@ -380,12 +380,12 @@ async def runs_beside_itself(one: Call) -> None:
     )
 
 
-async def ends_when_cancelled(call: Call) -> None:
+async def ends_when_cancelled(call: SampleCall) -> None:
     for steps in range(4):
         await cancel_after(steps, call.run_directly, call.tool.name)
 
 
-async def works_after_a_cancellation(call: Call) -> None:
+async def works_after_a_cancellation(call: SampleCall) -> None:
     before = await call.run()
     for steps in range(3):
         await cancel_after(steps, call.run_directly, call.tool.name)
@@ -396,7 +396,7 @@ async def works_after_a_cancellation(call: Call) -> None:
     )
 
 
-async def leaves_nothing_when_cancelled(call: Call) -> None:
+async def leaves_nothing_when_cancelled(call: SampleCall) -> None:
     await call.run()
     before = Leftovers.baseline()
     for steps in range(4):
@@ -407,7 +407,9 @@ async def leaves_nothing_when_cancelled(call: Call) -> None:
 
 async def ends_at_its_deadline(slow: tuple[Subject, str, JSONObject]) -> None:
     subject, name, arguments = slow
-    async with open_harness(subject, Setup(limits={"tool_timeout": 0.1})) as harness:
+    async with open_harness(
+        subject, SessionSetup(limits={"tool_timeout": 0.1})
+    ) as harness:
         with ends_in_time(name, "its deadline"):
             result = await harness.call(name, arguments)
             require(
@@ -419,7 +421,7 @@ async def ends_at_its_deadline(slow: tuple[Subject, str, JSONObject]) -> None:
 async def ends_with_its_turn(slow: tuple[Subject, str, JSONObject]) -> None:
     subject, name, arguments = slow
     async with open_harness(
-        subject, Setup(steps=(answer(call(name, arguments)),))
+        subject, SessionSetup(steps=(answer(call(name, arguments)),))
     ) as harness:
         await _cancel_turn(harness)
         messages = await harness.context.get_messages()
@@ -463,7 +465,7 @@ async def serves_a_turn(harness: Harness) -> None:
     )
 
 
-async def is_announced_once(call: Call) -> None:
+async def is_announced_once(call: SampleCall) -> None:
     harness = call.harness
     harness.heard.clear()
     await call.run()

@@ -94,7 +94,7 @@ class MountedTool:
 
 
 @attrs.frozen(kw_only=True)
-class Argument:
+class ToolArgument:
     """An argument of a tool, as its schema describes it."""
 
     tool: str
@@ -106,7 +106,7 @@ class Argument:
 
 
 @attrs.frozen(kw_only=True)
-class Call:
+class SampleCall:
     """A call that can be made; `about` says what is special about it, `varied` which argument is."""
 
     harness: Harness
@@ -140,12 +140,12 @@ class Result:
     result: ToolResult
 
 
-def calls_of(harness: Harness) -> Iterator[Call]:
+def calls_of(harness: Harness) -> Iterator[SampleCall]:
     """Yield a call of each tool: the author's samples, else arguments made up from the schema."""
     samples = harness.subject.samples_as(ToolSamples).arguments
     for name, tool in harness.tools.items():
         for arguments in samples.get(name) or (example_arguments(schema_of(tool)),):
-            yield Call(harness=harness, tool=tool, arguments=dict(arguments))
+            yield SampleCall(harness=harness, tool=tool, arguments=dict(arguments))
 
 
 async def each_tool(subject: Subject) -> AsyncIterator[Iterable[MountedTool]]:
@@ -156,11 +156,11 @@ async def each_tool(subject: Subject) -> AsyncIterator[Iterable[MountedTool]]:
         ]
 
 
-async def all_arguments(subject: Subject) -> AsyncIterator[tuple[list[Argument]]]:
+async def all_arguments(subject: Subject) -> AsyncIterator[tuple[list[ToolArgument]]]:
     """Look at the arguments of all tools together."""
     async with open_harness(subject) as harness:
         arguments = [
-            Argument(tool=tool.name, name=name, schema=schema)
+            ToolArgument(tool=tool.name, name=name, schema=schema)
             for tool in harness.tools.values()
             for name, schema in properties_of(schema_of(tool)).items()
         ]
@@ -168,7 +168,7 @@ async def all_arguments(subject: Subject) -> AsyncIterator[tuple[list[Argument]]
         yield (arguments,)
 
 
-_Variations: TypeAlias = Callable[[Call], Iterable[Call]]
+_Variations: TypeAlias = Callable[[SampleCall], Iterable[SampleCall]]
 
 
 @scenario
@@ -176,7 +176,7 @@ async def calls(
     subject: Subject,
     vary: _Variations = lambda call: (call,),
     unless: str = "it has no tools",
-) -> AsyncIterator[Iterable[Call]]:
+) -> AsyncIterator[Iterable[SampleCall]]:
     """Look at calls of each tool, varied; without any there is nothing to check, for the reason of `unless`."""
     async with open_harness(subject) as harness:
         varied = [each for call in calls_of(harness) for each in vary(call)]
@@ -184,10 +184,10 @@ async def calls(
         yield varied
 
 
-def calls_with_text(text: str, about: str) -> Scenario[Call]:
+def calls_with_text(text: str, about: str) -> Scenario[SampleCall]:
     """Call every tool with this text in the place of each text argument, one at a time."""
 
-    def vary(call: Call) -> Iterator[Call]:
+    def vary(call: SampleCall) -> Iterator[SampleCall]:
         for name, part in properties_of(schema_of(call.tool)).items():
             if "string" in types_of(part) and not _CLOSED & set(part):
                 yield _with(call, name, text, f"{about} as {name!r}")
@@ -195,14 +195,14 @@ def calls_with_text(text: str, about: str) -> Scenario[Call]:
     return calls(vary, "it takes no text")
 
 
-def _with(call: Call, name: str, value: JSONValue, about: str = "") -> Call:
+def _with(call: SampleCall, name: str, value: JSONValue, about: str = "") -> SampleCall:
     arguments = {**call.arguments, name: value}
     return attrs.evolve(
         call, arguments=arguments, about=about or f"{name}={value!r:.100}", varied=name
     )
 
 
-def with_stray_argument(call: Call) -> Iterator[Call]:
+def with_stray_argument(call: SampleCall) -> Iterator[SampleCall]:
     """Add an argument that a closed schema does not have."""
     schema = schema_of(call.tool)
     more = schema.get("additionalProperties")
@@ -210,12 +210,12 @@ def with_stray_argument(call: Call) -> Iterator[Call]:
         yield _with(call, STRAY, 1)
 
 
-def without_arguments(call: Call) -> Iterator[Call]:
+def without_arguments(call: SampleCall) -> Iterator[SampleCall]:
     """Give no arguments."""
     yield attrs.evolve(call, arguments={}, about="no arguments")
 
 
-def with_required_arguments(call: Call) -> Iterator[Call]:
+def with_required_arguments(call: SampleCall) -> Iterator[SampleCall]:
     """Give the required arguments alone."""
     required = schema_of(call.tool).get("required") or ()
     if isinstance(required, (list, tuple)):
@@ -230,7 +230,7 @@ def with_required_arguments(call: Call) -> Iterator[Call]:
     )
 
 
-def with_wrong_types(call: Call) -> Iterator[Call]:
+def with_wrong_types(call: SampleCall) -> Iterator[SampleCall]:
     """Give each argument a value that is of none of its types."""
     for name, part in properties_of(schema_of(call.tool)).items():
         kinds = types_of(part)
@@ -239,14 +239,14 @@ def with_wrong_types(call: Call) -> Iterator[Call]:
             yield _with(call, name, wrong)
 
 
-def with_odd_values(call: Call) -> Iterator[Call]:
+def with_odd_values(call: SampleCall) -> Iterator[SampleCall]:
     """Give each argument a value of each JSON type."""
     for name in properties_of(schema_of(call.tool)):
         for value in _ODD_VALUES:
             yield _with(call, name, value)
 
 
-def with_odd_numbers(call: Call) -> Iterator[Call]:
+def with_odd_numbers(call: SampleCall) -> Iterator[SampleCall]:
     """Give each number extreme values."""
     for name, part in properties_of(schema_of(call.tool)).items():
         if {"integer", "number"} & types_of(part):
@@ -254,7 +254,7 @@ def with_odd_numbers(call: Call) -> Iterator[Call]:
                 yield _with(call, name, number)
 
 
-def with_deep_values(call: Call) -> Iterator[Call]:
+def with_deep_values(call: SampleCall) -> Iterator[SampleCall]:
     """Give each argument, and one that there is not, a value a hundred levels deep."""
     deep: JSONValue = "bottom"
     for _ in range(100):
@@ -263,7 +263,7 @@ def with_deep_values(call: Call) -> Iterator[Call]:
         yield _with(call, name, deep, f"a deep {name!r}")
 
 
-async def failing_calls(subject: Subject) -> AsyncIterator[Iterable[Call]]:
+async def failing_calls(subject: Subject) -> AsyncIterator[Iterable[SampleCall]]:
     """Make the calls of which the author says that they fail."""
     async with open_harness(subject) as harness:
         failing = _failing(harness)
@@ -271,10 +271,10 @@ async def failing_calls(subject: Subject) -> AsyncIterator[Iterable[Call]]:
         yield failing
 
 
-def _failing(harness: Harness) -> list[Call]:
+def _failing(harness: Harness) -> list[SampleCall]:
     samples = harness.subject.samples_as(ToolSamples).failing
     return [
-        Call(harness=harness, tool=harness.tools[name], arguments=dict(arguments))
+        SampleCall(harness=harness, tool=harness.tools[name], arguments=dict(arguments))
         for name, calls in samples.items()
         for arguments in calls
     ]

@@ -29,9 +29,9 @@ __all__ = [
     "Behavior",
     "BehaviorFailed",
     "Check",
+    "CheckOutcome",
     "Expectation",
     "NotApplicable",
-    "Outcome",
     "Scenario",
     "check_behavior",
     "contains",
@@ -93,7 +93,7 @@ class Behavior:
 
 
 @attrs.frozen(kw_only=True)
-class Outcome:
+class CheckOutcome:
     """The outcome of a check; `detail` says what was seen, or why nothing was checked."""
 
     status: Literal["passed", "failed", "skipped"]
@@ -204,7 +204,7 @@ def expect(value: object, cls: type[T] | tuple[type[T], ...], what: str) -> T:
 
 async def check_behavior(
     behavior: Behavior, subject: Subject, *, timeout: float = DEADLINE
-) -> Outcome:
+) -> CheckOutcome:
     """Check a behaviour of a module; whatever the module does, the outcome says it.
 
     Only a cancellation, or what ends the process, is raised. A module that blocks the event loop holds this as well.
@@ -214,7 +214,7 @@ async def check_behavior(
         subject: the module.
         timeout: seconds that the check may take; several attempts share them.
     """
-    outcome = Outcome(
+    outcome = CheckOutcome(
         status="failed",
         detail=f"It did not end within {timeout:g} s",
         behavior=behavior,
@@ -227,23 +227,23 @@ async def check_behavior(
     return outcome
 
 
-async def _attempt(behavior: Behavior, subject: Subject) -> Outcome:
+async def _attempt(behavior: Behavior, subject: Subject) -> CheckOutcome:
     try:
         await behavior.check(subject)
     except (Exception, SystemExit) as error:
         # foreign code: whatever it raises is the finding
         return _outcome(behavior, _cause(error))
-    return Outcome(status="passed", detail="", behavior=behavior)
+    return CheckOutcome(status="passed", detail="", behavior=behavior)
 
 
-def _outcome(behavior: Behavior, error: BaseException) -> Outcome:
+def _outcome(behavior: Behavior, error: BaseException) -> CheckOutcome:
     match error:
         case NotApplicable():
-            return Outcome(status="skipped", detail=str(error), behavior=behavior)
+            return CheckOutcome(status="skipped", detail=str(error), behavior=behavior)
         case BehaviorFailed():
-            return Outcome(status="failed", detail=str(error), behavior=behavior)
+            return CheckOutcome(status="failed", detail=str(error), behavior=behavior)
         case _:
-            return Outcome(
+            return CheckOutcome(
                 status="failed",
                 detail=f"{type(error).__name__}: {error}",
                 behavior=behavior,

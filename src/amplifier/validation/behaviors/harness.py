@@ -45,7 +45,7 @@ __all__ = [
     "Handler",
     "Harness",
     "RegisteredHandler",
-    "Setup",
+    "SessionSetup",
     "mounting",
     "open_harness",
     "session",
@@ -61,7 +61,7 @@ LISTENER: Final = "amplifier.validation"
 
 
 @attrs.frozen(kw_only=True)
-class Setup:
+class SessionSetup:
     """How a session is set up around the module under test.
 
     Args:
@@ -245,7 +245,7 @@ class _Loader(ModuleLoader):
 
 @scenario
 async def session(
-    subject: Subject, setup: Setup = Setup()
+    subject: Subject, setup: SessionSetup = SessionSetup()
 ) -> AsyncIterator[tuple[Harness]]:
     """Open a session: the plainest scenario."""
     async with open_harness(subject, setup) as harness:
@@ -254,7 +254,10 @@ async def session(
 
 @asynccontextmanager
 async def open_harness(
-    subject: Subject, setup: Setup = Setup(), *, opened: list[Harness] | None = None
+    subject: Subject,
+    setup: SessionSetup = SessionSetup(),
+    *,
+    opened: list[Harness] | None = None,
 ) -> AsyncIterator[Harness]:
     """Mount the module in a session of its own, in a directory of its own, and release it at the end.
 
@@ -292,7 +295,10 @@ async def open_harness(
 
 
 def _build(
-    subject: Subject, setup: Setup, config: Mapping[str, JSONValue], directory: Path
+    subject: Subject,
+    setup: SessionSetup,
+    config: Mapping[str, JSONValue],
+    directory: Path,
 ) -> Harness:
     model, memory = ScriptedProvider(*setup.steps), ListContext()
     workers = [make() for make in setup.tools]
@@ -353,7 +359,7 @@ def _build(
     )
 
 
-def _offer(harness: Harness, samples: Samples, setup: Setup) -> None:
+def _offer(harness: Harness, samples: Samples, setup: SessionSetup) -> None:
     """Give the module its capabilities, and listen to what it does."""
     coordinator = harness.coordinator
     if not setup.is_bare:

@@ -13,24 +13,28 @@ await log.aclose()
 
 from __future__ import annotations
 
-from amplifier_kit.files.appendlog._lines import Record, decode_line, encode_line
+from amplifier_kit.files.appendlog._lines import (
+    AppendedRecord,
+    decode_line,
+    encode_line,
+)
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
 from amplifier_kit.files.appendlog.errors import AppendError, LogFormatError
-from amplifier_kit.files.appendlog.file import Durability, LogFile
+from amplifier_kit.files.appendlog.file import AppendLogFile, Durability
 from amplifier_kit.files.appendlog.log import AppendLog
 from amplifier_kit.files.appendlog.reader import LogContent, read_log
 
 __all__ = [
     "AppendError",
     "AppendLog",
+    "AppendLogFile",
+    "AppendedRecord",
     "Check",
     "Damage",
     "Durability",
     "Expected",
     "LogContent",
-    "LogFile",
     "LogFormatError",
-    "Record",
     "decode_line",
     "encode_line",
     "read_log",

@@ -17,7 +17,7 @@ from amplifier_sdk.jsontypes import JSONValue
 __all__ = [
     "BEGIN",
     "HEADER",
-    "Record",
+    "AppendedRecord",
     "decode_line",
     "encode_line",
     "header_line",
@@ -38,7 +38,7 @@ _BODY: Final = len(BEGIN) + len(b'00000000",')
 
 
 @attrs.frozen(kw_only=True)
-class Record:
+class AppendedRecord:
     """One record of a log.
 
     Args:
@@ -52,7 +52,7 @@ class Record:
     at: float
 
 
-def encode_line(record: Record) -> bytes:
+def encode_line(record: AppendedRecord) -> bytes:
     """Write a record, without the line break.
 
     Raises:
@@ -66,7 +66,7 @@ def encode_line(record: Record) -> bytes:
     return b'%b%08x",%b' % (BEGIN, crc32(body), body)
 
 
-def decode_line(line: bytes) -> Record:
+def decode_line(line: bytes) -> AppendedRecord:
     """Read a record.
 
     Raises:
@@ -78,7 +78,7 @@ def decode_line(line: bytes) -> Record:
     if not isinstance(value, dict) or not isinstance(value.get("kind"), str):
         raise ValueError("it is no record")
     at = value.get("at")
-    return Record(
+    return AppendedRecord(
         kind=str(value["kind"]),
         data=value.get("data"),
         at=at if isinstance(at, (int, float)) else 0.0,
@@ -97,4 +97,4 @@ def header_line(holds: str, version: int, at: float) -> bytes:
         "version": FORMAT_VERSION,
         "holds": {"name": holds, "version": version},
     }
-    return encode_line(Record(kind=HEADER, data=data, at=at))
+    return encode_line(AppendedRecord(kind=HEADER, data=data, at=at))

@@ -17,7 +17,7 @@ from amplifier_kit.files.appendlog._lines import (
     FORMAT,
     FORMAT_VERSION,
     HEADER,
-    Record,
+    AppendedRecord,
     decode_line,
     is_sealed,
 )
@@ -25,7 +25,7 @@ from amplifier_kit.files.appendlog.errors import LogFormatError
 
 __all__ = ["Check", "Damage", "Expected", "Scan", "scan"]
 
-Check: TypeAlias = Callable[[Record], str | None]
+Check: TypeAlias = Callable[[AppendedRecord], str | None]
 """Says what is wrong with a record that the log itself has no objection to, or `None`."""
 
 
@@ -88,7 +88,7 @@ class Scan:
         needs_break: the last record is whole and its line break is missing.
     """
 
-    records: list[Record] = attrs.field(factory=list)
+    records: list[AppendedRecord] = attrs.field(factory=list)
     lines: list[bytes] = attrs.field(factory=list)
     damage: list[Damage] = attrs.field(factory=list)
     has_header: bool = False
@@ -141,7 +141,7 @@ def _take(
         record = _read(line, expected.check)
     else:
         record = None
-    if isinstance(record, Record) and record.kind != HEADER:
+    if isinstance(record, AppendedRecord) and record.kind != HEADER:
         found.records.append(record)
         found.lines.append(line)
         return True
@@ -168,10 +168,12 @@ def _take(
     return not any(isinstance(content, str) for _, content in pieces)
 
 
-def _pieces(line: bytes, check: Check | None) -> Iterator[tuple[bytes, Record | str]]:
+def _pieces(
+    line: bytes, check: Check | None
+) -> Iterator[tuple[bytes, AppendedRecord | str]]:
     """Split a line into records and what is wrong with the rest; nearly always it is one record."""
     record = _read(line, check)
-    if isinstance(record, Record):
+    if isinstance(record, AppendedRecord):
         yield line, record
         return
     begins = [0]
@@ -179,19 +181,19 @@ def _pieces(line: bytes, check: Check | None) -> Iterator[tuple[bytes, Record | 
         begins.append(begin)
     for start, stop in zip(begins, [*begins[1:], len(line)], strict=True):
         whole = _read(line[start:stop], check)
-        if isinstance(whole, Record):
+        if isinstance(whole, AppendedRecord):
             yield line[start:stop], whole
             continue
         # what was a line break is now something else
         short = _read(line[start : stop - 1], check)
-        if isinstance(short, Record):
+        if isinstance(short, AppendedRecord):
             yield line[start : stop - 1], short
             yield line[stop - 1 : stop], "a line break is damaged"
         else:
             yield line[start:stop], whole
 
 
-def _read(line: bytes, check: Check | None) -> Record | str:
+def _read(line: bytes, check: Check | None) -> AppendedRecord | str:
     """Return the record in a line, or what is wrong."""
     try:
         record = decode_line(line)
@@ -206,7 +208,7 @@ def _read(line: bytes, check: Check | None) -> Record | str:
     return problem
 
 
-def _read_header(path: Path, header: Record, expected: Expected) -> None:
+def _read_header(path: Path, header: AppendedRecord, expected: Expected) -> None:
     """Refuse what this program cannot read."""
     match header.data:
         case {

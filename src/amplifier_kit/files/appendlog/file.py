@@ -14,19 +14,23 @@ import attrs
 from anyio import ClosedResourceError
 
 from amplifier_kit.files.appendlog import _disk
-from amplifier_kit.files.appendlog._lines import Record, encode_line, header_line
+from amplifier_kit.files.appendlog._lines import (
+    AppendedRecord,
+    encode_line,
+    header_line,
+)
 from amplifier_kit.files.appendlog._scan import Damage, Expected, Scan, scan
 from amplifier_kit.files.appendlog.errors import AppendError
 from amplifier_kit.files.locks import PATIENCE, WriterLock
 
-__all__ = ["Durability", "LogFile"]
+__all__ = ["AppendLogFile", "Durability"]
 
 Durability: TypeAlias = Literal["written", "sync"]
 """What an append means: `written`, the record outlives this process; `sync`, it outlives a power failure."""
 
 
 @attrs.define(eq=False)
-class LogFile:
+class AppendLogFile:
     """An open log, and its only writer.
 
     `records` are those that were there when it was opened, `damage` is what could not be read then, `end` is the
@@ -38,7 +42,7 @@ class LogFile:
     durability: Durability
     _lock: WriterLock
     _handle: int
-    records: tuple[Record, ...] = ()
+    records: tuple[AppendedRecord, ...] = ()
     damage: tuple[Damage, ...] = ()
     end: int = 0
     is_dirty: bool = False
@@ -127,7 +131,7 @@ class LogFile:
             self._require_open()
             self._sync()
 
-    def replace(self, records: Iterable[Record]) -> None:
+    def replace(self, records: Iterable[AppendedRecord]) -> None:
         """Put other records in the place of all that there are: a crash leaves the old or the new ones.
 
         Raises:

@@ -14,12 +14,12 @@ from anyio import CapacityLimiter, to_thread
 
 from amplifier_kit.files.appendlog._lines import (
     HEADER,
-    Record,
+    AppendedRecord,
     decode_line,
     encode_line,
 )
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
-from amplifier_kit.files.appendlog.file import Durability, LogFile
+from amplifier_kit.files.appendlog.file import AppendLogFile, Durability
 from amplifier_kit.files.locks import PATIENCE
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -35,9 +35,9 @@ class AppendLog:
     what the file holds. Whoever opens a log closes it with `aclose`.
     """
 
-    _file: LogFile
+    _file: AppendLogFile
     _limiter: CapacityLimiter
-    _stored: deque[Record]
+    _stored: deque[AppendedRecord]
 
     @classmethod
     async def open(
@@ -71,7 +71,7 @@ class AppendLog:
             expected = Expected(holds=expected, version=version, check=check)
         limiter = CapacityLimiter(1)
         opening = partial(
-            LogFile.open, path, expected, durability=durability, patience=patience
+            AppendLogFile.open, path, expected, durability=durability, patience=patience
         )
         file = await to_thread.run_sync(opening, limiter=limiter)
         stored = deque(file.records)
@@ -103,9 +103,9 @@ class AppendLog:
         """How many bytes the file has."""
         return self._file.end
 
-    def take(self) -> list[Record]:
+    def take(self) -> list[AppendedRecord]:
         """Take the records that are stored and were not taken before, in their order."""
-        taken: list[Record] = []
+        taken: list[AppendedRecord] = []
         while self._stored:
             taken.append(self._stored.popleft())
         return taken
@@ -132,10 +132,10 @@ class AppendLog:
                 f"{HEADER!r} is the kind of a log's header; choose another"
             )
         now = round(time(), 3)
-        line = encode_line(Record(kind=kind, data=data, at=now))
+        line = encode_line(AppendedRecord(kind=kind, data=data, at=now))
         record = decode_line(line)
         if written is not None:
-            line = encode_line(Record(kind=kind, data=written, at=now))
+            line = encode_line(AppendedRecord(kind=kind, data=written, at=now))
         await to_thread.run_sync(self._store, line, record, limiter=self._limiter)
 
     async def sync(self) -> None:
@@ -148,7 +148,7 @@ class AppendLog:
         if self._file.is_dirty or self._file.is_closed:
             await to_thread.run_sync(self._file.sync, limiter=self._limiter)
 
-    async def replace(self, records: Iterable[Record]) -> None:
+    async def replace(self, records: Iterable[AppendedRecord]) -> None:
         """Put other records in the place of all that there are, at once; `take` does not give them.
 
         Raises:
@@ -168,7 +168,7 @@ class AppendLog:
         if not self._file.is_closed:
             await to_thread.run_sync(self._file.close, limiter=self._limiter)
 
-    def _store(self, line: bytes, record: Record) -> None:
+    def _store(self, line: bytes, record: AppendedRecord) -> None:
         """Store a record and say so, in a thread that no cancellation parts."""
         self._file.append(line)
         self._stored.append(record)

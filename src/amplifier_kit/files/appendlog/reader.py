@@ -8,7 +8,7 @@ from pathlib import Path
 import attrs
 
 from amplifier_kit.files.appendlog import _disk
-from amplifier_kit.files.appendlog._lines import Record
+from amplifier_kit.files.appendlog._lines import AppendedRecord
 from amplifier_kit.files.appendlog._scan import Damage, Expected, scan
 from amplifier_kit.files.open_flags import READ
 
@@ -22,7 +22,7 @@ class LogContent:
     A tail that is damaged may be a record that is being written.
     """
 
-    records: tuple[Record, ...] = ()
+    records: tuple[AppendedRecord, ...] = ()
     damage: tuple[Damage, ...] = ()
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from amplifier_kit.http.netguard.connector import Connector as Connector
     from amplifier_kit.http.netguard.errors import BodyError as BodyError
     from amplifier_kit.http.netguard.errors import WebError as WebError
-    from amplifier_kit.http.netguard.fetcher import Answer as Answer
+    from amplifier_kit.http.netguard.fetcher import FetchedResponse as FetchedResponse
     from amplifier_kit.http.netguard.fetcher import Fetcher as Fetcher
     from amplifier_kit.http.netguard.policies import AddressRange as AddressRange
     from amplifier_kit.http.netguard.policies import DomainPattern as DomainPattern
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AddressRange",
-    "Answer",
     "Body",
     "BodyError",
     "Connector",
     "DomainPattern",
+    "FetchedResponse",
     "Fetcher",
     "NetPolicy",
     "WebError",
@@ -46,7 +46,7 @@ __all__ = [
 
 _HOME = {
     "AddressRange": "policies",
-    "Answer": "fetcher",
+    "FetchedResponse": "fetcher",
     "Body": "bodies",
     "BodyError": "errors",
     "Connector": "connector",

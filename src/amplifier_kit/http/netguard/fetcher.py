@@ -19,7 +19,7 @@ from amplifier_kit.http.netguard.errors import (
 )
 from amplifier_kit.http.netguard.urls import WebUrl
 
-__all__ = ["Answer", "Fetcher"]
+__all__ = ["FetchedResponse", "Fetcher"]
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _CONDITIONS: Final = frozenset(
@@ -28,7 +28,7 @@ _CONDITIONS: Final = frozenset(
 
 
 @attrs.define(eq=False, kw_only=True)
-class Answer:
+class FetchedResponse:
     """A server's answer, whose body can be read while its block runs.
 
     Args:
@@ -96,7 +96,7 @@ class Fetcher:
         headers: Mapping[str, str] | None = None,
         *,
         check: Callable[[WebUrl], Awaitable[None]] | None = None,
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> AsyncGenerator[FetchedResponse, None]:
         """Ask for an address, follow where it leads, and yield the answer; leaving the block closes the connection.
 
         Each redirect is checked as the first address was, and no cookie or credential is ever sent. Headers that name
@@ -136,11 +136,11 @@ class Fetcher:
     @asynccontextmanager
     async def _ask(
         self, url: WebUrl, headers: Mapping[str, str]
-    ) -> AsyncGenerator[Answer, None]:
+    ) -> AsyncGenerator[FetchedResponse, None]:
         stream = await self.connector.connect(url)
         try:
             response = await self._send(url, headers, stream)
-            yield Answer(
+            yield FetchedResponse(
                 url=url,
                 status=response.status,
                 headers=_fold(response.headers),

@@ -11,20 +11,20 @@ from amplifier_kit.vendors.responses._fields import text
 from amplifier_kit.vendors.responses.answers import CONTINUATIONS, RESPONSE_ID, STATUS
 from amplifier_sdk.messages import Message
 
-__all__ = ["Chain", "chain_of"]
+__all__ = ["ResponseChain", "chain_of"]
 
 _COMPLETED: Final = "completed"
 
 
 @attrs.frozen
-class Chain:
+class ResponseChain:
     """A stored answer and the messages that are new since."""
 
     response_id: str
     messages: Sequence[Message]
 
 
-def chain_of(messages: Sequence[Message]) -> Chain | None:
+def chain_of(messages: Sequence[Message]) -> ResponseChain | None:
     """Return the chain of a conversation, or `None` when its last answer is none to go on from.
 
     An answer that was cut, continued or given by another vendor is none; nor is one with nothing new behind it.
@@ -39,5 +39,5 @@ def chain_of(messages: Sequence[Message]) -> Chain | None:
         is_last = place == len(messages) - 1
         if identity is None or not is_whole or is_last:
             return None
-        return Chain(identity, messages[place + 1 :])
+        return ResponseChain(identity, messages[place + 1 :])
     return None

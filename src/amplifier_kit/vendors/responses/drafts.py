@@ -12,7 +12,7 @@ import attrs
 from amplifier_kit.vendors.responses._fields import mappings, text
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Draft", "Drafts", "Item", "Part", "parts_of"]
+__all__ = ["Drafts", "Item", "OutputItemDraft", "Part", "parts_of"]
 
 Item: TypeAlias = Mapping[str, JSONValue]
 """An output item as the API writes it."""
@@ -22,7 +22,7 @@ Part: TypeAlias = tuple[str, int]
 
 
 @attrs.define(eq=False)
-class Draft:
+class OutputItemDraft:
     """One item as it forms.
 
     Args:
@@ -48,13 +48,13 @@ class Draft:
 class Drafts:
     """The items of one response, in the order in which they began."""
 
-    _known: dict[int | str, Draft] = attrs.field(factory=dict, init=False)
-    _order: list[Draft] = attrs.field(factory=list, init=False)
+    _known: dict[int | str, OutputItemDraft] = attrs.field(factory=dict, init=False)
+    _order: list[OutputItemDraft] = attrs.field(factory=list, init=False)
 
-    def __iter__(self) -> Iterator[Draft]:
+    def __iter__(self) -> Iterator[OutputItemDraft]:
         return iter(self._order)
 
-    def of_event(self, data: Mapping[str, JSONValue], item: Item) -> Draft:
+    def of_event(self, data: Mapping[str, JSONValue], item: Item) -> OutputItemDraft:
         """Return the item that an event belongs to: it names it, numbers it, or both.
 
         Args:
@@ -73,15 +73,15 @@ class Drafts:
             self._known.setdefault(key, draft)
         return draft
 
-    def of_items(self, items: Iterable[Item]) -> Iterator[tuple[Draft, Item]]:
+    def of_items(self, items: Iterable[Item]) -> Iterator[tuple[OutputItemDraft, Item]]:
         """Yield the items of the whole response, each with what came before of it.
 
         That is the draft of its name, of its place, or the next of its kind; each stands for one item.
         """
-        left: dict[str, deque[Draft]] = defaultdict(deque)
+        left: dict[str, deque[OutputItemDraft]] = defaultdict(deque)
         for draft in self._order:
             left[draft.kind].append(draft)
-        taken: set[Draft] = set()
+        taken: set[OutputItemDraft] = set()
         for place, item in enumerate(items):
             kind = text(item, "type") or ""
             while left[kind] and left[kind][0] in taken:
@@ -100,8 +100,8 @@ class Drafts:
             taken.add(draft)
             yield draft, item
 
-    def _begin(self, item: Item) -> Draft:
-        draft = Draft(kind=text(item, "type") or "", place=len(self._order))
+    def _begin(self, item: Item) -> OutputItemDraft:
+        draft = OutputItemDraft(kind=text(item, "type") or "", place=len(self._order))
         self._order.append(draft)
         return draft
 

@@ -16,7 +16,13 @@ from amplifier_kit.http.sse import ServerEvent
 from amplifier_kit.vendors.payloads import read_object, storable
 from amplifier_kit.vendors.responses._fields import mapping, mappings, text
 from amplifier_kit.vendors.responses.answers import answer, call_id, tool_name
-from amplifier_kit.vendors.responses.drafts import Draft, Drafts, Item, Part, parts_of
+from amplifier_kit.vendors.responses.drafts import (
+    Drafts,
+    Item,
+    OutputItemDraft,
+    Part,
+    parts_of,
+)
 from amplifier_kit.vendors.responses.refusals import reported
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.errors import StreamError
@@ -185,7 +191,7 @@ class ResponsesReader:
                     f"The vendor calls a response complete of which a {kind} is missing"
                 )
 
-    def _announced(self, draft: Draft, item: Item) -> Iterable[Delta]:
+    def _announced(self, draft: OutputItemDraft, item: Item) -> Iterable[Delta]:
         """Name a call as soon as it is known."""
         if draft.kind != "function_call" or draft.name:
             return ()
@@ -199,7 +205,7 @@ class ResponsesReader:
             draft, ("arguments", 0), text(item, "arguments") or "", always=True
         )
 
-    def _missing(self, draft: Draft, item: Item) -> Iterator[Delta]:
+    def _missing(self, draft: OutputItemDraft, item: Item) -> Iterator[Delta]:
         """Yield what a finished item has and its pieces had not.
 
         Raises:
@@ -216,7 +222,7 @@ class ResponsesReader:
                 )
 
     def _grow(
-        self, draft: Draft, part: Part, piece: str, *, always: bool = False
+        self, draft: OutputItemDraft, part: Part, piece: str, *, always: bool = False
     ) -> Iterable[Delta]:
         if not piece and not always:
             return ()
@@ -243,7 +249,7 @@ class ResponsesReader:
                 draft.parts.pop(part)
                 return ()
 
-    def _index(self, draft: Draft, part: Part) -> int:
+    def _index(self, draft: OutputItemDraft, part: Part) -> int:
         """Return the content block of a part: reasoning and calls are one each, a message is one for each part."""
         if draft.kind == "message":
             key = part

@@ -8,7 +8,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.vendors.request import cache_key_of
-from amplifier_kit.vendors.responses.chains import Chain, chain_of
+from amplifier_kit.vendors.responses.chains import ResponseChain, chain_of
 from amplifier_kit.vendors.responses.config import ResponsesConfig
 from amplifier_kit.vendors.responses.items import (
     instructions_of,
@@ -27,7 +27,13 @@ from amplifier_sdk.chat import (
 from amplifier_sdk.errors import InvalidRequestError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["FULL_HISTORY", "WITHOUT_REASONING", "Written", "chain", "write_request"]
+__all__ = [
+    "FULL_HISTORY",
+    "WITHOUT_REASONING",
+    "ResponsesRequest",
+    "chain",
+    "write_request",
+]
 
 FULL_HISTORY: Final = "openai:full_history"
 """The mark in a request's extras that it goes on from no stored answer."""
@@ -37,14 +43,14 @@ WITHOUT_REASONING: Final = "openai:without_reasoning"
 
 
 @attrs.frozen
-class Written:
+class ResponsesRequest:
     """A request's body, and what was asked for and is not in it."""
 
     body: JSONObject
     degradation: Degradation | None
 
 
-def chain(request: ChatRequest, config: ResponsesConfig) -> Chain | None:
+def chain(request: ChatRequest, config: ResponsesConfig) -> ResponseChain | None:
     """Return what a request goes on from, or `None` when it carries its whole history."""
     if not config.enable_response_chaining or request.extras.get(FULL_HISTORY):
         return None
@@ -53,7 +59,7 @@ def chain(request: ChatRequest, config: ResponsesConfig) -> Chain | None:
 
 def write_request(
     request: ChatRequest, model: str, facts: ModelFacts, config: ResponsesConfig
-) -> Written:
+) -> ResponsesRequest:
     """Write a request.
 
     Args:
@@ -90,11 +96,11 @@ def write_request(
     )
     if request.stop:
         missing.append(("stop", "the Responses API has no stop sequences"))
-    return Written(body, _degradation(missing))
+    return ResponsesRequest(body, _degradation(missing))
 
 
 def _conversation(
-    request: ChatRequest, going_on: Chain | None, config: ResponsesConfig
+    request: ChatRequest, going_on: ResponseChain | None, config: ResponsesConfig
 ) -> JSONObject:
     instructions = _present(instructions=instructions_of(request.messages))
     # the stored answer has the history, but not the instructions

@@ -10,11 +10,11 @@ import attrs
 import pytest
 
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLogFile,
     Damage,
     Expected,
-    LogFile,
     LogFormatError,
-    Record,
     encode_line,
 )
 from amplifier_kit.files.appendlog._scan import scan
@@ -31,7 +31,7 @@ def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(Record(kind="note", data=data, at=1.5))
+    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
 
 
 def note(number: int) -> JSONValue:
@@ -42,7 +42,7 @@ def note(number: int) -> JSONValue:
 
 
 def written(path: Path, count: int) -> bytes:
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     for number in range(count):
         log.append(line(note(number)))
     log.close()
@@ -56,12 +56,12 @@ class Opened:
         path.write_bytes(data)
         self.kept = path.with_name(f"{path.name}.damaged")
         self.kept.unlink(missing_ok=True)
-        log = LogFile.open(path, NOTES)
+        log = AppendLogFile.open(path, NOTES)
         self.records = [record.data for record in log.records]
         self.damage: Sequence[Damage] = log.damage
         log.append(line(NEW))
         log.close()
-        again = LogFile.open(path, NOTES)
+        again = AppendLogFile.open(path, NOTES)
         self.later = [record.data for record in again.records]
         self.later_damage = again.damage
         again.close()
@@ -79,7 +79,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "notes.jsonl"
 
 
-def test_a_cut_at_any_byte_of_the_last_three_records_costs_what_was_cut(
+def test_cut_at_any_byte_of_last_three_records_costs_what_cut(
     path: Path,
 ) -> None:
     data = written(path, 6)
@@ -97,7 +97,7 @@ def test_a_cut_at_any_byte_of_the_last_three_records_costs_what_was_cut(
         ), end
 
 
-def test_a_cut_at_any_byte_of_a_log_with_one_record_leaves_a_log(path: Path) -> None:
+def test_cut_at_any_byte_of_log_with_one_record_leaves_log(path: Path) -> None:
     data = written(path, 1)
     for end in range(len(data) - 1):
         assert Opened(path, data[:end]).holds([]), end
@@ -138,7 +138,7 @@ def flips(data: bytes, number: int, count: int) -> Iterator[bytes]:
         yield bytes(flipped)
 
 
-def test_a_flipped_bit_in_any_of_a_hundred_lines_costs_that_record_alone(
+def test_flipped_bit_among_hundred_lines_costs_one_record(
     path: Path,
 ) -> None:
     data = written(path, 100)
@@ -224,7 +224,7 @@ def test_records_without_a_header_are_read_and_get_one(path: Path) -> None:
     assert b'"amplifier-log"' in path.read_bytes()
 
 
-def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) -> None:
+def test_damage_names_its_place_cause_and_new_location(path: Path) -> None:
     data = written(path, 3)
     lines = data.splitlines(keepends=True)
     path.write_bytes(
@@ -239,7 +239,7 @@ def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) 
         )
     )
 
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     middle, tail = log.damage
     log.close()
 
@@ -259,32 +259,32 @@ def test_damage_says_where_it_was_what_is_wrong_and_where_it_is_now(path: Path) 
 def test_what_the_opener_objects_to_is_set_aside_too(path: Path) -> None:
     written(path, 3)
 
-    def check(record: Record) -> str | None:
+    def check(record: AppendedRecord) -> str | None:
         return "it is the second" if record.data == note(1) else None
 
-    log = LogFile.open(path, Expected(holds="notes", check=check))
+    log = AppendLogFile.open(path, Expected(holds="notes", check=check))
     log.close()
 
     assert [record.data for record in log.records] == [note(0), note(2)]
     assert [piece.reason for piece in log.damage] == ["it is the second"]
 
 
-def test_a_damaged_file_without_any_record_left_is_taken_for_none_of_ours(
+def test_damaged_file_without_records_is_not_taken_for_ours(
     path: Path,
 ) -> None:
     data = written(path, 1)
     path.write_bytes(data.replace(b'{"crc":"', b'{"???":"?'))
 
     with pytest.raises(LogFormatError, match="it is no log; name another file"):
-        LogFile.open(path, NOTES)
-    log = LogFile.open(path, attrs.evolve(NOTES, is_named=True))
+        AppendLogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, attrs.evolve(NOTES, is_named=True))
     log.close()
     assert (log.records, len(log.damage)) == ((), 2)
     assert log.damage[0].kept_in == path.with_name("notes.jsonl.damaged")
 
 
 def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None:
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     log.replace(())
     log.close()
     data = path.read_bytes()
@@ -308,7 +308,7 @@ def test_a_flipped_bit_in_a_log_without_records_leaves_a_log(path: Path) -> None
     ids=["torn", "middle", "header"],
 )
 @pytest.mark.parametrize("fails_at", range(2, 12))
-def test_damage_that_cannot_be_set_aside_stays_and_costs_nothing_more(
+def test_damage_that_cannot_be_set_aside_costs_nothing_more(
     path: Path,
     monkeypatch: pytest.MonkeyPatch,
     damaged: Callable[[bytes], bytes],
@@ -318,7 +318,7 @@ def test_damage_that_cannot_be_set_aside_stays_and_costs_nothing_more(
     path.write_bytes(damaged(written(path, 2)))
     System(fails_at=fails_at, for_good=True).install(monkeypatch)
 
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     assert [record.data for record in log.records] == [note(number) for number in found]
     if fails_at == 2:
         assert all(str(piece).endswith("left where it is") for piece in log.damage)
@@ -326,7 +326,7 @@ def test_damage_that_cannot_be_set_aside_stays_and_costs_nothing_more(
     log.append(line(NEW))
     log.close()
 
-    again = LogFile.open(path, NOTES)
+    again = AppendLogFile.open(path, NOTES)
     again.close()
     assert [record.data for record in again.records] == [
         *(note(number) for number in found),

@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
     AppendError,
+    AppendLogFile,
     Durability,
     Expected,
-    LogFile,
-    Record,
     encode_line,
 )
 from amplifier_sdk import JSONValue
@@ -24,7 +24,7 @@ NOTES: Final = Expected(holds="notes")
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(Record(kind="note", data=data, at=1.5))
+    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
 
 
 class Life:
@@ -41,7 +41,7 @@ class Life:
         failed = 0
         with suppress(KilledError):
             try:
-                log = LogFile.open(
+                log = AppendLogFile.open(
                     self.path, NOTES, durability=self.durability, patience=0
                 )
             except OSError:
@@ -64,7 +64,7 @@ class Life:
             return 1
         return 0
 
-    def append(self, log: LogFile, number: int) -> int:
+    def append(self, log: AppendLogFile, number: int) -> int:
         self.possible.append([*self.known, number])
         try:
             log.append(line(number))
@@ -73,11 +73,13 @@ class Life:
         self.known = self.possible.pop()
         return 0
 
-    def replace(self, log: LogFile) -> int:
+    def replace(self, log: AppendLogFile) -> int:
         fewer = self.known[1:]
         self.possible.append(fewer)
         try:
-            log.replace([Record(kind="note", data=data, at=2) for data in fewer])
+            log.replace(
+                [AppendedRecord(kind="note", data=data, at=2) for data in fewer]
+            )
         except OSError:
             # Either the old records are there or, when only the folder's sync failed, the new ones.
             if len(self.path.read_bytes().splitlines()) - 1 == len(fewer):
@@ -89,7 +91,7 @@ class Life:
 
 def begun(path: Path) -> None:
     """Leave a log as a crash does: whole records, one damaged in the middle, and a torn one."""
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     for name in ("a", "b", "c"):
         log.append(line(name))
     log.close()
@@ -97,7 +99,7 @@ def begun(path: Path) -> None:
 
 
 def found(path: Path) -> list[JSONValue]:
-    log = LogFile.open(path, NOTES, patience=0)
+    log = AppendLogFile.open(path, NOTES, patience=0)
     log.close()
     return [record.data for record in log.records]
 
@@ -117,7 +119,7 @@ def calls_of_a_life(
 @pytest.mark.parametrize(
     "error", [errno.ENOSPC, errno.EIO, errno.EFBIG], ids=["full", "io", "too-big"]
 )
-def test_a_failing_call_anywhere_loses_nothing_that_was_acknowledged(
+def test_failing_call_anywhere_loses_nothing_acknowledged(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     durability: Durability,
@@ -169,11 +171,11 @@ def test_a_kill_at_any_call_loses_nothing_that_was_acknowledged(
         assert found(path) in [life.known, *life.possible], number
 
 
-def test_a_full_disk_is_told_and_the_same_log_goes_on_when_there_is_room(
+def test_full_disk_told_and_same_log_goes_on_when_there_is_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "notes.jsonl"
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     log.append(line("one"))
     size = path.stat().st_size
     System(fails_at=1, for_good=True).install(monkeypatch)
@@ -192,7 +194,7 @@ def test_a_full_disk_is_told_and_the_same_log_goes_on_when_there_is_room(
     assert full.value.filename == str(path)
     assert log.end == path.stat().st_size > size
     log.close()
-    again = LogFile.open(path, NOTES)
+    again = AppendLogFile.open(path, NOTES)
     again.close()
     assert [record.data for record in again.records] == ["one", "three"]
     assert again.damage == ()
@@ -203,7 +205,7 @@ def test_a_full_disk_is_told_with_the_file_that_is_not_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: int
 ) -> None:
     path = tmp_path / "notes.jsonl"
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     log.append(line("one"))
     System(fails_at=fails_at).install(monkeypatch)
     with pytest.raises(OSError, match=r"No space left on device: .*/notes.jsonl'$"):
@@ -214,15 +216,15 @@ def test_a_full_disk_is_told_with_the_file_that_is_not_replaced(
     assert found(path) == ["one"]
 
 
-def test_an_old_file_that_cannot_be_closed_costs_the_new_one_nothing(
+def test_old_file_that_cannot_be_closed_costs_new_one_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "notes.jsonl"
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     log.append(line("a"))
     system = System(fails_at=5, error=errno.EIO).install(monkeypatch)
     with suppress(OSError):
-        log.replace([Record(kind="note", data=data, at=2) for data in "bcd"])
+        log.replace([AppendedRecord(kind="note", data=data, at=2) for data in "bcd"])
     assert system.log[4] == "close"
 
     log.append(line("e"))
@@ -235,11 +237,11 @@ def test_an_old_file_that_cannot_be_closed_costs_the_new_one_nothing(
     assert found(path) == ["b", "c", "d", "e"]
 
 
-def test_with_sync_each_record_is_on_the_disk_before_it_is_acknowledged(
+def test_synced_record_is_on_disk_before_acknowledgement(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = System().install(monkeypatch)
-    log = LogFile.open(tmp_path / "notes.jsonl", NOTES, durability="sync")
+    log = AppendLogFile.open(tmp_path / "notes.jsonl", NOTES, durability="sync")
     system.log.clear()
 
     log.append(line("one"))
@@ -255,7 +257,7 @@ def test_otherwise_the_records_are_on_the_disk_after_a_sync(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = System().install(monkeypatch)
-    log = LogFile.open(tmp_path / "notes.jsonl", NOTES)
+    log = AppendLogFile.open(tmp_path / "notes.jsonl", NOTES)
     system.log.clear()
 
     log.append(line("one"))

@@ -12,10 +12,10 @@ import pytest
 from anyio import ClosedResourceError
 
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLogFile,
     Expected,
-    LogFile,
     LogFormatError,
-    Record,
     encode_line,
 )
 from amplifier_kit.files.locks import LockedError
@@ -32,12 +32,12 @@ def path(tmp_path: Path) -> Path:
 
 def open_notes(
     path: Path, *, patience: float = 0, expected: Expected = NOTES
-) -> LogFile:
-    return LogFile.open(path, expected, patience=patience)
+) -> AppendLogFile:
+    return AppendLogFile.open(path, expected, patience=patience)
 
 
 def line(data: JSONValue) -> bytes:
-    return encode_line(Record(kind="note", data=data, at=1.5))
+    return encode_line(AppendedRecord(kind="note", data=data, at=1.5))
 
 
 def filled(path: Path, *data: JSONValue, expected: Expected = NOTES) -> None:
@@ -61,7 +61,7 @@ def test_what_was_appended_is_there_at_the_next_opening(path: Path) -> None:
     assert read(path) == ["one", {"two": 2}, ["three"]]
 
 
-def test_a_file_is_lines_of_json_with_a_header_that_says_what_it_is(path: Path) -> None:
+def test_file_is_lines_of_json_with_header_that_says_what_it_is(path: Path) -> None:
     filled(path, "one")
 
     header, record = map(json.loads, path.read_text("utf-8").splitlines())
@@ -78,7 +78,7 @@ def test_a_file_is_lines_of_json_with_a_header_that_says_what_it_is(path: Path) 
     }
 
 
-def test_files_are_for_their_user_alone_and_so_are_the_folders_made_for_them(
+def test_files_and_their_folders_are_private_to_user(
     path: Path,
 ) -> None:
     log = open_notes(path)
@@ -152,7 +152,10 @@ def test_replacing_puts_other_records_in_the_place_of_all(path: Path) -> None:
     log = open_notes(path)
     log.append(line("one"))
     log.replace(
-        [Record(kind="note", data="two", at=2), Record(kind="note", data="three", at=3)]
+        [
+            AppendedRecord(kind="note", data="two", at=2),
+            AppendedRecord(kind="note", data="three", at=3),
+        ]
     )
     log.append(line("four"))
     log.close()
@@ -217,7 +220,7 @@ def test_a_log_that_a_newer_version_wrote_is_refused(path: Path) -> None:
 
 
 def header(**data: JSONValue) -> bytes:
-    return encode_line(Record(kind="log", data=data, at=0)) + b"\n"
+    return encode_line(AppendedRecord(kind="log", data=data, at=0)) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -281,7 +284,7 @@ def test_a_relative_path_is_that_of_the_moment(
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
     log.append(line("one"))
-    log.replace([Record(kind="note", data="two", at=2)])
+    log.replace([AppendedRecord(kind="note", data="two", at=2)])
     log.close()
 
     assert read(tmp_path / "notes.jsonl") == ["two"]

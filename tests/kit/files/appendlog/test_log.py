@@ -13,7 +13,12 @@ import pytest
 from anyio import ClosedResourceError, to_thread
 
 from amplifier.testing import wait_for
-from amplifier_kit.files.appendlog import AppendError, AppendLog, LogFile, Record
+from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendError,
+    AppendLog,
+    AppendLogFile,
+)
 from amplifier_kit.files.locks import LockedError
 from amplifier_sdk import JSONValue
 from tests.kit.files.appendlog.systems import System
@@ -74,7 +79,7 @@ async def test_a_record_is_written_as_it_is_now(log: AppendLog) -> None:
     assert data(log) == [{"text": "now"}]
 
 
-async def test_the_file_gets_what_is_to_be_written_in_place_of_the_data(
+async def test_file_gets_what_is_to_be_written_in_place_of_data(
     log: AppendLog, path: Path
 ) -> None:
     await log.append("note", {"key": "secret"}, written={"key": "withheld"})
@@ -91,7 +96,7 @@ async def test_the_headers_kind_is_not_for_records(log: AppendLog) -> None:
         await log.append("log", "one")
 
 
-async def test_what_cannot_be_written_is_neither_in_the_file_nor_taken(
+async def test_what_cannot_be_written_is_neither_in_file_nor_taken(
     log: AppendLog, path: Path
 ) -> None:
     with pytest.raises(ValueError, match="It cannot be written as JSON"):
@@ -117,7 +122,7 @@ async def test_a_full_disk_is_told_and_the_log_goes_on(
     assert await stored(path) == ["one", "three"]
 
 
-async def test_records_appended_at_once_are_taken_in_the_order_of_the_file(
+async def test_records_appended_at_once_are_taken_in_order_of_file(
     log: AppendLog, path: Path
 ) -> None:
     async with anyio.create_task_group() as group:
@@ -130,7 +135,7 @@ async def test_records_appended_at_once_are_taken_in_the_order_of_the_file(
     assert await stored(path) == taken
 
 
-async def test_a_cancelled_append_is_whole_and_taken_or_it_is_not_there(
+async def test_cancelled_append_is_whole_and_taken_or_it_is_not_there(
     log: AppendLog, path: Path
 ) -> None:
     for steps in range(6):
@@ -151,15 +156,15 @@ async def test_a_cancelled_append_is_whole_and_taken_or_it_is_not_there(
 def holding(monkeypatch: pytest.MonkeyPatch) -> tuple[threading.Event, threading.Event]:
     """Make the next append wait in its thread: tell when it is there, go on when told to."""
     there, go = threading.Event(), threading.Event()
-    append: Callable[[LogFile, bytes], None] = LogFile.append
+    append: Callable[[AppendLogFile, bytes], None] = AppendLogFile.append
 
-    def wait(file: LogFile, line: bytes) -> None:
-        monkeypatch.setattr(LogFile, "append", append)
+    def wait(file: AppendLogFile, line: bytes) -> None:
+        monkeypatch.setattr(AppendLogFile, "append", append)
         there.set()
         assert go.wait(10)
         append(file, line)
 
-    monkeypatch.setattr(LogFile, "append", wait)
+    monkeypatch.setattr(AppendLogFile, "append", wait)
     return there, go
 
 
@@ -177,7 +182,7 @@ async def test_a_cancelled_append_ends_when_its_record_is_stored(
 
 
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])
-async def test_a_task_that_asyncio_cancels_itself_leaves_the_memory_as_the_file(
+async def test_task_that_asyncio_cancels_itself_leaves_memory_as_file(
     path: Path, monkeypatch: pytest.MonkeyPatch, anyio_backend: str
 ) -> None:
     log = await AppendLog.open(path, holds="notes")
@@ -206,7 +211,9 @@ async def test_replacing_puts_other_records_into_the_file(
     log: AppendLog, path: Path
 ) -> None:
     await log.append("note", "one")
-    await log.replace(Record(kind="note", data=text, at=1) for text in ("two", "three"))
+    await log.replace(
+        AppendedRecord(kind="note", data=text, at=1) for text in ("two", "three")
+    )
     await log.append("note", "four")
 
     assert data(log) == ["one", "four"]
@@ -267,12 +274,12 @@ async def test_damage_is_told(path: Path) -> None:
     assert [(piece.is_tail, piece.data) for piece in log.damage] == [(True, b"torn")]
 
 
-async def test_a_thousand_messages_are_read_within_a_fifth_of_a_second(
+async def test_thousand_messages_are_read_within_fifth_of_second(
     path: Path,
 ) -> None:
     log = await AppendLog.open(path, holds="notes")
     await log.replace(
-        Record(kind="note", data={"role": "user", "content": "x" * 800}, at=1)
+        AppendedRecord(kind="note", data={"role": "user", "content": "x" * 800}, at=1)
         for _ in range(1000)
     )
     await log.aclose()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.files.appendlog import Expected, LogFile
+from amplifier_kit.files.appendlog import AppendLogFile, Expected
 
 NOTES = Expected(holds="notes")
 
@@ -64,7 +64,7 @@ def write_at_once(path: Path, writers: int, count: int, sizes: tuple[int, ...]) 
         ]
         assert [child.wait(300) for child in children] == [0] * writers
 
-    log = LogFile.open(path, NOTES)
+    log = AppendLogFile.open(path, NOTES)
     log.close()
     found = [record.data for record in log.records]
     assert log.damage == ()
@@ -106,7 +106,7 @@ def test_what_a_killed_process_acknowledged_is_there(
             child.kill()
             acknowledged = 50 + len(child.stdout.read().splitlines())
 
-        log = LogFile.open(path, NOTES)
+        log = AppendLogFile.open(path, NOTES)
         log.close()
         found = [record.data for record in log.records]
         assert found == [

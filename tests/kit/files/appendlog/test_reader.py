@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from amplifier_kit.files.appendlog import (
+    AppendedRecord,
+    AppendLogFile,
     Expected,
     LogContent,
-    LogFile,
     LogFormatError,
-    Record,
     encode_line,
     read_log,
 )
@@ -19,10 +19,10 @@ from amplifier_kit.files.appendlog import (
 NOTES = Expected(holds="notes")
 
 
-def write(path: Path, *texts: str) -> LogFile:
-    log = LogFile.open(path, NOTES)
+def write(path: Path, *texts: str) -> AppendLogFile:
+    log = AppendLogFile.open(path, NOTES)
     for text in texts:
-        log.append(encode_line(Record(kind="note", data=text, at=1.0)))
+        log.append(encode_line(AppendedRecord(kind="note", data=text, at=1.0)))
     return log
 
 

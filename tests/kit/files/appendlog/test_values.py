@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from amplifier_kit.files.appendlog import Record, decode_line, encode_line
+from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
 from amplifier_sdk import JSONValue
 
 HALF, OTHER_HALF = "\ud83d", "\ude00"
@@ -28,7 +28,7 @@ values: st.SearchStrategy[JSONValue] = st.recursive(
 
 
 def there_and_back(value: JSONValue) -> tuple[bytes, JSONValue]:
-    line = encode_line(Record(kind="note", data=value, at=1.0))
+    line = encode_line(AppendedRecord(kind="note", data=value, at=1.0))
     return line, decode_line(line).data
 
 
@@ -140,7 +140,7 @@ def sealed(body: bytes) -> bytes:
     ],
     ids=range(9),
 )
-def test_a_line_with_the_right_checksum_and_nothing_sensible_in_it_is_no_record(
+def test_line_with_valid_checksum_and_no_sense_is_no_record(
     body: bytes,
 ) -> None:
     with pytest.raises(
@@ -151,6 +151,6 @@ def test_a_line_with_the_right_checksum_and_nothing_sensible_in_it_is_no_record(
 
 
 def test_a_record_without_a_time_is_read() -> None:
-    assert decode_line(sealed(b'"kind":"note","data":1}')) == Record(
+    assert decode_line(sealed(b'"kind":"note","data":1}')) == AppendedRecord(
         kind="note", data=1, at=0.0
     )

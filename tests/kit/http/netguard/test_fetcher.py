@@ -47,7 +47,7 @@ async def _read(network: Network, *answer: bytes, max_bytes: int = 1_000_000) ->
         return (await got.read(max_bytes)).data
 
 
-async def test_the_host_is_asked_for_by_its_name_at_the_address_that_was_checked(
+async def test_host_is_asked_for_by_name_at_address_that_was_checked(
     network: Network,
 ) -> None:
     assert await _read(network, page()) == b"hello"
@@ -229,7 +229,7 @@ async def test_a_switch_to_another_protocol_is_refused(network: Network) -> None
         )
 
 
-async def test_headers_of_one_name_are_joined_and_bytes_of_old_encodings_are_read(
+async def test_repeated_headers_are_joined_and_latin1_is_read(
     network: Network,
 ) -> None:
     network.answers = [

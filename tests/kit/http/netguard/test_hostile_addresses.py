@@ -37,7 +37,7 @@ async def test_hostile_addresses_are_refused_without_a_connection(
 
 
 @pytest.mark.parametrize("name", INSIDE_NAMES)
-async def test_a_name_that_leads_inside_is_refused_without_a_connection(
+async def test_name_that_leads_inside_is_refused_without_connection(
     network: Network, name: str
 ) -> None:
     network.hosts |= INSIDE_NAMES
@@ -67,7 +67,7 @@ async def test_a_redirect_to_a_hostile_address_is_not_followed(
     assert followed == []
 
 
-async def test_the_address_that_is_checked_is_the_address_that_is_connected(
+async def test_address_that_is_checked_is_address_that_is_connected(
     network: Network,
 ) -> None:
     # The name leads elsewhere each time it is asked for: to the public at first, then inside.
@@ -86,7 +86,7 @@ async def test_the_address_that_is_checked_is_the_address_that_is_connected(
     assert len(network.connected) == 1
 
 
-async def test_a_name_that_moves_inside_between_two_redirects_is_refused(
+async def test_name_that_moves_inside_between_two_redirects_refused(
     network: Network,
 ) -> None:
     network.moving["rebind.example"] = [["93.184.215.14"], ["127.0.0.1"]]
@@ -166,7 +166,7 @@ async def test_redirects_are_followed_by_hand_and_end(network: Network) -> None:
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_an_ipv4_address_counts_as_itself_in_every_form_that_leads_to_it(
+def test_ipv4_address_is_recognized_in_every_embedding(
     number: int,
 ) -> None:
     address = IPv4Address(number)
@@ -184,7 +184,7 @@ def test_an_ipv4_address_counts_as_itself_in_every_form_that_leads_to_it(
 
 
 @given(st.integers(0, 2**128 - 1))
-def test_an_ipv6_address_that_the_standard_library_calls_inner_is_never_public(
+def test_ipv6_address_that_stdlib_calls_private_is_not_public(
     number: int,
 ) -> None:
     address = IPv6Address(number)

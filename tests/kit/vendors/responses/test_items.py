@@ -77,7 +77,7 @@ def test_later_system_messages_stay_where_they_are() -> None:
     assert [item["role"] for item in items(*conversation)] == ["user", "system"]
 
 
-def test_developer_texts_are_the_users_before_what_the_user_says() -> None:
+def test_developer_texts_are_users_before_what_user_says() -> None:
     context = Message(role="developer", content="<context_file>…</context_file>")
 
     assert items(context, Message(role="user", content="Explain it.")) == [
@@ -167,7 +167,7 @@ def test_an_answer_goes_back_as_it_came() -> None:
     ]
 
 
-def test_calls_stand_behind_their_reasoning_and_before_their_results() -> None:
+def test_calls_stand_behind_reasoning_and_before_results() -> None:
     _, answer = read(GOOD["tool"])
     results = [
         Message(role="tool", tool_call_id="call_7Yb", content="three lines"),
@@ -244,7 +244,7 @@ def test_other_vendors_blocks_stay_out() -> None:
     )
 
 
-def test_reasoning_goes_back_encrypted_or_by_the_id_under_which_it_is_stored() -> None:
+def test_reasoning_returns_encrypted_or_by_stored_id() -> None:
     thought = ReasoningBlock(
         content=[{"type": "reasoning_text", "text": "Hm."}], extras={"id": "rs_1"}
     )

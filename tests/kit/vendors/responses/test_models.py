@@ -17,7 +17,7 @@ from amplifier_kit.vendors.responses import facts_of, is_listed
     ],
     ids=["dated", "longest", "capitals", "o-series"],
 )
-def test_a_model_is_what_the_longest_name_says_that_it_begins_with(
+def test_model_is_what_longest_name_says_that_it_begins_with(
     model: str, like: str
 ) -> None:
     assert facts_of(model) == facts_of(like)

@@ -226,7 +226,7 @@ async def test_an_answer_whose_continuation_fails_stays_cut() -> None:
     ["files.read", "x" * 80, "größe", ""],
     ids=["dots", "long", "letters", "empty"],
 )
-async def test_a_tool_whose_name_the_api_does_not_take_is_called_by_it_nevertheless(
+async def test_tool_with_unsupported_name_is_still_callable(
     name: str,
 ) -> None:
     tool = ToolSpec(name=name, parameters={"type": "object"})
@@ -263,7 +263,7 @@ def test_no_two_tools_have_one_name(names: list[str]) -> None:
     assert len({wire_name(name) for name in names}) == len(names)
 
 
-def test_long_ids_of_other_vendors_calls_are_short_and_still_pair() -> None:
+def test_long_foreign_call_ids_are_shortened_and_still_pair() -> None:
     content: list[ContentBlock] = [ToolCallBlock(id="i" * 100, name="work")]
     history = [
         Message(role="assistant", content=content),
@@ -321,7 +321,7 @@ async def test_what_fails_without_the_chain_as_well_fails() -> None:
     assert len(script.requests) == 2
 
 
-async def test_a_failure_that_is_not_the_chains_does_not_send_the_history() -> None:
+async def test_failure_that_is_not_chains_does_not_send_history() -> None:
     provider, script = acme(
         refusing(404, code="model_not_found"), enable_response_chaining=True
     )

@@ -29,7 +29,7 @@ def event(**data: JSONValue) -> ServerEvent:
 
 
 @pytest.mark.parametrize("name", NUMBERED)
-def test_an_answer_is_what_the_vendors_own_library_makes_of_the_stream(
+def test_answer_is_what_vendors_own_library_makes_of_stream(
     name: str,
 ) -> None:
     headers = {"content-type": "text/event-stream"}
@@ -174,7 +174,7 @@ def test_reasoning_is_taken_from_the_event_that_has_all_of_it() -> None:
     assert answer.content[0].extras["encrypted_content"] == "all of it"
 
 
-def test_reasoning_of_a_server_that_gives_no_ids_stays_what_it_is() -> None:
+def test_reasoning_of_server_that_gives_no_ids_stays_what_it_is() -> None:
     output: list[JSONValue] = [
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
         {"type": "message", "content": [{"type": "output_text", "text": "Yes."}]},
@@ -223,7 +223,7 @@ def test_items_of_the_vendors_own_tools_are_kept() -> None:
     )
 
 
-def test_calls_without_ids_and_with_the_same_get_ids_of_their_own() -> None:
+def test_calls_without_ids_and_with_same_get_ids_of_their_own() -> None:
     call: Mapping[str, JSONValue] = {
         "type": "function_call",
         "name": "work",
@@ -272,7 +272,7 @@ def test_a_response_of_many_calls_takes_time_in_proportion(has_ids: bool) -> Non
     assert grows_in_proportion(read_calls, 50, 800)
 
 
-def test_pieces_of_a_call_that_nobody_named_yet_wait_for_its_name() -> None:
+def test_pieces_of_call_that_nobody_named_yet_wait_for_its_name() -> None:
     stream = [
         event(
             type="response.function_call_arguments.delta", output_index=0, delta='{"a":'

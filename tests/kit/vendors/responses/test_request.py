@@ -13,7 +13,7 @@ from amplifier_kit.vendors.responses import ResponsesConfig, facts_of
 from amplifier_kit.vendors.responses.request import (
     FULL_HISTORY,
     WITHOUT_REASONING,
-    Written,
+    ResponsesRequest,
     write_request,
 )
 from amplifier_sdk.chat import ChatRequest, ToolChoice, ToolSpec
@@ -37,7 +37,7 @@ HELLO: Final[JSONObject] = {
 
 def write(
     request: ChatRequest, model: str = "gpt-4.1", **options: JSONValue
-) -> Written:
+) -> ResponsesRequest:
     config = read_config(ResponsesConfig, options, subject="configuration")
     written = write_request(request, model, facts_of(model), config)
     OPENAI.validate_python(written.body)
@@ -218,7 +218,7 @@ def test_a_form_that_is_none_is_refused() -> None:
 # -- reasoning
 
 
-def test_a_model_that_reasons_gives_its_reasoning_back_encrypted() -> None:
+def test_model_that_reasons_gives_its_reasoning_back_encrypted() -> None:
     body = write(ask(reasoning_effort="low"), "gpt-5", reasoning_effort="high").body
 
     assert body["reasoning"] == {"effort": "low", "summary": "auto"}
@@ -343,7 +343,7 @@ def test_a_chain_sends_what_is_new_and_the_instructions() -> None:
         "empty",
     ],
 )
-def test_there_is_no_chain_from_an_answer_that_is_none_to_go_on_from(
+def test_there_is_no_chain_from_answer_none_to_go_on_from(
     messages: list[Message],
 ) -> None:
     body = write(ChatRequest(messages=messages), enable_response_chaining=True).body

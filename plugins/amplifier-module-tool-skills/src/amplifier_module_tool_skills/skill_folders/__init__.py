@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from amplifier_module_tool_skills.skill_folders.finder import (
         BrokenSkill as BrokenSkill,
     )
-    from amplifier_module_tool_skills.skill_folders.finder import Found as Found
+    from amplifier_module_tool_skills.skill_folders.finder import (
+        FoundSkills as FoundSkills,
+    )
     from amplifier_module_tool_skills.skill_folders.finder import Skill as Skill
     from amplifier_module_tool_skills.skill_folders.finder import (
         SkillFolder as SkillFolder,
@@ -55,7 +57,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrokenSkill",
-    "Found",
+    "FoundSkills",
     "ProjectSkills",
     "ShadowedSkill",
     "Skill",
@@ -73,7 +75,7 @@ __all__ = [
 
 _HOME = {
     "BrokenSkill": "finder",
-    "Found": "finder",
+    "FoundSkills": "finder",
     "ProjectSkills": "trusted",
     "ShadowedSkill": "library",
     "Skill": "finder",

@@ -29,7 +29,7 @@ from amplifier_module_tool_skills.skill_folders.head import (
 __all__ = [
     "MAX_SKILL_BYTES",
     "BrokenSkill",
-    "Found",
+    "FoundSkills",
     "Skill",
     "SkillFolder",
     "find_skills",
@@ -92,14 +92,14 @@ class BrokenSkill:
 
 
 @attrs.frozen(kw_only=True)
-class Found:
+class FoundSkills:
     """What a folder holds, in the order of the paths."""
 
     skills: tuple[Skill, ...] = ()
     broken: tuple[BrokenSkill, ...] = ()
 
 
-def find_skills(folder: SkillFolder) -> Found:
+def find_skills(folder: SkillFolder) -> FoundSkills:
     """Find the skills in a folder, four levels deep; a skill's own folders are not searched.
 
     A folder that does not exist holds nothing. Of links those are followed that stand directly in the folder and
@@ -110,7 +110,7 @@ def find_skills(folder: SkillFolder) -> Found:
         search.among(folder.contents)
     else:
         search.below(folder.path)
-    return Found(skills=tuple(search.skills), broken=tuple(search.broken))
+    return FoundSkills(skills=tuple(search.skills), broken=tuple(search.broken))
 
 
 @attrs.define(eq=False)

@@ -7,7 +7,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.trust import PROJECT_FILES, Decision, TrustStore
+from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore
 from amplifier_module_tool_skills.skill_folders.finder import SkillFolder
 
 __all__ = ["ProjectSkills", "project_skills"]
@@ -20,7 +20,7 @@ class ProjectSkills:
     """A project's folder of skills as it was evaluated; `store.grant(decision)` trusts it."""
 
     folder: SkillFolder
-    decision: Decision
+    decision: TrustDecision
 
 
 def project_skills(project: Path, name: str, store: TrustStore) -> ProjectSkills:
