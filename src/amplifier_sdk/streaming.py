@@ -21,6 +21,7 @@ __all__ = [
     "TextDelta",
     "ThinkingDelta",
     "ToolCallDelta",
+    "ToolEvent",
     "ToolFinished",
     "ToolStarted",
     "TurnFinished",
@@ -126,9 +127,11 @@ class TurnFinished(Value):
     degradations: tuple[Degradation, ...] = ()
 
 
+ToolEvent: TypeAlias = "ToolStarted | ToolReport | ToolFinished"
+"""What a tool call does, as the events of a turn."""
+
 StreamEvent: TypeAlias = (
-    "Delta | UsageReported | ToolStarted | ToolReport "
-    "| ToolFinished | SteeringInjected | TurnFinished"
+    "Delta | UsageReported | ToolEvent | SteeringInjected | TurnFinished"
 )
 """What `session.stream` yields."""
 

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from amplifier import MountPlanValidator
+from amplifier_kit.vendors import VendorConfig
 from amplifier_module_context_persistent import PersistentConfig
 from amplifier_module_context_simple import ContextConfig
 from amplifier_module_hooks_approval import ApprovalConfig
@@ -137,3 +138,19 @@ def test_page_of_mount_plan_lists_keys_that_plan_may_have(
         if problem.startswith(f"{path}?: unknown key; known: ")
     ]
     assert sorted(problem.split("known: ")[1].split(", ")) == sorted(listed)
+
+
+def test_the_page_on_vendors_names_every_option_with_its_default() -> None:
+    page = (ROOT / "docs/how-to/vendors.md").read_text("utf-8")
+    listed: dict[str, str] = {}
+    for keys, defaults in re.findall(
+        r"^\| (`[^|]+`) \| ([^|]+) \|", page, re.MULTILINE
+    ):
+        values = defaults.split(", ")
+        listed.update(zip(re.findall(r"`(\w+)`", keys), values, strict=False))
+    fields = {field.name: field.default for field in attrs.fields(VendorConfig)}
+
+    assert fields.keys() <= set(re.findall(r"`(\w+)`", page))
+    for name in listed.keys() & fields.keys():
+        shown = WORDS.get(listed[name], listed[name])
+        assert str(shown) == f"{fields[name]}".removesuffix(".0"), name

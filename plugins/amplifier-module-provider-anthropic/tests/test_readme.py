@@ -39,15 +39,6 @@ def test_every_option_stands_in_the_table_with_its_default() -> None:
             ), field.name
 
 
-def test_the_options_of_every_vendor_are_named() -> None:
-    named = set(
-        re.findall(r"`(\w+)`", README.split("## Configuration")[1].split("| key |")[0])
-    )
-
-    # other names of two that are
-    assert named >= _of_all_vendors() - {"model", "max_output_tokens"}
-
-
 def test_the_example_of_a_model_has_all_that_is_known_of_one() -> None:
     example = README.split("  my-model:\n")[1].split("```")[0]
 
