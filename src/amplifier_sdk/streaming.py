@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, Union
 
 import attrs
 
@@ -127,11 +127,12 @@ class TurnFinished(Value):
     degradations: tuple[Degradation, ...] = ()
 
 
-ToolEvent: TypeAlias = "ToolStarted | ToolReport | ToolFinished"
+# `Union` and not `|`: a name in quotes has no `|` at runtime
+ToolEvent: TypeAlias = Union[ToolStarted, "ToolReport", ToolFinished]
 """What a tool call does, as the events of a turn."""
 
 StreamEvent: TypeAlias = (
-    "Delta | UsageReported | ToolEvent | SteeringInjected | TurnFinished"
+    Delta | UsageReported | ToolEvent | SteeringInjected | TurnFinished
 )
 """What `session.stream` yields."""
 
