@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, MutableMapping
 from contextlib import AsyncExitStack, contextmanager
 from functools import partial
 from typing import Final
+from weakref import ref
 
 import anyio
 import anyio.from_thread
@@ -353,6 +355,28 @@ async def test_cancelling_caller_ends_turn_and_closes_history(
 
             assert recorder.events == []
             await the_next_turn_works(session)
+
+
+@pytest.mark.parametrize("place", sorted(PLACES.keys() - {"thread"}))
+async def test_a_cancelled_session_is_freed(place: str) -> None:
+    """A host of many sessions has no room for those that it closed.
+
+    A thread that nothing can cancel has its arguments until it ends.
+    """
+
+    async def cancel_once() -> ref[ModuleCoordinator]:
+        gate = a_gate(place)
+        with anyio.fail_after(10), ending(gate):
+            async with PLACES[place](gate) as session:
+                async with cancelled_turn(session, gate.reached):
+                    await session.cancel(immediate=True)
+                return ref(session.coordinator)
+
+    coordinator = await cancel_once()
+    await anyio.wait_all_tasks_blocked()
+    gc.collect()
+
+    assert coordinator() is None
 
 
 async def test_what_model_had_begun_is_kept_as_incomplete_answer() -> None:

@@ -74,7 +74,8 @@ class ForeignCall:
         "_cancelled_at",
         "_dropped",
         "_error",
-        "_hooks",
+        "_finalizer",
+        "_firstiter",
         "cancelled_caught",
         "grace",
         "is_over",
@@ -105,7 +106,7 @@ class ForeignCall:
         self.is_over: bool = False
         self._begun: dict[int, ref[_Generator]] | None = None
         self._dropped: list[_Generator] | None = None
-        self._hooks = sys.get_asyncgen_hooks()
+        self._firstiter, self._finalizer = sys.get_asyncgen_hooks()
         self._error: BaseException | None = None
         self._cancellations = 0
         self._cancelled_at = 0.0
@@ -184,12 +185,15 @@ class ForeignCall:
 
     def _step(self, resume: Callable[[P], object], given: P) -> object:
         """Resume the call until it waits again."""
-        hooks = self._hooks = sys.get_asyncgen_hooks()
+        # Two names and not the pair: the garbage collector does not look into the pair,
+        # so a session that its hooks refer to would never be freed.
+        firstiter, finalizer = sys.get_asyncgen_hooks()
+        self._firstiter, self._finalizer = firstiter, finalizer
         sys.set_asyncgen_hooks(self._note_begun, self._note_dropped)
         try:
             return resume(given)
         finally:
-            sys.set_asyncgen_hooks(*hooks)
+            sys.set_asyncgen_hooks(firstiter, finalizer)
 
     def _set_deadline(self, started: float) -> None:
         if self.scope is None or self.seconds == inf:
@@ -228,8 +232,8 @@ class ForeignCall:
         # One that was deleted may have had the same identity.
         self._begun.pop(id(generator), None)
         self._begun[id(generator)] = ref(generator)
-        if self._hooks.firstiter is not None:
-            self._hooks.firstiter(generator)
+        if self._firstiter is not None:
+            self._firstiter(generator)
 
     def _note_dropped(self, dropped: AsyncGenerator[object, object]) -> None:
         """Keep a generator that Python is about to delete: its call closes it.
@@ -241,8 +245,8 @@ class ForeignCall:
             if self._dropped is None:
                 self._dropped = []
             self._dropped.append(cast("_Generator", dropped))
-        elif self._hooks.finalizer is not None:
-            self._hooks.finalizer(dropped)
+        elif self._finalizer is not None:
+            self._finalizer(dropped)
 
     async def _close_dropped(self) -> None:
         """Close what the call dropped.
