@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from contextvars import ContextVar
 from pathlib import Path
 from threading import Event
 from threading import enumerate as threads
 from types import ModuleType, SimpleNamespace
 from typing import Final
+from weakref import ref
 
 import anyio
 import anyio.to_thread
@@ -20,6 +24,8 @@ from amplifier.kernel.modules.sources import FoundModule
 from amplifier_sdk.errors import ModuleConflictError, ModuleLoadError
 from amplifier_sdk.threads import abandoned
 from tests.kernel.packages import install, tool_source
+
+_CALLER: Final[ContextVar[object]] = ContextVar("caller")
 
 
 def found(
@@ -201,6 +207,37 @@ async def test_an_import_that_failed_is_begun_anew(
             await import_package(found(site, package), 5)
 
     assert gate.imports == [package] * 2
+
+
+@pytest.mark.parametrize("code", ["", "raise OSError('no')\n"], ids=["works", "fails"])
+async def test_an_import_refers_to_no_caller_when_it_ended(
+    site: Path, package: str, gate: SimpleNamespace, code: str
+) -> None:
+    class Caller:
+        pass
+
+    async def import_it() -> ref[Caller]:
+        caller = Caller()
+        _CALLER.set(caller)
+        with suppress(ModuleLoadError):
+            await import_package(found(site, package), 5)
+        return ref(caller)
+
+    gate.opened.set()
+    (site / f"{package}.py").write_text(GATED + code)
+    callers: list[ref[Caller]] = []
+
+    async def note() -> None:
+        callers.append(await import_it())
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(note)
+    for thread in threads():
+        if thread.name == f"import {package}":
+            await anyio.to_thread.run_sync(thread.join)
+    gc.collect()
+
+    assert callers[0]() is None
 
 
 async def test_who_waits_may_leave_without_the_others(

@@ -53,6 +53,9 @@ async def import_package(found: FoundModule, timeout: float) -> ModuleType:
         raise
     except (Exception, SystemExit) as error:  # foreign code
         raise import_error(found, error) from error
+    finally:
+        if running.is_over:
+            _forget(found, running)
     reason = f"importing {found.package!r} took longer than {timeout:g} s"
     raise ModuleLoadError(found.id, reason, distribution=found.distribution)
 
@@ -67,12 +70,23 @@ def _running_import(found: FoundModule) -> SharedCall[ModuleType]:
     if imports is None:
         imports = {}
         _IMPORTS.set(imports)
-    key = (found.package, found.root, found.path)
+    key = _key(found)
     running = imports.get(key)
     if running is None or running.is_over:
         name = f"import {found.package}"
         running = imports[key] = SharedCall(partial(_import, found), name=name)
     return running
+
+
+def _forget(found: FoundModule, ended: SharedCall[ModuleType]) -> None:
+    """Let go of an import that ended: its error refers to the session that met it."""
+    imports = _IMPORTS.get({})
+    if imports.get(_key(found)) is ended:
+        del imports[_key(found)]
+
+
+def _key(found: FoundModule) -> tuple[str, str | None, str]:
+    return (found.package, found.root, found.path)
 
 
 def import_error(found: FoundModule, error: BaseException) -> ModuleLoadError:
