@@ -42,6 +42,11 @@ MARKER_OF: Final = {
 _DONE: Final[dict[str, str]] = {}
 """The markers that the running test needs, each with what it did first."""
 
+ROUND: Final = 1_000
+"""How many tests run between two rounds of the garbage collector that leave out what is there."""
+
+_RAN: Final[list[str]] = []
+
 # how long an example takes depends on what else runs
 settings.register_profile("any-machine", deadline=None)
 settings.load_profile("any-machine")
@@ -94,6 +99,15 @@ def pytest_collection_finish() -> None:
     """Leave what collection made out of the garbage collector's rounds."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_runtest_logfinish(nodeid: str) -> None:
+    """Leave what pytest stores of the tests that ran out of those rounds as well."""
+    _RAN.append(nodeid)
+    if len(_RAN) == ROUND:
+        _RAN.clear()
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
