@@ -69,6 +69,7 @@ class CancellationToken:
 
     def request_graceful(self) -> bool:
         """Ask the turn to stop before its next step; return whether that was news."""
+        # even if this is no news: a child may have begun its turn since
         for child in self._children:
             child.request_graceful()
         if self.is_cancelled:
@@ -91,11 +92,13 @@ class CancellationToken:
 
     def reset(self) -> None:
         """Forget the request, at the start of a new turn."""
+        # a turn that died may have left calls that nobody ended
         self.state = self._announced = CancellationState.NONE
         self._running.clear()
 
     def take_news(self) -> bool:
         """Return whether the present state is a request that was not announced; asked once, it is news no more."""
+        # both at once: two tasks that announce one request must not both find it new
         news, self._announced = self.state is not self._announced, self.state
         return news
 
@@ -161,6 +164,7 @@ class CancellationToken:
 
     async def trigger_callbacks(self) -> None:
         """Call the callbacks; one that fails is reported and does not stop the rest."""
+        # a copy, since a callback may take itself back
         for callback in list(self._callbacks):
             try:
                 answer = callback()

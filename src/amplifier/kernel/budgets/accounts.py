@@ -95,6 +95,7 @@ class Account:
 
     def take_call(self) -> Reached | None:
         """Take one tool call from this account and all parents, or return the limit that does not allow it."""
+        # all are asked before any is charged: a refused call costs nobody
         for account in self._chain():
             if (
                 account.tool_calls is not None
@@ -107,6 +108,7 @@ class Account:
 
     def hold(self) -> Usage:
         """Reserve as much as the last model call took; give it back with `release` or `settle`."""
+        # the nearest that knows: a child's first call is guessed by its parent's last
         held = next(
             (account.last for account in self._chain() if account.last is not None),
             _NOTHING,
@@ -121,14 +123,17 @@ class Account:
 
     def settle(self, held: Usage | None, usage: Usage | None, provider: str) -> None:
         """Give back what was reserved and take what was used, as the provider says."""
+        # first, so that what was used never counts twice, even for a moment
         self.release(held)
         for account in self._chain():
             account.warn(usage, provider)
         if usage is None:
             return
+        # on this account alone: a child's calls say little of its parent's
         self.last = usage
         for account in self._chain():
             account.spent_tokens += usage.total_tokens
+            # an unknown cost counts as nothing, which `warn` has reported
             account.spent_usd += usage.cost_usd or 0
 
     def warn(self, usage: Usage | None, provider: str) -> None:

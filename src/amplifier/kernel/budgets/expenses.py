@@ -109,6 +109,7 @@ _NO_USAGE: Final = Usage(input_tokens=0, output_tokens=0, total_tokens=0)
 
 
 def _is_count(value: JSONValue) -> bool:
+    # JSON's `true` is an int to Python
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
@@ -117,6 +118,7 @@ def _amount(value: JSONValue) -> Decimal | None:
     if not isinstance(value, (str, int, float)) or isinstance(value, bool):
         return None
     try:
+        # by its text: a float's binary value would add digits that nobody wrote
         dollars = Decimal(str(value))
     except InvalidOperation:
         return None

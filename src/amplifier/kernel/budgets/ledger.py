@@ -70,15 +70,18 @@ class Ledger:
             budget.account = self._open_account(budget)
             if reached := budget.account.reached:
                 raise BudgetExceededError(*reached)
+        # after the check: a turn that may not begin must not absorb what children spend
         self.running, self.changes = budget, changes
         return budget
 
     def settle(self, budget: TurnBudget) -> None:
         """Add what the turn that ended spent to the session's account and to its parent's."""
+        # first, so that nothing is added to a budget that was counted already
         self.running = None
         total = budget.total
         self.spending.add(total)
         if self.parent is not None:
+            # `children` counts turns of children, so this one is counted by its parent
             child = Spending(children=1)
             child.add(total)
             self.parent.absorb(child)
@@ -127,6 +130,7 @@ class Ledger:
         if self.parent is None:
             self._account.parent = None
         else:
+            # anew each time: the parent may run another turn by now, or none
             self._account.parent = self.parent.account_for_children()
         return self._account
 

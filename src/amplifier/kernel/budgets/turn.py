@@ -51,6 +51,7 @@ class TurnBudget:
     def begin_call(self) -> Reached | None:
         """Begin a provider call; return the limit that makes its answer the last one, if there is one."""
         spent, limits = self.spending, self.limits
+        # with this call: the last one must not ask for tools that nobody would run
         if spent.provider_calls + 1 >= limits.iterations:
             return "iterations", limits.iterations
         if spent.tool_calls >= limits.tool_calls:

@@ -82,7 +82,9 @@ class DecisionProcessor:
 
             self._approvals = Approvals(self.hooks, self.cancellation)
             if self._parent is not None:
+                # one lock for the family: the person has one screen
                 self._approvals.turn = self._parent.approvals.turn
+        # set at each use, since both may be replaced while the session lives
         self._approvals.system, self._approvals.provider = (
             self.approval,
             self.asked_provider,
@@ -103,6 +105,7 @@ class DecisionProcessor:
         """
         if not decision.result.approves or decision.plugin is None:
             return decision.result.approves
+        # else an agent could mount a hook that allows whatever its parent asks about
         return self._parent is None or self._parent.has_module(
             self.hooks.module_of(decision.plugin)
         )
@@ -138,6 +141,7 @@ class DecisionProcessor:
         emission = _as_emission(result, hook_name)
         if not emission.decisions:
             return emission
+        # messages first: they often explain the question, and a denial too
         for message in emission.user_messages:
             await self._show(message)
         if emission.denied:
@@ -190,6 +194,7 @@ class DecisionProcessor:
             report("display.failed", error, source=message.source)
             return
         if scope.cancelled_caught:
+            # what a person does not see must not stop the work, so nothing is raised
             report("display.timed_out", source=message.source, seconds=limit)
 
     async def _inject(
@@ -203,6 +208,7 @@ class DecisionProcessor:
         ]
         injections = Emission(emission.data, decisions).injections
         for injection in injections:
+            # all of them before any is stored, so that a wrong role leaves no half
             _check(injection, event)
         has_context = self.context() is not None
         for injection in injections:
@@ -220,9 +226,11 @@ class DecisionProcessor:
         if not self.waiting:
             return
         context = self.context()
+        # vendors refuse a history in which a result does not follow its call at once
         if context is None or open_calls(await context.get_messages()):
             return
         while self.waiting:
+            # taken out first: a second caller that finds it here would store it again
             await self.store(context, self.waiting.pop(0))
 
     async def store(self, context: ContextManager, message: MessageDict) -> None:

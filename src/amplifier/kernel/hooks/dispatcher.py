@@ -92,6 +92,7 @@ class HookDispatcher:
         self._parent: HookDispatcher | None = None
         self.heirs: list[HookDispatcher] = []
         self._table: dict[str, _Audience] = {}
+        # asked at each request, where even a look-up for each event is felt
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
         self._defaults: dict[str, object] = {}
@@ -158,6 +159,7 @@ class HookDispatcher:
             priority=priority,
             order=self.registered,
             name=self._name(handler) if name is None else name,
+            # `None` leaves it to the event, which a pattern does not name yet
             decides=decides,
             timeout=timeout,
             is_async=iscoroutinefunction(handler)
@@ -259,6 +261,8 @@ class HookDispatcher:
         self, event: str, audience: _Audience, data: Mapping[str, object] | None
     ) -> Emission:
         """Call handlers in turn; a blocking one that decided on data which changed later runs once more."""
+        # a plain dict is the emitter's own and stays the same object where nobody
+        # changes it
         final: dict[str, object] = data if type(data) is dict else dict(data or {})
         if not audience:
             return Emission(final)
@@ -279,12 +283,15 @@ class HookDispatcher:
                 continue
             decisions.append(decision)
             if decision.result.action == "deny":
+                # a denial stands whatever the handlers before it would say of the
+                # changed data
                 stale = []
                 break
             changed = _changed(final, fields, decision.result)
             if changed is not final:
                 final = changed
                 seen = read_only_entries(final)
+                # its own change is known to the handler that made it
                 stale = [entry for entry in asked if entry[0] is not listener]
         if stale:
             await self._ask_again(event, stale, final, decisions)
@@ -296,6 +303,7 @@ class HookDispatcher:
 
     def reserve(self, *events: str) -> None:
         """Emit some events by `emit_reserved` alone, instead of those reserved before."""
+        # the table has the audiences without the reservation, so it is made anew
         self._reserved = frozenset(events)
         self.refresh()
 
@@ -365,6 +373,7 @@ class HookDispatcher:
             decision = await self._ask(
                 listener, event, {**fields, **seen, "timestamp": timestamp()}
             )
+            # a change that was made is in the data already and cannot be taken back
             if before is not None and before.result.action != "modify":
                 decisions.remove(before)
             if decision is None:
@@ -372,6 +381,7 @@ class HookDispatcher:
             if decision.result.action == "modify":
                 if _changed(data, fields, decision.result) is data:
                     continue
+                # two handlers that undo each other's changes would never come to an end
                 reason = f"{decision.handler} changed the data again after a later handler had"
                 decision = attrs.evolve(decision, result=HookResult.deny(reason))
             decisions.append(decision)
@@ -382,6 +392,7 @@ class HookDispatcher:
         self, event: str, data: Mapping[str, object], emission: Emission
     ) -> None:
         """Emit what was decided on an event, for those who keep a log of it."""
+        # what is decided on a decision is not reported again, which would not end
         if event == HOOK_DECIDED or not self.has_handlers(HOOK_DECIDED):
             return
         # few sessions keep a log
@@ -419,6 +430,7 @@ class HookDispatcher:
     def _hearing(self, event: str) -> _Audience:
         """Return who hears an event by priority; at one priority those of its name, then those of a pattern."""
         heard = [entry for entry in self._registrations if entry.hears(event)]
+        # a stable sort: within both keys the order of registration stays
         heard.sort(key=lambda entry: (entry.priority, entry.pattern != event))
         return tuple(
             (
@@ -446,6 +458,8 @@ class HookDispatcher:
     def refresh(self) -> None:
         """Put the handlers in order, an ancestor's first, and drop what was worked out from them, children's too."""
         self._own.sort(key=lambda entry: (entry.priority, entry.order))
+        # the parent's come first: what guards a session sees an event before its
+        # child's own
         inherited = () if self._parent is None else self._parent.inheritable
         self._registrations = sorted(
             [*inherited, *self._own], key=lambda entry: entry.priority

@@ -105,6 +105,8 @@ class Children:
             raise ChildNotFoundError(session_id, session.session_id)
         request = SpawnRequest.again(record, **options)
         try:
+            # what the parent's present plan says counts, also for a child of an older
+            # one
             agent = request.agent(session.plan.agents)
         except ConfigError as error:
             reason = f"session {session_id!r} was made from it and cannot be resumed"
@@ -172,6 +174,7 @@ class Children:
                 spent=spent,
             )
             child.family.runs_once = True
+            # the person has to read which agent asks
             child.coordinator.decisions.asker = record.agent_name
             if request.self_delegation_depth is not None:
                 child.coordinator.register_capability(
@@ -181,6 +184,8 @@ class Children:
                 child.coordinator.hooks.register(
                     event, observer, LAST, OBSERVER, decides=False, inherited=False
                 )
+            # the child has deadlines of its own; the delegating call's would end it
+            # midway
             with call_deadlines_held():
                 async with call_slot_released(), self._adopt(child):
                     await _remember(child, record)
@@ -188,6 +193,8 @@ class Children:
                     child.coordinator.services.route = await find_route(
                         record.provider_preferences, providers
                     )
+                    # inside the child's life: its context is read before its modules
+                    # are released
                     async with self._records.turn(child, record):
                         return await self._turn(
                             child,
@@ -212,6 +219,7 @@ class Children:
         try:
             output = await child.execute(instruction, self._limits(child, limits))
         except TurnCancelled as cancelled:
+            # the parent's model learns what there is instead of a failed call
             status, output = "cancelled", cancelled.partial_text
         end = child.last_turn
         return ChildResult(
@@ -238,6 +246,7 @@ class Children:
         above = ledger.limits_of(changes)
         own = attrs.asdict(child.plan.session.limits, recurse=False) | (given or {})
         limits = {name: getattr(above, name) for name in LimitChanges.__annotations__}
+        # the stricter of the two: a turn's own limits must not be escaped by delegating
         inherited = {
             name: value for name, value in limits.items() if is_looser(own[name], value)
         }
@@ -274,6 +283,7 @@ class Children:
         reached = parent.ledger.reached
         if reached is not None:
             raise BudgetExceededError(*reached)
+        # an application's subclass of the session makes children of its own kind
         child = type(parent)(
             plan,
             parent.loader,
@@ -284,6 +294,8 @@ class Children:
             is_resumed,
             spent=spent,
         )
+        # the application mounts it on the first session alone, and all find the same
+        # code
         child.coordinator.mount_points[RESOLVER] = parent.coordinator.mount_points[
             RESOLVER
         ]
@@ -302,6 +314,7 @@ class Children:
 async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
     """Give a child its history; a new one without an instruction of its agent's keeps what its context begins with."""
     context, messages = child.coordinator.context, record.messages
+    # its own instruction replaces what a fresh context begins with
     if record.turn_count or (messages and messages[0]["role"] == "system"):
         await context.set_messages(messages)
         return

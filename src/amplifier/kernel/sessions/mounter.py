@@ -73,6 +73,7 @@ class ModuleMounter:
             ModuleError: a module that the session cannot do without failed; `ModuleConfigError` where it refused
                 its configuration.
         """
+        # first registered, so last run: other clean-ups may still import
         self.coordinator.register_cleanup(self._paths.release)
         failed: list[tuple[ModuleSpec, ModuleKind, ModuleError]] = []
         mounted: list[tuple[LoadedModule, bool]] = []
@@ -88,9 +89,12 @@ class ModuleMounter:
                         raise failure from error.__cause__
                     self.failures.append(failure)
                     failed.append((spec, kind, failure))
+        # from here on a plugin that is registered with pluggy would never be called
         self.coordinator.plugins.end_mounting()
+        # a module may mount nothing and succeed, which these two types must not
         self._check_mounted()
         for spec, kind, failure in failed:
+            # only now: the hooks that hear of it are mounted last
             await self._announce_failure(spec, kind, failure)
         for module, has_mounted in mounted:
             if not has_mounted and module.kind.mount_point != "hooks":
@@ -156,6 +160,7 @@ class ModuleMounter:
                 spec.module, problems, distribution=module.distribution, path=spec.path
             ) from error.__cause__
         except AmplifierError as error:
+            # it says already who failed; to wrap it would only make it longer
             if isinstance(error, ModuleError) and error.distribution is not None:
                 raise
             raise _mount_error(module, error) from error
@@ -202,6 +207,7 @@ class ModuleMounter:
 
     async def _notify_ready(self, ready: Ready, module: LoadedModule) -> None:
         """Call a module's `on_session_ready`; a failure is announced and ends nothing."""
+        # a plain function would block the event loop under no deadline
         if not iscoroutinefunction(ready):
             report(
                 "module.on_session_ready_skipped",

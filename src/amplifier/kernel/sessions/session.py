@@ -120,6 +120,7 @@ class AmplifierSession:
         self._turns = TurnQueue(
             self.plan, self.coordinator, self.ledger, self._mounter.failures, is_resumed
         )
+        # before any module is mounted, so that each finds them when it is
         self.coordinator.register_capability("session.spawn", self.spawn)
         self.coordinator.register_capability("session.resume", self.resume)
         steer = partial(self._steer, is_typed=False)  # whatever a module says
@@ -127,6 +128,7 @@ class AmplifierSession:
         self.family: Family = Family(self)
         self._started_at = time()
         self._ended_at: float | None = None
+        # made in the event loop that runs the session, which may begin after this
         self._opening: anyio.Lock | None = None
         self._closed = False
         self._busy = False
@@ -212,6 +214,7 @@ class AmplifierSession:
                 await self.initialize()
                 yield self
             finally:
+                # before the group ends: clean-ups may need the tasks that live in it
                 await self.cleanup()
                 group.cancel_scope.cancel()
 
@@ -234,6 +237,7 @@ class AmplifierSession:
         if self._opening is None:
             self._opening = anyio.Lock()
         async with self._opening:
+            # another task, which this one waited for, may have mounted them
             if self.initialized:
                 return
             self._refuse_closed()
@@ -242,6 +246,8 @@ class AmplifierSession:
                 self._refuse_closed()
             except BaseException:
                 self._close()
+                # whoever failed may have registered clean-ups, and `cleanup` is closed
+                # to them now
                 await self.coordinator.cleanup()
                 raise
             self.initialized = True
@@ -264,6 +270,8 @@ class AmplifierSession:
         # No shield holds an interrupt or the cancellation of an asyncio task: what that breaks off is one step alone.
         with anyio.CancelScope(shield=True):
             async with AsyncExitStack() as steps:
+                # last pushed runs first: the turn, the children, the end, and then the
+                # modules
                 steps.push_async_callback(self.coordinator.cleanup)
                 steps.push_async_callback(self._announce_end)
                 if cascade_children:
@@ -358,6 +366,7 @@ class AmplifierSession:
                 yield reading
             finally:
                 group.cancel_scope.cancel()
+        # a reader that left early would otherwise never learn of a failed turn
         reading.raise_unseen()
 
     def _claim(self) -> None:
@@ -366,6 +375,7 @@ class AmplifierSession:
             raise SessionBusyError(
                 f"Session {self.session_id} runs a turn; wait for it or cancel it"
             )
+        # before the first wait, so that two tasks cannot both find it free
         self._busy = True
         self.family.begin_turn()
 
@@ -494,6 +504,7 @@ class AmplifierSession:
     async def _stop_turn(self) -> None:
         """Cancel a running turn and wait until it has ended."""
         if self._busy:
+            # only somebody who waits needs it, and few sessions are closed while busy
             self._idle = anyio.Event()
             await self.cancel(immediate=True)
             await self._idle.wait()

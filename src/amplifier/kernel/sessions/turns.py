@@ -104,6 +104,7 @@ class TurnQueue:
             Exception: whatever a provider or the loop raised, unchanged.
         """
         coordinator, cancellation = self.coordinator, self.coordinator.cancellation
+        # opening may raise, and then no turn ran whose result could be read
         self.last = None
         self.last = turn = self._open(changes, metadata, stream)
         span = Span(coordinator.session_id, current_span.get())
@@ -113,7 +114,10 @@ class TurnQueue:
                 deadline=anyio.current_time() + turn.limits.wall_time
             )
             span.scope = turn.budget.scope = scope
+            # `CancelScope()` looks up the backend each time; its class makes one
+            # without
             turn.budget.scope_class = type(scope)
+            # a request that came before the scope was there cancels it now
             cancellation.attach(scope)
             # Its calls come first to leave a part that ignores its cancellation behind.
             grace = 2 * self.plan.session.limits.cleanup_timeout
@@ -142,6 +146,8 @@ class TurnQueue:
                 self.last_error = (type(error).__name__, str(error))
             else:
                 self.last_error = None
+            # the error is raised as it came, after the history is one that a vendor
+            # accepts
             await self._end(turn, self.status, error)
             raise
         finally:
@@ -149,6 +155,7 @@ class TurnQueue:
             span.was_cancelled = cancellation.is_cancelled
             self.count += 1
             self.ended_at = time()
+            # also what a failed turn spent: the vendor charges for it
             self.ledger.settle(turn.budget)
             turn.release()
 
@@ -160,6 +167,8 @@ class TurnQueue:
         if not self._started:
             await self._announce()
         await self.history.mend()
+        # the history is repaired before the loop asks anybody: vendors refuse a broken
+        # one
         turn.answer = await self._orchestrate(turn, prompt)
         if turn.budget.reached is not None:
             await self._note_limit(turn, turn.answer)
@@ -224,6 +233,7 @@ class TurnQueue:
         arguments: dict[str, object] = {
             "prompt": prompt,
             "context": turn.context_for_loop(coordinator.context),
+            # a copy: the loop may drop a provider for itself and for nobody else
             "providers": dict(providers),
             "tools": self._proxied(),
             "hooks": coordinator.hooks,
@@ -260,6 +270,8 @@ class TurnQueue:
     def _proxied(self) -> dict[str, Tool]:
         """Return the tools as proxies, made anew only when the tools changed."""
         coordinator, tools = self.coordinator, self.coordinator.tools
+        # modules may mount and unmount between turns, and most turns find the same
+        # tools
         if tools != self._tools:
             self._tools = dict(tools)
             self._proxies = {
@@ -291,6 +303,8 @@ class TurnQueue:
     async def _write_end(self, journal: Journal, status: _Status) -> None:
         """Write the turn's last record; a failing journal fails a turn that did not fail already."""
         try:
+            # the last record of all, so that a turn without it is known to have been
+            # killed
             await journal.append(TurnEnded(turn_id=current_turn_id(), status=status))
         except Exception as error:  # foreign code
             if status == "completed":
@@ -314,6 +328,7 @@ class TurnQueue:
                         call, f"the call did not finish: {reason}"
                     )
                 await context.add_message(message)
+            # only now that every call has a result, which nothing may separate from it
             await self.coordinator.decisions.store_waiting()
             if text := turn.log.unfinished_text:
                 await context.add_message(
@@ -330,6 +345,7 @@ class TurnQueue:
         """Whether the loop takes a `coordinator` besides the contract's five; worked out once for each loop."""
         if self._called[0] is not orchestrator:
             parameters = inspect.signature(orchestrator.execute).parameters
+            # a loop that passes its arguments on takes what it does not name
             catches_all = any(
                 parameter.kind is parameter.VAR_KEYWORD
                 for parameter in parameters.values()

@@ -72,9 +72,13 @@ class ProviderCaller:
         if services.cancellation.is_cancelled:
             raise TurnCancelled(self.log.text)
         if services.route is not None:
+            # A child's provider is its parent's choice; what its loop names does not
+            # count.
             provider, name = services.route.provider, services.route.name
             model, request = services.route.of(model, request)
         name = name or provider.name
+        # The last answer is one more call than the limit allows, and it may call no
+        # tool.
         reached = budget.begin_call()
         if reached is not None:
             budget.begin_last_answer(reached, self.log.text)
@@ -85,11 +89,14 @@ class ProviderCaller:
             blocks = BlockEvents(hooks)
         else:
             blocks = None
+        # Until it is settled, so that whatever fails in between gives it back.
         held: Usage | None = None
         token = current_span.set(span)
         try:
             try:
                 if services.decisions.waiting:
+                    # Injections wait while calls are open; the next request must carry
+                    # them.
                     await services.decisions.store_waiting()
                 view: Sequence[MessageDict] | None = None
                 if hooks.has_handlers(PROVIDER_REQUEST):
@@ -118,7 +125,10 @@ class ProviderCaller:
                 total = asked.timeout or budget.limits.provider_timeout
                 started = perf_counter()
                 if budget.account is not None:
+                    # Reserved at the last moment: handlers of the request may wait for
+                    # a person.
                     held = budget.account.hold()
+                # A provider of the older contract does not stream, and need not say so.
                 open_stream = getattr(provider, "stream", None)
                 scope = budget.scope_class()
                 foreign = self._foreign(name, scope, total)
@@ -126,6 +136,8 @@ class ProviderCaller:
                     reader = StreamReader(
                         open_stream(asked), name, scope, total, budget.limits
                     )
+                    # What a slow reader of the turn takes must not count against the
+                    # provider.
                     foreign.seconds = inf  # the reader sets the deadlines
                     answer = await foreign.run(
                         reader.read(partial(self._deliver, blocks))
@@ -144,6 +156,8 @@ class ProviderCaller:
                 self.log.end_answer(response)
                 if blocks is not None:
                     await blocks.finish(response)
+            # A cancellation as well: what was announced has an end, what was reserved
+            # is free.
             except BaseException as error:
                 if held is not None and budget.account is not None:
                     budget.account.release(held)
@@ -157,6 +171,8 @@ class ProviderCaller:
                     UsageReported(provider=name, usage=response.usage, total=spent)
                 )
             if reached is not None:
+                # Nobody would run them, and a call without a result spoils the next
+                # request.
                 response = response.without_tool_calls()
                 budget.end_last_answer()
             if services.journal is not None:
@@ -195,6 +211,7 @@ class ProviderCaller:
                 f"The request was denied by {decided.decided_by}: {decided.reason}",
                 provider=name,
             )
+        # By identity: comparing two histories would cost more than the emission.
         left = emission.data["messages"]
         if left is messages:
             return None
@@ -204,6 +221,7 @@ class ProviderCaller:
         self, messages: Sequence[Message], max_reached: bool
     ) -> Sequence[Message]:
         """Add what waits for this one request behind the history, which stays as it is."""
+        # Behind what is there, so that a vendor's cache of the history stays valid.
         waiting = self.decisions.take_pending()
         if max_reached:
             waiting.append(ContextInjection(content=LAST_ANSWER))
@@ -264,6 +282,8 @@ class ProviderCaller:
         if blocks is None and not hooks.has_handlers(PROVIDER_ERROR):
             return
         with (
+            # Cancelled code cannot await; the limit keeps a handler from holding up the
+            # end.
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self.budget.limits.cleanup_timeout),
         ):

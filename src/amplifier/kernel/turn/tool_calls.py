@@ -97,6 +97,7 @@ class ToolRunner:
     ) -> list[ToolResult]:
         """Run the calls of one answer; see `TurnHost.run_tools`."""
         if len(calls) == 1:
+            # most answers call one tool, which needs neither a group nor a task
             return [await self.run(calls[0], tools)]
         results: list[ToolResult] = []
         for batch in batches(calls, tools):
@@ -114,6 +115,7 @@ class ToolRunner:
         limit = self.budget.limits.parallel_tools
         side_by_side = lanes(calls, tools)
         waiting = iter(side_by_side)
+        # not secret, so the operating system need not be asked for randomness
         group_id = f"{getrandbits(64):016x}"
         interrupts: list[KeyboardInterrupt] = []
         slots = anyio.Semaphore(limit, fast_acquire=True)
@@ -123,6 +125,8 @@ class ToolRunner:
 
         async def work() -> None:
             try:
+                # one iterator for all workers: a lane is taken once, by whoever is free
+                # first
                 for lane in waiting:
                     for index in lane:
                         slot = CallSlot(slots, start_next)
@@ -206,12 +210,14 @@ class ToolRunner:
         tool = tools.get(call.name)
         if tool is None:
             return call, await self._refuse(call, group, unknown_tool(call.name, tools))
+        # a loop passes on the proxies it received, which would start the call anew
         tool = unwrapped(tool)
         problem = call.problem or services.schemas.problem(tool, call.arguments)
         if problem is not None:
             return call, await self._refuse(
                 call, group, ToolResult.failure(problem, type="invalid_arguments")
             )
+        # handlers and the tool get what no message of the history refers to
         arguments = copied(call.arguments)
         if settled is None:
             refusal = None
@@ -263,8 +269,9 @@ class ToolRunner:
 
     def _info_of(self, tool: Tool) -> ToolInfo | None:
         """Return what handlers learn of a tool, which it is asked once a turn."""
+        # the tool is stored with it, so that no other object can have its id meanwhile
         known = self._infos.get(id(tool))
-        if known is None or known[0] is not tool:
+        if known is None:
             known = self._infos[id(tool)] = tool, read_only(tool_info(tool))
         return known[1]
 
@@ -293,6 +300,7 @@ class ToolRunner:
                 tool, emission.data["tool_input"]
             )
         else:
+            # the model's mistake stands as long as nobody replaced what it wrote
             problem = call.problem
         kind = "denied"
         processor = self.services.decisions
@@ -350,6 +358,7 @@ class ToolRunner:
             )
         if self.stream is not None:
             await self.stream.send(ToolStarted(call=call))
+        # after the journal: what is listed as running is known to have begun
         running.register_tool_start(call.id, call.name)
         limit = _time_limit(tool, self.budget.limits.tool_timeout)
         started = perf_counter()
@@ -363,6 +372,8 @@ class ToolRunner:
         finally:
             running.register_tool_complete(call.id)
         duration = perf_counter() - started
+        # a turn that is cancelled while handlers check must not store what they may
+        # withhold
         is_checked = services.hooks.has_handlers(TOOL_POST) and not failed
         if is_checked:
             log.results[call.id] = RESULT_UNCHECKED
@@ -388,6 +399,7 @@ class ToolRunner:
         self, name: str, tool: Tool, arguments: JSONObject, limit: float
     ) -> tuple[ToolResult, bool]:
         """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
+        # the span keeps the scope, so that a question to a person can hold its deadline
         span, budget = current_span.get(), self.budget
         assert span is not None  # the call's own
         scope = budget.scope_class()
@@ -407,6 +419,8 @@ class ToolRunner:
             # a tool with a task group fails with a group
             error = only_error(raised)
             if not isinstance(error, ToolError):
+                # the group is logged with all its errors; the model reads the one that
+                # counts
                 report("tool.failed", raised, tool=name)
                 return ToolResult.failure(
                     str(error) or type(error).__name__, type=type(error).__name__
@@ -479,6 +493,8 @@ class ToolRunner:
             kind, reason = (type(error).__name__, str(error))
         result = ToolResult.failure(f"The call did not finish: {reason}", type=kind)
         with (
+            # cancelled code cannot await; the limit keeps a handler from holding up the
+            # end
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self.budget.limits.cleanup_timeout),
         ):
@@ -540,6 +556,7 @@ def tool_info(tool: Tool) -> ToolInfo | None:
 def _time_limit(tool: Tool, default: float) -> float:
     """Return how many seconds a call of the tool may take: its own `timeout`, where it has one."""
     own: object = getattr(tool, "timeout", None)
+    # a bool is an int, and an attribute of foreign code may be anything
     if isinstance(own, (int, float)) and own is not True and 0 < own < inf:
         return own
     return default
@@ -559,6 +576,7 @@ def _agreeing(changed: ToolResult, result: ToolResult) -> ToolResult:
     is_same_text = changed.output == result.output and changed.error == result.error
     if is_same_text or not changed.content or changed.content != result.content:
         return changed
+    # the vendor is sent the content: the old text there would undo the change
     others = [block for block in changed.content if not isinstance(block, TextBlock)]
     return attrs.evolve(
         changed, content=[TextBlock(text=changed.get_serialized_output()), *others]
