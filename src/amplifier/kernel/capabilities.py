@@ -39,6 +39,7 @@ class Capabilities:
         self._own[name], self._owners[name] = value, owner
         if self.is_module(owner) and name not in SHARED:
             return
+        # a later value that is not inherited must not leave the earlier one to children
         self.inheritable.pop(name, None)
         if inherited and name not in PER_SESSION:
             self.inheritable[name] = value

@@ -33,6 +33,7 @@ class Cleanups:
         """
         failures: list[BaseException] = []
         leaked: BaseException | None = None
+        # taken one by one: a clean-up may register another, which runs as well
         while self._waiting:
             try:
                 failures += await self._run(self._waiting.pop())

@@ -117,6 +117,7 @@ class ModuleCoordinator:
             display_system,
             self.cancellation,
         )
+        # asked at each use: whoever opened the session may change what is accepted
         self.decisions.accepted = partial(self.get_capability, ACCEPTED)
         self.services: SessionServices = SessionServices(
             self._hooks,
@@ -201,6 +202,7 @@ class ModuleCoordinator:
     def _spec(self) -> ModuleSpec | None:
         """The entry of the plan whose module calls while it is mounted; a task that another module keeps is not it."""
         spec, plugin = self._mounting or (None, None)
+        # by the context: a task of an earlier module may mount while this one does
         if current_module.get() is plugin:
             return spec
         return None
@@ -212,6 +214,7 @@ class ModuleCoordinator:
         earlier = [
             mounted for mounted in self._placed if mounted.mount_point == mount_point
         ]
+        # mounted by itself and returned as well
         if any(mounted.instance is module for mounted in earlier):
             return next(
                 mounted.name for mounted in earlier if mounted.instance is module
@@ -245,6 +248,7 @@ class ModuleCoordinator:
 
     def _unmounted(self, mounted: MountedInstance) -> None:
         """Empty a place whose instance was unregistered from pluggy, unless another stands there by now."""
+        # pluggy notifies after the fact, and the place may have been taken meanwhile
         if self._mounts.get(mounted.mount_point, mounted.name) is mounted.instance:
             self._mounts.remove(mounted.mount_point, mounted.name)
 
@@ -260,6 +264,7 @@ class ModuleCoordinator:
         either case.
         """
         before, registered = self._instances(kind), self.hooks.registered
+        # what is mounted from here on belongs to this entry of the plan
         self._mounting = spec, plugin
         self._placed.clear()
         token = current_module.set(plugin)
@@ -269,6 +274,7 @@ class ModuleCoordinator:
             ):
                 self._take(kind, result)
         except BaseException:
+            # its handlers too: half a module guards nothing and may still deny
             for mounted in self._placed:
                 self.plugins.forget_mounted(mounted.mount_point, mounted.name)
             self.hooks.forget_module(plugin, registered)

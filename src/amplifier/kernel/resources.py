@@ -93,6 +93,7 @@ class Owner(Generic[T]):
         try:
             await self._closed.wait()
         finally:
+            # of a task that is done this does nothing; else the closing took too long
             self._scope.cancel()
         if self._failure is not None:
             raise self._failure

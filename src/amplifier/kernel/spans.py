@@ -69,6 +69,8 @@ class Span:
             if iteration is None:
                 self.iteration = parent.iteration
             if parent.session_id == session_id:
+                # a child's turn has a parent too, but of another session, and is its
+                # own turn
                 self.turn = parent.turn or parent
         self._fields: dict[str, object] = _NO_FIELDS
         self._base: Mapping[str, object] | None = None
@@ -82,6 +84,7 @@ class Span:
     def span_id(self) -> str:
         """The step's id: 16 hexadecimal digits, as OpenTelemetry writes them."""
         if self._id is None:
+            # not secret, so the operating system need not be asked for randomness
             self._id = f"{getrandbits(64):016x}"
         return self._id
 
@@ -101,6 +104,7 @@ class Span:
         They are put together once for each step; do not change them. The events of another session, for
         example a parent's while its child runs, carry that session's own fields alone.
         """
+        # the session replaces its fields as a whole, so identity shows a change
         if self._base is not base:
             self._base = base
             if base.get("session_id", self.session_id) != self.session_id:

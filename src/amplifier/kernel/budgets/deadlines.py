@@ -60,6 +60,7 @@ def is_held(span: Span) -> bool:
 
 def _hold(span: Span) -> None:
     assert span.scope is not None
+    # seconds and not a time: the clock runs on while the deadline stands still
     left = span.scope.deadline - anyio.current_time()
     # the step has not waited yet, and all of its time is left
     if left == inf and span.limit is not None:

@@ -72,6 +72,7 @@ class Announcements:
             if call.arguments is entry.given or call.arguments is entry.shown
         ]
         taken = (same or fitting)[-1]
+        # each is used once: the same call again is a new one, to be decided on anew
         self._announced.remove(taken)
         return taken
 

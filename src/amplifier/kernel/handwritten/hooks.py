@@ -77,6 +77,7 @@ class LoopHooks(HookRegistry):
         self, data: Mapping[str, object], tool: Tool, given: Mapping[str, JSONValue]
     ) -> Emission:
         """Let handlers decide on a call, carry that out and note it."""
+        # two copies: handlers see one, and what they may do to it changes no other
         asked, shown = copied(given), copied(given)
         call_id = data.get("tool_call_id")
         call = ToolCall(

@@ -74,13 +74,16 @@ class Approvals:
         if not open_questions:
             return await self._grant(questions[0], REMEMBERED)
         question = open_questions[0]
+        # who does not answer allows nothing that any of the handlers would deny
         if any(other.default == "deny" for other in open_questions):
             question = attrs.evolve(question, default="deny")
         if self.system is None and self.provider is None:
             return await self._refuse(question, NOBODY_TO_ASK)
+        # a person must not be shown a choice in which every option denies
         if not question.can_be_allowed:
             return await self._refuse(question, question.no_option_allows)
         await self._announce(question)
+        # around the wait for the lock too: the question before may stay open for long
         with deadlines_held():
             async with self.turn:
                 answer = await self._put(question)
@@ -181,6 +184,7 @@ def _read_option(question: Question, reply: object) -> _Answer:
 
 
 def _read_response(question: Question, response: ApprovalResponse) -> _Answer:
+    # by identity: a provider's `"false"` or `1` is no permission
     if response.approved is not True:
         return _Answer(question.denial(response.reason))
     return _Answer(

@@ -93,6 +93,8 @@ class ReadOnlyDict(dict[str, object]):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle as a dict."""
+        # a view means nothing in another process, and `_refuse` would keep it from
+        # loading
         return dict, (dict(dict.items(self)),)
 
     def __or__(self, other: Mapping[str, object], /) -> dict[str, object]:  # type: ignore[override]
@@ -251,6 +253,7 @@ def _view_of(kind: type) -> _View | None:
         kind, (list, str, bytes, tuple, ReadOnlySequence)
     ):
         view = cast("_View", ReadOnlySequence)
+    # classes are few and met again with each event, so the answer is stored for good
     _VIEWS[kind] = view
     return view
 

@@ -84,12 +84,16 @@ class Registration:
         Raises:
             LateError: it did not answer in time.
         """
+        # by the data's identity: each call has a copy of its own, and a dict has no
+        # hash
         WAITING[id(data)] = (self, event, data, perf_counter())
         if not watchdog.is_awake:
             watchdog.wake()
         token = current_module.set(self.plugin)
         try:
             answer: object = self.handler(event, data)
+            # asked of the function first: most are coroutine functions, and the other
+            # costs more
             if self.is_async or isawaitable(answer):
                 return await self._awaited(cast("Awaitable[object]", answer), timeout)
             return answer
@@ -101,6 +105,7 @@ class Registration:
         self, answer: Awaitable[object], timeout: float | None
     ) -> object:
         name = f"Handler {self.name!r}"
+        # an observer has no deadline; it needs the containment alone
         if timeout is None:
             return await ForeignCall(name).run(answer)
         foreign = ForeignCall(name, anyio.CancelScope(), timeout)

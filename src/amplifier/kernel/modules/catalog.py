@@ -47,6 +47,7 @@ class Catalog:
 
     def modules(self) -> tuple[FoundModule, ...]:
         """Return every module; a project that is installed as well is there twice."""
+        # projects are edited while a process runs; installed modules hardly ever are
         return (*installed_modules(self._path), *self._in_projects(refresh=True))
 
     def find(self, module_id: str) -> FoundModule | None:
@@ -82,6 +83,7 @@ class Catalog:
                 for found in self._in_projects(refresh=refresh)
                 if found.id == module_id
             ]
+            # a broken project must not be silently replaced by another of its id
             if module_id in self._unreadable:
                 raise self._unreadable[module_id]
             if installed or beside:
@@ -119,6 +121,7 @@ class Catalog:
         try:
             return offered_by(folder)
         except ModuleLoadError as error:
+            # raised when it is asked for: others must stay usable beside it
             self._unreadable[error.module_id] = error
             report("module.folder_unreadable", error, folder=folder)
             return ()
@@ -151,6 +154,7 @@ def _is_same(found: FoundModule, installed: FoundModule) -> bool:
         places = []
     else:
         places = [*(spec.submodule_search_locations or ()), spec.origin]
+    # a search path may lead to the same folder through a link
     root = os.path.realpath(found.root or found.path)
     return any(
         place is not None and os.path.dirname(os.path.realpath(place)) == root

@@ -40,11 +40,13 @@ async def import_package(found: FoundModule, timeout: float) -> ModuleType:
         ModuleLoadError: it cannot be imported, or not in time.
     """
     package = sys.modules.get(found.package)
+    # what is imported needs no thread, and most sessions are not the first
     if package is not None and not _is_loading(package):
         _check_place(found)
         return package
     running = _running_import(found)
     try:
+        # the wait is cancelled and not the import, which other sessions may await
         with anyio.CancelScope(deadline=running.begun_at + timeout):
             await running.wait()
         if running.is_over:  # also where a busy event loop is late to notice it
@@ -98,6 +100,7 @@ def import_error(found: FoundModule, error: BaseException) -> ModuleLoadError:
 def _import(found: FoundModule) -> ModuleType:
     top = found.package.partition(".")[0]
     if found.root is not None and top not in sys.modules:
+        # a finder for this one name: on `sys.path` the folder would offer all it holds
         _PINS.pin(top, found.root)
     try:
         _check_place(found)
@@ -215,10 +218,12 @@ class ImportPaths:
     def add(self, folder: str) -> None:
         """Make what a folder holds importable until `release`; what is on the path already stays there."""
         with _LOCK:
+            # somebody else's entry must still be there after `release`
             is_foreign = folder in sys.path and folder not in _HELD
             if is_foreign or folder in self._folders:
                 return
             if folder not in _HELD:
+                # at the end, so that a module's folder never hides what is installed
                 sys.path.append(folder)
             _HELD[folder] = _HELD.get(folder, 0) + 1
             self._folders.append(folder)

@@ -144,6 +144,7 @@ class ModuleLoader:
             ModuleConflictError: two offer it, or its package's name is taken by another folder's.
             ModuleLoadError: it cannot be resolved or imported.
         """
+        # the application's own come first, so that a test can replace what is installed
         if spec.module in self._modules:
             target = self._modules[spec.module]
             home = getattr(target, "__module__", None) or getattr(
@@ -156,6 +157,7 @@ class ModuleLoader:
             found = self._find_directly(spec)
         else:
             found = await self._resolve(spec, resolver, limits)
+        # a project's folder holds what its package imports; installed ones need no path
         if found.root is not None and _is_below(found.root, found.path):
             paths.add(found.root)
         package = await import_package(found, limits.import_timeout)
@@ -222,6 +224,7 @@ class ModuleLoader:
         )
         kind = self._kind_of(imported)
         # what cannot be mounted is refused here already
+        # with plugins that are thrown away: those of a session are not known yet
         load_plugin(imported, spec, kind, Plugins(self.kinds))
 
         async def mount(coordinator: Coordinator) -> object:
@@ -260,6 +263,7 @@ class ModuleLoader:
         except ModuleNotFoundError as error:
             try:
                 return self._find_directly(spec)
+            # both were asked, so both reasons are given
             except ModuleNotFoundError as direct:
                 reason = f"{direct.reason}. {type(resolver).__qualname__} says: {error.reason}"
                 raise error.amended(reason=reason) from error
@@ -283,6 +287,7 @@ class ModuleLoader:
 
     def _not_found(self, spec: ModuleSpec) -> str:
         """Say what was searched, and what might have been meant."""
+        # only now: to list everything reads every project's metadata again
         known = sorted({info.id for info in self.discover()})
         if spec.source is None:
             unused = ""

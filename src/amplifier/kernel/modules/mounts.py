@@ -107,6 +107,7 @@ class MountPoints:
             raise ValueError(
                 f"A name is required to mount at {mount_point!r}: give 'name' or the instance a name"
             )
+        # the same instance again is no conflict: a module may mount and return it
         if key in slot and slot[key] is not instance:
             owner = self._modules.get((mount_point, key), type(slot[key]).__qualname__)
             raise ModuleConflictError(

@@ -139,6 +139,7 @@ class Plugins:
         What its other plugins mount is the parent's alone.
         """
         for name, plugin in parent.manager.list_name_plugin():
+            # this is how pluggy lists a name that was blocked
             if plugin is None:
                 self.manager.set_blocked(name)
         for name, (plugin, _) in (parent._given or {}).items():
@@ -204,6 +205,7 @@ class Plugins:
         known = self.manager.get_plugin(mounted.plugin_name)
         if isinstance(known, MountedInstance) and known.instance is mounted.instance:
             return
+        # pluggy refuses a second plugin of one name
         if known is not None:
             self.manager.unregister(name=mounted.plugin_name)
         self.manager.add(mounted, mounted.plugin_name)
@@ -258,6 +260,7 @@ class Plugins:
         except pluggy.PluginValidationError as error:
             self.manager.unregister(plugin)
             raise self._refusal(plugin_name, plugin, error) from error
+        # it was registered before it was checked, since pluggy finds its hooks thereby
         except HookspecError:
             self.manager.unregister(plugin)
             raise
@@ -279,6 +282,7 @@ class Plugins:
     ) -> HookspecError:
         """Say why pluggy refused a plugin: which hook there is not, or what of an implementation does not fit."""
         checks = self._checks()
+        # pluggy's own message names the function and not what is wrong with it
         for name in dir(plugin):
             options = self.manager.parse_hookimpl_opts(plugin, name)
             if options is None:
@@ -311,6 +315,7 @@ class Plugins:
 
     def _unmount_all(self, module: object) -> None:
         """Unmount what a module mounted, the last first, and let its handlers be taken back."""
+        # the list is a copy: unregistering changes the table that it came from
         for _, plugin in reversed(self.manager.list_name_plugin()):
             if isinstance(plugin, MountedInstance) and plugin.plugin is module:
                 self.manager.unregister(plugin)

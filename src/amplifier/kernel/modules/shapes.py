@@ -113,6 +113,7 @@ def main_of(package: ModuleType, module_id: str) -> object:
         for name in public
         if definition_of(value := getattr(package, name, None)) is not None
     }
+    # by identity: one module may be public under two names
     if len(set(map(id, made.values()))) == 1:
         return next(iter(made.values()))
     if made:
@@ -136,6 +137,7 @@ def load_plugin(
     """
     _check_type(imported, spec, kind)
     try:
+        # one object under two entries of a plan is one plugin: pluggy refuses it twice
         plugin = _plugin(imported, kind, plugins)
         if not plugins.manager.is_registered(plugin):
             plugins.register_module(spec.plugin_name, plugin)
@@ -237,6 +239,7 @@ def _checked_mount(imported: ImportedModule, mount: object) -> MountFunction:
         reason = "'mount' is not a coroutine function; write 'async def mount(coordinator, config)'"
         raise _invalid(imported, reason)
     try:
+        # here and not at the call, where the `TypeError` would seem to be the module's
         inspect.signature(mount).bind(None, {})
     except TypeError as error:
         raise _invalid(

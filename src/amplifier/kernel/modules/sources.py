@@ -141,6 +141,7 @@ def module_in(folder: str, module_id: str) -> FoundModule:
     """
     folder = os.path.abspath(folder)
     parent, name = os.path.split(folder)
+    # before the metadata: a package may be named directly, inside its project
     if os.path.isfile(os.path.join(folder, "__init__.py")):
         return FoundModule(module_id, name, name, folder, parent)
     try:
@@ -152,6 +153,7 @@ def module_in(folder: str, module_id: str) -> FoundModule:
         return match
     packages = _packages(folder)
     wanted = _conventional(module_id)
+    # a single package can only be the one that is meant, whatever its name
     if wanted in packages or len(packages) == 1:
         if wanted in packages:
             package = wanted
@@ -239,6 +241,8 @@ def _scan(path: tuple[str, ...]) -> tuple[FoundModule, ...]:
     found: dict[tuple[str, str], FoundModule] = {}
     for folder in dict.fromkeys(path):
         for module in _in_folder(folder or os.curdir):
+            # as for Python, the first folder that has a distribution is the one that
+            # counts
             found.setdefault((module.id, module.distribution), module)
     return tuple(found.values())
 
@@ -261,6 +265,7 @@ def _in_metadata(where: str, distribution: str) -> Iterator[FoundModule]:
             text = file.read()
     except OSError:
         return  # most distributions have none
+    # most files name other groups; looking for the name is cheaper than reading lines
     if GROUP not in text:
         return
     inside = False

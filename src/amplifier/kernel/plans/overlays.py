@@ -84,6 +84,7 @@ def merge_modules(below: Sequence[object], above: Sequence[object]) -> list[obje
     """Merge two lists of modules by id and instance, each at its first place, new ones at the end."""
     modules = {_key(entry): entry for entry in below}
     for entry in above:
+        # a dict keeps the first place of a key, whatever is stored under it later
         known = modules.get(_key(entry), {})
         if isinstance(entry, dict):
             modules[_key(entry)] = _merged_module(_mapping(known), entry)
@@ -162,6 +163,7 @@ def _merged_session(below: _Plan, above: _Plan, singles: set[str]) -> _Plan:
 def _merged_module(below: _Plan, above: _Plan) -> _Plan:
     """Merge what is laid over a module; another module takes its place whole, and a source is one value."""
     if "module" in above and above["module"] != below.get("module"):
+        # another module understands neither the configuration nor the source
         below = {}
     module = {
         **below,
@@ -176,6 +178,7 @@ def _key(entry: object) -> tuple[str, object]:
     module = _mapping(entry).get("module")
     if isinstance(module, str):
         return (module, _mapping(entry).get("instance_id"))
+    # no two are equal, so that each is there for the plan's reader to name
     return ("", id(entry))
 
 

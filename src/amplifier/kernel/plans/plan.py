@@ -220,6 +220,7 @@ class _PlanReader:
             spec = self._spec(path, entry, SINGLE_KEYS)
             if spec is None:
                 return ()
+            # the nearer one counts where both are given
             if spec.source is not None:
                 own = spec.source
             else:
@@ -277,6 +278,7 @@ class _PlanReader:
             self._problem(
                 f"{path}.instance_id", f"a non-empty string; got {instance_id!r}"
             )
+            # the problem is noted; reading continues, so that all problems are found
             instance_id = None
         return ModuleSpec(
             module=module,
@@ -306,6 +308,7 @@ class _PlanReader:
                 Problem(f"session.{problem.path}", problem.message)
                 for problem in error.problems
             )
+            # likewise: the plan is refused in the end, with everything that is wrong
             return SessionSettings()
 
     def _config(self, path: str, value: object) -> Mapping[str, JSONValue]:

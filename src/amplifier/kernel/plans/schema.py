@@ -135,6 +135,7 @@ def _limits() -> JSONObject:
 
 def _limit(name: str, default: JSONValue) -> JSONObject:
     """Describe one limit by what it accepts."""
+    # asked of the class itself, so that the schema cannot differ from it
     if not _accepts(name, 0.5):
         if _accepts(name, 0):
             least = 0

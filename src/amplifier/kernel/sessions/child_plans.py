@@ -159,6 +159,7 @@ def child_plan(
         plan["agents"] = {
             name: agents[name] for name in _chosen(choice, agents, request.agent_name)
         }
+        # a list or a word chooses among them, and is no value to lay over a mapping
         agent = {key: value for key, value in agent.items() if key != "agents"}
     plan = merge_plans(
         plan,
@@ -169,8 +170,10 @@ def child_plan(
         },
         kinds,
     )
+    # what was recorded first: what is asked now counts where both speak
     for extras in (request.recorded, request.record):
         plan = merge_plans(plan, _extras(extras), kinds)
+    # last, so that nothing laid over it can loosen it again
     return guards.limit(plan)
 
 

@@ -47,6 +47,8 @@ class ChildRecords:
         store = self._store
         async with AsyncExitStack() as stack:
             if isinstance(store, JournaledChildStore):
+                # before the turn: of a process that is killed in it the child must be
+                # found again
                 journal = await stack.enter_async_context(store.open(record))
                 child.coordinator.register_capability("session.journal", journal)
             try:
@@ -61,6 +63,7 @@ class ChildRecords:
         limit = child.plan.session.limits.cleanup_timeout
         with anyio.CancelScope(shield=True), anyio.move_on_after(limit) as scope:
             try:
+                # a copy: the context may change the list that it returned later
                 messages = list(await child.coordinator.context.get_messages())
                 await self._save(
                     attrs.evolve(

@@ -62,6 +62,7 @@ class Family:
         own, above = self.session.coordinator, parent.coordinator
         self.parent = parent
         self.depth = parent.family.depth + 1
+        # the plan of a child may forbid more levels, but never allow more
         self.depth_left = min(self.depth_left, parent.family.depth_left - 1)
         self.session.ledger.parent = parent.ledger
         own.decisions.ask_with(above.decisions)
@@ -85,6 +86,7 @@ class Family:
     def begin_turn(self) -> None:
         """Forget an earlier request to stop, and take over what the turns were asked that the new one is a part of."""
         token = self.session.coordinator.cancellation
+        # a child made for one turn may be cancelled before that turn begins
         if token.is_cancelled and not self.runs_once:
             self.session.coordinator.hooks.reserve()
             token.reset()
@@ -93,6 +95,7 @@ class Family:
         for ancestor in self._ancestors():
             if ancestor.is_busy:
                 token.inherit(ancestor.coordinator.cancellation)
+        # a task that outlived its turn must not continue that turn's work in a child
         if is_of_cancelled_turn():
             token.request_graceful()
 

@@ -51,6 +51,7 @@ class Guards:
             for (name, _), loaded in self.session.modules.items()
             if name == module
         ]
+        # not mounted, so nobody knows what it does: it counts as a guard
         return not instances or not all(
             self._observes(loaded.plugin) for loaded in instances
         )
@@ -137,6 +138,7 @@ class Guards:
         exact = [each for each in same if each.get("instance_id") == instance]
         if not same:
             return entry
+        # a new instance begins with one configuration, and which is not for us to guess
         if not exact and len(same) > 1:
             self._refuse(
                 f"{path}.instance_id",
@@ -189,6 +191,7 @@ def is_looser(value: object, own: object) -> bool:
     if own is None or value is None:
         return own is not None
     try:
+        # exactly: as floats, two amounts of money may compare the wrong way
         return Decimal(str(value)) > Decimal(str(own))
     except ArithmeticError:
         return False

@@ -46,6 +46,7 @@ class SessionHistory:
         """
         context = self.coordinator.context
         messages = await context.get_messages()
+        # forgotten first: a turn that fails from here on must be checked again
         known, self._context = self._context, None
         if (known is context and len(messages) == self._length) or _is_new(messages):
             return
@@ -70,6 +71,7 @@ class SessionHistory:
 
     async def _store(self, context: ContextManager, mended: Repair) -> None:
         await replace_history(context, mended.messages, mended.findings)
+        # a context need not take what it is given, and the report has to say so
         stored = list(await context.get_messages()) == list(mended.messages)
         session_id, findings = self.coordinator.session_id, mended.findings
         report(

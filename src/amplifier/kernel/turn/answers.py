@@ -81,7 +81,9 @@ class StreamReader:
                     scope.deadline, held = inf, now
                     await waiting
                     now = anyio.current_time()
+                    # the time for which the reader of the turn held the stream back
                     self._end += now - held
+                # most deltas come close together; the deadline is at most 1 % too early
                 elif now < armed + idle * ARMED_ANEW:
                     continue
                 armed, scope.deadline = now, min(self._end, now + idle)
@@ -93,6 +95,7 @@ class StreamReader:
     @property
     def late_error(self) -> LLMTimeoutError:
         """The error of the deadline that the stream passed."""
+        # the deadline that was set is the one that passed
         if self._scope.deadline < self._end:
             return late_error(self._name, f"was silent for {self._idle:g} s")
         return late_error(self._name, f"took longer than {self._total:g} s")
@@ -120,6 +123,7 @@ def answer_of(provider: Provider, name: str, response: object) -> ChatResponse:
     bare = response.tool_calls is None and not any(map(_is_call, response.content))
     if bare:
         return response
+    # an answer that was cut off may hold a call whose arguments are cut off as well
     return response.without_tool_calls()
 
 

@@ -68,6 +68,7 @@ class BlockEvents:
 
     async def abandon(self) -> None:
         """End the blocks that began and will not be whole."""
+        # a copy, since each end takes its block out
         for index, kind in list(self._open.items()):
             await self._end(index, {"type": kind, "incomplete": True})
 

@@ -46,6 +46,7 @@ async def with_consent(
     """
     limit = decisions.settings.limits.hook_timeout
     assessment: Assessment | None = None
+    # a tool's rules are foreign code; one that hangs is asked about, never allowed
     with anyio.move_on_after(limit) as scope:
         assessment = await assess(tool, arguments)
     if scope.cancelled_caught:

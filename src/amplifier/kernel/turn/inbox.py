@@ -79,6 +79,7 @@ class SteeringReader:
         added: list[str] = []
         waiting = self.inbox.waiting
         while waiting:
+            # taken out before the wait: a second reader must not add it as well
             entry = waiting.pop(0)
             try:
                 submitted = await self._submit(entry)

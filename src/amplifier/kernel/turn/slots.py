@@ -45,11 +45,13 @@ class CallSlot:
         self._children += 1
         if self._is_held:
             self._release()
+            # the semaphore is free now, but every worker is busy: one more takes it
             self.start_next()
         try:
             yield
         finally:
             self._children -= 1
+            # the last child to end takes the slot again for the call
             if not self._children:
                 await self._take_again()
 

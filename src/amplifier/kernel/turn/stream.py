@@ -69,6 +69,7 @@ class TurnStream:
                 raise StopAsyncIteration
             await self._wait()
         item = self._items.popleft()
+        # only the first free place wakes the sender: it may wait for nothing else
         if len(self._items) == CAPACITY - 1:
             self._notify()
         return item
@@ -94,6 +95,7 @@ class TurnStream:
                 self._items[-1] = joined
             return joined is not None
         self._items.append(event)
+        # a reader waits only while there is nothing
         if len(self._items) == 1:
             self._notify()
         return True

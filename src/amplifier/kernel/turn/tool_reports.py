@@ -108,6 +108,7 @@ class Reports:
         if threading.get_ident() == self._thread:
             self._wake()
         else:
+            # an event of anyio's may be set on its own thread alone
             from_thread.run_sync(self._wake, token=self._token)
 
     def close(self) -> None:
@@ -119,6 +120,8 @@ class Reports:
         """Bring the reports to the reader and the handlers until `close`."""
         while not self._closed or self._output or self._progress is not None:
             await self._changed.wait()
+            # before the reports are taken: one that comes while they are brought sets
+            # it again
             self._changed = anyio.Event()
             for report in self._take():
                 await self._bring(report)
