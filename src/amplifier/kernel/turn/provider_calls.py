@@ -18,7 +18,7 @@ from amplifier.kernel.turn.blocks import BLOCK_EVENTS, BlockEvents
 from amplifier.kernel.turn.overlay import with_injections
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.contracts import ContextManager, Provider, RequestBuilder
-from amplifier_sdk.errors import LLMError, TurnCancelled
+from amplifier_sdk.errors import LLMError, LLMTimeoutError, TurnCancelled
 from amplifier_sdk.events import (
     PROVIDER_ERROR,
     PROVIDER_REQUEST,
@@ -32,10 +32,11 @@ from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops.notices import LAST_ANSWER
 from amplifier_sdk.messages import Message, MessageDict
-from amplifier_sdk.results import ContextInjection, Emission
+from amplifier_sdk.results import ContextInjection
 from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
 
 if TYPE_CHECKING:
+    from amplifier.kernel.budgets.accounts import Reached
     from amplifier.kernel.budgets.turn import TurnBudget
     from amplifier.kernel.turn.decisions import TurnDecisions
     from amplifier.kernel.turn.log import TurnLog
@@ -44,6 +45,37 @@ if TYPE_CHECKING:
     from amplifier_sdk.chat import Usage
 
 __all__ = ["ProviderCaller"]
+
+
+@attrs.define(eq=False, repr=False)
+class _Call:
+    """One provider call: whom it asks for what, and how far it is.
+
+    `reached` is the limit that makes its answer the last one; `held` is what is reserved for it until its account is
+    settled.
+    """
+
+    provider: Provider
+    name: str
+    model: str | None
+    request: RequestBuilder
+    iteration: int
+    max_reached: bool
+    reached: Reached | None
+    span: Span
+    blocks: BlockEvents | None
+    foreign: ForeignCall
+    reader: StreamReader | None = None
+    total: float = inf
+    started: float = 0.0
+    held: Usage | None = None
+
+    @property
+    def late_error(self) -> LLMTimeoutError:
+        """The error of the deadline that the provider passed."""
+        if self.reader is not None:
+            return self.reader.late_error
+        return late_error(self.name, f"took longer than {self.total:g} s")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -56,7 +88,7 @@ class ProviderCaller:
     decisions: TurnDecisions
     stream: EventSink | None = None
 
-    async def complete(  # noqa: C901  # the one provider call, step by step: each coroutine more is felt
+    async def complete(
         self,
         provider: Provider,
         request: RequestBuilder,
@@ -68,30 +100,11 @@ class ProviderCaller:
         max_reached: bool,
     ) -> ChatResponse:
         """Run one provider call; see `TurnHost.complete`."""
-        services, budget, hooks = self.services, self.budget, self.services.hooks
-        if services.cancellation.is_cancelled:
-            raise TurnCancelled(self.log.text)
-        if services.route is not None:
-            # A child's provider is its parent's choice; what its loop names does not
-            # count.
-            provider, name = services.route.provider, services.route.name
-            model, request = services.route.of(model, request)
-        name = name or provider.name
-        # The last answer is one more call than the limit allows, and it may call no
-        # tool.
-        reached = budget.begin_call()
-        if reached is not None:
-            budget.begin_last_answer(reached, self.log.text)
-            request, max_reached = partial(_without_tools, request), True
-        span = Span(services.session_id, current_span.get(), iteration)
-        self.log.begin_answer(iteration, span)
-        if hooks.has_any_handlers(BLOCK_EVENTS):
-            blocks = BlockEvents(hooks)
-        else:
-            blocks = None
-        # Until it is settled, so that whatever fails in between gives it back.
-        held: Usage | None = None
-        token = current_span.set(span)
+        services, hooks = self.services, self.services.hooks
+        call = self._begin(provider, request, name, model, iteration, max_reached)
+        token = current_span.set(call.span)
+        # What always waits is awaited here: a coroutine more is felt in each call, and
+        # its frame is in every traceback.
         try:
             try:
                 if services.decisions.waiting:
@@ -100,122 +113,166 @@ class ProviderCaller:
                     await services.decisions.store_waiting()
                 view: Sequence[MessageDict] | None = None
                 if hooks.has_handlers(PROVIDER_REQUEST):
-                    shown = await _view(context, provider)
-                    payload: ProviderRequest = {
-                        "provider": name,
-                        "model": model,
-                        "iteration": iteration,
-                        "messages": shown,
-                    }
-                    if max_reached:
-                        payload["max_reached"] = True
-                    emission = await hooks.emit(PROVIDER_REQUEST, payload)
-                    if emission.decisions:
-                        view = await self._request_decided(emission, shown, name)
+                    view = await self._announce_request(call, context)
                 # Read anew: a handler may have added to the context by itself.
                 if view is None:
-                    view = await _view(context, provider)
-                messages = typed(view)
-                if self.decisions.pending or max_reached:
-                    messages = self._with_pending(messages, max_reached)
-                asked = request(messages=messages)
-                if asked.conversation_id is None:  # a loop's own builder left it open
-                    session_id = services.session_id
-                    asked = attrs.evolve(asked, conversation_id=session_id)
-                total = asked.timeout or budget.limits.provider_timeout
-                started = perf_counter()
-                if budget.account is not None:
-                    # Reserved at the last moment: handlers of the request may wait for
-                    # a person.
-                    held = budget.account.hold()
-                # A provider of the older contract does not stream, and need not say so.
-                open_stream = getattr(provider, "stream", None)
-                scope = budget.scope_class()
-                foreign = self._foreign(name, scope, total)
-                if open_stream is not None:
-                    reader = StreamReader(
-                        open_stream(asked), name, scope, total, budget.limits
-                    )
-                    # What a slow reader of the turn takes must not count against the
-                    # provider.
-                    foreign.seconds = inf  # the reader sets the deadlines
-                    answer = await foreign.run(
-                        reader.read(partial(self._deliver, blocks))
-                    )
-                    if foreign.cancelled_caught:
-                        raise reader.late_error
-                else:
-                    answer = await foreign.run(provider.complete(asked))
-                    if foreign.cancelled_caught:
-                        raise late_error(name, f"took longer than {total:g} s")
-                response = answer_of(provider, name, answer)
-                budget.spending.add_usage(response.usage)
-                if budget.account is not None:
-                    budget.account.settle(held, response.usage, name)
-                    held = None
-                self.log.end_answer(response)
-                if blocks is not None:
-                    await blocks.finish(response)
+                    view = await _view(context, call.provider)
+                answer = await self._open(call, self._build(call, view))
+                response = self._settle(call, answer)
+                if call.blocks is not None:
+                    await call.blocks.finish(response)
             # A cancellation as well: what was announced has an end, what was reserved
             # is free.
             except BaseException as error:
-                if held is not None and budget.account is not None:
-                    budget.account.release(held)
-                await self._failed(name, model, error, blocks)
+                await self._failed(call, error)
                 raise
             if hooks.has_handlers(PROVIDER_RESPONSE):
-                await self._announce(name, model, response, perf_counter() - started)
+                await self._announce_response(call, response)
             if self.stream is not None and response.usage is not None:
-                spent = budget.spending.usage or response.usage
-                await self.stream.send(
-                    UsageReported(provider=name, usage=response.usage, total=spent)
-                )
-            if reached is not None:
+                await self.stream.send(self._usage(call, response.usage))
+            if call.reached is not None:
                 # Nobody would run them, and a call without a result spoils the next
                 # request.
                 response = response.without_tool_calls()
-                budget.end_last_answer()
+                self.budget.end_last_answer()
             if services.journal is not None:
-                message, spending = response.to_message(), budget.spent_so_far
-                record = MessageWritten(
-                    turn_id=current_turn_id(), message=message, spending=spending
-                )
-                await services.journal.append(record)
+                await services.journal.append(self._record(response))
             return response
         finally:
             current_span.reset(token)
 
-    def _foreign(
-        self, name: str, scope: anyio.CancelScope, seconds: float
-    ) -> ForeignCall:
-        budget = self.budget
-        return ForeignCall(
+    def _begin(
+        self,
+        provider: Provider,
+        request: RequestBuilder,
+        name: str | None,
+        model: str | None,
+        iteration: int,
+        max_reached: bool,
+    ) -> _Call:
+        """Choose whom the call asks, and count it.
+
+        Raises:
+            TurnCancelled: the turn was asked to stop.
+            BudgetExceededError: the turn's last answer was given already.
+        """
+        services, budget = self.services, self.budget
+        if services.cancellation.is_cancelled:
+            raise TurnCancelled(self.log.text)
+        if services.route is not None:
+            # A child's provider is its parent's choice; what its loop names does not
+            # count.
+            provider, name = services.route.provider, services.route.name
+            model, request = services.route.of(model, request)
+        name = name or provider.name
+        reached = budget.begin_call()
+        if reached is not None:
+            budget.begin_last_answer(reached, self.log.text)
+            request, max_reached = partial(_without_tools, request), True
+        span = Span(services.session_id, current_span.get(), iteration)
+        self.log.begin_answer(iteration, span)
+        blocks: BlockEvents | None = None
+        if services.hooks.has_any_handlers(BLOCK_EVENTS):
+            blocks = BlockEvents(services.hooks)
+        foreign = ForeignCall(
             f"Provider {name!r}",
-            scope,
-            seconds,
+            budget.scope_class(),
             outer=budget.scope,
             grace=budget.limits.cleanup_timeout,
         )
+        return _Call(
+            provider,
+            name,
+            model,
+            request,
+            iteration,
+            max_reached,
+            reached,
+            span,
+            blocks,
+            foreign,
+        )
 
-    async def _request_decided(
-        self, emission: Emission, messages: Sequence[MessageDict], name: str
+    async def _announce_request(
+        self, call: _Call, context: ContextManager
     ) -> Sequence[MessageDict] | None:
-        """Carry out what handlers of `provider:request` decided; what they inject for it waits in `pending`.
+        """Emit `provider:request`; what handlers inject for this one request waits in `pending`.
 
         Returns:
             The messages that handlers put in the place of the view; `None` where they left it.
         """
+        shown = await _view(context, call.provider)
+        payload: ProviderRequest = {
+            "provider": call.name,
+            "model": call.model,
+            "iteration": call.iteration,
+            "messages": shown,
+        }
+        if call.max_reached:
+            payload["max_reached"] = True
+        emission = await self.services.hooks.emit(PROVIDER_REQUEST, payload)
+        if not emission.decisions:
+            return None
         decided = await self.decisions.carry_out(emission, PROVIDER_REQUEST)
         if decided.denied:
             raise LLMError(
                 f"The request was denied by {decided.decided_by}: {decided.reason}",
-                provider=name,
+                provider=call.name,
             )
         # By identity: comparing two histories would cost more than the emission.
         left = emission.data["messages"]
-        if left is messages:
+        if left is shown:
             return None
         return cast("Sequence[MessageDict]", left)
+
+    def _build(self, call: _Call, view: Sequence[MessageDict]) -> ChatRequest:
+        """Build the request of what the model shall read."""
+        messages = typed(view)
+        if self.decisions.pending or call.max_reached:
+            messages = self._with_pending(messages, call.max_reached)
+        asked = call.request(messages=messages)
+        if asked.conversation_id is None:  # a loop's own builder left it open
+            return attrs.evolve(asked, conversation_id=self.services.session_id)
+        return asked
+
+    def _open(self, call: _Call, asked: ChatRequest) -> Awaitable[object]:
+        """Reserve what the call may take, and return the call of the provider, which is to be awaited."""
+        budget, foreign = self.budget, call.foreign
+        call.total = asked.timeout or budget.limits.provider_timeout
+        call.started = perf_counter()
+        if budget.account is not None:
+            # Reserved at the last moment: handlers of the request may wait for a person.
+            call.held = budget.account.hold()
+        # A provider of the older contract does not stream, and need not say so.
+        open_stream = getattr(call.provider, "stream", None)
+        if open_stream is None:
+            foreign.seconds = call.total
+            return foreign.run(call.provider.complete(asked))
+        # The reader sets the deadlines: what a slow reader of the turn takes must not
+        # count against the provider.
+        assert foreign.scope is not None
+        call.reader = StreamReader(
+            open_stream(asked), call.name, foreign.scope, call.total, budget.limits
+        )
+        return foreign.run(call.reader.read(partial(self._deliver, call.blocks)))
+
+    def _settle(self, call: _Call, answer: object) -> ChatResponse:
+        """Return the answer, which is paid for from here on.
+
+        Raises:
+            LLMTimeoutError: the provider passed a deadline.
+            LLMError: what came is no answer.
+        """
+        if call.foreign.cancelled_caught:
+            raise call.late_error
+        budget = self.budget
+        response = answer_of(call.provider, call.name, answer)
+        budget.spending.add_usage(response.usage)
+        if budget.account is not None:
+            budget.account.settle(call.held, response.usage, call.name)
+            call.held = None
+        self.log.end_answer(response)
+        return response
 
     def _with_pending(
         self, messages: Sequence[Message], max_reached: bool
@@ -252,17 +309,15 @@ class ProviderCaller:
             await self.stream.send(delta)
         await blocks.grow(delta)
 
-    async def _announce(
-        self, name: str, model: str | None, response: ChatResponse, duration: float
-    ) -> None:
+    async def _announce_response(self, call: _Call, response: ChatResponse) -> None:
         """Emit `provider:response`."""
         payload: ProviderResponse = {
-            "provider": name,
-            "model": model,
+            "provider": call.name,
+            "model": call.model,
             "response": response,
             "usage": response.usage,
             "tool_calls": bool(response.tool_calls),
-            "duration": duration,
+            "duration": perf_counter() - call.started,
         }
         if response.degradation is not None:
             payload["degradation"] = response.degradation
@@ -270,26 +325,33 @@ class ProviderCaller:
         if emission.decisions:
             await self.decisions.carry_out(emission, PROVIDER_RESPONSE)
 
-    async def _failed(
-        self,
-        name: str,
-        model: str | None,
-        error: BaseException,
-        blocks: BlockEvents | None,
-    ) -> None:
-        """End what was announced, also when the call was cancelled."""
-        hooks = self.services.hooks
-        if blocks is None and not hooks.has_handlers(PROVIDER_ERROR):
+    def _usage(self, call: _Call, usage: Usage) -> UsageReported:
+        total = self.budget.spending.usage or usage
+        return UsageReported(provider=call.name, usage=usage, total=total)
+
+    def _record(self, response: ChatResponse) -> MessageWritten:
+        return MessageWritten(
+            turn_id=current_turn_id(),
+            message=response.to_message(),
+            spending=self.budget.spent_so_far,
+        )
+
+    async def _failed(self, call: _Call, error: BaseException) -> None:
+        """Give back what was reserved, and end what was announced, also when the call was cancelled."""
+        hooks, account = self.services.hooks, self.budget.account
+        if call.held is not None and account is not None:
+            account.release(call.held)
+        if call.blocks is None and not hooks.has_handlers(PROVIDER_ERROR):
             return
+        # Cancelled code cannot await; the limit keeps a handler from holding up the end.
         with (
-            # Cancelled code cannot await; the limit keeps a handler from holding up the
-            # end.
             anyio.CancelScope(shield=True),
             anyio.move_on_after(self.budget.limits.cleanup_timeout),
         ):
-            if blocks is not None:
-                await blocks.abandon()
-            await hooks.emit(PROVIDER_ERROR, _provider_error(name, model, error))
+            if call.blocks is not None:
+                await call.blocks.abandon()
+            payload = _provider_error(call.name, call.model, error)
+            await hooks.emit(PROVIDER_ERROR, payload)
 
 
 def _without_tools(
