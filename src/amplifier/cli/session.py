@@ -70,25 +70,21 @@ def _list(
     limit: int, children: bool, tag: str | None, all_projects: bool, output: str
 ) -> None:
     """List the sessions, the latest first."""
-    listings = [store.listing() for store in stores(all_projects=all_projects)]
-    found = [session for listing in listings for session in listing.sessions]
-    found = [
-        session for session in found if children or session.record.parent_id is None
-    ]
-    found = [session for session in found if tag is None or tag in session.record.tags]
-    found.sort(key=lambda session: session.record.latest, reverse=True)
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.store.overview import latest_sessions
+
+    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    found = latest_sessions(roots, limit, children=children, tag=tag)
     if output == "json":
-        say_json([about(session) for session in found[:limit]])
-    elif found:
-        _say_table(found[:limit], with_project=all_projects)
+        say_json([about(session) for session in found.sessions])
+    elif found.sessions:
+        _say_table(found.sessions, with_project=all_projects)
     else:
         notice("There is no session.")
         report_moved()
-    if len(found) > limit:
-        notice(f"{len(found) - limit} more; --limit {len(found)} shows them.")
-    for folder, problem in (
-        damaged for listing in listings for damaged in listing.damaged
-    ):
+    if found.count > limit:
+        notice(f"{found.count - limit} more; --limit {found.count} shows them.")
+    for folder, problem in found.damaged:
         notice(
             f"warning: {one_line(str(folder), 300)} is damaged. {one_line(problem, 300)}"
         )

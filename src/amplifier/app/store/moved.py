@@ -15,10 +15,12 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.selection import outlines_in
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import read_metadata, read_outline
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, write_record
+from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
 from amplifier_sdk.errors import ConfigError
 
@@ -95,6 +97,9 @@ def move_sessions(source: Places, target: Places) -> Move:
             open_.append(outline.session_id)
         else:
             moved.append(outline.session_id)
+    SessionIndex(source.state / INDEX).forget(
+        [folder_name(session_id) for session_id in moved]
+    )
     return Move(moved=tuple(moved), open=tuple(open_), taken=tuple(taken))
 
 

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias
 import attrs
 
 from amplifier.app.store.reader import read_history, words_of
-from amplifier.app.store.stored import StoredSession
+from amplifier.app.store.stored import MAX_HEADER, StoredSession
 from amplifier.app.store.transcript import EXPECTED
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT
 from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
@@ -24,8 +24,6 @@ MAX_BYTES: Final = 200_000_000
 """How much of transcripts one search reads at most."""
 
 _AROUND: Final = 60
-_MAX_HEADER: Final = 250
-"""How many bytes a journal without records has at most."""
 _HEADER: Final = (
     f'"holds":{{"name":"{EXPECTED.holds}","version":{EXPECTED.version}}}'.encode()
 )
@@ -127,13 +125,13 @@ def _may_hold(session: StoredSession, words: WordFilter) -> bool:
     The results of a turn that was interrupted are made up when it is read.
     """
     with suppress(FileNotFoundError):
-        if (session.folder / JOURNAL).stat().st_size > _MAX_HEADER:
+        if (session.folder / JOURNAL).stat().st_size > MAX_HEADER:
             return True
     try:
         data = (session.folder / TRANSCRIPT).read_bytes()
     except OSError:
         return True  # whoever reads it says why it cannot be read
-    return _HEADER not in data[:_MAX_HEADER] or words.admits(data)
+    return _HEADER not in data[:MAX_HEADER] or words.admits(data)
 
 
 def _in_messages(session: StoredSession, wanted: str) -> Hit | None:

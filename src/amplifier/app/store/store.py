@@ -23,6 +23,7 @@ from anyio import CancelScope, to_thread
 
 from amplifier.app.directories import Places
 from amplifier.app.store.families import Branch, family_of, grow
+from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
@@ -311,8 +312,12 @@ class SessionStore:
 
     def _remove(self, doomed: Iterable[StoredSession]) -> None:
         """Delete sessions that are held, each with everything in its folder."""
-        for session in doomed:
-            _remove(session.folder, self.root / _DELETED)
+        folders = [session.folder for session in doomed]
+        # First from the index: a process that ends in between leaves sessions that are
+        # listed without it, and no row of one that is gone.
+        SessionIndex(self.root / INDEX).forget([folder.name for folder in folders])
+        for folder in folders:
+            _remove(folder, self.root / _DELETED)
 
 
 def _is_left_behind(folder: Path) -> bool:

@@ -19,6 +19,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
+    "MAX_HEADER",
     "SessionListing",
     "StoredSession",
     "has_history",
@@ -28,7 +29,7 @@ __all__ = [
     "read_sessions",
 ]
 
-_MAX_HEADER: Final = 250
+MAX_HEADER: Final = 250
 """How many bytes a log's header has at most."""
 
 
@@ -154,7 +155,7 @@ def _has_records(file: Path, *, are_others_counted: bool = False) -> bool:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
             return False
-        if status.st_size > _MAX_HEADER:
+        if status.st_size > MAX_HEADER:
             return True
         with file.open("rb") as stream:
             head = stream.readline()
