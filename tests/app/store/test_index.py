@@ -388,3 +388,21 @@ def test_a_whole_listing_is_as_before(many: SessionStore) -> None:
     write_record(stored.folder, attrs.evolve(stored.record, tags=("a", 'b"')))
     (found,) = latest_sessions([many.sessions], 5, tag='b"').sessions
     assert found.record.tags == ("a", 'b"')
+
+
+def test_bytes_that_a_disk_lost_are_seen_where_they_are_verified(
+    many: SessionStore,
+) -> None:
+    file = many.folder("session-007") / METADATA
+    index = SessionIndex(many.root / INDEX)
+    rows = index.rows()
+    file.write_text("{")
+    # the disk changes neither the size nor any time of a file
+    status = file.stat()
+    signature = f"{status.st_ctime_ns}:{status.st_ino}:{status.st_size}"
+    index.update([rows["session-007"]._replace(signature=signature)], ())
+
+    assert SessionOverview.of(many.sessions).damaged == ()
+    found = SessionOverview.of(many.sessions, verify=True)
+    assert [folder.name for folder, _ in found.damaged] == ["session-007"]
+    assert len(found.rows) == COUNT + 1

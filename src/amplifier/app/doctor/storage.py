@@ -11,6 +11,7 @@ from amplifier.app.directories import Places
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.secrets import SecretStore
+from amplifier.app.store.overview import SessionOverview
 from amplifier.app.store.states import holder_of
 from amplifier.app.store.store import SessionStore
 from amplifier_kit.trust import TrustStore
@@ -28,8 +29,8 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
         if _is_open(store.sessions)
         for folder in store.sessions.iterdir()
     ]
-    listings = [store.listing() for store in stores]
-    damaged = [found for listing in listings for found in listing.damaged]
+    overviews = [SessionOverview.of(store.sessions, verify=True) for store in stores]
+    damaged = [found for overview in overviews for found in overview.damaged]
     for folder, problem in damaged:
         yield warning(
             "sessions",
@@ -45,7 +46,7 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     held = [holder for folder in folders if (holder := _holder(folder)) is not None]
     for text in held:
         yield fine("sessions", text)
-    sound = sum(len(listing.sessions) for listing in listings)
+    sound = sum(len(overview.rows) for overview in overviews)
     yield fine(
         "sessions", f"{sound} sound, {len(held)} of them open, {len(damaged)} damaged"
     )

@@ -38,11 +38,12 @@ _SETTLED: Final = 2_000_000_000
 _TABLE: Final = """
 CREATE TABLE IF NOT EXISTS sessions (
     name TEXT PRIMARY KEY, signature TEXT, latest REAL, is_child INTEGER,
-    has_turns INTEGER, tags TEXT, checksum INTEGER
+    has_turns INTEGER, tags TEXT, content INTEGER, checksum INTEGER
 ) WITHOUT ROWID
 """
 _SELECT: Final = """
-SELECT name, signature, latest, is_child, has_turns, tags, checksum FROM sessions
+SELECT name, signature, latest, is_child, has_turns, tags, content, checksum
+FROM sessions
 """
 
 
@@ -56,6 +57,7 @@ class IndexRow(NamedTuple):
         is_child: whether another session made it.
         has_turns: whether turns of it have ended, so that there is a transcript.
         tags: its tags as JSON.
+        content: the CRC-32 of its record's file.
         checksum: of all this; SQLite itself does not notice a flipped bit.
     """
 
@@ -65,6 +67,7 @@ class IndexRow(NamedTuple):
     is_child: int
     has_turns: int
     tags: str
+    content: int = 0
     checksum: int = 0
 
     def sealed(self) -> IndexRow:
@@ -89,7 +92,7 @@ class SessionIndex:
             if connection is not None and _version_of(connection) == _VERSION:
                 make = IndexRow._make
                 found = connection.execute(_SELECT)
-                rows = {row[0]: make(row) for row in found if row[6] == _checksum(row)}
+                rows = {row[0]: make(row) for row in found if row[7] == _checksum(row)}
         return rows
 
     def update(self, rows: Iterable[IndexRow], gone: Iterable[str]) -> None:
@@ -104,7 +107,7 @@ class SessionIndex:
                 connection.execute(_TABLE)
                 connection.execute(f"PRAGMA user_version = {_VERSION}")
                 connection.executemany(
-                    "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                     (row.sealed() for row in rows),
                 )
                 _delete(connection, gone)
@@ -171,7 +174,7 @@ def signature_of(status: os.stat_result, now: int) -> str | None:
 
 def _checksum(row: tuple[object, ...]) -> int:
     # surrogates: a damaged row may hold any text
-    return zlib.crc32(repr(row[:6]).encode("utf-8", "surrogatepass"))
+    return zlib.crc32(repr(row[:7]).encode("utf-8", "surrogatepass"))
 
 
 def _version_of(connection: sqlite3.Connection) -> int:

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import time
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from amplifier.app.store.index import (
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.stored import MAX_HEADER, StoredSession, read_record
 from amplifier.app.store.writer import METADATA, TRANSCRIPT
+from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_sdk.errors import ConfigError
 
 __all__ = ["LatestSessions", "SessionOverview", "latest_sessions"]
@@ -41,8 +43,13 @@ class SessionOverview:
     damaged: tuple[tuple[Path, str], ...] = ()
 
     @classmethod
-    def of(cls, root: Path) -> SessionOverview:
-        """Look at every session of a folder, and read those that changed since they were last read."""
+    def of(cls, root: Path, *, verify: bool = False) -> SessionOverview:
+        """Look at every session of a folder, and read those that changed since they were last read.
+
+        Args:
+            root: the folder.
+            verify: compare the bytes of the others as well: those that a disk loses change no time.
+        """
         try:
             names = sorted(os.listdir(root))
         except (FileNotFoundError, NotADirectoryError):
@@ -65,6 +72,7 @@ class SessionOverview:
                 row is not None
                 and row.signature == signature
                 and (not row.has_turns or _is_there(f"{root}/{name}/{TRANSCRIPT}"))
+                and (not verify or _content(f"{root}/{name}/{METADATA}") == row.content)
             ):
                 rows.append(row)
                 continue
@@ -74,7 +82,7 @@ class SessionOverview:
                 damaged.append((root / name, str(error)))
                 continue
             if record is not None:
-                row = _row_of(name, signature, record)
+                row = _row_of(root / name, signature, record)
                 rows.append(row)
                 if signature:
                     changed.append(row)
@@ -141,14 +149,15 @@ def latest_sessions(
     return LatestSessions(sessions=tuple(sessions), count=count, damaged=tuple(damaged))
 
 
-def _row_of(name: str, signature: str | None, record: SessionRecord) -> IndexRow:
+def _row_of(folder: Path, signature: str | None, record: SessionRecord) -> IndexRow:
     return IndexRow(
-        name=name,
+        name=folder.name,
         signature=signature or "",
         latest=float(record.latest),
         is_child=int(record.parent_id is not None),
         has_turns=int(record.turn_count > 0),
         tags=json.dumps(record.tags),
+        content=_content(f"{folder}/{METADATA}"),
     )
 
 
@@ -157,6 +166,15 @@ def _signature(file: str, now: int) -> str | None:
         return signature_of(os.stat(file), now)
     except (OSError, ValueError):
         return None
+
+
+def _content(file: str) -> int:
+    try:
+        # without a buffer, which takes as long as reading so small a file
+        with open(file, "rb", buffering=0) as stream:
+            return zlib.crc32(stream.read(MAX_BYTES))
+    except OSError:
+        return -1
 
 
 def _is_there(file: str) -> bool:
