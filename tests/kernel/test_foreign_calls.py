@@ -102,6 +102,18 @@ async def by_a_scope() -> None:
     scope.__enter__()
 
 
+async def by_a_task_group() -> None:
+    group = anyio.create_task_group()
+    KEPT.append(group)
+    await group.__aenter__()
+    group.start_soon(anyio.sleep_forever)
+
+
+async def by_task_groups_inside_each_other() -> None:
+    await by_a_task_group()
+    await by_a_task_group()
+
+
 WAYS: Final = [
     by_break,
     by_break_below_a_deadline,
@@ -109,6 +121,8 @@ WAYS: Final = [
     by_an_error,
     by_a_stored_generator,
     by_a_scope,
+    by_a_task_group,
+    by_task_groups_inside_each_other,
 ]
 Way = Callable[[], Awaitable[None]]
 
@@ -480,6 +494,33 @@ async def test_loop_that_ignores_the_end_of_its_turn_is_left_behind() -> None:
             with pytest.raises(BudgetExceededError, match="wall_time"):
                 await session.execute("go")
         await task_is_usable()
+
+
+@pytest.mark.parametrize("anyio_backend", ["trio"])
+async def test_failure_of_a_task_in_a_group_left_open_is_reported(
+    anyio_backend_name: str, reports: Reports
+) -> None:
+    """trio stores it in the nursery; the group of asyncio's is asked for by nobody."""
+    assert anyio_backend_name == "trio"
+
+    async def fail_as_it_ends() -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            raise ValueError("no")
+
+    async def work() -> None:
+        group = anyio.create_task_group()
+        KEPT.append(group)
+        await group.__aenter__()
+        group.start_soon(fail_as_it_ends)
+        await anyio.wait_all_tasks_blocked()
+
+    with pytest.raises(ScopeLeftOpenError, match="Tool 'work' left a task group"):
+        await ForeignCall("Tool 'work'", anyio.CancelScope()).run(work())
+
+    assert [each["event"] for each in reports] == ["nursery.failed"]
+    await task_is_usable()
 
 
 async def test_call_that_answers_after_its_deadline_is_reported(

@@ -24,7 +24,7 @@ from math import inf
 from threading import Event, Thread
 from time import perf_counter
 from types import AsyncGeneratorType, coroutine
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Protocol, TypeAlias, TypeVar, cast
 from weakref import ref
 
 import anyio
@@ -51,6 +51,21 @@ MAX_CANCELLATIONS: Final = 100
 _ABANDONED: Final[list[object]] = []
 """The calls that are not resumed any more. Python would resume them to close them if
 they were deleted, be it when the process ends, and they ignore that as well."""
+
+
+class _Nursery(Protocol):
+    """What is needed of trio's nurseries; only the scope is documented."""
+
+    cancel_scope: anyio.CancelScope
+    _cancel_status: _CancelStatus
+
+    async def _nested_child_finished(
+        self, failure: BaseException | None
+    ) -> BaseException | None: ...
+
+
+class _CancelStatus(Protocol):
+    abandoned_by_misnesting: bool
 
 
 class ForeignCall:
@@ -284,8 +299,8 @@ class ForeignCall:
     async def _exit(self, scope: anyio.CancelScope) -> None:
         """Exit what is open inside the call's scope, and the scope itself.
 
-        trio leaves the scopes inside by itself, but for task groups, which generators
-        have to close; asyncio needs the rest as well.
+        trio leaves the scopes inside by itself, but for its nurseries; asyncio needs the
+        rest as well.
         """
         begun = (generator() for generator in reversed((self._begun or {}).values()))
         with suppress(ScopeLeftOpenError):
@@ -293,6 +308,24 @@ class ForeignCall:
         _exit_inner(scope)
         with suppress(RuntimeError):  # on trio it was exited
             scope.__exit__(None, None, None)
+        await self._close_nurseries()
+
+    async def _close_nurseries(self) -> None:
+        """Cancel and close what the call left of trio's nurseries, the innermost first.
+
+        trio ends a whole run in which a task has one left, and only the manager that
+        entered it closes it by documented means. Those around the call are known by
+        their scopes: none of them was abandoned when the call's was exited.
+        """
+        task: object = getattr(anyio.get_current_task(), "_task", None)
+        nurseries: Iterable[_Nursery] = getattr(task, "child_nurseries", ())
+        for nursery in reversed([*nurseries]):
+            if not nursery._cancel_status.abandoned_by_misnesting:  # noqa: SLF001  # see above
+                return
+            nursery.cancel_scope.cancel()
+            failure = await nursery._nested_child_finished(None)  # noqa: SLF001  # likewise
+            if failure is not None:
+                report("nursery.failed", failure, call=self.name)
 
 
 def _abandon(call: object) -> None:
