@@ -247,3 +247,16 @@ async def test_two_sessions_write_to_their_own_journals() -> None:
     assert first.records[0].turn_id != second.records[0].turn_id
     for session in sessions:
         await session.cleanup()
+
+
+async def test_what_is_injected_between_turns_is_of_no_turn() -> None:
+    journal = MemoryJournal()
+    session = build_session("end", journal=journal)
+    injection = HookResult(action="inject_context", context_injection="note")
+
+    async with session:
+        await session.coordinator.process_hook_result(injection, "noted", "notes")
+
+    (written,) = journal.records
+    assert isinstance(written, MessageWritten)
+    assert written.turn_id == ""

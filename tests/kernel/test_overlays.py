@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from amplifier import MountPlanValidator
-from amplifier.kernel.plans.overlays import keep_modules, merge_plans
+from amplifier.kernel.plans.overlays import keep_modules, merge_plans, replace_modules
 from amplifier.kernel.plans.plan import MountPlan
 
 Plan = dict[str, object]
@@ -353,3 +353,9 @@ def test_every_module_of_both_is_in_result_and_bases_come_first(
         assert [module_id(entry) for entry in merged] == ids + [
             module_id(entry) for entry in above if module_id(entry) not in ids
         ]
+
+
+def test_plan_without_a_list_of_modules_has_none_to_replace() -> None:
+    plan = {"tools": "no list", "hooks": []}
+
+    assert replace_modules(plan, "tools", [{"module": "tool-a"}]) == plan

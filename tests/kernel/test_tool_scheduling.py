@@ -371,3 +371,27 @@ async def test_a_cancelled_call_is_announced_as_failed(place: str) -> None:
         "cancelled",
         "The call did not finish: it was cancelled",
     )
+
+
+async def test_interrupt_in_one_of_several_calls_ends_the_turn() -> None:
+    """It is raised where the calls were made, and the call beside it is cancelled."""
+    ends: list[str] = []
+
+    async def interrupt(_: JSONObject) -> str:
+        raise KeyboardInterrupt
+
+    async def wait(_: JSONObject) -> str:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ends.append("wait")
+        return "never"
+
+    tools = [Worker("stop", interrupt), Worker("wait", wait)]
+    session = build_session(calling(call("wait"), call("stop")), "end", tools=tools)
+
+    with anyio.fail_after(5), pytest.raises(KeyboardInterrupt):
+        async with session:
+            await session.execute("go")
+
+    assert ends == ["wait"]

@@ -122,7 +122,7 @@ class LateError(Exception):
 def read_answer(
     answer: object, event: str, shown: Mapping[str, object]
 ) -> HookResult | None:
-    """Read a handler's answer; `None` when it changes nothing, as `None` and an empty mapping do.
+    """Read what a handler answered; `None` when it changes nothing, as an empty mapping does.
 
     One that approves does more: it answers for the call.
 
@@ -134,8 +134,6 @@ def read_answer(
     Raises:
         TypeError: it is neither a `HookResult` nor a mapping of its fields, or nothing that the event takes.
     """
-    if answer is None:
-        return None
     if isinstance(answer, HookResult):
         if answer.action == "continue":
             if answer.user_message or answer.approves:
