@@ -725,3 +725,18 @@ async def test_what_only_an_agents_hooks_approve_is_asked_about(
         await session.spawn(agent_name="scout", instruction="go")
 
     assert bool(worker.inputs) is runs
+
+
+async def test_a_module_that_failed_lets_no_agent_change_its_configuration() -> None:
+    """Nobody knows what of it could be made stricter."""
+    agent = {"tools": [{"module": "tool-lost", "config": {"a": 2}}]}
+    session = family(
+        "end", plan={"tools": ["tool-lost"], "agents": {"helper": agent}}
+    ).session
+
+    async with session:
+        assert [failure.module_id for failure in session.failures] == ["tool-lost"]
+        with pytest.raises(
+            ConfigError, match="cannot change how its session configures"
+        ):
+            await session.spawn(agent_name="helper", instruction="go")
