@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 from typing import Final, Self
@@ -17,10 +18,21 @@ from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["TOKENS", "VERSION", "NewerRecordError", "SessionRecord", "beginning_of"]
+__all__ = [
+    "CHECKSUM",
+    "TOKENS",
+    "VERSION",
+    "NewerRecordError",
+    "SessionRecord",
+    "beginning_of",
+    "is_intact",
+]
 
 VERSION: Final = 1
 """The form of a stored session; a newer one is refused."""
+
+CHECKSUM: Final = "checksum"
+"""The last key of a record's file: a CRC-32 of all others. Files of earlier versions have none."""
 
 _PROMPT: Final = 120
 TOKENS: Final = ("input_tokens", "output_tokens", "total_tokens")
@@ -161,6 +173,9 @@ class SessionRecord:
             ConfigError: it is too large to be read again; names its largest part.
         """
         data = self.to_dict()
+        # Last: a version that knows none writes what it does not know first, so that one
+        # that it carried along, and that fits no more, is not taken for the file's.
+        data[CHECKSUM] = _checksum(data)
         written = (json.dumps(data, indent=1) + "\n").encode()
         if len(written) > MAX_BYTES:
             sizes = {key: len(json.dumps(value)) for key, value in data.items()}
@@ -204,11 +219,25 @@ class SessionRecord:
         further = {
             key: value
             for key, value in data.items()
-            if key not in names and key != "version"
+            if key not in names and key not in ("version", CHECKSUM)
         }
         if further:
             return attrs.evolve(record, further=further)
         return record
+
+
+def is_intact(data: JSONValue) -> bool:
+    """Return whether the data of a record's file fits its checksum; without one nobody can know, and it does."""
+    if not isinstance(data, dict) or not data or next(reversed(data)) != CHECKSUM:
+        return True
+    others = {key: value for key, value in data.items() if key != CHECKSUM}
+    written: object = data[CHECKSUM]
+    return written == _checksum(others)
+
+
+def _checksum(data: JSONObject) -> str:
+    # of the values, and not of the bytes: a file that was indented anew is as good
+    return f"{zlib.crc32(json.dumps(data).encode()):08x}"
 
 
 def beginning_of(prompt: str) -> str:

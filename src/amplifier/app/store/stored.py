@@ -11,7 +11,12 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.store.records import NewerRecordError, SessionRecord
+from amplifier.app.store.records import (
+    CHECKSUM,
+    NewerRecordError,
+    SessionRecord,
+    is_intact,
+)
 from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.documents import MAX_BYTES, read_document
 from amplifier_kit.files.names import folder_name
@@ -111,6 +116,10 @@ def read_metadata(folder: Path) -> SessionRecord | None:
         raise
     except ConfigError as error:
         raise _unreadable(folder, error.in_one_line) from error
+    # After the version: how a newer one computes its checksum is not known here.
+    if not is_intact(written):
+        edited = "if you edited it, delete that key and the comma before it"
+        raise _unreadable(folder, f"its {CHECKSUM!r} does not fit; {edited}")
     if folder_name(record.session_id) != folder.name:
         raise _unreadable(folder, f"it is that of session {record.session_id!r:.200}")
     return record
