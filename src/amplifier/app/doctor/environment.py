@@ -85,6 +85,7 @@ def check_extras() -> Iterator[DoctorFinding]:
 def check_home(places: Places) -> Iterator[DoctorFinding]:
     """Look at the person's own folder: whether it can be written, who else may, and how much room there is."""
     home = places.home
+    # A home that was not made yet is checked where it would be made.
     standing = next(folder for folder in (home, *home.parents) if folder.exists())
     if not standing.is_dir() or not os.access(standing, os.W_OK | os.X_OK):
         yield broken(

@@ -29,6 +29,7 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
         if _is_open(store.sessions)
         for folder in store.sessions.iterdir()
     ]
+    # Bytes that a disk lost change no time of a file: here they are to be found.
     overviews = [SessionOverview.of(store.sessions, verify=True) for store in stores]
     damaged = [found for overview in overviews for found in overview.damaged]
     for folder, problem in damaged:
@@ -81,6 +82,7 @@ def check_secrets(places: Places) -> Iterator[DoctorFinding]:
     store = SecretStore.of(places)
     try:
         names = store.names()
+        # Each is fetched, since the keyring may have lost one that the list still names.
         lost = [name for name in names if not store.get(name)]
     except (OSError, ValueError, AmplifierError) as error:
         yield broken(

@@ -49,6 +49,7 @@ class FollowedLog:
         """Return the lines that came since; call it in a thread."""
         lines: list[LogLine] = []
         left = _MAX_BYTES
+        # A log that grows faster than it is read would keep the others waiting.
         while left > 0:
             if self._handle is not None:
                 left -= self._read(self._handle, lines, left)
@@ -74,6 +75,7 @@ class FollowedLog:
             for line in complete:
                 self._add(line, lines)
             self._held = rest
+            # A line without an end must not fill the memory; its end makes it damage.
             if len(rest) > LONGEST_LINE:
                 self._held, self._is_too_long = b"", True
         return taken
@@ -110,10 +112,12 @@ class FollowedLog:
         with open_log(self.path) as files:
             later = files
             for number, file in enumerate(files, 1):
+                # By the open file and not by its name: rotation gives each file another name.
                 if current is not None and _is_same(current, file):
                     later = files[number:]
             if not later:
                 return None
+            # `open_log` closes its files when the block ends.
             return _duplicate(later[0])
 
 

@@ -98,6 +98,8 @@ class LogLibrary:
         """
         places = ([self.places.state], self._other_roots())
         for roots in places:
+            # Of an id the folder's name follows: one look for each project, whatever
+            # the number of sessions.
             exact = [_read(root / "sessions" / folder_name(name)) for root in roots]
             found = [log for log in exact if log is not None and log.path.is_file()]
             if found:
@@ -115,6 +117,7 @@ class LogLibrary:
         if log.path.name != LOG_FILE:
             return [log]
         sessions = self._sessions(log.path.parent.parent)
+        # By path, so that records that name each other as parents end the walk.
         family = {log.path: log}
         waiting = [log]
         while waiting:
@@ -122,6 +125,7 @@ class LogLibrary:
             new = [each for each in made if each.path not in family]
             family.update((each.path, each) for each in new)
             waiting += new
+        # A session without a log may have made one that has: it is passed through above.
         return [log, *(each for each in [*family.values()][1:] if each.path.is_file())]
 
     def _other_roots(self) -> Sequence[Path]:
@@ -175,8 +179,10 @@ class _SessionsFolder:
         if changed != self._changed:
             names = _names_in(self.path)
             known = self._known
+            # Who is known is not read again: at many sessions that is the time of a look.
             self._known = {name: known[name] for name in names if name in known}
             self._unknown = {name for name in names if name not in known}
+            # `None` differs from every time, so that the next look lists the folder again.
             self._changed = changed if time.time() - changed > _TICK else None
         found = {name: _read(self.path / name) for name in sorted(self._unknown)}
         new = {name: log for name, log in found.items() if log is not None}
@@ -212,6 +218,7 @@ def _read(folder: Path) -> SessionLog | None:
 
 def _first_record(path: Path) -> LogRecord | None:
     with path.open("rb") as file:
+        # The first lines may be torn or damaged; any later record has the session as well.
         for line in file.read(_HEAD).splitlines():
             try:
                 return decode_record(line)

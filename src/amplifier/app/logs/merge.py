@@ -55,7 +55,9 @@ class Logs:
         if last is None:
             return self._forwards(selection)
         if selection.since is None:
+            # From the end, so that the last lines of a large log are found without its beginning.
             return reversed(list(islice(self._backwards(selection), last)))
+        # Backwards, nothing would end the reading at that time.
         return iter(deque(self._forwards(selection), maxlen=last))
 
     def _forwards(self, selection: LineFilter) -> Iterator[LogRecord]:

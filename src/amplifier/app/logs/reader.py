@@ -143,6 +143,7 @@ def _blocks(part: _Part, start: int) -> Iterator[bytes]:
         if not data:  # somebody emptied it
             return
         if not data.endswith(b"\n"):
+            # A block ends where a line does: its text can then be filtered as a whole.
             rest = _read_line(part.handle, left - len(data))
             # Of a line that is too long the beginning is left, as damage.
             data += _NO_RECORD if rest is None else rest
@@ -154,6 +155,7 @@ def _read_line(handle: BinaryIO, left: int) -> bytes | None:
     data = handle.readline(min(LONGEST_LINE, left))
     if data.endswith(b"\n") or len(data) == left:
         return data.rstrip(b"\r\n")
+    # In pieces, since a line of any length would be held in memory.
     while data and not data.endswith(b"\n"):
         data = handle.readline(LONGEST_LINE)
     return None
@@ -173,6 +175,7 @@ def _lines_backwards(part: _Part) -> Iterator[bytes | None]:
             yield _joined(held, length + len(piece), piece)
             held, length = [], 0
         length += len(first)
+        # Of a line that is too long only the length counts: its bytes are not held.
         if length <= LONGEST_LINE:
             held = [*held, first]
         else:
@@ -206,11 +209,13 @@ def _offset_of(part: _Part, since: str) -> int:
     while high - low > _BLOCK:
         middle = (low + high) // 2
         found = _time_behind(part, middle)
+        # Where nothing can be read the place is too late: no line is then passed over.
         if found is None or found >= since:
             high = middle
         else:
             low = middle
     part.handle.seek(low)
+    # Bisection ends inside of a line, whose beginning is no record.
     if low:
         _read_line(part.handle, part.end - low)
     return part.handle.tell()

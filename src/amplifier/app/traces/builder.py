@@ -95,6 +95,7 @@ class _Builder:
         now = self.tree.now = _moment(record.ts, self.tree.now)
         if self.origin is None:
             self.origin, self.began = now, record.ts
+        # The logs of several sessions, and a clock that was set back, give earlier times.
         self.origin = min(self.origin, now)
         self.sessions.add(record.session_id)
         turn = self.tree.turn(record)
@@ -189,6 +190,7 @@ class _Builder:
     def _account(self, step: TraceStep, usage: JSONValue) -> None:
         if not isinstance(usage, Mapping):
             return
+        # Vendors leave some of the figures open, which a page need not list.
         used = {key: value for key, value in usage.items() if value is not None}
         step.note("Usage", self.texts.of(used))
         read, written = (
@@ -253,6 +255,7 @@ class _Builder:
         data = record.data
         about = self.tree.decided_about(record)
         step = self.tree.make("decision", record)
+        # The record is written when the decision is made.
         step.start -= seconds_of(data)
         step.finish(self.tree.now)
         if data.get("action") == "deny":
@@ -292,6 +295,7 @@ class _Builder:
     def _say(self, role: str, step: TraceStep, title: str, value: JSONValue) -> None:
         """Add a message to a step and to the conversation, once."""
         at = step.note(title, self.texts.of(value))
+        # The prompt comes with two events, and lies a few entries back at most.
         if not any(one is step and section == at for _, one, section in self.said[-4:]):
             self.said.append((role, step, at))
 

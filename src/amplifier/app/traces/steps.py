@@ -39,6 +39,7 @@ class TraceStep:
     def note(self, title: str, text: str) -> int:
         """Add to the details, unless there is nothing to add or it stands there; return which section it is."""
         section = Section(title, text)
+        # Two events of a step often carry the same text, such as a call's arguments.
         if section in self.sections:
             return self.sections.index(section)
         self.sections.append(section)
@@ -53,6 +54,7 @@ class TraceStep:
 
     def finish(self, moment: float, seconds: float = 0.0) -> None:
         """Note that it ended; `seconds` is how long it took at least."""
+        # Clocks may be set back between two records: no step ends before it began.
         self.end = max(moment, self.start, self.start + seconds)
         self.reach(self.end)
 
@@ -71,6 +73,7 @@ class TraceStep:
 
 def rows_of(tops: list[TraceStep], origin: float) -> Iterator[tuple[TraceStep, Row]]:
     """Yield the rows of steps, outermost first, in the order of a tree."""
+    # A stack and no recursion: a log may nest steps to any depth.
     waiting = [(step, 0) for step in reversed(tops)]
     while waiting:
         step, depth = waiting.pop()
@@ -79,6 +82,7 @@ def rows_of(tops: list[TraceStep], origin: float) -> Iterator[tuple[TraceStep, R
 
 
 def _row(step: TraceStep, depth: int, origin: float) -> Row:
+    # A step may begin before the first record, by how long that says it took.
     start = max(0.0, step.start - origin)
     end = (step.latest if step.end is None else step.end) - origin
     return Row(
