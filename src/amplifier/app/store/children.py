@@ -61,6 +61,7 @@ class StoredChildren:
             self._new(record), durability=self.durability
         ) as kept:
             kept.clean_with(self.clean())
+            # Before its first turn: a child that is cut off in it has what it began with.
             if not record.turn_count:
                 await kept.transcript.store("", record.messages, kept.clean)
             self._open[record.session_id] = kept
@@ -85,6 +86,7 @@ class StoredChildren:
         turn_id = kept.journal.turn_id or f"turn-{record.turn_count}"
         parent = self._open.get(record.parent_id, self.root)
         if parent is not None and parent.record.session_id == record.parent_id:
+            # Only what this turn added: earlier turns of the child were counted before.
             spent = subtracted(new.spending, kept.record.account)
             spent = added(spent, {"children": 1})
             await parent.journal.note_child(record.session_id, turn_id, spent)

@@ -62,6 +62,7 @@ def export(
         clean: returns what is written in a message's place.
     """
     if clean is not None:
+        # Both at once, as the two blocks of a message: what cleans takes messages alone.
         cleaned = clean({"content": [record.name or "", record.prompt]})["content"]
         if isinstance(cleaned, list):
             name, prompt = cleaned

@@ -36,6 +36,7 @@ def grow(sessions: Iterable[StoredSession]) -> list[Branch]:
     every = sorted(sessions, key=lambda session: session.record.latest, reverse=True)
     known = {session.record.session_id for session in every}
     children = _by_parent(every)
+    # Shared by all trees: a record that names its own descendant as parent ends there.
     seen: set[str] = set()
     roots = [session for session in every if session.record.parent_id not in known]
     trees = [_branch(session, children, seen) for session in roots]
@@ -64,6 +65,7 @@ def family_of(
             seen.add(session.record.session_id)
             found.append(session)
             waiting += children.get(session.record.session_id, ())
+    # Whoever deletes goes in this order: no child is left without its parent.
     return found[::-1]
 
 
@@ -95,6 +97,7 @@ def _branch(
         order.append((session, own))
         waiting += own
     built: dict[str, Branch] = {}
+    # Children come after their parents in the order, so backwards each is built already.
     for session, own in reversed(order):
         branches = tuple(built.pop(child.record.session_id) for child in own)
         built[session.record.session_id] = Branch(session=session, branches=branches)

@@ -128,5 +128,6 @@ def _require(what: str, wanted: int, there: int) -> None:
 def _copy_settings(source: Path, target: Path) -> None:
     settings = source / _SETTINGS
     if settings.is_file() and not settings.is_symlink():
+        # Made for this user alone before it holds anything.
         (target / _SETTINGS).touch(mode=0o600)
         (target / _SETTINGS).write_bytes(settings.read_bytes())

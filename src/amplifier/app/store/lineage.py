@@ -41,6 +41,7 @@ def find_recorded(
             model=None,
         )
     recorded = read_recorded(folder)
+    # Lost is not the same as never recorded: nothing else may stand in for it unasked.
     if recorded is None and record.has_composition:
         problem = Problem(COMPOSITION, f"the file is missing in {folder}")
         raise ConfigError([problem], subject=subject_of(record))
@@ -54,6 +55,7 @@ def subject_of(record: SessionRecord) -> str:
 
 def _root_of(store: SessionStore, record: SessionRecord) -> SessionRecord | None:
     """Return the session from which all of a family came, as far as it is stored."""
+    # Records that name each other as parents must not be followed for ever.
     seen = {record.session_id}
     while record.parent_id is not None and record.parent_id not in seen:
         seen.add(record.parent_id)

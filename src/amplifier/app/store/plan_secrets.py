@@ -43,6 +43,7 @@ def _concealed(value: object, withheld: object, redactor: SinkRedactor) -> objec
     if isinstance(value, str) and _REFERENCE.fullmatch(value):
         return value
     if isinstance(withheld, Mapping) and isinstance(value, Mapping):
+        # A key that is a secret cannot be withheld alone: nothing would find its value again.
         if any(redactor.redact_text(str(key)) != str(key) for key in value):
             return WITHHELD
         return {
@@ -108,6 +109,7 @@ def _same_entry(
     key = _key(entry)
     if key is not None:
         return next((other for other in live if _key(other) == key), None)
+    # In a list of another length the place says nothing, and a secret could go astray.
     if len(live) == len(stored):
         return live[at]
     return None

@@ -96,6 +96,8 @@ def read_history(folder: Path) -> StoredHistory:
     lines, last_turn = read_lines(transcript.records)
     turns = untold(read_turns(journal.records), last_turn)
     told = {turn.turn_id for turn in turns}
+    # A turn that was being moved when the program ended stands in both files: the
+    # journal's copy counts, since it is complete.
     kept = [line for line in lines if line.is_closed or line.turn not in told]
     if kept:
         first = kept[-1].at + 1
@@ -127,6 +129,7 @@ def interrupted_turn(folder: Path) -> InterruptedTurn | None:
         ConfigError: a file of it is none that is understood.
         OSError: the system refuses.
     """
+    # Mostly empty, and small: most sessions are decided by it alone.
     if read_turns(read_journal(folder).records):
         return read_history(folder).interrupted
     return None

@@ -124,7 +124,9 @@ class Transcript:
                 await self._log.append(record.kind, record.data)
             self._log.take()
         else:
+            # A history that changed before its end cannot be appended to: it is replaced at once.
             await self._log.replace(await _records(turn_id, [*kept, *new], clean))
+        # The journal is cleared after this: until then it has the only safe copy.
         await self._log.sync()
         self.lines = [*kept, *new]
         self.last_turn = turn_id
@@ -165,6 +167,7 @@ def read_lines(
                 "turn": str() as turn,
                 "message": dict() as message,
             }:
+                # A turn that was stored twice begins again at its place: the later copy counts.
                 while lines and lines[-1].at >= at:
                     lines.pop()
                 lines.append(TranscriptLine(at=at, turn=turn, message=message))
@@ -184,6 +187,7 @@ def _close(lines: list[TranscriptLine]) -> None:
 
 def _common(known: Sequence[MessageDict], messages: Sequence[MessageDict]) -> int:
     """Return how many messages the two begin with alike."""
+    # The usual case, compared without a step of Python for each message.
     if list(messages[: len(known)]) == known:
         return len(known)
     pairs = zip(known, messages, strict=False)

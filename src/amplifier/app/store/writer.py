@@ -131,6 +131,7 @@ class KeptSession:
         if self.record.prompt or not prompt.strip():
             return
         if self._clean is not None:
+            # The prompt may hold a secret, which lists of sessions would show.
             message: MessageDict = {"role": "user", "content": prompt}
             prompt = str((await to_thread.run_sync(self._clean, message))["content"])
         await self.write(attrs.evolve(self.record, prompt=beginning_of(prompt)))
@@ -169,6 +170,7 @@ class KeptSession:
         Raises:
             OSError: it was not stored; the journal still has the turn.
         """
+        # In this order: a process that ends in between leaves the turn in both, never in none.
         await self.transcript.store(turn_id, messages, self._clean)
         await self.journal.begin_anew()
         await self.write(attrs.evolve(record, updated=time.time()))
