@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
+    from amplifier.agent.agent import Agent as Agent
+    from amplifier.agent.errors import OutputError as OutputError
+    from amplifier.agent.errors import OutputRejectedError as OutputRejectedError
+    from amplifier.agent.result import AgentResult as AgentResult
+    from amplifier.agent.session import AgentSession as AgentSession
+    from amplifier.agent.session import AgentStream as AgentStream
     from amplifier.app.base_plans import PlanOptions as PlanOptions
     from amplifier.app.collections.folders import CollectionLibrary as CollectionLibrary
     from amplifier.app.collections.installation import (
@@ -55,6 +61,10 @@ if TYPE_CHECKING:
     from amplifier.kernel.turn.registry import HookRegistry as HookRegistry
 
 __all__ = [
+    "Agent",
+    "AgentResult",
+    "AgentSession",
+    "AgentStream",
     "AmplifierModuleLoader",
     "AmplifierSession",
     "CollectionInstaller",
@@ -67,6 +77,8 @@ __all__ = [
     "ModuleLoader",
     "MountPlanValidator",
     "OpenSession",
+    "OutputError",
+    "OutputRejectedError",
     "Places",
     "PlanOptions",
     "ProfileLibrary",
@@ -91,6 +103,10 @@ __all__ = [
 ]
 
 _HOME = {
+    "Agent": "agent.agent",
+    "AgentResult": "agent.result",
+    "AgentSession": "agent.session",
+    "AgentStream": "agent.session",
     "AmplifierModuleLoader": "kernel.modules.loader",
     "AmplifierSession": "kernel.sessions.session",
     "CollectionInstaller": "app.collections.installation",
@@ -103,6 +119,8 @@ _HOME = {
     "ModuleLoader": "kernel.modules.loader",
     "MountPlanValidator": "kernel.plans.plan",
     "OpenSession": "app.sessions",
+    "OutputError": "agent.errors",
+    "OutputRejectedError": "agent.errors",
     "Places": "app.directories",
     "PlanOptions": "app.base_plans",
     "ProfileLibrary": "app.profiles.library",

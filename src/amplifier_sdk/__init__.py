@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.results import Emission as Emission
     from amplifier_sdk.results import HookResult as HookResult
     from amplifier_sdk.results import ToolResult as ToolResult
+    from amplifier_sdk.run_context import RunContext as RunContext
     from amplifier_sdk.secret import Secret as Secret
     from amplifier_sdk.streaming import Delta as Delta
     from amplifier_sdk.streaming import SteeringInjected as SteeringInjected
@@ -166,6 +167,7 @@ __all__ = [
     "ReasoningBlock",
     "RedactedThinkingBlock",
     "Redactor",
+    "RunContext",
     "Secret",
     "SessionBusyError",
     "SessionClosedError",
@@ -265,6 +267,7 @@ _HOME = {
     "ReasoningBlock": "content",
     "RedactedThinkingBlock": "content",
     "Redactor": "redaction",
+    "RunContext": "run_context",
     "Secret": "secret",
     "SessionBusyError": "errors",
     "SessionClosedError": "errors",

@@ -26,11 +26,14 @@ __all__ = ["Signature", "describe"]
 
 _INJECTED: Final[Mapping[str, str]] = {
     "Coordinator": "amplifier_sdk.contracts",
+    "RunContext": "amplifier_sdk.run_context",
     "ToolContext": "amplifier_sdk.progress",
 }
 """What the runtime fills in, by the class's name, with its module: the classes need not be imported to make a tool."""
 
-_INJECTED_TEXT: Final = rf"(\w+\.)*(?P<name>{'|'.join(_INJECTED)})(\s*\|\s*None)?"
+_INJECTED_TEXT: Final = (
+    rf"(\w+\.)*(?P<name>{'|'.join(_INJECTED)})(\[.*\])?(\s*\|\s*None)?"
+)
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -38,14 +41,15 @@ class Signature(Value):
     """What a function takes.
 
     `schema` is the JSON Schema (2020-12) of its arguments, `description` the docstring's text before its
-    sections. `coordinators` and `contexts` are the parameters that the runtime fills in and the model does not
-    see: with the session's coordinator, and with the call's context.
+    sections. `coordinators`, `contexts` and `runs` are the parameters that the runtime fills in and the model does
+    not see: with the session's coordinator, the call's context and the run's.
     """
 
     schema: JSONObject
     description: str
     coordinators: tuple[str, ...] = ()
     contexts: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
     _readers: tuple[tuple[str, Reader], ...] = attrs.field(alias="readers", repr=False)
     _others: Reader | None = attrs.field(alias="others", repr=False)
     _declared: frozenset[str] = attrs.field(alias="declared", repr=False)
@@ -148,6 +152,9 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
         contexts=tuple(
             name for name, contract in injected.items() if contract == "ToolContext"
         ),
+        runs=tuple(
+            name for name, contract in injected.items() if contract == "RunContext"
+        ),
         readers=tuple(readers),
         others=None if others is None else others.read,
         declared=frozenset(properties),
@@ -243,10 +250,11 @@ def _injected(annotation: object) -> str | None:
 def _contract(annotation: object) -> str | None:
     if isinstance(annotation, _Unresolved):
         return annotation.name
-    if not isinstance(annotation, type):
+    cls = get_origin(annotation) or annotation  # of `RunContext[Bank]` the class
+    if not isinstance(cls, type):
         return None
-    name = annotation.__qualname__
-    if _INJECTED.get(name) == annotation.__module__:
+    name = cls.__qualname__
+    if _INJECTED.get(name) == cls.__module__:
         return name
     return None
 

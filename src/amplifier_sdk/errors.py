@@ -76,6 +76,7 @@ __all__ = [
     "ModuleValidationError",
     "NetworkError",
     "NotFoundError",
+    "OutputMisfitError",
     "OwnerTaskError",
     "Problem",
     "ProviderUnavailableError",
@@ -156,6 +157,10 @@ def _count(number: int, noun: str) -> str:
     if number == 1:
         return f"{number} {noun}"
     return f"{number} {noun}s"
+
+
+class OutputMisfitError(AmplifierError, ValueError):
+    """An answer is no value of the wanted type; the message says for the model what is wrong, and where."""
 
 
 class ModuleError(AmplifierError):

@@ -15,12 +15,13 @@ from typing import (
     Final,
     Generic,
     ParamSpec,
-    TypeVar,
+    Protocol,
     cast,
     overload,
 )
 
 import attrs
+from typing_extensions import TypeVar
 
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._schema import Signature, describe
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     # only tools with an assessor need it
     from amplifier_sdk.assessments import Assessment, Assessor
     from amplifier_sdk.progress import ToolContext  # only tools that report need it
+    from amplifier_sdk.run_context import RunContext
 
 __all__ = ["FunctionTool", "tool", "tools_of"]
 
@@ -42,6 +44,9 @@ P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
+DepsT = TypeVar("DepsT")
+# what a tool needs of its run: one that takes no `RunContext` fits every run
+DepsT_contra = TypeVar("DepsT_contra", contravariant=True, default=object)
 S = TypeVar("S")
 A = TypeVar("A", bound="AnyCallable")
 
@@ -49,7 +54,7 @@ _PLAIN: Final = frozenset({str, int, float, bool, dict, list, type(None)})
 
 
 @attrs.define(eq=False, slots=False)
-class FunctionTool(Generic[P, R_co]):
+class FunctionTool(Generic[P, R_co, DepsT_contra]):
     """A function that a model can call.
 
     `takes_context` asks the host to give `execute` the call's `ToolContext`.
@@ -59,8 +64,9 @@ class FunctionTool(Generic[P, R_co]):
     No other call runs beside an `exclusive` one. Of tools that are not `read_only` (false, where `None` says nothing)
     one runs at a time. A call may take `timeout` seconds; `None` means as long as the session's limits say.
 
-    The runtime fills in the parameters that are annotated with `Coordinator` (the session's) and with
-    `ToolContext` (the call's, to report progress and output); a model sees neither.
+    The runtime fills in the parameters that are annotated with `Coordinator` (the session's), with
+    `ToolContext` (the call's, to report progress and output) and with `RunContext` (the run's, with the
+    dependencies that the application gave); a model sees none of them.
     """
 
     function: Callable[P, R_co]
@@ -77,7 +83,7 @@ class FunctionTool(Generic[P, R_co]):
     takes_context: bool = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
-        self.takes_context = bool(self.signature.contexts)
+        self.takes_context = bool(self.signature.contexts or self.signature.runs)
         if self.timeout is not None:
             try:
                 seconds(self, attrs.fields(type(self)).timeout, self.timeout)
@@ -145,9 +151,11 @@ class FunctionTool(Generic[P, R_co]):
             return None
         return self._assessed
 
-    def with_coordinator(self, coordinator: Coordinator) -> FunctionTool[P, R_co]:
+    def with_coordinator(
+        self, coordinator: Coordinator
+    ) -> FunctionTool[P, R_co, DepsT_contra]:
         """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
-        if self.signature.coordinators:
+        if self.signature.coordinators or self.signature.runs:
             return attrs.evolve(self, coordinator=coordinator)
         return self
 
@@ -195,6 +203,9 @@ class FunctionTool(Generic[P, R_co]):
             arguments.update(
                 dict.fromkeys(signature.contexts, context or _silent_context(self.name))
             )
+        if signature.runs:
+            run = self._run_context(context)
+            arguments.update(dict.fromkeys(signature.runs, run))
         if self.is_async:
             return await function(**arguments)  # type: ignore[misc]  # what an async function returns
         # only blocking tools need threads
@@ -202,7 +213,35 @@ class FunctionTool(Generic[P, R_co]):
 
         return await run_blocking(partial(function, **arguments), name=self.name)
 
+    def _run_context(self, call: ToolContext | None) -> RunContext[object]:
+        """Make what the session's application gives to its tools."""
+        from amplifier_sdk.run_context import RUN_CONTEXT, RunContextMaker
 
+        coordinator = self._coordinator
+        if coordinator is not None:
+            make = coordinator.get_capability(RUN_CONTEXT)
+            if make is not None:
+                return cast("RunContextMaker", make)(coordinator, call=call)
+        raise ToolError(
+            f"{self.name} takes a RunContext, which a session of an amplifier.Agent gives; this session has none"
+        )
+
+
+class _Decorator(Protocol):
+    """`tool` with options: what it makes of a function."""
+
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[RunContext[DepsT], Q], R], /
+    ) -> FunctionTool[Concatenate[RunContext[DepsT], Q], R, DepsT]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> FunctionTool[P, R]: ...
+
+
+@overload
+def tool(
+    function: Callable[Concatenate[RunContext[DepsT], Q], R], /
+) -> FunctionTool[Concatenate[RunContext[DepsT], Q], R, DepsT]: ...
 @overload
 def tool(function: Callable[P, R], /) -> FunctionTool[P, R]: ...
 @overload
@@ -214,9 +253,9 @@ def tool(
     read_only: bool | None = None,
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
-) -> Callable[[Callable[P, R]], FunctionTool[P, R]]: ...
+) -> _Decorator: ...
 def tool(
-    function: Callable[P, R] | None = None,
+    function: AnyCallable | None = None,
     /,
     *,
     name: str | None = None,
@@ -225,7 +264,7 @@ def tool(
     read_only: bool | None = None,
     timeout: float | None = None,
     effects: tuple[Effect, ...] | None = None,
-) -> FunctionTool[P, R] | Callable[[Callable[P, R]], FunctionTool[P, R]]:
+) -> object:
     """Make a tool of a function or method.
 
     Args:
@@ -246,7 +285,7 @@ def tool(
             `read_only`; the message says what to write.
     """
 
-    def decorate(function: Callable[P, R]) -> FunctionTool[P, R]:
+    def decorate(function: AnyCallable) -> object:
         signature = describe(function)
         return FunctionTool(
             function=function,

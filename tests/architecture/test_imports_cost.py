@@ -50,6 +50,7 @@ def _loaded_by(statement: str) -> set[str]:
         "from amplifier_sdk import tool, ToolResult",
         "import amplifier",
         "from amplifier import AmplifierSession",
+        "from amplifier import Agent",
     ],
 )
 def test_an_import_leaves_the_heavy_libraries_alone(statement: str) -> None:

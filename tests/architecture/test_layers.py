@@ -26,6 +26,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
     "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
     "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
+    "amplifier.agent": ("amplifier_sdk", "amplifier.kernel", "amplifier.agent"),
     "amplifier.validation": (
         "amplifier_sdk",
         "amplifier_kit",
@@ -58,7 +59,9 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What each package of the root distribution may import of it; a file belongs to the first that holds it."""
 
-SDK_LIBRARIES: Final = frozenset({"anyio", "attrs", "cattrs", "pluggy"})
+SDK_LIBRARIES: Final = frozenset(
+    {"anyio", "attrs", "cattrs", "pluggy", "typing_extensions"}
+)
 SDK_LAZY_LIBRARIES: Final = SDK_LIBRARIES | {"jsonschema_rs"}
 """What the SDK may import inside functions; the kit imports what its extras bring."""
 

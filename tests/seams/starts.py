@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 import anyio
 import attrs
 
-from amplifier import AmplifierSession
+from amplifier import Agent, AmplifierSession
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.session_plan import compose
 from amplifier.app.sessions import open_session
@@ -274,6 +274,22 @@ class EmbeddedPlan(EmbeddedStart):
             return await session.execute(stage.prompt)
 
 
+class EmbeddedAgent(EmbeddedStart):
+    """A session of an agent, whose plan is laid over the agent's own."""
+
+    name = "embedded-agent"
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+        session = Agent("ay", plan=stage.plan).session(session_id="s1")
+        coordinator = session.session.coordinator
+        coordinator.register_capability("session.working_dir", str(stage.project))
+        coordinator.register_capability("session.dir", str(stage.home / "embedded"))
+        stage.equip(session.session)
+        async with session:
+            return (await session.run(stage.prompt)).output
+
+
 class EmbeddedProfile(EmbeddedStart):
     """A session of a profile, with the person's settings, kept in the store."""
 
@@ -408,6 +424,7 @@ STARTS: Final[tuple[Start, ...]] = (
     ForkedChild(),
     ToolInvoke(),
     EmbeddedPlan(),
+    EmbeddedAgent(),
     EmbeddedProfile(),
     EmbeddedStored(),
     EmbeddedStoredFork(),

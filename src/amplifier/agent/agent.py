@@ -1,0 +1,447 @@
+"""`Agent`: a frozen description of who answers, with what, within which limits."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
+from functools import partial
+from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypedDict, cast, overload
+
+import anyio
+import attrs
+from typing_extensions import TypeVar
+
+from amplifier.agent.instructions import (
+    InstructionFunction,
+    Instructions,
+    TurnInstructions,
+    split,
+)
+from amplifier.agent.models import Model, ModelChoice, choose_model
+from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable
+from amplifier.agent.prompts import instructions_of
+from amplifier.agent.session import AgentSession, AgentStream
+from amplifier.agent.validators import OutputValidator
+from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier.kernel.plans.overlays import merge_plans
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.limits import LimitChanges
+
+if TYPE_CHECKING:
+    from amplifier.agent.result import AgentResult
+    from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+    from amplifier_sdk.output_schema import OutputSchema
+
+__all__ = ["Agent", "RunLimits"]
+
+DepsT_contra = TypeVar("DepsT_contra", default=None, contravariant=True)
+OutputT_co = TypeVar("OutputT_co", default=str, covariant=True)
+T = TypeVar("T")
+
+_DEFAULT_LOOP: Final = "loop-basic"
+_DEFAULT_CONTEXT: Final = "context-simple"
+_PREFIX: Final = "agent"
+_NAME_PATTERN: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+
+_Functions: TypeAlias = tuple[InstructionFunction[object], ...]
+
+
+class RunLimits(LimitChanges, total=False):
+    """The limits of each run; `cost`, in US dollars, is `cost_usd`."""
+
+    cost: float | str | None
+
+
+class _Override(TypedDict, total=False):
+    model: Model
+    deps: object
+
+
+_OVERRIDES: Final[ContextVar[Mapping[int, _Override]]] = ContextVar("overrides")
+"""What replaces an agent's own, by the agent's identity."""
+
+
+@attrs.frozen(init=False, eq=False)
+class Agent(Generic[DepsT_contra, OutputT_co]):
+    """An agent, which may run any number of times, at once and on both event loops.
+
+    It holds nothing of its runs. What guards a session guards an agent's as well: without an `approval_system` what
+    needs approval is denied.
+
+    Args:
+        model: `vendor:model`, the id of a provider module with or without its `provider-`, or a provider; default the
+            embedded model.
+        name: what other agents call it by.
+        description: what it is for, for agents that have it as a tool.
+        instructions: its system prompt: texts, which stand before the conversation, and functions of the run, which are
+            asked in each turn and stand before its prompt.
+        tools: functions, `@tool` objects, toolsets, ids of modules, and other agents.
+        hooks: handlers marked with `@on`, objects with such methods, and ids of modules.
+        context: the id of the context module, or its entry of a plan.
+        loop: the id of the orchestrator module, or its entry of a plan.
+        plan: a partial mount plan that is laid over what the rest comes to.
+        limits: what each run may take, for example `{"cost": 0.10, "tool_calls": 20}`.
+        deps: what its functions find as `ctx.deps`, unless a run brings its own; where only the runs do, say the type:
+            `Agent[Bank, str](…)`.
+        output: what an answer has to be: a class, a type with a JSON form, a pydantic model or a JSON Schema; default
+            text.
+        output_validators: functions of the run's context and an answer, which return it or another one in its place;
+            one that raises `OutputRejectedError` says what the model has to do better.
+        output_retries: how often the model may try again after an answer that does not fit, or is rejected.
+
+    Raises:
+        ConfigError: an argument is none of what it may be; names it.
+        TypeError: the output type, or a tool's parameter, has no JSON form; names the field.
+    """
+
+    model: Model | None
+    name: str
+    description: str
+    instructions: Instructions[DepsT_contra] | None = attrs.field(repr=False)
+    tools: tuple[AgentTool[DepsT_contra], ...] = attrs.field(repr=False)
+    hooks: tuple[AgentHook, ...] = attrs.field(repr=False)
+    context: str | Mapping[str, JSONValue]
+    loop: str | Mapping[str, JSONValue] | None
+    overlay_plan: Mapping[str, JSONValue] = attrs.field(repr=False)
+    limits: RunLimits
+    deps: DepsT_contra = attrs.field(repr=False)
+    output_schema: OutputSchema[object] | None
+    output_validators: tuple[OutputValidator[DepsT_contra, OutputT_co], ...] = (
+        attrs.field(repr=False)
+    )
+    output_retries: int
+
+    @overload
+    def __init__(
+        self: Agent[DepsT_contra, str],
+        model: Model | None = None,
+        *,
+        name: str = ...,
+        description: str = ...,
+        instructions: Instructions[DepsT_contra] | None = ...,
+        tools: Sequence[AgentTool[DepsT_contra]] = ...,
+        hooks: Sequence[AgentHook] = ...,
+        context: str | Mapping[str, JSONValue] = ...,
+        loop: str | Mapping[str, JSONValue] | None = ...,
+        plan: Mapping[str, JSONValue] | None = ...,
+        limits: RunLimits | None = ...,
+        deps: DepsT_contra = ...,
+        output: None = ...,
+        output_validators: Sequence[OutputValidator[DepsT_contra, str]] = ...,
+        output_retries: int = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[DepsT_contra, T],
+        model: Model | None = None,
+        *,
+        name: str = ...,
+        description: str = ...,
+        instructions: Instructions[DepsT_contra] | None = ...,
+        tools: Sequence[AgentTool[DepsT_contra]] = ...,
+        hooks: Sequence[AgentHook] = ...,
+        context: str | Mapping[str, JSONValue] = ...,
+        loop: str | Mapping[str, JSONValue] | None = ...,
+        plan: Mapping[str, JSONValue] | None = ...,
+        limits: RunLimits | None = ...,
+        deps: DepsT_contra = ...,
+        output: type[T],
+        output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
+        output_retries: int = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        name: str = ...,
+        description: str = ...,
+        instructions: Instructions[DepsT_contra] | None = ...,
+        tools: Sequence[AgentTool[DepsT_contra]] = ...,
+        hooks: Sequence[AgentHook] = ...,
+        context: str | Mapping[str, JSONValue] = ...,
+        loop: str | Mapping[str, JSONValue] | None = ...,
+        plan: Mapping[str, JSONValue] | None = ...,
+        limits: RunLimits | None = ...,
+        deps: DepsT_contra = ...,
+        output: object,
+        output_validators: Sequence[OutputValidator[DepsT_contra, OutputT_co]] = ...,
+        output_retries: int = ...,
+    ) -> None: ...
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        name: str = "agent",
+        description: str = "",
+        instructions: Instructions[DepsT_contra] | None = None,
+        tools: Sequence[AgentTool[DepsT_contra]] = (),
+        hooks: Sequence[AgentHook] = (),
+        context: str | Mapping[str, JSONValue] = _DEFAULT_CONTEXT,
+        loop: str | Mapping[str, JSONValue] | None = None,
+        plan: Mapping[str, JSONValue] | None = None,
+        limits: RunLimits | None = None,
+        deps: object = None,
+        output: object = None,
+        output_validators: Sequence[object] = (),
+        output_retries: int = 2,
+    ) -> None:
+        self.__attrs_init__(
+            model,
+            _checked_name(name),
+            description,
+            instructions,
+            tuple(tools),
+            tuple(hooks),
+            context,
+            loop or _DEFAULT_LOOP,
+            dict(plan or {}),
+            limits or {},
+            cast("DepsT_contra", deps),
+            None if output is None else _schema_of(output),
+            tuple(
+                cast(
+                    "Sequence[OutputValidator[DepsT_contra, OutputT_co]]",
+                    output_validators,
+                )
+            ),
+            output_retries,
+        )
+        # what cannot be mounted is refused here, and not in the first run
+        self._compiled(ModelChoice(module="provider"))
+
+    @property
+    def turn_limits(self) -> LimitChanges:
+        """The limits of each run, by the names of a plan."""
+        limits: dict[str, object] = {**self.limits}
+        if "cost" in limits:
+            limits["cost_usd"] = limits.pop("cost")
+        return cast("LimitChanges", limits)
+
+    # -- running
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        deps: DepsT_contra | None = None,
+        approval_system: ApprovalSystem | None = None,
+    ) -> AgentResult[OutputT_co]:
+        """Answer one prompt in a session of its own, which is closed afterwards.
+
+        Args:
+            prompt: what is asked.
+            deps: what the agent's functions find as `ctx.deps`; default the agent's own.
+            approval_system: asks the person; without one, what needs approval is denied.
+
+        Raises:
+            OutputError: no answer was of the output type.
+            ConfigError: the plan has problems; names them.
+            BudgetExceededError: nothing is left of a limit.
+            Exception: whatever a provider or the loop raised.
+        """
+        async with self.session(deps=deps, approval_system=approval_system) as session:
+            return await session.run(prompt)
+
+    def run_sync(
+        self, prompt: str, *, deps: DepsT_contra | None = None, backend: str = "asyncio"
+    ) -> AgentResult[OutputT_co]:
+        """Do what `run` does where no event loop runs, as in scripts and notebooks.
+
+        Args:
+            prompt: what is asked.
+            deps: as in `run`.
+            backend: `asyncio` or `trio`.
+
+        Raises:
+            RuntimeError: an event loop runs in this thread; the message has the line to write instead.
+            Exception: as `run`.
+        """
+        if _in_event_loop():
+            raise RuntimeError(
+                "An event loop runs in this thread; write `result = await agent.run(prompt)` instead of run_sync"
+            )
+        return anyio.run(partial(self.run, prompt, deps=deps), backend=backend)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        prompt: str,
+        *,
+        deps: DepsT_contra | None = None,
+        approval_system: ApprovalSystem | None = None,
+    ) -> AsyncIterator[AgentStream[OutputT_co]]:
+        """Answer one prompt and read its events as they happen; leaving the block cancels a run that goes on.
+
+        The stream's `result` is there when its events have ended. Arguments and errors are those of `run`.
+        """
+        async with (
+            self.session(deps=deps, approval_system=approval_system) as session,
+            session.stream(prompt) as events,
+        ):
+            yield events
+
+    def session(
+        self,
+        *,
+        deps: DepsT_contra | None = None,
+        approval_system: ApprovalSystem | None = None,
+        display_system: DisplaySystem | None = None,
+        session_id: str | None = None,
+    ) -> AgentSession[DepsT_contra, OutputT_co]:
+        """Make a session for many turns, which `async with` opens and closes.
+
+        Until it is opened, an application may register capabilities and handlers on its `session.coordinator`.
+
+        Args:
+            deps: as in `run`.
+            approval_system: as in `run`.
+            display_system: shows messages to the person.
+            session_id: default a fresh UUID.
+
+        Raises:
+            ConfigError: as in `run`.
+        """
+        override = _OVERRIDES.get({}).get(id(self), {})
+        table, plan = self._compiled(self._choice(override))
+        given = override.get("deps", deps)
+        return AgentSession.of(
+            self,
+            plan,
+            ModuleLoader(modules=table.objects),
+            cast("DepsT_contra", self.deps if given is None else given),
+            approval_system=approval_system,
+            display_system=display_system,
+            session_id=session_id,
+        )
+
+    @contextmanager
+    def override(
+        self, *, model: Model | None = None, deps: DepsT_contra | None = None
+    ) -> Iterator[None]:
+        """Let the sessions that are opened in the block, also by code that it calls, have another model or deps.
+
+        For tests. Of agents that are tools of this one, each keeps its own model.
+        """
+        changes: _Override = {}
+        if model is not None:
+            changes["model"] = model
+        if deps is not None:
+            changes["deps"] = deps
+        token = _OVERRIDES.set({**_OVERRIDES.get({}), id(self): changes})
+        try:
+            yield
+        finally:
+            _OVERRIDES.reset(token)
+
+    # -- the plan
+
+    def plan(self) -> JSONObject:
+        """Return the mount plan that the agent's sessions have.
+
+        Modules whose ids begin with `agent-` are objects of this process: another one needs them in the `modules` of
+        its loader.
+
+        Raises:
+            ConfigError: no installed provider is meant by `model`.
+        """
+        return self._compiled(self._choice({}))[1]
+
+    def overlay(self, table: ModuleTable) -> JSONObject:
+        """Return the agent as one of another agent's plan, with its objects in that one's table."""
+        text, functions = split(self.instructions)
+        plan: JSONObject = {"tools": table.tools(self.tools)}
+        hooks = table.hooks(self.hooks)
+        if functions:
+            turn = TurnInstructions(cast("_Functions", functions))
+            hooks.append({"module": table.add("hook", "instructions", turn)})
+        if hooks:
+            plan["hooks"] = hooks
+        always = instructions_of(text, self.output_schema)
+        if always is not None:
+            plan["system"] = {"instruction": always}
+        if self.description:
+            plan["description"] = self.description
+        if self.model is not None:
+            choice = choose_model(self.model, _installed())
+            plan["providers"] = [_provider_of(choice, table)]
+            # also where it is `None`: the model of the agent above is another provider's
+            plan["orchestrator"] = {"config": {"model": choice.model}}
+        return plan
+
+    def _choice(self, override: _Override) -> ModelChoice:
+        return choose_model(override.get("model", self.model), _installed())
+
+    def _compiled(self, choice: ModelChoice) -> tuple[ModuleTable, JSONObject]:
+        """Return the plan, and the objects that its own modules are."""
+        table = ModuleTable(_PREFIX)
+        session: JSONObject = {
+            "orchestrator": cast("JSONValue", self.loop),
+            "context": cast("JSONValue", self.context),
+        }
+        limits = self.turn_limits
+        if limits:
+            session["limits"] = cast("JSONObject", dict(limits))
+        _, functions = split(self.instructions)
+        hooks = table.hooks(self.hooks)
+        if functions:
+            turn = TurnInstructions(cast("_Functions", functions))
+            hooks.append({"module": table.add("hook", "instructions", turn)})
+        plan: JSONObject = {
+            "session": session,
+            "providers": [_provider_of(choice, table)],
+            "tools": table.tools(self.tools),
+            "hooks": hooks,
+        }
+        if choice.model is not None:
+            plan["orchestrator"] = {"config": {"model": choice.model}}
+        if table.agents:
+            plan["agents"] = cast("JSONObject", table.agents)
+        if self.overlay_plan:
+            plan = cast("JSONObject", merge_plans(plan, self.overlay_plan))
+        return table, plan
+
+
+def _schema_of(output: object) -> OutputSchema[object]:
+    # an agent that answers with text needs none
+    from amplifier_sdk.output_schema import OutputSchema
+
+    return OutputSchema.of(output)
+
+
+def _provider_of(choice: ModelChoice, table: ModuleTable) -> JSONObject:
+    if choice.provider is None:
+        return {"module": choice.module}
+    provider = choice.provider
+
+    async def mount(_coordinator: object, _config: object) -> object:
+        return provider
+
+    module = table.add("provider", provider.name, mount)
+    # a name of its own: a sub-agent's session has the provider of the agent above as well
+    return {"module": module, "instance_id": module}
+
+
+def _installed() -> list[str]:
+    return [found.id for found in ModuleLoader().discover()]
+
+
+def _checked_name(name: str) -> str:
+    from re import fullmatch
+
+    if fullmatch(_NAME_PATTERN, name) is None:
+        raise ConfigError(
+            [Problem("name", f"expected letters, digits, - and _; got {name!r:.80}")],
+            subject="agent",
+        )
+    return name
+
+
+def _in_event_loop() -> bool:
+    try:
+        anyio.lowlevel.current_token()
+    except RuntimeError:  # anyio's `NoEventLoopError` is one
+        return False
+    return True

@@ -1,0 +1,170 @@
+"""The type of an answer: its JSON Schema, for the model, and how the model's text becomes a value of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, Protocol, TypeVar, cast, runtime_checkable
+
+import attrs
+
+from amplifier_sdk._annotations import UnsupportedAnnotationError
+from amplifier_sdk._problems import path_text
+from amplifier_sdk._readers import MisfitError
+from amplifier_sdk._shapes import ShapeBuilder
+from amplifier_sdk.arguments import ArgumentSchema, read_arguments
+from amplifier_sdk.errors import OutputMisfitError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["OutputSchema"]
+
+T_co = TypeVar("T_co", covariant=True)
+
+VALUE: Final = "value"
+"""The property that holds an answer that is no object: vendors' schema modes take objects alone."""
+
+
+@runtime_checkable
+class _Model(Protocol):
+    """A class of pydantic's, which need not be installed."""
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, JSONValue]: ...
+
+    @classmethod
+    def model_validate(cls, value: object, /) -> object: ...
+
+
+@attrs.frozen(eq=False, repr=False)
+class OutputSchema(Generic[T_co]):
+    """What an answer has to be.
+
+    Args:
+        name: what the type is called, for messages and for vendors.
+        schema: the JSON Schema of the answer, always that of an object; any other value stands under its `value`.
+    """
+
+    name: str
+    schema: JSONObject
+    _is_wrapped: bool
+    _read: Callable[[JSONValue], T_co]
+    _checked: ArgumentSchema
+
+    @classmethod
+    def of(cls, wanted: object) -> OutputSchema[object]:
+        """Describe a type.
+
+        Args:
+            wanted: an attrs class, a dataclass, a TypedDict, a plain type, a list, a union or another annotation
+                with a JSON form; a pydantic model; or a JSON Schema, whose answers are JSON data.
+
+        Raises:
+            TypeError: it, or a field in it, has no JSON form; the message names the field.
+        """
+        if isinstance(wanted, Mapping):
+            name, schema, read = _of_schema(cast("Mapping[str, JSONValue]", wanted))
+        elif isinstance(wanted, type) and issubclass(wanted, _Model):
+            name, schema, read = _of_model(wanted)
+        else:
+            name, schema, read = _of_annotation(wanted)
+        is_wrapped = schema.get("type") != "object"
+        if is_wrapped:
+            schema = _wrapped(schema)
+        return OutputSchema(
+            name, schema, is_wrapped, read, ArgumentSchema(schema, name)
+        )
+
+    def read(self, text: str) -> T_co:
+        """Read an answer; one in a Markdown fence, and slips that have one reading only, are accepted.
+
+        Raises:
+            OutputMisfitError: it is no JSON object, or does not fit.
+        """
+        arguments = read_arguments(text)
+        if arguments.problem is not None:
+            raise OutputMisfitError(
+                f"The answer is not the JSON object that was asked for: {arguments.problem}"
+            )
+        return self.take(arguments.values)
+
+    def take(self, answer: JSONObject) -> T_co:
+        """Read an answer that is JSON data already, such as the arguments of a tool call.
+
+        Raises:
+            OutputMisfitError: it does not fit.
+        """
+        problem = self._checked.problem(answer)
+        if problem is not None:
+            # its first line speaks of a tool's arguments
+            raise OutputMisfitError(
+                "\n".join([f"The answer is no {self.name}:", *problem.splitlines()[1:]])
+            )
+        try:
+            return self._read(answer[VALUE] if self._is_wrapped else answer)
+        except MisfitError as misfit:
+            problems = [
+                f"- {path_text(path) or 'the answer'}: {message}"
+                for path, message in misfit.problems
+            ]
+            raise OutputMisfitError(
+                "\n".join([f"The answer is no {self.name}:", *problems])
+            ) from None
+
+
+def _of_schema(
+    schema: Mapping[str, JSONValue],
+) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
+    title = schema.get("title")
+    return (title if isinstance(title, str) else "answer"), dict(schema), _as_it_is
+
+
+def _of_model(
+    model: type[_Model],
+) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
+    def read(value: JSONValue) -> object:
+        try:
+            return model.model_validate(value)
+        except ValueError as error:  # pydantic's own, which lists what is wrong
+            raise MisfitError(_problems_of(error)) from error
+
+    return model.__name__, model.model_json_schema(), read
+
+
+def _problems_of(error: ValueError) -> list[tuple[tuple[str | int, ...], str]]:
+    """Return what a pydantic model says of a value, each with its path."""
+    listed: object = getattr(error, "errors", None)
+    if not callable(listed):
+        return [((), str(error))]
+    return [(tuple(each["loc"]), str(each["msg"])) for each in listed()]
+
+
+def _of_annotation(
+    wanted: object,
+) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
+    builder = ShapeBuilder()
+    name: str = getattr(wanted, "__name__", None) or str(wanted)
+    try:
+        shape = builder.shape(wanted)
+    except UnsupportedAnnotationError as error:
+        raise TypeError(f"The output type {name} has no JSON form: {error}") from None
+    schema: JSONObject = dict(shape.schema)
+    if builder.definitions:
+        schema["$defs"] = builder.definitions
+    return name, schema, shape.read
+
+
+def _wrapped(schema: JSONObject) -> JSONObject:
+    """Make an object of one property; definitions stay at the root, where references look for them."""
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    outer: JSONObject = {
+        "type": "object",
+        "properties": {VALUE: inner},
+        "required": [VALUE],
+        "additionalProperties": False,
+    }
+    if "$defs" in schema:
+        outer["$defs"] = schema["$defs"]
+    return outer
+
+
+def _as_it_is(value: JSONValue) -> object:
+    return value

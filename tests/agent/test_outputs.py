@@ -1,0 +1,195 @@
+"""Answers of a type: read, asked for again, checked by the application, given up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypedDict
+
+import attrs
+import pytest
+
+from amplifier import Agent, OutputError, OutputRejectedError
+from amplifier_sdk import RunContext
+from amplifier_sdk.streaming import TurnFinished
+from tests.doubles import ScriptedProvider, call, calling
+
+
+@attrs.frozen
+class Line:
+    text: str
+    price: float
+
+
+@attrs.frozen
+class Invoice:
+    lines: list[Line]
+    total: float
+
+
+@dataclass(frozen=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+class Row(TypedDict):
+    name: str
+
+
+GOOD = '{"lines": [{"text": "tea", "price": 2.5}], "total": 2.5}'
+
+
+@pytest.mark.parametrize(
+    ("wanted", "text", "value"),
+    [
+        (Invoice, GOOD, Invoice([Line("tea", 2.5)], 2.5)),
+        (Invoice, f"```json\n{GOOD}\n```", Invoice([Line("tea", 2.5)], 2.5)),
+        (Point, '{"x": 1}', Point(1)),
+        (Row, '{"name": "a"}', {"name": "a"}),
+        (int, '{"value": 3}', 3),
+        (list[Point], '{"value": [{"x": 1, "y": 2}]}', [Point(1, 2)]),
+        (int | None, '{"value": null}', None),
+        ({"type": "object", "properties": {}}, '{"a": [1]}', {"a": [1]}),
+        ({"type": "array"}, '{"value": [1]}', [1]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+async def test_an_answer_becomes_a_value(
+    wanted: object, text: str, value: object
+) -> None:
+    provider = ScriptedProvider(text)
+    result = await Agent(provider, output=wanted).run("Hi")
+
+    assert result.output == value
+    assert result.text == text
+    system = provider.requests[0].messages[0].text
+    assert system.startswith("Answer with nothing but a JSON object")
+
+
+async def test_what_does_not_fit_goes_back_with_its_paths() -> None:
+    wrong = '{"lines": [{"text": "tea"}], "total": "two"}'
+    provider = ScriptedProvider("Tea, 2.50.", wrong, GOOD)
+
+    result = await Agent(provider, output=Invoice).run("Hi")
+
+    assert result.output.total == 2.5
+    prompts = [request.messages[-1].text for request in provider.requests]
+    assert "not the JSON object that was asked for" in prompts[1]
+    assert "lines[0].price: missing" in prompts[2]
+    assert "total: expected a number" in prompts[2]
+    assert result.usage is not None
+    assert result.usage.output_tokens >= 3
+
+
+async def test_it_is_given_up_after_the_retries() -> None:
+    agent = Agent(ScriptedProvider("a", "b", "c"), output=int, output_retries=1)
+
+    with pytest.raises(OutputError) as caught:
+        await agent.run("Hi")
+
+    assert caught.value.text == "b"
+    assert len(caught.value.problems) == 2
+    assert caught.value.usage is not None
+
+
+async def test_the_attempts_share_the_limits_of_the_run() -> None:
+    def double(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    work = calling(call("double", {"number": 1}))
+    provider = ScriptedProvider(work, "a", work, work, "b")
+    agent = Agent(provider, output=int, tools=[double], limits={"tool_calls": 2})
+
+    with pytest.raises(OutputError) as caught:
+        await agent.run("Hi")
+
+    assert len(caught.value.problems) == 2
+
+
+async def test_validators_see_the_run_and_may_change_or_reject_the_answer() -> None:
+    attempts: list[int] = []
+
+    def positive(ctx: RunContext[int], number: int) -> int:
+        attempts.append(ctx.attempt)
+        if number <= ctx.deps:
+            raise OutputRejectedError(f"It has to be more than {ctx.deps}.")
+        return number
+
+    async def doubled(ctx: RunContext[int], number: int) -> int:
+        return 2 * number
+
+    provider = ScriptedProvider('{"value": 1}', '{"value": 6}')
+    agent = Agent(provider, output=int, output_validators=[positive, doubled], deps=5)
+
+    assert (await agent.run("Hi")).output == 12
+    assert attempts == [1, 2]
+    assert "It has to be more than 5." in provider.requests[1].messages[-1].text
+
+
+async def test_a_validator_of_text_needs_no_output_type() -> None:
+    def polite(ctx: RunContext[None], text: str) -> str:
+        if "please" not in text:
+            raise OutputRejectedError("Say please.")
+        return text
+
+    agent = Agent(ScriptedProvider("Go.", "Go, please."), output_validators=[polite])
+
+    assert (await agent.run("Hi")).output == "Go, please."
+
+
+async def test_what_a_validator_raises_otherwise_ends_the_run() -> None:
+    def broken(ctx: RunContext[None], text: str) -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        await Agent(ScriptedProvider("a"), output_validators=[broken]).run("Hi")
+
+
+async def test_a_stream_ends_once_whatever_was_rejected() -> None:
+    agent = Agent(ScriptedProvider("a", '{"value": 1}'), output=int)
+    async with agent.stream("Hi") as events:
+        ends = [event async for event in events if isinstance(event, TurnFinished)]
+
+    assert len(ends) == 1
+    assert events.result.output == 1
+
+
+async def test_a_sub_agent_is_asked_again_before_its_answer_counts() -> None:
+    below = ScriptedProvider("nonsense", '{"value": 4}')
+    helper = Agent(below, name="helper", output=int)
+    above = ScriptedProvider(calling(call("helper", {"prompt": "2 * 2"})), "Four.")
+
+    result = await Agent(above, tools=[helper]).run("Hi")
+
+    (content,) = [m["content"] for m in result.messages if m["role"] == "tool"]
+    assert content == '{"value": 4}'
+    assert "not the JSON object" in below.requests[1].messages[-1].text
+
+
+async def test_a_sub_agent_without_a_usable_answer_is_a_failed_call() -> None:
+    helper = Agent(
+        ScriptedProvider("a", "b"), name="helper", output=int, output_retries=1
+    )
+    above = ScriptedProvider(calling(call("helper", {"prompt": "2 * 2"})), "Sorry.")
+
+    result = await Agent(above, tools=[helper]).run("Hi")
+
+    (content,) = [m["content"] for m in result.messages if m["role"] == "tool"]
+    assert "helper gave no usable answer" in str(content)
+
+
+class Handle:
+    def __init__(self, number: object) -> None: ...
+
+
+@attrs.frozen
+class Broken:
+    handle: Handle
+
+
+def test_a_type_without_a_json_form_is_refused_by_its_field() -> None:
+    with pytest.raises(
+        TypeError, match=r"Handle \(at Broken.handle\) has no JSON form"
+    ):
+        Agent(ScriptedProvider(), output=Broken)
