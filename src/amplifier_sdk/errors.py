@@ -18,6 +18,7 @@ AmplifierError
 │   ├── ChildNotFoundError          the session has no such child
 │   └── TurnCancelled               the turn was cancelled; holds the partial text
 ├── ScopeLeftOpenError              foreign code left a task group or a cancel scope open
+├── OutputMisfitError               (also ValueError) an answer is not of the wanted type
 ├── ApprovalTimeoutError            nobody answered in time
 ├── ApprovalUnavailableError        nobody can be asked
 ├── ToolError                       raised by a tool to speak to the model

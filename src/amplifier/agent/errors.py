@@ -9,7 +9,7 @@ __all__ = ["OutputError", "OutputRejectedError"]
 
 
 class OutputError(AmplifierError):
-    """The model gave no answer of the wanted type, although it was asked again with what was wrong.
+    """The model gave no answer of the wanted type, although each retry said what was wrong.
 
     Args:
         text: its last answer.
