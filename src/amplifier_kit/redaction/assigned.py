@@ -106,6 +106,8 @@ _SCHEME: Final = re.compile(
 def assignments(text: str) -> Iterator[Found]:
     """Yield the values that are assigned to names of secrets: `API_KEY=…`, `"password": "…"`, `--token …`."""
     lowered = lower(text)
+    # The alternation with all languages is several times slower, so it is tried
+    # only where one of the foreign words stands.
     if any(map(lowered.__contains__, _FOREIGN)):
         pattern = _FOREIGN_HEAD
     elif any(map(lowered.__contains__, NEEDED)):
@@ -123,7 +125,11 @@ def assignments(text: str) -> Iterator[Found]:
         if looked > _MAX_LOOKS:
             found = None
         else:
+            # the pattern ran over the lower-case copy; values are read from the
+            # text itself, whose case says how random they are
             found = _assigned(text, head)
+        # `run_end` is where the run of name-like characters ends: searches that
+        # start within it are the ones that could add up to quadratic time
         if looked == 0:
             run = _BARE_RUN.match(text, head.end())
             if run:
@@ -141,7 +147,10 @@ def assignments(text: str) -> Iterator[Found]:
 def _assigned(text: str, head: re.Match[str]) -> Found | None:
     """Return the value of an assignment if it can be a secret."""
     at, name_end = head.start(), head.end("rest")
+    # a bound, since a name may stand behind a line of any length
     before = text[max(0, at - 60) : at]
+    # the pattern matches the end of a name alone; what it begins with decides
+    # whether `key` is `api_key` or `primary_key`
     left = before.rstrip(_NAME_CHARACTERS)
     begin = at - len(before) + len(left)
     separator = head["sep"].strip()
@@ -169,6 +178,8 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
         SHORTEST_WORD if is_password or separator[:1] in ("=", ">") else SHORTEST_TOKEN
     ):
         return None
+    # without quotes a value may as well be a name, a call or a type of code, so
+    # more is asked of it than of a quoted one
     if kind == "bare":
         place = _Place(text, separator, begin, name_end, end)
         is_secret = _is_plain(text[start:end], place, is_password=is_password)
@@ -186,6 +197,7 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
         )
     if not is_secret or PLACEHOLDER.search(text[start : min(end, start + 64)]):
         return None
+    # the value was matched up to a limit; what goes on behind it belongs to it
     whole = (_BARE_RUN if kind == "bare" else _QUOTED_RUN).match(text, end)
     return start, whole.end() if whole else end, "password" if is_password else "secret"
 
@@ -227,12 +239,14 @@ def _is_plain(value: str, place: _Place, *, is_password: bool) -> bool:
 
 def _is_bare(value: str, after: str, *, is_password: bool, is_said: bool) -> bool:
     """Tell whether an unquoted text is a secret and not a name, a call or a path of code."""
+    # `password = get_password(`, and not a value
     if after in ("(", "[", "{"):
         return False
     if is_said:
         value = value.rstrip(".,:;!?")
     if not is_password:
         return is_random(value) and sum(map(str.isdigit, value)) >= 2
+    # an argument's end, a path, an option or a comparison
     if after == ")" or value.startswith((".", "/", "-", "=")):
         return False
     if _IDENTIFIER.match(value):

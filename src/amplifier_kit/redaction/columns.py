@@ -47,6 +47,8 @@ def columns(text: str) -> Iterator[Found]:
         if head.start() >= end:
             for sign in "|,\t;":
                 names = [_plain(cell) for cell in _cells(head[0], sign)]
+                # a sentence with commas splits into cells, too, but seldom names
+                # a secret
                 if len(names) > 1 and all(names) and any(map(is_secret_name, names)):
                     end = yield from _rows(text, names, head.end() + 1, sign)
 
@@ -79,6 +81,7 @@ def _row(names: Sequence[str], start: int, line: str, sign: str) -> Iterator[Fou
     end = 0
     for name, cell in zip(names, cells, strict=True):
         value = _plain(cell)
+        # equal cells stand in one row, so each search starts behind the last
         begin = line.index(cell, end)
         end = begin + len(cell)
         if is_secret_name(name) and _is_secret(value, name):

@@ -150,6 +150,7 @@ def command_lines(text: str) -> Iterator[Found]:
 def _compiled(before: str, value: str) -> re.Pattern[str]:
     # Few texts have any of these words; all the patterns together take a while to compile.
     return re.compile(
+        # a program's name is a word of its own, and no part of a path
         rf"(?<![\w.\-/]){before}{value}" if before[0].isalnum() else before + value,
         re.MULTILINE,
     )

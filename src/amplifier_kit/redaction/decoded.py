@@ -107,9 +107,12 @@ def _decoded(pattern: re.Pattern[str], text: str, start: int, stop: int) -> Deco
 
 
 def _character(escape: str) -> str:
+    # bytes that are no UTF-8 are replaced, so that a broken escape hides nothing
     if escape.startswith("%"):
         return bytes.fromhex(escape.replace("%", "")).decode("utf-8", "replace")
     kind, code = escape[1], escape[2:]
+    # a surrogate pair: JSON writes what lies outside the first plane as two
+    # escapes
     if len(escape) == 12:
         return chr(
             0x10000 + ((int(code[:4], 16) & 0x3FF) << 10 | int(code[6:], 16) & 0x3FF)
@@ -124,12 +127,16 @@ def _character(escape: str) -> str:
 def base64_texts(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield where words of base64 are that say a text, and what they say."""
     for word in _BASE64.finditer(text):
+        # most long words say no text, and 24 characters show that at a fraction
+        # of the cost
         if _printable(word[0][:_FIRST]) and (said := _printable(word[0])):
             yield *word.span(), said
 
 
 def _printable(word: str) -> str | None:
     """Return the text that a word of base64 says; `None` where it says bytes that are none."""
+    # line breaks and padding go first, since `validate=True` takes neither in the
+    # middle
     plain = word.translate(_URL_SAFE)
     try:
         said = b64decode(plain + "=" * (-len(plain) % 4), validate=True).decode()

@@ -40,6 +40,8 @@ class PlacedText(str):
             found = unescaped(source, start, end)
         else:
             found = None
+        # a subclass of `str` walks through the same code as plain JSON, and still
+        # knows where it stands
         made = cls(source[start:end] if found is None else found.text)
         made.start, made._decoded = start, found
         return made
@@ -96,6 +98,8 @@ class Documents:
             self.are_whole = (
                 is_read and not text[:start].strip() and not text[reader.at :].strip()
             )
+            # at least one character on, or a bracket that opens nothing would be
+            # found again
             opening = _OPENING.search(text, max(reader.at, start + 1))
 
     def end_of(self, start: int) -> int | None:
@@ -134,6 +138,8 @@ class _Reader:
         sign = token["sign"]
         if sign is None:
             return self._add(self._value(token))
+        # A separator is not checked: what is nearly JSON is read as well, since a
+        # secret in it is one all the same.
         if sign in ":,":
             return True
         if sign in "{[":
@@ -147,6 +153,7 @@ class _Reader:
             self._open.append(made)
             self._key = None
             return True
+        # a key without a value, as in what was cut off
         self._key = None
         return isinstance(self._open.pop(), dict) is (sign == "}")
 

@@ -45,6 +45,7 @@ def lines_in(text: str) -> Iterator[Found]:
 
 def merged(found: list[Found]) -> list[Found]:
     """Sort what was found and join what overlaps; the kind of the first one stays."""
+    # the longest of those that begin together comes first and names the mark
     found.sort(key=lambda place: (place[0], -place[1]))
     joined: list[Found] = []
     for start, end, kind in found:

@@ -91,6 +91,7 @@ def is_random(value: str) -> bool:
         or any(map(str.isspace, value))
     ):
         return False
+    # more would not change the verdict, and entropy is counted per character
     sample = value[:200]
     if not any(map(str.isdigit, sample)) or not any(map(str.isalpha, sample)):
         return False
@@ -98,6 +99,7 @@ def is_random(value: str) -> bool:
         sample.startswith(("/", "./", "~")) and not _ENCODED.match(value)
     ):
         return False
+    # a short text cannot reach the entropy of a long one, however random it is
     return _entropy(sample) >= (3.0 if len(sample) < 20 else 3.2)
 
 

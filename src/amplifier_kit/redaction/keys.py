@@ -42,6 +42,7 @@ def private_keys(text: str) -> Iterator[Found]:
                 end = match.end()
             else:
                 end = start + 11
+            # documentation writes the header with dots below it
             if match and len(match["body"].strip()) > 20:
                 yield (*match.span(), "private-key")
     if "Private-Lines:" in text:

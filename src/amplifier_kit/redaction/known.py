@@ -53,6 +53,7 @@ class KnownSecrets:
     def places(self, text: str) -> Iterator[tuple[int, int, str]]:
         """Yield where a known secret stands in a text."""
         pattern = self._looked_for().pattern
+        # without a secret an empty alternation would match everywhere
         if pattern is not None:
             for match in pattern.finditer(text):
                 yield (*match.span(), "known-secret")
@@ -73,6 +74,8 @@ class KnownSecrets:
         living = frozenset(text for text in live_secrets() if _is_long_enough(text))
         now = self._now
         if now is None or living != now.living:
+            # the longest first: an alternation takes the first that matches, and
+            # a secret may begin another
             forms = sorted(
                 {form for text in self._told | living for form in _forms(text)},
                 key=len,
@@ -124,6 +127,7 @@ _WORDS: Final = frozenset(
 
 def _forms(text: str) -> Iterator[str]:
     yield text
+    # logs hold secrets as JSON writes them, with and without escaped letters
     yield json.dumps(text)[1:-1]
     yield json.dumps(text, ensure_ascii=False)[1:-1]
     data = text.encode("utf-8", "surrogatepass")
@@ -137,6 +141,8 @@ def _base64_forms(data: bytes) -> Iterator[str]:
     """Yield what base64 makes of data wherever they begin, without ends that depend on their neighbours."""
     for shift in range(3):
         encoded = b64encode(bytes(shift) + data).decode()
+        # the characters at both ends also encode bits of what stands beside the
+        # data
         first = (0, 2, 3)[shift]
         rest = (shift + len(data)) % 3
         last = len(encoded) - (0, 3, 2)[rest]

@@ -28,6 +28,7 @@ async def clean_messages(
     if coordinator.get_capability(REDACTOR) is None:
         return None
     redactor = redactor_of(coordinator)
+    # a long history takes seconds, in which the loop would stand still
     clean = await to_thread.run_sync(
         lambda: [clean_message(message, redactor) for message in messages]
     )

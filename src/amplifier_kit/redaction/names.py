@@ -237,12 +237,17 @@ def is_secret_name(name: str) -> bool:
         before = words[-2]
     else:
         before = ""
+    # `next_page_token` and `pad_token` are cursors and words of a vocabulary
     if last == "token":
         return before not in _HARMLESS_TOKENS
     if last in _SECRETS or is_password_name(name):
         return True
+    # keys are mostly those of tables and maps: only a word that makes one secret
+    # counts
     if last in ("key", "keys", "schlüssel", "schluessel"):
         return before in _KEYS
+    # `max_tokens` counts tokens of a model, and an exit code is no code for
+    # signing in
     if last in ("tokens", "codes", "code"):
         return before in (
             "access",
@@ -279,8 +284,10 @@ def is_place(name: str, value: object) -> bool:
 
 
 def _words(name: str) -> list[str]:
+    # the end of a name says what it names, and a bound keeps long "names" cheap
     words = [word.lower() for word in _WORDS.findall(name[-100:])]
     while len(words) > 1 and (words[-1] in _QUALIFIERS or words[-1].isdigit()):
+        # here `string` is the noun and no qualifier
         if words[-2:] == ["connection", "string"]:
             break
         words.pop()

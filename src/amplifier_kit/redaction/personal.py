@@ -42,6 +42,9 @@ def personal_details(text: str) -> Iterator[tuple[int, int, str]]:
 def _addresses(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _MAIL.finditer(text):
         at = match.start() - 1
+        # RFC 5321 limits what stands before the @ to 64 characters; the domain is
+        # matched first, since a run of local characters would be scanned from
+        # each of its places
         before = text[max(0, at - 64) : at]
         size = len(before) - len(before.rstrip(_LOCAL))
         if size:

@@ -149,21 +149,29 @@ class StrictRedactor:
             finders: what is looked for besides known secrets.
             depth: how often it was decoded before.
         """
+        # the finders see the text as it is written; what follows looks at what it
+        # says
         found = [
             *self.known.places(text),
             *(place for finder in finders for place in finder(text)),
         ]
         if depth == _MAX_ENCODINGS or len(text) < _SHORTEST_ENCODED:
             return found
+        # A text within a text gets a smaller share of the depth, since each level
+        # of encoding recurses anew on top of the levels before it.
         documents = Documents(text, _MAX_DEPTH // 6 if depth else _MAX_DEPTH // 2)
         search = _Search(self, finders, depth + 1)
         for value in documents.values:
             search.copy(value, "", 0)
+        # A text that is one document as a whole has had its escapes read above,
+        # value by value; only loose escapes are left to be read here.
         if "\\" in text and not documents.are_whole:
             found += self._decoded(unescaped(text), finders, depth + 1)
         if "%" in text:
             found += self._decoded(unquoted(text), finders, depth + 1)
         for start, end, inner in base64_texts(text):
+            # A place inside the decoded text has no exact place in base64, where
+            # bits cross characters: the word is withheld as a whole.
             if said := self.found(inner, finders, depth + 1):
                 found.append((start, end, said[0][2]))
         if documents.texts:
@@ -188,6 +196,8 @@ def _fitted(text: str, documents: Documents, place: Found) -> Found:
     limit = documents.end_of(start)
     if limit is None:
         return place
+    # past this the document's own quote and brackets would go with the secret,
+    # and what is stored would no longer parse
     end = min(end, limit)
     quote = _ESCAPED_QUOTE.search(text, start, end)
     return start, end if quote is None else quote.start(), kind
@@ -205,6 +215,8 @@ class _Walk:
         self, value: JSONValue, path: str, depth: int, name: str = ""
     ) -> JSONValue:
         self._left -= 1
+        # every value counts, a container as well: empty lists would cost nothing
+        # else
         if self._left < 0:
             return TOO_MUCH
         if isinstance(value, str):
@@ -225,10 +237,14 @@ class _Walk:
         )
 
     def _text(self, text: str, path: str, name: str) -> str:
+        # no finders, yet known secrets are still taken out: an allowlist says
+        # what looks like a secret, never that one may be shown
         if self._allowed and path in self._allowed:
             return self._clean(text, ())
         if name in _PICTURE_NAMES and _PICTURE.match(text):
             return self._clean(text, ())
+        # Tokens of a known form are found even here; what is only guessed is not,
+        # or events would lose the ids by which they are found again.
         if name in IDENTITY_NAMES:
             return self._clean(text, self._redactor.tokens)
         return self._clean(text, self._redactor.finders)
@@ -256,6 +272,8 @@ class _Walk:
             inner = f"{path}.{index}"
         else:
             inner = str(index)
+        # `["--password", "x"]` and `["password", "x"]` name their secret by
+        # position
         if isinstance(item, str) and isinstance(before, str) and self._names(inner):
             is_pair = len(items) == 2
             if _is_argument(before, item) or (
@@ -271,6 +289,8 @@ class _Walk:
     def _object(
         self, value: Mapping[str, JSONValue], path: str, depth: int, name: str
     ) -> dict[str, JSONValue]:
+        # in a JSON Schema `password` is the name of a field, and below it stands
+        # what a field looks like: nothing there is secret
         are_fields = name in _SCHEMA_WORDS
         beside = _secret_beside(value)
         copied: dict[str, JSONValue] = {}
@@ -285,6 +305,7 @@ class _Walk:
                 new = self._secret(item, said, depth)
             else:
                 new = self.copy(item, inner, depth + 1, key)
+            # a key may be a token itself, as in a table of sessions by token
             copied[_free(self._clean(key, self._redactor.finders), copied)] = new
         return copied
 
@@ -306,6 +327,7 @@ class _Walk:
                     self._secret(item, name, depth + 1)
                 )
             return items
+        # what a secret's name stands above is secret at any depth
         return [self._secret(item, name, depth + 1) for item in value]
 
 
@@ -322,6 +344,8 @@ class _Search(_Walk):
         self._depth = depth
         self.places: list[Found] = []
 
+    # Documents in an allowed text are searched with fewer finders: their names
+    # count no more than their texts do.
     def _names(self, path: str) -> bool:
         return self._finders is self._redactor.finders and super()._names(path)
 

@@ -92,11 +92,15 @@ class TokenRule(Value):
 
     def token_at(self, text: str, index: int) -> tuple[int, int] | None:
         """Return where the token of this rule begins and ends that one of its starts at an index belongs to."""
+        # a start of few letters stands everywhere: the cheap pattern is asked
+        # first
         if self.scan is not None and _compiled(self.scan).match(text, index) is None:
             return None
         pattern = _compiled(self.pattern)
         for head in self.heads:
             if index >= head:
+                # anchored at the start that was found: a search would run over
+                # the text per rule
                 match = pattern.match(text, index - head)
             else:
                 match = None
@@ -111,6 +115,7 @@ def is_varied(token: str, *, needs_digit: bool = False) -> bool:
     """Tell whether a text is no placeholder such as `xxxxxxxx` or `sk-...`."""
     if needs_digit and not any(map(str.isdigit, token)):
         return False
+    # the head of a token is fixed; only its tail shows whether somebody typed x's
     tail = token[-16:]
     return len(set(tail)) > 4 and "xxxxx" not in token.lower()
 

@@ -46,6 +46,8 @@ class SinkRedactor:
             redacted = self.inner.redact(value)
         except Exception:  # foreign code: whatever it failed on must not be shown
             return REDACTION_FAILED
+        # `None` in the place of something is what a method without `return`
+        # answers
         if redacted is not None or value is None:
             return redacted
         return REDACTION_FAILED
@@ -76,6 +78,8 @@ class SinkFilter:
             return _guarded(partial(self._pieces.feed, piece))
         held = self._held + piece
         if len(held) <= _MOST_HELD:
+            # a foreign redactor knows no pieces, and secrets seldom reach over a
+            # line
             cut = held.rfind("\n") + 1
         else:
             cut = len(held)

@@ -65,6 +65,8 @@ class StreamFilter:
     def feed(self, piece: str) -> str:
         """Take a piece and return what can be shown by now."""
         self._held += piece
+        # A long text that is held is searched again only when it has grown by an
+        # eighth: the searches then add up to linear time.
         if self._looked > _SHORT and len(self._held) < self._looked + self._looked // 8:
             return ""
         cut = self._cut()
@@ -85,10 +87,13 @@ class StreamFilter:
         opened = self._open_key()
         if opened is not None:
             return opened
+        # the last word may go on with the next piece
         cut = len(held) - len(_last_word(held))
         if len(held) - cut > _MAX_HELD or len(held) > 2 * _MAX_HELD:
             return self._cut_word()
         last, leads = -1, 0
+        # Moving the cut to before one announcement may put it behind another one,
+        # so it moves until nothing before it announces anything.
         while cut not in (0, last):
             is_over = leads >= _MAX_LEADS and (
                 leads >= 4 * _MAX_LEADS or not self._is_value(cut)
@@ -132,8 +137,12 @@ class StreamFilter:
         held = self._held
         start = held.rfind(_BEGIN)
         if start >= 0 and _END.search(held, start) is None:
+            # fewer than 80 characters may still become the line that begins a
+            # private key
             header = _KEY.match(held, start)
             if header is not None and len(held) - header.end() > _MAX_HELD:
+                # The middle is shown to nobody, so it need not be held; the tail
+                # is, since the closing line may be split over two pieces.
                 self._held = held[: header.end() + 64] + held[-64:]
             if header is not None or len(held) - start < 80:
                 return start

@@ -44,6 +44,8 @@ def _start() -> re.Pattern[str]:
 @cache
 def _rules_of(start: str) -> Sequence[TokenRule]:
     """Return the rules to try where a start is the longest one, in their order."""
+    # the longest start hides shorter ones that begin it; their rules are tried as
+    # well
     return [rule for rule in token_rules() if start.startswith(rule.starts)]
 
 
@@ -55,6 +57,8 @@ _COLOURS: Final = re.compile(
 
 def tokens_in(text: str) -> Iterator[Found]:
     """Yield where a text has tokens that are known by their form."""
+    # blanks keep every place where it was, so what is found fits the text as
+    # written
     text = colourless(text)
     ends: dict[str, int] = {}
     for run in _RUN.finditer(text):

@@ -81,4 +81,6 @@ def lower(text: str) -> str:
     lowered = text.lower()
     if len(lowered) == len(text):
         return lowered
+    # a few letters become two in lower case, which would shift every place behind
+    # them
     return re.sub(r"[A-Z]+", lambda part: part[0].lower(), text)

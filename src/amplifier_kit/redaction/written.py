@@ -77,6 +77,7 @@ def credentials(text: str) -> Iterator[Found]:
     lowered = lower(text)
     for needles, pattern, kind in _HEADERS:
         for match in matches_near(pattern, needles, text, lowered):
+            # a header such as `X-Auth-Key: required` has a word as its value
             if is_random(match["value"]):
                 yield (*match.span("value"), kind)
     for match in matches_near(_ENCODED, ("auth",), text, lowered):
@@ -131,6 +132,7 @@ def _urls(text: str) -> Iterator[Found]:
         match = _URL.match(text, index)
         if match is not None and _is_url_password(match["user"], match["value"]):
             yield (*match.span("value"), "url-password")
+        # a token in the place of the user, as in clone URLs of forges
         elif (user := _URL_USER.match(text, index)) is not None and is_random(
             user["value"]
         ):
@@ -139,6 +141,7 @@ def _urls(text: str) -> Iterator[Found]:
 
 
 def _is_url_password(user: str, value: str) -> bool:
+    # examples write `user:password@host`; such a word is a placeholder
     if (
         user.startswith("[")
         or PLACEHOLDER.search(value)
