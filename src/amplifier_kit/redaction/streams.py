@@ -87,7 +87,7 @@ class StreamFilter:
         opened = self._open_key()
         if opened is not None:
             return opened
-        # the last word may go on with the next piece
+        # the last word may not be over: the next piece may continue it
         cut = len(held) - len(_last_word(held))
         if len(held) - cut > _MAX_HELD or len(held) > 2 * _MAX_HELD:
             return self._cut_word()

@@ -1,4 +1,4 @@
-"""PathPolicy where the grammar and the shell may read a text in two ways."""
+"""Checks where the grammar and the shell may read a text in two ways."""
 
 from __future__ import annotations
 

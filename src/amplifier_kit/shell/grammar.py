@@ -76,6 +76,8 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
         ShellSyntaxError: it is no shell text, or its meaning is not certain; says where.
     """
     data = text.encode("utf-8", "replace")
+    # `replace` and `ignore` differ where half a surrogate pair stands, which no
+    # shell would be given as it is
     if (
         len(data) > _MAX_BYTES
         or _CONTROL.search(text)
@@ -84,6 +86,7 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
         raise ShellSyntaxError(
             "the command is too long, or holds characters that no shell text has"
         )
+    # the shell joins such a word, and the grammar reads two
     if re.search(r"\S\\\n\S", text):
         raise ShellSyntaxError(
             "a word of the command goes on behind the end of a line; write it in one line"
@@ -98,6 +101,8 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
         raise ShellSyntaxError(
             f"the command has more than {_MAX_PARTS:,} parts; write them to a file and run that"
         )
+    # The text is read twice: what a variable may hold is known only when every
+    # assignment was seen, since a loop runs earlier lines again.
     known = {name: Variable((value,)) for name, value in (variables or {}).items()}
     first = _Walk(known, known)
     first.visit(root, 0)
@@ -115,6 +120,8 @@ def parse_script(text: str, variables: Mapping[str, str] | None = None) -> Scrip
     if _set_aside(second, second.commands) != set_aside:
         second = _Walk(_known(first, known, None), known, None)
         second.visit(root, 0)
+    # the assignment's children were taken with it, and it is certain only behind
+    # them
     return second.script(doubts)
 
 
@@ -132,10 +139,14 @@ def _known(
     walk: _Walk, given: Mapping[str, Variable], set_aside: frozenset[str] | None
 ) -> dict[str, Variable]:
     """Return what each variable may hold."""
+    # any variable may have got another value, so none is known; the working
+    # directory is named, or `$PWD` would count as the folder where the text began
     if walk.sets_by_arithmetic or set_aside is None:
         return {"PWD": Variable((HOLE,))}
     found = dict(given)
     for assignment in walk.assignments:
+        # every value that it ever gets counts, whatever the order: branches and
+        # loops make the order uncertain
         earlier = found.get(assignment.name, Variable(()))
         values = tuple(dict.fromkeys((*earlier.values, *assignment.value.values)))
         found[assignment.name] = Variable(
@@ -185,6 +196,8 @@ class _Walk:
             raise ShellSyntaxError(
                 f"the command is nested more than {_MAX_DEPTH} levels deep"
             )
+        # before anything is read from the node: later steps rely on the tree
+        # being right
         check_certain(node)
         self.arithmetic.take(node)
         self._is_endless |= loops_without_end(node)
@@ -244,6 +257,8 @@ class _Walk:
         for index, child in enumerate(children):
             here = len(self._trail)
             self.visit(child, depth + 1)
+            # in the background it runs in a shell of its own; behind `&&` and
+            # `||` it may not run at all
             is_aside = index + 1 < len(children) and children[index + 1].type == "&"
             if is_aside or (node.type == "list" and index):
                 self._forget(here)
@@ -270,11 +285,14 @@ class _Walk:
     def _function(self, node: Node, depth: int) -> None:
         """Take a function's body, and keep which commands stand in it."""
         name = text_of(node.named_children[0])
+        # `cd() { …; }` would change the meaning of every move that is followed
+        # here
         if name in _RELIED_ON:
             raise ShellSyntaxError(
                 f"the command makes another {name!r}; give the function a name of its own"
             )
         before = len(self.commands)
+        # defined before the body is read: a function may call itself
         self._define(name)
         self._inner(node, depth)
         called = {
@@ -282,6 +300,8 @@ class _Walk:
             for command in self.commands[before:]
             if command.words
         }
+        # a name may be defined twice, and either body may be the one that is
+        # called
         self._functions[name] = self._functions.get(name, frozenset()) | {
             each for each in called if each
         }
@@ -331,6 +351,8 @@ class _Walk:
                     )
                 case _:
                     words.append(self._reader.read(child))
+        # a function counts only where it is certainly defined; else the program
+        # of that name may run
         called = (
             bool(words) and not words[0].is_pattern and words[0].static in self._defined
         )
@@ -346,6 +368,7 @@ class _Walk:
 
     def _assignment(self, node: Node) -> Assignment:
         name, value = node.children[0], node.children[-1]
+        # `+=` adds to a value, and an element of an array is no plain variable
         known = value.type in _WORDS and "+=" not in {
             child.type for child in node.children
         }
@@ -391,6 +414,7 @@ class _Walk:
                 self.arithmetic.take_value(
                     text_of(name), None if word.is_pattern else value
                 )
+            # without words a loop runs over the arguments, which nobody knows
             if not values:
                 self.assignments.append(
                     Assignment(name=text_of(name), value=Word(raw="", values=(HOLE,)))
@@ -400,6 +424,8 @@ class _Walk:
 
     def _expansion(self, text: str) -> None:
         """Take an expansion in braces, wherever it stands."""
+        # these expand a value once more, as a prompt, with escapes or as another
+        # name
         if "@P" in text or "@E" in text or text.startswith("${!"):
             raise ShellSyntaxError(f"{text!r:.80} may run what a variable holds")
         if re.search(r"\n|(?<!\$)\{", text[2:]):
@@ -437,6 +463,7 @@ def _statement_of(node: Node) -> int | None:
         return None  # its files are opened before it runs
     while parent is not None and parent.type != "program":
         if parent.type == "list":
+            # a part behind `||` runs only where the one before it failed
             is_skipped = node != parent.children[0]
             if is_skipped and any(child.type == "||" for child in parent.children):
                 return None

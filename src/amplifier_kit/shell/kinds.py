@@ -58,6 +58,8 @@ def _is_bounded(word: Word, _: PathPolicy) -> bool:
     """A number of bytes or lines that fills no disk."""
     for value in word.values:
         found = _COUNT.fullmatch(value)
+        # without a unit it may be lines or bytes; counted as bytes it stays a
+        # bound
         if found is None or int(found[1]) * _UNITS[found[2].lower()] > _MAX_BYTES:
             return False
     return True
@@ -183,6 +185,7 @@ def _is_awk(word: Word, _: PathPolicy) -> bool:
 
 
 def _is_jq(word: Word, _: PathPolicy) -> bool:
+    # `"x" * 100000000` fills the memory without reading a file
     if word.static is not None and _JQ_REPEATING.search(word.static):
         return False
     return (

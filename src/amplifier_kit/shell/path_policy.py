@@ -89,6 +89,8 @@ class PathPolicy:
         if self.directory is None:
             real = None
         else:
+            # resolved now, not when the policy was made: a link may lead
+            # elsewhere meanwhile
             real = os.path.realpath(self.directory)
         if real is None:
             root = None
@@ -115,6 +117,7 @@ class PathPolicy:
     def exists(self, value: str) -> bool:
         """Whether something may be at a path."""
         real = self.real(value)
+        # what cannot be known counts as there: whoever asks wants to protect it
         return real is None or self.is_changing or os.path.lexists(real)
 
     def holds_work(self, value: str) -> bool:
@@ -188,6 +191,8 @@ class PathPolicy:
             return None
         found: list[str] = []
         for value in word.values:
+            # `glob` knows neither `[^…]` nor classes of POSIX; a `?` in the place
+            # of a class finds more names and misses none
             pattern = re.sub(r"\[\^", "[!", re.sub(r"\[[!^]?\[:\w+:\]\]", "?", value))
             found += islice(iglob(pattern, root_dir=self.directory), _MAX_MATCHES)
         if len(found) < _MAX_MATCHES:
@@ -196,6 +201,8 @@ class PathPolicy:
 
     def is_secret(self, value: str) -> bool:
         """Whether a part of a path has the name of a secret."""
+        # a secret may stand behind `file=`, `host:` or the `@` of an argument as
+        # well
         parts = [part for part in re.split(r"[/=:@]", value) if part]
         if value.startswith(("/proc", "/dev")) and not _OF_PROCESSES.isdisjoint(parts):
             return True
@@ -222,6 +229,8 @@ class PathPolicy:
             return True
         left = _MAX_ENTRIES
         for folder, folders, files in os.walk(start):
+            # the walk is pruned in place, so that it never enters what it leaves
+            # out
             folders[:] = [
                 name
                 for name in folders
@@ -232,6 +241,8 @@ class PathPolicy:
                 for name in (*folders, *files)
                 if hidden or not name.startswith(".")
             ]
+            # A tree that is too large to check may hold anything: that answer is
+            # safe, and a walk without a bound would block the session.
             left -= len(names)
             is_secret = self.is_secret(os.path.relpath(folder, start))
             fitting = [name for name in names if fnmatchcase(name, pattern)]
@@ -242,6 +253,7 @@ class PathPolicy:
                 for name in fitting
                 if os.path.islink(f"{folder}/{name}")
             )
+            # a program that follows links would leave the folders through it
             if any(self._root_of(os.path.realpath(link)) is None for link in links):
                 return True
         return False
@@ -250,6 +262,8 @@ class PathPolicy:
         if self.is_secret(value):
             return True
         start, is_deep, name = value.partition("/**")
+        # `**` is what `find` and recursive options reach, so the tree itself is
+        # searched
         if is_deep and self._has_secret_below(start or "/", name.lstrip("/") or "*"):
             return True
         for path in self.paths_in(value):
@@ -258,6 +272,7 @@ class PathPolicy:
             real = self.real(path)
             if real is None:
                 return True
+            # a harmless name may be a link to a secret
             if self.is_secret(real):
                 return True
             if (
@@ -266,6 +281,7 @@ class PathPolicy:
                 or self._root_of(real) is not None
             ):
                 continue
+            # neither the session's nor the system's: somebody's, and so private
             if real != "/" and not _below(real, _OF_THE_SYSTEM):
                 return True
             if _below(real, (*_HOMES, self.home, "/dev")) or (
@@ -289,11 +305,15 @@ class PathPolicy:
                 real = self.real(path)
             if real is None:
                 return False
+            # what is written to the terminal would reach the person as if we had
+            # said it
             if real in _DEVICES and real != "/dev/tty":
                 continue
             root = self._root_of(real)
             if root is None or (real == root and not or_root):
                 return False
+            # protected names count below the root alone: a project may itself lie
+            # in a folder that is called like one
             relative = os.path.relpath(real, root)
             if real != root and (
                 self._is_protected(relative)
@@ -316,6 +336,8 @@ class PathPolicy:
                 ),
                 len(parts),
             )
+            # `*` names each file of the folder, and all of them together are the
+            # folder
             if all(map(_takes_all, parts[first:])):
                 folder = "/".join(parts[:first])
                 real = self.real(folder or ("/" if value.startswith("/") else "."))
@@ -340,6 +362,9 @@ class PathPolicy:
 
     def paths_in(self, value: str) -> Iterator[str]:
         """Yield what may be a path in a word: the word itself, or what an option or assignment in it holds."""
+        # Every shape of a word in which a program may see a path: `of=x`,
+        # `--out=x`, `-I/x`, `-ofile`. One too many costs a question, one missed a
+        # file.
         if not value.startswith("-"):
             yield value.partition("=")[2] if re.match(r"\w+=[/~.]", value) else value
         elif "=" in value:

@@ -104,13 +104,15 @@ class ShellPolicy:
         path_policy: PathPolicy,
         variables: Mapping[str, str] | None = None,
     ) -> PolicyDecision:
-        """ShellPolicy a text.
+        """Evaluate a text.
 
         Args:
             text: what the shell is to run.
             path_policy: what its paths are evaluated by.
             variables: those whose values are known, such as `HOME`.
         """
+        # decided for the text as a whole: a file may be renamed at any point
+        # before it is used, also in a nested shell
         if changes_names(text):
             path_policy = attrs.evolve(path_policy, is_changing=True)
         return self._evaluate(text, path_policy, variables or {}, 0)
@@ -122,6 +124,8 @@ class ShellPolicy:
         variables: Mapping[str, str],
         depth: int,
     ) -> PolicyDecision:
+        # `eval` of `eval` and shells in shells: a bound keeps the evaluation
+        # finite, and what lies deeper is doubted rather than allowed
         if depth > _MAX_DEPTH:
             return self._doubt(f"it is nested more than {_MAX_DEPTH} shells deep", text)
         try:
@@ -150,13 +154,15 @@ class ShellPolicy:
     def _sides(
         self, command: SimpleCommand, context: ScriptContext
     ) -> Iterator[PolicyDecision]:
-        """ShellPolicy what a command carries besides what it does."""
+        """Evaluate what a command carries besides what it does."""
         name = program_of(command)
         if name in SETTERS and names_set_by(command) is None:
             yield self._doubt(
                 "which variables it sets is known only when it runs", command.text
             )
         for assignment in command.assignments:
+            # `IFS= read -r line` is how lines are read; the variable ends with
+            # the command
             if not (name == "read" and assignment.name == "IFS"):
                 yield self._assignment(assignment, context, is_exported=True)
         exports = _exports(name, command)
@@ -181,7 +187,9 @@ class ShellPolicy:
         if command.words:
             program = command.words[0].static
         else:
+            # a command of assignments alone runs nothing
             program = "true"
+        # a pattern may stand for any program of the folder
         if program is None or command.words[0].is_pattern:
             return self._doubt("what it runs is known only when it runs", command.text)
         name, is_own = self._name(program, context)
@@ -221,8 +229,13 @@ class ShellPolicy:
             return program, False
         if folder in SYSTEM_FOLDERS:
             return name, False
+        # Outside of the writable folders a program may be anybody's, and a name
+        # that a rule trusts says nothing about it there.
         if not context.path_policy.may_write(word_of(program)):
             return None, False
+        # `./gradlew` counts by the rules for `gradlew` where there are some; else
+        # the name keeps its dot, so that a rule for a program of the system does
+        # not fit it
         is_known = name in self._first_words or (
             self._table is not None and self._table.knows(name)
         )
@@ -232,6 +245,8 @@ class ShellPolicy:
         self, name: str, command: SimpleCommand, context: ScriptContext, *, is_own: bool
     ) -> PolicyDecision:
         if command.is_function:
+            # the body of a function is evaluated once, where it is defined, so a
+            # recursion could do more than was seen
             if context.script.repeats(name):
                 return self._doubt(f"{name!r:.60} calls itself", command.text)
             return _ALLOWED  # its body is among the commands
@@ -242,6 +257,8 @@ class ShellPolicy:
         ]
         if not fitting and self._table is not None:
             return self._by_table(self._table, name, command, context, is_own=is_own)
+        # a rule that allows `sed` means sed that edits text; its `e` and `w` run
+        # and write
         language = LANGUAGES.get(name)
         if language is not None and not language(
             command.words[1:], context.path_policy
@@ -250,12 +267,17 @@ class ShellPolicy:
                 f"the program for {name} may do more than print", command.text
             )
         if context.fills(command):
+            # what the text has just written nobody has seen, so no rule may run
+            # it
             fitting = [rule for rule in fitting if not rule.runs_files]
+        # the program that is run may be the one that the text has written
         if is_own and context.writes:
             return self._doubt("it writes files and runs one", command.text)
         if not fitting:
             return self._unlisted_command(name, command.text)
         decision = strictest([rule.decision for rule in fitting])
+        # several rules may ask for the same: the first with a reason of its own
+        # speaks
         reason = next(
             (
                 rule.reason
@@ -275,6 +297,8 @@ class ShellPolicy:
         *,
         is_own: bool,
     ) -> PolicyDecision:
+        # patterns are put beside what they stand for now: a file may be called
+        # `-rf`
         finding = table.find(
             name, _expanded(command.words[1:], context), context.path_policy
         )
@@ -311,6 +335,8 @@ class ShellPolicy:
             return self._doubt("it writes files and runs one", command.text)
         if "run" in effects:
             return _ALLOWED  # what it makes, it makes again
+        # a rename that comes later takes nothing from what this command finds in
+        # place
         policy = context.path_policy
         if not context.is_renamed_before(command):
             policy = attrs.evolve(policy, is_changing=False)
@@ -320,6 +346,7 @@ class ShellPolicy:
         self, words: Iterable[CallWord], path_policy: PathPolicy
     ) -> PolicyDecision:
         """Name what is written over; where all may run that no rule is about, nobody is to decide on it."""
+        # there everything runs, so nobody would be asked about the edits either
         if self._unlisted == "allow":
             return _ALLOWED
         edits = []
@@ -359,11 +386,14 @@ class ShellPolicy:
         is_exported: bool = False,
     ) -> PolicyDecision:
         name, value = assignment.name, assignment.value
+        # the text as it is written: a value that was put in may be a secret
         part = f"{name}={value.raw}"
         if is_steering(name):
             return self._doubt(f"{name} decides what programs run or trust", part)
         if is_exported and not is_harmless(name):
             return self._doubt(f"what programs do with {name} is not known", part)
+        # each folder of a search path counts, and an empty one is the working
+        # directory
         folders = [folder for each in value.values for folder in each.split(":")]
         if names_code(name) and not all(
             context.path_policy.may_use(word_of(folder)) for folder in folders
@@ -377,6 +407,7 @@ class ShellPolicy:
 
     def _redirect(self, redirect: Redirect, context: ScriptContext) -> PolicyDecision:
         part = f"{redirect.operator} {redirect.target.raw}"
+        # `2>&1` opens no file
         if redirect.is_of_handle:
             return _ALLOWED
         if any(
@@ -414,6 +445,8 @@ def _sets_steering(value: str) -> bool:
     """Tell whether a word names a variable that steers, also behind the letters of options, as in `-vPATH`."""
     name = value.partition("=")[0]
     if name.startswith("-"):
+        # `printf -vPATH` sets a variable whose name is glued to the option's
+        # letter
         starts = range(2, len(name))
     else:
         starts = range(0)
@@ -443,6 +476,8 @@ def _strictest(verdicts: Sequence[PolicyDecision]) -> PolicyDecision:
     found = [verdict for verdict in verdicts if verdict.decision == decision]
     if not found:
         return _ALLOWED
+    # A person who may answer "always" for an unlisted command must see the
+    # weightier cause first, or that answer would cover a secret as well.
     verdict = max(found, key=lambda verdict: _WEIGHT[verdict.cause])
     if decision != "allow":
         return verdict

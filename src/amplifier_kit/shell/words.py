@@ -91,6 +91,8 @@ class WordReader:
         values: tuple[str, ...] = tuple(
             dict.fromkeys(map("".join, product(*self._parts(node, quoted=False))))
         )
+        # each variable multiplies the values; past a few the word counts as
+        # unknown
         if len(values) > _MAX_VALUES:
             values = (HOLE,)
         if raw.startswith("~"):
@@ -137,6 +139,8 @@ class WordReader:
     def _parts(self, node: Node, *, quoted: bool) -> list[tuple[str, ...]]:
         """Return the parts of a word in order, each with its possible values."""
         text = text_of(node)
+        # `$PWD` is the folder only as long as the text sets no variable of that
+        # name
         if text in _PLAIN_SUBSTITUTIONS and (
             text != "$PWD" or "PWD" not in self._variables
         ):
@@ -154,6 +158,7 @@ class WordReader:
                 return self._string(node)
             case "simple_expansion" | "expansion":
                 return [self._variable(text, quoted=quoted)]
+            # the shell puts the name of a handle in its place
             case "process_substitution":
                 return [("/dev/fd/63",)]
             case _:
@@ -170,6 +175,8 @@ class WordReader:
                 for part in self._parts(child, quoted=False)
             ]
         before, after = text[: found.start()], text[found.end() :]
+        # braces are expanded before quotes and variables are read, which would
+        # have to be done again for each of the words
         if re.search(r"['\"$\\`{}]", before + after):
             return [(HOLE,)]
         return [(before,), tuple(found[1].split(",")), (after,)]
@@ -207,6 +214,8 @@ class WordReader:
             values = self._values(name)
         else:
             values = (HOLE,)
+        # without quotes the shell splits a value at blanks and expands wildcards
+        # in it
         if not quoted and any(_SPLITS.search(value) for value in values):
             return (HOLE,)  # it becomes several words
         return values

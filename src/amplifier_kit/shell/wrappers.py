@@ -74,6 +74,8 @@ def _behind(
             return Inner(opaque=f"what {name} runs is known only when it runs")
         if value.startswith("-") and value != "-":
             taken = prefix.words_of(value)
+            # an unknown option may take the next word, and then the command is
+            # not what it seems
             if not taken:
                 return _query(name, value) or Inner(
                     opaque=f"the option {value!r} of {name} is not known here"
@@ -90,6 +92,7 @@ def _behind(
             del words[0]
         else:
             break
+    # without a command `xargs` runs `echo`
     if name == "xargs":
         mark = _mark_of(command.words[1 : len(command.words) - len(words)], prefix)
         words = _given(words or [Word(raw="echo", values=("echo",))], mark, listed)
@@ -123,6 +126,7 @@ def _given(words: Sequence[Word], mark: Word | None, listed: Word) -> list[Word]
     if mark is None:
         return [*words, listed]
     text = mark.static
+    # the command's own name must be known, whatever becomes of its arguments
     if text is None:  # then any word may hold it
         if words[0].static:
             return [words[0], *[UNKNOWN] * len(words[1:])]
@@ -150,6 +154,7 @@ def _shell(command: SimpleCommand) -> Inner | None:
         value = word.static
         if value is None:
             return Inner(opaque="what the shell runs is known only when it runs")
+        # `-c` may stand among other letters, as in `bash -lc`
         if value.startswith("-") and not value.startswith("--") and "c" in value:
             if len(command.words) > index + 1:
                 text = command.words[index + 1].static
@@ -177,6 +182,7 @@ def _shell(command: SimpleCommand) -> Inner | None:
         if value.startswith(("-", "+")):
             return Inner(opaque=f"the option {value!r} of the shell is not known here")
         return None
+    # `curl … | sh`: the text comes from the pipe, and nobody has seen it
     return Inner(opaque="the shell runs what it reads")
 
 
@@ -193,6 +199,7 @@ def _eval(command: SimpleCommand) -> Inner:
     known = [value for value in values if value is not None]
     if len(known) < len(values):
         return Inner(opaque="the text that eval runs is known only when it runs")
+    # `eval` joins its arguments with blanks before it reads them
     return Inner(texts=(" ".join(known),))
 
 
@@ -244,6 +251,7 @@ def _ends_run(before: Word, word: Word) -> bool:
 
 
 def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
+    # with links followed the search may leave the folder where it begins
     if any(word.static in ("-L", "-follow") for word in words):
         return (HOLE,)
     starts: list[str] = []
@@ -264,6 +272,8 @@ def _found_by(words: Sequence[Word]) -> tuple[str, ...]:
 def found_name(words: Sequence[Word]) -> str:
     """Return the pattern that every name fits which `find` finds; nothing when there is none, or more than one."""
     values = [word.static for word in words]
+    # `-o`, `!` or a second `-name` find files that the first pattern does not
+    # name
     if not _WIDENING.isdisjoint(values) or values.count("-name") != 1:
         return ""
     at = values.index("-name") + 1
