@@ -149,8 +149,7 @@ class StrictRedactor:
             finders: what is looked for besides known secrets.
             depth: how often it was decoded before.
         """
-        # the finders see the text as it is written; what follows looks at what it
-        # says
+        # the finders read the text as it is written; what follows, what it says
         found = [
             *self.known.places(text),
             *(place for finder in finders for place in finder(text)),

@@ -96,6 +96,8 @@ def _hides_substitution(kind: str, text: str) -> bool:
 def _is_literal_there(node: Node) -> bool:
     """Tell whether single quotes are no quotes to the shell: within an expansion that stands in double quotes."""
     above = node.parent
+    # `"${x:-'a'}"`: inside double quotes the single ones are characters to the
+    # shell
     while above is not None and above.type in ("expansion", "concatenation"):
         above = above.parent
     return (
@@ -159,6 +161,8 @@ def _check_gaps(node: Node) -> None:
     else:
         blank = " \t\n"
     for child in node.children:
+        # the grammar skips what it takes for white space; the shell may run what
+        # it skipped
         gap = data[end - node.start_byte : child.start_byte - node.start_byte].decode(
             "utf-8", "replace"
         )

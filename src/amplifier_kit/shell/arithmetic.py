@@ -77,6 +77,8 @@ class Arithmetic:
         if name not in SETTERS and name not in ("test", "[", "wait"):
             return
         values = [value for word in words[1:] for value in word.values]
+        # `read 'a[$(cmd)]'` runs the command: a subscript is evaluated as
+        # arithmetic
         if any(map(_SUBSCRIPT.match, values)) or (
             name == "let" and not all(word.is_known for word in words)
         ):
@@ -92,6 +94,8 @@ class Arithmetic:
 
     def take_value(self, name: str, node: Node | None) -> None:
         """Take what a variable is set to; `None` when nobody can say what that is."""
+        # Bash evaluates a variable's text as an expression, and that one's
+        # variables in turn, so a text that is no number may run a command.
         if node is None or not self._is_number(name, node):
             self._texts.add(name)
 
@@ -106,6 +110,8 @@ class Arithmetic:
         else:
             texts = self._texts | set_aside
         doubtful = list(self._doubtful)
+        # what a variable holds may name further ones: all that can be reached is
+        # checked
         waiting, seen = list(self._used.items()), set(self._used)
         while waiting:
             name, text = waiting.pop()

@@ -59,6 +59,7 @@ def is_plain_awk(text: str) -> bool:
             printing = depth
         elif part in _ENDING:
             printing = None
+        # in parentheses it compares, and behind `print` it opens a file
         elif part == ">" and printing == depth:
             return False
     return True
@@ -68,6 +69,7 @@ def _ends(text: str) -> bool:
     """Whether a program, its parts apart, has only loops whose end is seen, and puts out no wide fields."""
     if not _UNBOUNDED.isdisjoint(text.split()) or _WIDE.search(text):
         return False
+    # loops whose end is seen are taken out, and any other `for` is one too many
     rest = _OVER_KEYS.sub("", text)
     counters = [found[1] for found in _COUNTED.finditer(rest)]
     rest = _COUNTED.sub("", rest)

@@ -67,6 +67,8 @@ def _reached(
     policy = attrs.evolve(path_policy, directory=target.directory)
     for value in target.word.values:
         real = policy.real(value)
+        # what is no folder is itself written over; a folder takes things in by
+        # their names
         if real is not None and not os.path.isdir(real):
             yield value
             continue

@@ -61,6 +61,8 @@ def lone_command(
         # something stands besides, such as the sign that sends it to the background
         return None
     if (
+        # an answer covers words: what else stands in the text would be covered
+        # unseen
         command.assignments
         or command.is_function
         or not is_known

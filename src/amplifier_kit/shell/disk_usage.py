@@ -59,6 +59,8 @@ def loops_without_end(node: Node) -> bool:
         text = ""
     else:
         text = text_of(condition)
+    # a condition without a variable never changes; a large bound is as good as
+    # none
     return _ENDING.match(text) is None or re.search(r"\d{6}", text) is not None
 
 
@@ -72,6 +74,7 @@ def growth_of(script: Script) -> str:
     read = {
         redirect.target.static for redirect in script.redirects if not redirect.writes
     }
+    # `cat < f >> f` reads what it appends
     if read & (written - {None}):
         return "it reads a file that it writes"
     return ""
@@ -93,6 +96,8 @@ def _words_of(text: str) -> int:
         count *= (
             found[1].count(",") + 1
             if limits is None
+            # 19 digits are far past the limit, and `int` takes quadratic time on
+            # more
             else abs(int(limits[2][:19]) - int(limits[1][:19])) + 1
         )
     return count

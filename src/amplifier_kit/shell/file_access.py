@@ -96,6 +96,7 @@ def _of_text(
     try:
         script = parse_script(text, variables)
     except ShellSyntaxError:
+        # a text that cannot be read may use any file: rules on paths must ask
         yield _UNKNOWN
         return
     if depth > _MAX_DEPTH or script.doubts:
@@ -103,6 +104,7 @@ def _of_text(
     if depth > _MAX_DEPTH:
         return
     folders = possible_directories(script, path_policy.directory)
+    # behind a repeated move nobody knows how often it was made
     if folders != {path_policy.directory} and script.is_repeated:
         folders |= {None}
     for folder in folders:
@@ -118,6 +120,7 @@ def _of_text(
             if not redirect.is_of_handle:
                 change: Change = "replaced" if redirect.writes else "none"
                 use = partial(FileAccess, writes=redirect.writes, change=change)
+                # the shell itself opens it, whatever the command does
                 yield from reader.word(redirect.target, use)
 
 
@@ -191,6 +194,7 @@ class _Reader:
             change: Change = "none"
             if finding.refused:
                 change = "possible"
+            # a program that is named by a path is a file that is used as well
             given = [*command.words[:1], *words] if "/" in name else words
             yield from self._unknown(given, change)
             for argument in finding.arguments:
@@ -246,6 +250,8 @@ class _Reader:
         """Return the names that a pattern stands for, and a hole where it may stand for others."""
         if not word.is_pattern:
             return ()
+        # what is there now is named even where more may come: a backup is better
+        # than none
         now = attrs.evolve(self.path_policy, is_changing=False).matches(word)
         if now is not None and not self.path_policy.is_changing:
             return now

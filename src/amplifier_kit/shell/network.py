@@ -109,6 +109,7 @@ def installs_what_is_locked(
 def _reaches(text: str, variables: Mapping[str, str], depth: int) -> bool:
     try:
         commands = parse_script(text, variables).commands
+    # Allowing is decided elsewhere: here an unreadable text only gets no network.
     except ShellSyntaxError:
         return False
     return any(_command_reaches(command, variables, depth) for command in commands)
@@ -138,6 +139,7 @@ def _command_reaches(
 
 
 def _program_reaches(name: str, words: Sequence[str]) -> bool:
+    # `python -m pip install` is `pip install`
     if name.startswith("python") and words[:1] == ["-m"]:
         name, words = "".join(words[1:2]), words[2:]
     if name in _ALWAYS:

@@ -59,6 +59,8 @@ class Prefix:
 
     def _words_of_letters(self, option: str) -> int:
         letter, value = self.letter_with_value(option)
+        # one unknown letter makes the whole word unknown: it might take the next
+        # word
         if not set(self.flags).issuperset(option[1:].removesuffix(letter + value)):
             return 0
         if letter and not value:

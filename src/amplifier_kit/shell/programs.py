@@ -59,6 +59,8 @@ def _sed(words: Sequence[Word], path_policy: PathPolicy) -> bool:
             r"-[nErsuz]*|-[nErsuz]*i|-i[.\w]*|--in-place|--quiet|--regexp-extended",
             value,
         ):
+            # behind the letter follows a suffix for backups, whose letters say
+            # nothing
             changes |= value == "--in-place" or "i" in value.partition(".")[0].lstrip(
                 "-"
             )
@@ -78,6 +80,8 @@ def _sed(words: Sequence[Word], path_policy: PathPolicy) -> bool:
 def _awk(words: Sequence[Word], _: PathPolicy) -> bool:
     rest = list(words)
     while rest and rest[0].may_be_option:
+        # an option that is not known counts as the one that reads a program from
+        # a file
         option = rest.pop(0).static or "-f"
         if option in ("-F", "-v") and rest:
             rest.pop(0)

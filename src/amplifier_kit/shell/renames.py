@@ -18,9 +18,11 @@ _RENAMING: Final = re.compile(
 
 def renames(text: str) -> bool:
     """Whether a program in a text gives files other names."""
+    # quotes inside a name, as in `m'v'`, change nothing for the shell
     return bool(_RENAMING.search(text.translate(_UNQUOTED)))
 
 
 def changes_names(text: str) -> bool:
     """Whether a text gives files other names before it uses them: what is there now says nothing then."""
+    # a lone `mv a b` uses its paths before it renames anything
     return renames(text) and bool(_SEVERAL.search(text.strip()))

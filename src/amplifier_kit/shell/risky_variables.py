@@ -61,6 +61,7 @@ def is_harmless(name: str) -> bool:
 
 def names_code(name: str) -> bool:
     """Tell whether a variable's value leads to code, which must be the folder's own."""
+    # every search path is suspected, known or not
     return name.endswith("PATH") or name in _OF_THE_FOLDER
 
 

@@ -65,6 +65,8 @@ class CommandRule:
             name: its name, without the folder where that is one of the system's.
             path_policy: what its paths are evaluated by.
         """
+        # the folder of a program of the system is taken off, so that `/bin/rm` is
+        # `rm`
         words = (Word(raw=name, values=(name,)), *command.words[1:])
         patterns = _beginning_with(self.commands, name, self.decision)
         if not any(_fits(pattern, words, 0, self.decision) for pattern in patterns):
@@ -125,6 +127,8 @@ def _fits(
     ):
         return True
     return (
+        # a rule that allows takes its words as they stand; only refusals are read
+        # widely
         decision != "allow" and at > 0 and _fits_further(pattern, words, at, decision)
     )
 
@@ -147,6 +151,7 @@ def _fits_further(
 
 def _fits_word(pattern: str, word: Word, decision: Decision) -> bool:
     """Whether all that a word may be fits, for a rule that allows; for others one value is enough."""
+    # the asymmetry is the point: in doubt a command is asked about, never allowed
     if decision == "allow":
         check = all
     else:
@@ -175,6 +180,7 @@ def _fits_value(pattern: str, value: str, *, loose: bool) -> bool:
 def _abbreviates(value: str, pattern: str) -> bool:
     """Whether a long option may be short for the one that a pattern names."""
     option = value.partition("=")[0]
+    # GNU's getopt takes any unambiguous beginning of a long option
     return option.startswith("--") and len(option) > 3 and pattern.startswith(option)
 
 

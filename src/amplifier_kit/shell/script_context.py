@@ -132,6 +132,7 @@ def _moved(script: Script, path_policy: PathPolicy, depth: int) -> Iterator[Path
         len(possible) <= _MAX_CONTEXTS[depth]
         and len(possible) * len(script.commands) <= _MAX_EVALUATIONS
     )
+    # one unknown folder is stricter than any known one, and it is one evaluation
     if len(possible) > 1 and not (is_inside and is_bounded):
         possible = frozenset({None})
     for directory in possible:
@@ -157,9 +158,12 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
         if words and words[0].static in _MOVES
     ]
     is_plain = all(command.statement is not None for command, _ in moves)
+    # a `cd ..` in a loop may climb as often as the loop runs
     if script.is_repeated and not is_plain:
         return frozenset({None})
     firsts = {command.statement: command for command in reversed(script.commands)}
+    # `cd sub && …` is what nearly every text begins with: a move to a folder that
+    # is there cannot fail, so it is the only folder
     if len(moves) == 1 and is_plain and moves[0][0] is script.commands[0]:
         folder = _folder(moves[0][1], start)
         if folder is None or _exists(folder):
@@ -175,6 +179,8 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
             if statement is None or not is_certain:
                 outcomes |= possible
             possible = reached
+            # such a move may be skipped or run in a shell of its own, so the
+            # folders before it stay possible
             if statement is None:
                 possible |= outcomes
             found |= reached
@@ -197,6 +203,7 @@ def _folder(move: Sequence[Word], start: str | None) -> str | None:
     if not static or start is None or static.startswith("-"):
         return None
     path = os.path.join(start, static)
+    # resolved, so that two ways to one folder count as one
     real = os.path.realpath(path)
     # The shell takes `..` off the text, not off what a link leads to.
     is_plain = (
@@ -265,8 +272,11 @@ def _writes(script: Script) -> bool:
 
 def _listed(script: Script, path_policy: PathPolicy) -> Word | None:
     """Return what stands for the names that a text could hand to `xargs`, when all are names in the folder."""
+    # then `xargs` may read a file instead of what the commands before it put out
     if any("<" in redirect.operator for redirect in script.redirects):
         return None
+    # the others feed `xargs`; one that puts out anything else than names makes
+    # them unknown
     commands = [
         command for command in script.commands if program_of(command) != "xargs"
     ]

@@ -91,6 +91,7 @@ class Redirect:
     def is_of_handle(self) -> bool:
         """Whether it certainly copies or closes a handle, and opens no file."""
         target = self.target.static
+        # `>&file` opens a file where what follows is no number
         is_copy = self.operator in (">&", "<&") and target is not None
         return is_copy and re.fullmatch(r"\d*-?", target or "") is not None
 

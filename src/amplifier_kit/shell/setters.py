@@ -51,6 +51,8 @@ def names_set_by(command: SimpleCommand) -> frozenset[str] | None:
     for word in words[1:]:
         for value in word.values:
             named = value.partition("=")[0]
+            # what it is called is known only when it runs; `printf` mostly prints
+            # such words, and what it sets stands behind `-v`
             if HOLE in named and name != "printf":
                 return None
             # A name may stand behind the letters of options, as in `-vNAME`.

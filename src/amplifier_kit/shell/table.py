@@ -95,6 +95,8 @@ class Table:
             names = key.split("|")
             usages = tuple(read_usage(text, names[0]) for text in texts)
             self._usages.update((name, usages) for name in names)
+        # few names are patterns, such as `python3.*`; all others are found by one
+        # look-up
         self._patterns = tuple(name for name in self._usages if "*" in name)
 
     @property
@@ -128,6 +130,8 @@ class Table:
         if len(words) == 1 and words[0].static in _ABOUT_ITSELF and not _is_raw(usages):
             runs = any("run" in usage.effects for usage in usages)
             return CallFinding(effects=frozenset({"run"} if runs else ()))
+        # a program may be called in several ways: the first usage that takes the
+        # call counts
         failed: list[_RefusedError] = []
         for usage in usages:
             try:
@@ -137,6 +141,7 @@ class Table:
                 return attrs.evolve(finding, name=finding.name or name)
             except _RefusedError as error:
                 failed.append(error)
+        # the usage that got furthest is most likely the one that was meant
         best = max(
             failed,
             key=lambda error: error.at,
@@ -206,6 +211,7 @@ class _Call:
                     return self._below(word)
                 operands.append(word)
                 self._has_operands = True
+                # behind `docker run IMAGE` the dashes belong to what runs in it
                 if ends is not None and len(operands) >= ends - self._stood_first:
                     operands += self._queue
                     break
@@ -264,6 +270,7 @@ class _Call:
     def _option(self, word: Word) -> None:
         """Take an option with its values."""
         options, value = self._usage.options, word.static
+        # a pattern that begins with a dash may become any option
         if value is None or (word.is_pattern and "=" not in value):
             raise self._refuse(word)
         name, equals, text = value.partition("=")
@@ -306,6 +313,8 @@ class _Call:
             if not self._queue:
                 raise self._refuse(word)
             value = self._queue.popleft()
+            # it may become several words, and the others would stand in other
+            # places
             if value.may_split or value.is_pattern:
                 raise self._refuse(value)
             self._check(kind, value)
@@ -316,6 +325,8 @@ class _Call:
         self._arguments.append(CallWord(kind, word, self._path_policy.directory))
         is_decisive = self._is_checked or kind in _DECISIVE or kind.startswith("{")
         if is_decisive and not kind_fits(kind, word, self._path_policy):
+            # inside the folders all may be read but secrets, so only one can be
+            # the reason
             is_secret = kind in _READING and kind_fits("WORK", word, self._path_policy)
             raise _RefusedError(
                 word.raw,
@@ -346,6 +357,8 @@ class _Call:
             self._place_each(slots, words)
             return
         many, behind = slots[at], slots[at + 1 :]
+        # places behind the one for any number are filled from the end, as in `cp
+        # A… DIR`
         last = max(0, len(words) - len(behind))
         first = min(at, last)
         found = words[first:last] or (

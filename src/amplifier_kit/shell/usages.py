@@ -127,6 +127,7 @@ def _options(word: str) -> Iterator[Option]:
     if found is None:
         raise ValueError(f"{word!r} is no option of a usage")
     name, kind = found["name"], found["kind"]
+    # `-in` are two options, and `-name:` or one with a value is a single one
     letters = not (name.startswith("--") or found["single"] or kind)
     for each in (f"-{letter}" for letter in name[1:]) if letters else [name]:
         yield Option(
