@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ArgumentSchema", "Arguments", "read_arguments"]
 
 _MAX_PROBLEMS: Final = 5
+_MAX_SHARED: Final = 1024
 _MAX_UNFOLDED: Final = 1_000_000
 """Schemas in a schema whose references are followed: a fifth of a second to check at worst, which nothing can end."""
 
@@ -87,6 +88,16 @@ class ArgumentSchema:
     tool_name: str
     _validator: Validator | None = attrs.field(default=None, init=False, repr=False)
 
+    @classmethod
+    def of(cls, schema: Mapping[str, JSONValue], tool_name: str) -> ArgumentSchema:
+        """Return the one that everybody in the process shares who checks arguments of this tool."""
+        found = _SHARED.get((id(schema), tool_name))
+        if found is None or found.schema is not schema:
+            if len(_SHARED) >= _MAX_SHARED:
+                _SHARED.clear()
+            found = _SHARED[id(schema), tool_name] = cls(schema, tool_name)
+        return found
+
     def compile(self) -> Validator:
         """Return the compiled schema.
 
@@ -138,6 +149,10 @@ class ArgumentSchema:
         return "\n".join(
             [f"The arguments of {self.tool_name!r} do not fit its schema:", *lines]
         )
+
+
+_SHARED: Final[dict[tuple[int, str], ArgumentSchema]] = {}
+"""By the schema's identity and the tool's name; each holds its schema, so no other object takes its identity."""
 
 
 @lru_cache(maxsize=256)

@@ -25,6 +25,7 @@ from typing_extensions import TypeVar
 
 from amplifier_sdk._callables import AnyCallable
 from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.effects import Effect, checked_effects, read_only_of
@@ -110,6 +111,10 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
         """Call the function itself."""
         return self.function(*args, **kwargs)
 
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        """Call the function itself, as calling the tool does: nothing is checked."""
+        return self.function(*args, **kwargs)
+
     @overload
     def __get__(self, instance: None, owner: type) -> FunctionTool[P, R_co]: ...
     @overload
@@ -162,15 +167,19 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
     async def execute(
         self, input: JSONObject, /, *, context: ToolContext | None = None
     ) -> ToolResult:
-        """Run the function with a model's arguments.
+        """Run the function with a model's arguments, if they fit the schema.
 
-        A `ToolError` becomes a failed result; any other exception is raised, and the kernel makes one of
+        What does not fit becomes a failed result with the kernel's words, and the function is not called. A
+        `ToolError` becomes a failed result; any other exception is raised, and the kernel makes one of
         it that names its type.
 
         Args:
-            input: the arguments, checked against the schema.
+            input: the arguments.
             context: the call's own, for a function that takes one; `None` makes one that nobody hears.
         """
+        problem = ArgumentSchema.of(self.input_schema, self.name).problem(input)
+        if problem is not None:
+            return ToolResult.failure(problem, type="invalid_arguments")
         try:
             value = await self._run(self.signature.bind(input), context)
         except ToolError as error:

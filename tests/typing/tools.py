@@ -36,7 +36,12 @@ pending: Coroutine[object, object, list[str]] = search("x")
 as_tool: Tool = add
 typed: FunctionTool[[str], str] = Notes().read
 
+assert_type(add.call(1, right=2), int)
+assert_type(Notes().read.call("x"), str)
+
 add("1")  # error: arg-type
+add.call("1")  # error: arg-type
+add.call(1, rigth=2)  # error: call-arg
 add(1, rigth=2)  # error: call-arg
 Notes().read(1)  # error: arg-type
 wrong: str = add(1)  # error: assignment

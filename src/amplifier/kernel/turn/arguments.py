@@ -17,10 +17,6 @@ __all__ = ["ArgumentSchemas", "copied"]
 
 _NESTED: Final = frozenset({dict, list, tuple})
 
-MAX_SHARED: Final = 1024
-_SHARED: Final[dict[tuple[int, str], ArgumentSchema]] = {}
-"""The compiled schemas by the schema's identity and the tool's name; each holds its schema, which so stays itself."""
-
 
 @attrs.define(eq=False)
 class ArgumentSchemas:
@@ -46,22 +42,12 @@ class ArgumentSchemas:
                 known = self._compiled[id(tool)] = (
                     tool,
                     schema,
-                    _compile(schema, tool.name),
+                    ArgumentSchema.of(schema, tool.name),
                 )
             return known[2].problem(arguments)
         except Exception as error:  # foreign code: a tool's schema
             report("tool.schema_failed", error, tool=type(tool).__name__)
             return f"The tool cannot be used: its schema cannot be read ({type(error).__name__}: {error})"
-
-
-def _compile(schema: Mapping[str, JSONValue], name: str) -> ArgumentSchema:
-    """Compile a schema; the sessions of a process share those of the tools that they share."""
-    found = _SHARED.get((id(schema), name))
-    if found is None or found.schema is not schema:
-        if len(_SHARED) >= MAX_SHARED:
-            _SHARED.clear()
-        found = _SHARED[id(schema), name] = ArgumentSchema(schema, name)
-    return found
 
 
 def copied(arguments: Mapping[str, JSONValue]) -> JSONObject:
