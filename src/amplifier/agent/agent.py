@@ -12,6 +12,7 @@ import anyio
 import attrs
 from typing_extensions import TypeVar
 
+from amplifier.agent.answers import AnswerCheck, OutputValidator
 from amplifier.agent.instructions import (
     InstructionFunction,
     Instructions,
@@ -22,7 +23,6 @@ from amplifier.agent.models import Model, ModelChoice, choose_model
 from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable
 from amplifier.agent.prompts import instructions_of
 from amplifier.agent.session import AgentSession, AgentStream
-from amplifier.agent.validators import OutputValidator
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_sdk.errors import ConfigError, Problem
@@ -210,7 +210,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             output_retries,
         )
         # what cannot be mounted is refused here, and not in the first run
-        self._compiled(ModelChoice(module="provider"))
+        self._compiled(ModelChoice(module="provider"), None)
 
     @property
     def turn_limits(self) -> LimitChanges:
@@ -305,13 +305,15 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             ConfigError: as in `run`.
         """
         override = _OVERRIDES.get({}).get(id(self), {})
-        table, plan = self._compiled(self._choice(override))
+        check = self.answer_check()
+        table, plan = self._compiled(self._choice(override), check)
         given = override.get("deps", deps)
         return AgentSession.of(
             self,
             plan,
             ModuleLoader(modules=table.objects),
             cast("DepsT_contra", self.deps if given is None else given),
+            check,
             approval_system=approval_system,
             display_system=display_system,
             session_id=session_id,
@@ -347,16 +349,22 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         Raises:
             ConfigError: no installed provider is meant by `model`.
         """
-        return self._compiled(self._choice({}))[1]
+        return self._compiled(self._choice({}), self.answer_check())[1]
 
-    def overlay(self, table: ModuleTable) -> JSONObject:
+    def answer_check(self) -> AnswerCheck | None:
+        """Return what checks the answers of one session; `None` where any text will do."""
+        if self.output_schema is None and not self.output_validators:
+            return None
+        validators = cast(
+            "tuple[OutputValidator[object, object], ...]", self.output_validators
+        )
+        return AnswerCheck(self.output_schema, validators, self.output_retries)
+
+    def overlay(self, table: ModuleTable, check: AnswerCheck | None) -> JSONObject:
         """Return the agent as one of another agent's plan, with its objects in that one's table."""
-        text, functions = split(self.instructions)
+        text, _ = split(self.instructions)
         plan: JSONObject = {"tools": table.tools(self.tools)}
-        hooks = table.hooks(self.hooks)
-        if functions:
-            turn = TurnInstructions(cast("_Functions", functions))
-            hooks.append({"module": table.add("hook", "instructions", turn)})
+        hooks = self._hooks(table, check)
         if hooks:
             plan["hooks"] = hooks
         always = instructions_of(text, self.output_schema)
@@ -374,7 +382,20 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
     def _choice(self, override: _Override) -> ModelChoice:
         return choose_model(override.get("model", self.model), _installed())
 
-    def _compiled(self, choice: ModelChoice) -> tuple[ModuleTable, JSONObject]:
+    def _hooks(self, table: ModuleTable, check: AnswerCheck | None) -> list[JSONValue]:
+        """Return the plan's entries of the application's hooks, and of the agent's own."""
+        hooks = table.hooks(self.hooks)
+        _, functions = split(self.instructions)
+        if functions:
+            turn = TurnInstructions(cast("_Functions", functions))
+            hooks.append({"module": table.add("hook", "instructions", turn)})
+        if check is not None:
+            hooks.append({"module": table.add("hook", "output", check)})
+        return hooks
+
+    def _compiled(
+        self, choice: ModelChoice, check: AnswerCheck | None
+    ) -> tuple[ModuleTable, JSONObject]:
         """Return the plan, and the objects that its own modules are."""
         table = ModuleTable(_PREFIX)
         session: JSONObject = {
@@ -384,16 +405,11 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         limits = self.turn_limits
         if limits:
             session["limits"] = cast("JSONObject", dict(limits))
-        _, functions = split(self.instructions)
-        hooks = table.hooks(self.hooks)
-        if functions:
-            turn = TurnInstructions(cast("_Functions", functions))
-            hooks.append({"module": table.add("hook", "instructions", turn)})
         plan: JSONObject = {
             "session": session,
             "providers": [_provider_of(choice, table)],
             "tools": table.tools(self.tools),
-            "hooks": hooks,
+            "hooks": self._hooks(table, check),
         }
         if choice.model is not None:
             plan["orchestrator"] = {"config": {"model": choice.model}}

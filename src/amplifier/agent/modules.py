@@ -118,8 +118,10 @@ class ModuleTable:
         """Make a sub-agent known to the session, and a tool that asks it."""
         if agent.name in self.agents:
             raise _refused("tools", agent.name, "a second agent with a name of its own")
-        self.agents[agent.name] = agent.overlay(self)
-        return self.add("agent", agent.name, _ToolModule((SubAgentTool.of(agent),)))
+        check = agent.answer_check()
+        self.agents[agent.name] = agent.overlay(self, check)
+        tool = SubAgentTool.of(agent, check)
+        return self.add("agent", agent.name, _ToolModule((tool,)))
 
     def _hook(self, given: object) -> str:
         if definition_of(given) is not None or isinstance(given, type):

@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["ask_again", "instructions_of"]
+__all__ = ["instructions_of"]
 
 _WANTED = """Answer with nothing but a JSON object of this JSON Schema:
 
 {schema}"""
-
-_AGAIN = """{problem}
-
-Answer again, in the form that was asked for."""
 
 
 def instructions_of(
@@ -28,8 +24,3 @@ def instructions_of(
         schema = json.dumps(wanted.schema, ensure_ascii=False)
         parts.append(_WANTED.format(schema=schema))
     return "\n\n".join(parts) or None
-
-
-def ask_again(misfit: Exception) -> str:
-    """Say what was wrong with an answer, as the prompt of the next attempt."""
-    return _AGAIN.format(problem=misfit)

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from decimal import Decimal
 from types import TracebackType
 from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
 import attrs
 
-from amplifier.agent.errors import OutputError, OutputRejectedError
+from amplifier.agent.answers import AnswerCheck
 from amplifier.agent.instructions import split
-from amplifier.agent.prompts import ask_again, instructions_of
+from amplifier.agent.prompts import instructions_of
 from amplifier.agent.result import AgentResult
-from amplifier.agent.validators import validated
-from amplifier.kernel.groups import open_group
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier.kernel.turn.stream import EventFunction, TurnStream
+from amplifier.kernel.turn.stream import TurnStream
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import OutputMisfitError
-from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.run_context import RUN_CONTEXT, RunContext
 from amplifier_sdk.streaming import StreamEvent, TurnFinished
 
@@ -46,11 +41,13 @@ class AgentSession(Generic[DepsT, OutputT]):
         agent: whom it is with.
         session: the kernel's session, for what an agent has no word of.
         deps: what the agent's functions find as `ctx.deps`.
+        check: what its answers have to be; `None` where any text will do.
     """
 
     agent: Agent[DepsT, OutputT]
     session: AmplifierSession
     deps: DepsT = attrs.field(repr=False)
+    check: AnswerCheck | None = attrs.field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -59,6 +56,7 @@ class AgentSession(Generic[DepsT, OutputT]):
         plan: JSONObject,
         loader: ModuleLoader,
         deps: DepsT,
+        check: AnswerCheck | None,
         *,
         approval_system: ApprovalSystem | None = None,
         display_system: DisplaySystem | None = None,
@@ -72,7 +70,7 @@ class AgentSession(Generic[DepsT, OutputT]):
             approval_system=approval_system,
             display_system=display_system,
         )
-        made = cls(agent, session, deps)
+        made = cls(agent, session, deps, check)
         session.coordinator.register_capability(RUN_CONTEXT, made._run_context)
         return made
 
@@ -91,96 +89,28 @@ class AgentSession(Generic[DepsT, OutputT]):
 
     async def run(self, prompt: str) -> AgentResult[OutputT]:
         """Answer a prompt; arguments and errors are those of `Agent.run`."""
-        return await self._answer(prompt)
+        return await self._result(await self.session.execute(prompt))
 
     @asynccontextmanager
     async def stream(self, prompt: str) -> AsyncIterator[AgentStream[OutputT]]:
         """Answer a prompt and read its events; see `Agent.stream`."""
-        events = TurnStream()
-        reading = AgentStream[OutputT](events)
+        async with self.session.stream(prompt) as events:
+            yield AgentStream(events, self._result)
 
-        async def run() -> None:
-            try:
-                reading.finished = await self._answer(prompt, events.send)
-            except (Exception, SystemExit, KeyboardInterrupt) as error:
-                # whatever ended the run is the reader's
-                events.close(error)
-            finally:
-                events.close()
-
-        async with open_group() as group:
-            group.start_soon(run)
-            try:
-                yield reading
-            finally:
-                group.cancel_scope.cancel()
-        events.raise_unseen()
-
-    # -- a turn
-
-    async def _answer(
-        self, prompt: str, sink: EventFunction | None = None
-    ) -> AgentResult[OutputT]:
-        """Ask until the answer is of the wanted type, within the limits of one run."""
-        problems: list[str] = []
-        usage: Usage | None = None
-        limits = self.agent.turn_limits
-        while True:
-            text, finished = await self._turn(prompt, limits, sink)
-            usage = _sum(usage, finished.usage)
-            try:
-                output = await self._read(text, attempt=len(problems) + 1)
-            except (OutputMisfitError, OutputRejectedError) as misfit:
-                problems.append(str(misfit))
-                if len(problems) > self.agent.output_retries or finished.limit:
-                    raise OutputError(text, tuple(problems), usage) from None
-                prompt = ask_again(misfit)
-                limits = _left(limits, finished)
-                continue
-            if sink is not None:
-                await _send(sink, finished)
-            return await self._result(output, text, usage, finished)
-
-    async def _read(self, text: str, *, attempt: int) -> OutputT:
-        """Return an answer as a value of the output type that all validators accept."""
-        wanted = self.agent.output_schema
-        output = text if wanted is None else wanted.read(text)
-        if not self.agent.output_validators:
-            return cast("OutputT", output)
-        context = self._run_context(self.session.coordinator, attempt=attempt)
-        return await validated(
-            cast("OutputT", output),
-            cast("RunContext[DepsT]", context),
-            self.agent.output_validators,
-        )
-
-    async def _turn(
-        self, prompt: str, limits: LimitChanges, sink: EventFunction | None
-    ) -> tuple[str, TurnFinished]:
-        """Run one turn; the event that ends it is for who knows whether another one follows."""
-
-        def pass_on(event: StreamEvent) -> object:
-            if isinstance(event, TurnFinished):
-                return None
-            assert sink is not None
-            return sink(event)
-
-        handed = None if sink is None else cast("EventFunction", pass_on)
-        text = await self.session.execute(prompt, limits, sink=handed)
-        finished = self.session.last_turn
+    async def _result(self, text: str) -> AgentResult[OutputT]:
+        """Return what the turn that ended last came to."""
+        coordinator, finished = self.session.coordinator, self.session.last_turn
         assert finished is not None
-        return text, finished
-
-    async def _result(
-        self, output: OutputT, text: str, usage: Usage | None, finished: TurnFinished
-    ) -> AgentResult[OutputT]:
-        messages = await self.session.coordinator.context.get_messages()
+        if self.check is None:
+            output: object = text
+        else:
+            output = await self.check.take(coordinator, text, finished.usage)
         return AgentResult(
-            output=output,
+            output=cast("OutputT", output),
             text=text,
             session_id=self.session.session_id,
-            usage=usage,
-            messages=tuple(messages),
+            usage=finished.usage,
+            messages=tuple(await coordinator.context.get_messages()),
             limit=finished.limit,
         )
 
@@ -228,13 +158,17 @@ class AgentStream(Generic[OutputT]):
     """
 
     _events: TurnStream
-    finished: AgentResult[OutputT] | None = None
+    _make: Callable[[str], Awaitable[AgentResult[OutputT]]]
+    _result: AgentResult[OutputT] | None = None
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> StreamEvent:
-        return await self._events.__anext__()
+        event = await self._events.__anext__()
+        if isinstance(event, TurnFinished):
+            self._result = await self._make(event.text)
+        return event
 
     @property
     def result(self) -> AgentResult[OutputT]:
@@ -243,40 +177,12 @@ class AgentStream(Generic[OutputT]):
         Raises:
             RuntimeError: the run has not ended; read its events first.
         """
-        if self.finished is None:
+        if self._result is None:
             raise RuntimeError("The run has not ended; read its events first")
-        return self.finished
-
-
-async def _send(sink: EventFunction, event: StreamEvent) -> None:
-    waiting = sink(event)
-    if waiting is not None:
-        await waiting
+        return self._result
 
 
 def _sum(before: Usage | None, more: Usage | None) -> Usage | None:
     if before is None or more is None:
         return before or more
     return before + more
-
-
-def _left(limits: LimitChanges, finished: TurnFinished) -> LimitChanges:
-    """Return what a run may still take after a turn: the attempts share its limits."""
-    left = dict(limits)
-    spent: dict[str, int | Decimal | None] = {
-        "iterations": finished.iterations,
-        "tool_calls": finished.tool_calls,
-    }
-    if finished.usage is not None:
-        spent["tokens"] = finished.usage.total_tokens
-        spent["cost_usd"] = finished.usage.cost_usd
-    for name, amount in spent.items():
-        limit = left.get(name)
-        if limit is not None and amount is not None:
-            # a limit is above 0: the least that is left ends the next turn at once
-            rest = Decimal(str(limit)) - amount
-            least = Decimal("0.000001") if name == "cost_usd" else Decimal(1)
-            left[name] = (
-                max(rest, least) if name == "cost_usd" else int(max(rest, least))
-            )
-    return cast("LimitChanges", left)

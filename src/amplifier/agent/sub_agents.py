@@ -15,17 +15,15 @@ from typing import (
 
 import attrs
 
-from amplifier.agent.prompts import ask_again
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.delegation import ChildResult, ChildResume, SessionSpawn
-from amplifier_sdk.errors import OutputMisfitError
+from amplifier_sdk.delegation import SessionSpawn
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
+    from amplifier.agent.answers import AnswerCheck
     from amplifier.agent.modules import ModuleTable
-    from amplifier_sdk.output_schema import OutputSchema
 
 __all__ = ["SubAgent", "SubAgentTool"]
 
@@ -63,18 +61,12 @@ class SubAgent(Protocol[DepsT_contra]):
         """What each of its runs may take."""
         ...
 
-    @property
-    def output_schema(self) -> OutputSchema[object] | None:
-        """What its answers have to be; `None` is text."""
+    def answer_check(self) -> AnswerCheck | None:
+        """Return what checks its answers; `None` where any text will do."""
         ...
 
-    @property
-    def output_retries(self) -> int:
-        """How often it may try again."""
-        ...
-
-    def overlay(self, table: ModuleTable) -> JSONObject:
-        """Return it as an agent of a plan, with its objects in the table."""
+    def overlay(self, table: ModuleTable, check: AnswerCheck | None) -> JSONObject:
+        """Return it as an agent of a plan, with its objects and its check in the table."""
         ...
 
     def run_sync(
@@ -95,58 +87,34 @@ class SubAgentTool:
     name: str
     description: str
     limits: LimitChanges
-    wanted: OutputSchema[object] | None = None
-    retries: int = 0
+    check: AnswerCheck | None = None
     coordinator: Coordinator | None = None
     input_schema: JSONObject = _SCHEMA
 
     @classmethod
-    def of(cls, agent: SubAgent[Never]) -> Self:
-        """Make the tool of an agent."""
-        return cls(
-            agent.name,
-            agent.description or f"Gives a task to the agent {agent.name!r}.",
-            agent.turn_limits,
-            agent.output_schema,
-            agent.output_retries,
-        )
+    def of(cls, agent: SubAgent[Never], check: AnswerCheck | None) -> Self:
+        """Make the tool of an agent, whose answers the check was given."""
+        says = agent.description or f"Gives a task to the agent {agent.name!r}."
+        return cls(agent.name, says, agent.turn_limits, check)
 
     def with_coordinator(self, coordinator: Coordinator) -> Self:
         """Return the tool of one session."""
         return attrs.evolve(self, coordinator=coordinator)
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
-        """Run the agent, and return its answer; one that is not of its output type it is asked for again."""
-        coordinator = self.coordinator
-        assert coordinator is not None  # it is mounted with one
-        spawn = cast("SessionSpawn", coordinator.get_capability("session.spawn"))
-        resume = cast("ChildResume", coordinator.get_capability("session.resume"))
+        """Run the agent, and return its answer, if it is one that its check accepts."""
+        assert self.coordinator is not None  # it is mounted with one
+        spawn = cast("SessionSpawn", self.coordinator.get_capability("session.spawn"))
         child = await spawn(
             agent_name=self.name,
             instruction=str(input["prompt"]),
             tool_inheritance={"inherit_tools": ()},
             limits=self.limits,
         )
-        misfit = self._misfit(child)
-        for _ in range(self.retries):
-            if misfit is None:
-                break
-            child = await resume(
-                sub_session_id=child.session_id,
-                instruction=ask_again(misfit),
-                limits=self.limits,
-            )
-            misfit = self._misfit(child)
-        if misfit is not None:
-            return ToolResult.failure(f"{self.name} gave no usable answer: {misfit}")
+        if self.check is not None:
+            problems = self.check.forget(child.session_id)
+            if problems:
+                return ToolResult.failure(
+                    f"{self.name} gave no usable answer: {problems[-1]}"
+                )
         return ToolResult(output=child.output)
-
-    def _misfit(self, child: ChildResult) -> OutputMisfitError | None:
-        """Return what is wrong with an answer; `None` for one that fits."""
-        if self.wanted is None:
-            return None
-        try:
-            self.wanted.read(child.output)
-        except OutputMisfitError as misfit:
-            return misfit
-        return None

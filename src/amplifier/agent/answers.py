@@ -1,0 +1,136 @@
+"""What an answer has to be, and the hook that lets a turn end with nothing less."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+
+import attrs
+
+from amplifier.agent.errors import OutputError, OutputRejectedError
+from amplifier_sdk.contracts import Coordinator
+from amplifier_sdk.errors import OutputMisfitError
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.loops.events import STOPPING, Stopping
+from amplifier_sdk.results import HookResult
+from amplifier_sdk.run_context import RUN_CONTEXT, RunContext, RunContextMaker
+
+if TYPE_CHECKING:
+    from amplifier_sdk.chat import Usage
+    from amplifier_sdk.output_schema import OutputSchema
+
+__all__ = ["AnswerCheck", "OutputValidator"]
+
+DepsT = TypeVar("DepsT")
+OutputT = TypeVar("OutputT")
+
+OutputValidator: TypeAlias = Callable[
+    [RunContext[DepsT], OutputT], OutputT | Awaitable[OutputT]
+]
+"""Returns the answer, or another one in its place; sync or async. It raises `OutputRejectedError` with what the model
+has to do better; whatever else it raises ends the run."""
+
+
+@attrs.define(eq=False)
+class _Outcome:
+    """What became of the answers of one turn; `seen` is the last one that was checked."""
+
+    problems: list[str] = attrs.field(factory=list)
+    seen: str | None = None
+    is_accepted: bool = False
+    value: object = None
+    error: Exception | None = None
+
+
+@attrs.frozen(eq=False)
+class AnswerCheck:
+    """A hook module that keeps an agent at work until its answer is of the wanted type and nobody rejects it.
+
+    Attempts are parts of one turn, so that the turn's limits hold for all of them together.
+
+    Args:
+        wanted: the type; `None` is text.
+        validators: the application's own checks, each of which gets what the one before returned.
+        retries: how often the model may try again.
+    """
+
+    wanted: OutputSchema[object] | None
+    validators: tuple[OutputValidator[object, object], ...]
+    retries: int
+    _outcomes: dict[str, _Outcome] = attrs.field(factory=dict, init=False)
+
+    async def mount(
+        self, coordinator: Coordinator, _config: Mapping[str, JSONValue]
+    ) -> object:
+        """Register the handler of one session."""
+
+        async def check(_event: str, data: Stopping) -> HookResult | None:
+            return await self._check(coordinator, data["response"], data["continued"])
+
+        return coordinator.hooks.register(STOPPING, check, name="output")
+
+    async def take(
+        self, coordinator: Coordinator, text: str, usage: Usage | None
+    ) -> object:
+        """Return the value of the answer with which a turn ended.
+
+        Args:
+            coordinator: of the session that ran it.
+            text: the answer.
+            usage: what the turn has used.
+
+        Raises:
+            OutputError: it does not fit, or was rejected.
+            Exception: whatever a validator raised.
+        """
+        outcome = self._outcomes.pop(coordinator.session_id, _Outcome())
+        if outcome.error is not None:
+            raise outcome.error
+        if outcome.is_accepted and outcome.seen == text:
+            return outcome.value
+        # not every loop asks before it ends a turn, and none does at a limit
+        if outcome.seen != text:
+            try:
+                return await self._read(coordinator, text, len(outcome.problems) + 1)
+            except (OutputMisfitError, OutputRejectedError) as misfit:
+                outcome.problems.append(str(misfit))
+        raise OutputError(text, tuple(outcome.problems), usage)
+
+    def forget(self, session_id: str) -> tuple[str, ...]:
+        """Return what is wrong with the answers of a child's turn; nothing where its last one was accepted."""
+        outcome = self._outcomes.pop(session_id, _Outcome())
+        if outcome.error is not None:
+            raise outcome.error
+        return () if outcome.is_accepted else tuple(outcome.problems)
+
+    async def _check(
+        self, coordinator: Coordinator, text: str, continued: int
+    ) -> HookResult | None:
+        """Say what the model has to do better; `None` lets the turn end."""
+        if continued == 0:
+            self._outcomes[coordinator.session_id] = _Outcome()
+        outcome = self._outcomes[coordinator.session_id]
+        outcome.seen = text
+        try:
+            outcome.value = await self._read(coordinator, text, continued + 1)
+            outcome.is_accepted = True
+        except (OutputMisfitError, OutputRejectedError) as misfit:
+            outcome.problems.append(str(misfit))
+            if continued < self.retries:
+                return HookResult.deny(str(misfit))
+        except Exception as error:  # the application's: the model cannot mend it
+            outcome.error = error
+        return None
+
+    async def _read(self, coordinator: Coordinator, text: str, attempt: int) -> object:
+        """Return an answer as a value of the wanted type that all validators accept."""
+        value: object = text if self.wanted is None else self.wanted.read(text)
+        if not self.validators:
+            return value
+        make = cast("RunContextMaker", coordinator.get_capability(RUN_CONTEXT))
+        context = make(coordinator, attempt=attempt)
+        for validate in self.validators:
+            checked = validate(context, value)
+            value = await checked if isawaitable(checked) else checked
+        return value
