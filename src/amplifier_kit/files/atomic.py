@@ -105,11 +105,15 @@ def write_atomically(
         FileExistsError: it must be new and is not.
         OSError: it is no regular file, or the system refuses; the old file is untouched.
     """
+    # in the same folder, since a rename is one step within a file system alone;
+    # hidden and random, so that nobody waits for it under that name
     temporary = f".amplifier-{secrets.token_hex(8)}.tmp"
     with _opened(name, dir_fd) as old:
         if must_be_new and old is not None:
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), name)
         try:
+            # outside of the lock: syncing takes longest, and only check and
+            # rename must be one
             version = _write(temporary, data, dir_fd, mode, old)
             with _COMMIT:
                 if expected is not None:
@@ -146,6 +150,7 @@ def take_free_name(old: str, new: str, *, src_dir_fd: int, dst_dir_fd: int) -> N
             follow_symlinks=False,
         )
     except OSError as error:
+        # both are final: a rename would overwrite, or fail for the same reason
         if error.errno in (errno.EEXIST, errno.EXDEV):
             raise
         # File systems without hard links say so in many ways; what else is wrong the rename finds as well.
@@ -186,6 +191,8 @@ def _opened(name: str, dir_fd: int) -> Iterator[int | None]:
         return
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "not a regular file", name)
+    # opened for writing although nothing is written: a rename asks for the
+    # folder's permission alone, and would replace a file that is read-only
     handle = os.open(name, _PROBE, dir_fd=dir_fd)
     try:
         yield handle
@@ -210,12 +217,15 @@ def _require_version(name: str, dir_fd: int, expected: FileVersion) -> None:
 def _write(
     name: str, data: bytes, dir_fd: int, mode: int, old: int | None
 ) -> FileVersion:
+    # private until the old permissions are taken over: the content may be, too
     handle = os.open(name, NEW, mode if old is None else 0o600, dir_fd=dir_fd)
     with open(handle, "wb") as file:
         file.write(data)
         file.flush()
         if old is not None:
             _take_over(old, handle)
+        # before the rename, or a power failure could leave the name with no
+        # content
         os.fsync(handle)
         return FileVersion.of(os.fstat(handle))
 
@@ -226,4 +236,6 @@ def _take_over(old: int, new: int) -> None:
     with suppress(PermissionError):
         os.fchown(new, status.st_uid, status.st_gid)
     take_over_attributes(old, new)
+    # Last, since giving a file away and changing its list both change the mode.
+    # Without setuid and setgid: new content must not inherit another's rights.
     os.fchmod(new, stat.S_IMODE(status.st_mode) & 0o777)

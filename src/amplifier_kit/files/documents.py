@@ -166,6 +166,7 @@ def parse_yaml(text: str) -> JSONValue:
     try:
         _check_depth(text)
         node = yaml.compose(text, Loader=_CoreLoader)
+    # before its base class: this one knows the place
     except yaml.MarkedYAMLError as error:
         what = " ".join(filter(None, (error.context, error.problem)))
         raise DocumentError(
@@ -191,6 +192,8 @@ def find_line(text: str, path: Sequence[str | int]) -> int | None:
 def find_lines(text: str, paths: Iterable[Sequence[str | int]]) -> list[int | None]:
     """Return the line of each of several values, as `find_line` does; the text is read once."""
     root = yaml.compose(text, Loader=_CoreLoader)
+    # by identity: nodes cannot be hashed by content, and live as long as the root
+    # does
     known: dict[int, _Parts] = {}
     return [_line(root, path, known) for path in paths]
 
@@ -247,6 +250,8 @@ def _read_json(text: str) -> JSONValue:
 def _object(pairs: list[tuple[str, JSONValue]]) -> JSONObject:
     result: JSONObject = {}
     for key, value in pairs:
+        # JSON leaves it open which of two equal keys counts, so readers would
+        # differ
         if key in result:
             raise DocumentError(
                 "", f"key {key!r} stands twice in one object; keep one of them"
@@ -265,6 +270,7 @@ def _constant(name: str) -> NoReturn:
 def _check_depth(text: str) -> None:
     """Refuse deep nesting before nodes are composed: that recurses in C, without a limit."""
     depth = 0
+    # events are read one by one, so that this needs no depth of its own
     for event in yaml.parse(text, Loader=CSafeLoader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
@@ -283,6 +289,8 @@ class _NodeReader:
         self._left = MAX_VALUES
 
     def read(self, node: yaml.Node, depth: int) -> JSONValue:
+        # each use of an alias counts anew: "billion laughs" are few nodes and
+        # many values
         self._left -= 1
         if self._left < 0:
             raise _misfit(
@@ -338,6 +346,7 @@ def _scalar(node: yaml.ScalarNode) -> JSONValue:
 
 
 def _integer(node: yaml.ScalarNode, text: str) -> int:
+    # not base 0: YAML 1.2 reads `010` as ten, and Python refuses it
     base = {"0o": 8, "0x": 16}.get(text[:2], 10)
     try:
         return int(text, base)

@@ -32,6 +32,7 @@ def take_over_attributes(old: int, new: int) -> None:
     if sys.platform != "linux":
         return
     kept = [name for name in _names(old) if name == _ACCESS or name.startswith(_USER)]
+    # a folder's default list was given to the new file, and the old one had none
     if _ACCESS not in kept and _ACCESS in _names(new):
         os.removexattr(new, _ACCESS)
     for name in kept:

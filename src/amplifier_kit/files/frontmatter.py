@@ -63,6 +63,7 @@ def parse_front_matter(text: str) -> FrontMatter:
     if fields is not None and not isinstance(fields, dict):
         problem = f"the front matter must hold fields, as 'name: value'; got {type(fields).__name__}"
         raise DocumentError("line 2, column 1", problem)
+    # errors in the body are reported with lines of the file
     line = text.count("\n", 0, closing.end()) + 1
     return FrontMatter(
         fields=fields or {}, body=text[closing.end() :], body_line=line, head=head

@@ -97,6 +97,8 @@ class WriterLock:
         from filelock import FileLock, Timeout
 
         path = target.with_name(f"{target.name}.lock")
+        # `thread_local` off: the lock is taken in a worker thread and let go in
+        # another
         lock = FileLock(
             path,
             timeout=patience,
@@ -127,6 +129,8 @@ def _owner_of(path: Path) -> LockOwner | None:
     try:
         with path.open("rb") as file:
             signed = json.loads(file.read(_LONGEST))
+        # a half-written signature is possible: it names nobody, and the lock
+        # holds
         return LockOwner(
             pid=int(signed["pid"]),
             host=str(signed["host"]),
@@ -150,6 +154,8 @@ def _started() -> float:
     """Return when this process started; where the system does not tell, when it first asked."""
     try:
         ticks = int(
+            # field 22 of proc(5); the program's name before it may hold blanks
+            # and brackets
             Path("/proc/self/stat").read_text("ascii").rpartition(")")[2].split()[19]
         )
         return (

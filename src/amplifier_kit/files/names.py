@@ -19,6 +19,7 @@ def folder_name(name: str) -> str:
     Lower-case letters, digits, `-` and `_` stand for themselves. Any other name becomes `=`, what is legible of it
     and a digest: no two names share a folder, also where the file system ignores case, and none leads elsewhere.
     """
+    # `con` and its like are devices on Windows, where the folder may be copied to
     if re.fullmatch(_PLAIN, name) and not re.fullmatch(_RESERVED, name):
         return name
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]

@@ -63,6 +63,8 @@ def open_beneath(directory: int, parts: Sequence[str]) -> int:
 def walk_beneath(directory: int, parts: Sequence[str]) -> int:
     """Open the directory that names lead to, one handle after the other; as `open_beneath`."""
     handle = os.open(".", PASS, dir_fd=directory)
+    # PASS has O_NOFOLLOW, so that a link in any place fails instead of leading
+    # away
     for part in parts:
         try:
             inner = os.open(part, PASS, dir_fd=handle)
@@ -78,6 +80,7 @@ def kernel_opener() -> DirectoryOpener | None:
     if sys.platform != "linux" or os.uname().machine not in _MACHINES:
         return None
     opener = _load()
+    # asked once: a sandbox answers with an error of its own, not always ENOSYS
     probe = os.open("/", PASS)
     try:
         os.close(opener(probe, ()))
@@ -111,6 +114,7 @@ def _load() -> DirectoryOpener:
             # Something was renamed during the call, so that the kernel could not be sure.
             if (code := ctypes.get_errno()) not in (errno.EAGAIN, errno.EINTR):
                 raise OSError(code, os.strerror(code), os.fsdecode(name))
+        # a folder in constant motion: the walk refuses links just as well
         return walk_beneath(directory, parts)
 
     return open_by_kernel

@@ -56,6 +56,7 @@ class PathRules:
                 name.startswith("!"),
             )
             for name in names
+            # the last one that matches decides, so the search goes from the end
         ][::-1]
         self._paths = tuple(paths)
         self._known: dict[str, str | None] = {}
@@ -63,6 +64,8 @@ class PathRules:
     def name_rule(self, name: str) -> str | None:
         """Return the rule that protects a name, if one does."""
         if name not in self._known:
+            # a walk over a large tree asks for the same names again and again;
+            # emptied at once, since every answer can be found again
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[name] = self._judge(folded(name))
@@ -78,10 +81,14 @@ class PathRules:
         for part in below:
             if (found := self.name_rule(part)) is not None:
                 return found
+        # places count with the root's own parts: a protected place may hold the
+        # root
         parts = [folded(part) for part in (*root, *below)]
         for path, protected in self._places():
             if parts[: len(protected)] == protected:
                 return str(path)
+        # after the rules, so that an error names the person's own rule where one
+        # fits
         if self._refuses((*root, *below)):
             return OWN_RULE
         return None
@@ -140,6 +147,8 @@ def folded(name: str) -> str:
     """Return the form that two names share when a file system without case takes them for one."""
     if name.isascii():
         return name.lower()
+    # characters of the category Cf show nothing: `.env` with one inside would
+    # look the same and name another rule
     visible = "".join(
         character for character in name if unicodedata.category(character) != "Cf"
     )

@@ -70,6 +70,7 @@ class ConfinedPaths:
             raise UnsupportedPlatformError
         self.purpose: Final = purpose
         self.base: Final = base
+        # resolved once: a root that becomes a link later leads nowhere new
         self.roots: Final = tuple(Path(os.path.realpath(root)) for root in roots)
         self._aliases = _aliases(roots)
         own = product or ProductFiles()
@@ -110,10 +111,14 @@ class ConfinedPaths:
         """
         reached: list[str] = []
         for index, part in enumerate(("", *parts)):
+            # taken off the text only above the root; inside it the walk goes up
+            # by handles
             if part == "..":
                 del reached[-1:]
             elif part not in ("", "."):
                 reached.append(part)
+            # the first root on the way, so that what is below it is walked and
+            # not trusted
             root = self._aliases.get(tuple(reached))
             if root is not None:
                 return root, list(parts[index:])
@@ -128,6 +133,7 @@ class ConfinedPaths:
             PathDeniedError: names the rule.
         """
         rule = self.rules.rule(root, below)
+        # git would run what a `config` names that is written here
         if rule is None and self.purpose == "write" and is_in_repository(root, below):
             rule = BARE_REPOSITORY
         if rule is not None:
@@ -186,6 +192,8 @@ class _Walk:
             status = self._status(name)
             if status is None:
                 return self._missing(name)
+            # a link in the middle is always followed: only the last one may be
+            # meant itself
             if stat.S_ISLNK(status.st_mode) and (self.follow or self.pending):
                 self._follow(name)
             elif self.pending:
@@ -211,6 +219,8 @@ class _Walk:
                 text,
                 f"a path has at most {_MAX_PATH_CHARACTERS} characters, this has {len(text)}",
             )
+        # such text stands for bytes of no UTF-8, and could name a file that a
+        # message cannot show
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InvalidPathError(
                 text, "a path cannot hold half a surrogate pair; take it out"
@@ -237,6 +247,8 @@ class _Walk:
     def _reopen(self) -> None:
         """Open the directory reached so far, from the top; none of its parts may be a link."""
         self.close()
+        # From the top each time: a handle says nothing of where its folder is by
+        # now, so going up through it could leave the root.
         self.handle = os.open("/", PASS)
         self._descend((*self.root, *self.below))
 
@@ -251,6 +263,8 @@ class _Walk:
 
     def _leap(self) -> None:
         """Go down all the way at once where no link and nothing missing is on it; else stay."""
+        # the last name is left to the steps: it may be missing, or a link that is
+        # meant
         names = [*self.pending][:-1]
         if not names or ".." in names:
             return
@@ -259,6 +273,8 @@ class _Walk:
             self.pending = deque([self.pending[-1]])
 
     def _up(self) -> None:
+        # `..` at a root leads out, and is taken anew from the top: another root
+        # may hold it
         if self.below:
             self.below.pop()
             self._reopen()
@@ -271,6 +287,8 @@ class _Walk:
             raise SymlinkLoopError(self.path)
         target = os.readlink(name, dir_fd=self.handle)
         rest = [*path_parts(target), *self.pending]
+        # an absolute target is walked from its root, so it cannot leave what is
+        # confined
         if target.startswith("/"):
             self._start((), rest)
         else:
@@ -292,6 +310,7 @@ class _Walk:
 
     def _missing(self, name: str) -> ResolvedPath:
         missing = [name, *self.pending]
+        # `missing/..` is not the folder itself: the system would refuse it, too
         if ".." in missing:
             raise PathMissingError(self.path)
         return self._spot(missing, None)
@@ -300,6 +319,7 @@ class _Walk:
         self, names: Sequence[str], status: os.stat_result | None
     ) -> ResolvedPath:
         below = [*self.below, *names]
+        # last, on the real parts: a protected name cannot hide behind a link
         self.confined.check_denied(self.path, self.root, below)
         return ResolvedPath(
             given=self.path,

@@ -64,9 +64,13 @@ class PrivateFile:
         from amplifier_kit.files.locks import WriterLock
 
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # through the folder's handle: a folder that is swapped later is not the
+        # checked one
         with open_private_folder(self.path.parent) as folder:
             lock = WriterLock.take(self.path, patience=_PATIENCE)
             try:
+                # read under the lock, or two writers would each undo the other's
+                # change
                 content = change(self._read(folder, missing_ok=True))
                 data = json.dumps(
                     content, indent=1, sort_keys=True, ensure_ascii=True
@@ -118,6 +122,8 @@ def open_private_folder(path: Path) -> Iterator[int]:
         status = os.fstat(folder)
         if status.st_uid != os.geteuid():
             raise PrivateFileError(path, "belongs to somebody else")
+        # who may write the folder may replace the file, whatever its own mode
+        # says
         if stat.S_IMODE(status.st_mode) & 0o022:
             raise PrivateFileError(
                 path, "can be written by others; run: chmod go-w on it"
@@ -143,6 +149,7 @@ def require_private(path: Path, status: os.stat_result) -> None:
         raise PrivateFileError(path, "belongs to somebody else")
     if stat.S_IMODE(status.st_mode) & 0o022:
         raise PrivateFileError(path, "can be written by others; run: chmod 600 on it")
+    # through a second name somebody else may have opened it for writing before
     if status.st_nlink > 1:
         raise PrivateFileError(
             path, "has a second name, by a hard link; copy it and remove both"

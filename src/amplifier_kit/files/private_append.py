@@ -17,6 +17,7 @@ def make_folders(folder: Path) -> None:
     """Make a folder and those above it that are missing, for this user alone; those that are there stay as they are."""
     missing = [part for part in (folder, *folder.parents) if not part.exists()]
     for part in reversed(missing):
+        # another process may make the same folders at the same time
         part.mkdir(mode=0o700, exist_ok=True)
 
 

@@ -76,6 +76,8 @@ class ProductFiles:
         home = self.parts
 
         def refused(parts: Sequence[str]) -> bool:
+            # folded: a file system without case takes `.Amplifier` for the same
+            # folder
             inner = _inner([folded(part) for part in parts], home)
             return inner is not None and (purpose == "write" or not _is_content(inner))
 
@@ -104,6 +106,7 @@ def _inner(parts: list[str], home: list[str]) -> list[str] | None:
 def _is_content(inner: list[str]) -> bool:
     if inner[:2] == _FETCHED:
         return True
+    # the folder itself counts as well, since listing it names sessions and keys
     if not inner or inner[0] in _STATE:
         return False
     return inner[0] in CONTENT or inner[-1].endswith(_NOTES)

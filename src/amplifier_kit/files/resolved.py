@@ -94,8 +94,12 @@ class ResolvedPath:
         """
         self.require("file", self.existing())
         with path_refusals(self.given):
+            # READ does not wait for a pipe, which may have taken the file's place
+            # meanwhile
             handle = os.open(self.name, READ, dir_fd=self.directory)
         try:
+            # checked again on the handle: what was looked up by name may have
+            # been replaced
             self.require("file", os.fstat(handle))
             return open(handle, "rb")
         except BaseException:
@@ -146,6 +150,7 @@ class ResolvedPath:
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=self.directory)
         inner = open_beneath(self.directory, (name,))
+        # only now: a failure above leaves the handle to whoever closes this path
         os.close(self.directory)
         self.directory = inner
 

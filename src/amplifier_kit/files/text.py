@@ -93,6 +93,7 @@ class TextForm:
     @classmethod
     def of(cls, head: bytes) -> TextForm:
         """Tell the form from the first bytes of a file; without a byte order mark it is UTF-8."""
+        # UTF-8's mark first; neither mark of UTF-16 begins with it
         for form in _MARKED:
             if head.startswith(form.mark):
                 return form
@@ -139,6 +140,8 @@ class FileText:
             raise UndecodableTextError(
                 f"byte {len(form.mark) + error.start}"
             ) from error
+        # NUL decodes in UTF-8, yet no text editor writes it: it says that this is
+        # binary
         before, nul, _ = text.partition("\0")
         if nul:
             raise UndecodableTextError(
@@ -174,6 +177,7 @@ class FileText:
         pieces: list[str] = []
         done = 0
         for replacement in replacements:
+            # what both have in common keeps its own line ends, which may be mixed
             start, end, text = _trim(unified, replacement)
             first, last = ends.original(start), ends.original(end)
             pieces += (self.text[done:first], text.replace("\n", ends.form_at(start)))
@@ -212,6 +216,7 @@ def _join(pieces: Sequence[str]) -> str:
     """Join texts that end or begin with whole line ends, so that no two of them become one."""
     joined: list[str] = []
     for piece in filter(None, pieces):
+        # a CR and an LF that come together would read as one line end
         if joined and joined[-1].endswith("\r") and piece.startswith("\n"):
             joined.append("\r")
         joined.append(piece)
@@ -243,6 +248,7 @@ class _LineEnds:
 
     def original(self, position: int) -> int:
         """Turn a position in the unified text into the one in the text itself."""
+        # each CRLF before it is one character longer than in the unified text
         return position + bisect_left(self._pairs, position)
 
     def form_at(self, position: int) -> str:
@@ -326,6 +332,7 @@ class LineReader:
             piece = self._text[self._at : end if end >= 0 else len(self._text)]
             if _NOT_TEXT.search(piece):
                 raise UndecodableTextError(f"line {number}")
+            # the rest of a long line is counted and not stored
             kept.append(piece[: max(0, max_length - length)])
             length += len(piece)
             self._line_open = True
@@ -342,6 +349,7 @@ class LineReader:
         limit = self.bytes_read + max_bytes
         while self._more():
             self._pass_lines(len(self._text))
+            # at the very end the answer is known, whatever the limit says
             if self.bytes_read >= limit and not self._ended:
                 return False
         return True
@@ -370,6 +378,7 @@ class LineReader:
             self._decode(data, final=not data)
         if self._at < len(self._text):
             return True
+        # the last line of a file may lack its end, and is a line all the same
         if self._line_open:
             self._line_open = False
             self.lines_read += 1
@@ -378,6 +387,7 @@ class LineReader:
     def _head(self) -> bytes:
         """Read enough to see a byte order mark, or the whole file."""
         head = data = self._read()
+        # a pipe may give a mark in pieces
         while data and len(head) < len(codecs.BOM_UTF8):
             data = self._read()
             head += data

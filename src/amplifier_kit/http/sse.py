@@ -86,11 +86,14 @@ class EventDecoder:
             item = self._read(line)
             if item is not None:
                 yield item
+        # a line without an end would otherwise fill the memory
         if len(self._pending) > self.max_bytes:
             raise EventTooLongError(self.max_bytes)
 
     def _lines(self) -> Iterator[bytes]:
         while True:
+            # A line feed that comes with the next piece belongs to the carriage
+            # return before it, and is no empty line, which would end the event.
             if self._after_return and self._pending:
                 self._after_return = False
                 if self._pending[0] == _FEED:
@@ -130,12 +133,16 @@ class EventDecoder:
         value = value.removeprefix(" ")
         match field:
             case "":
+                # comments keep a connection alive for hours, and are no part of
+                # an event
                 self._size -= len(line)
                 return Comment(text=value)
             case "data":
                 self._data.append(value)
             case "event":
                 self._event = value
+            # the standard ignores an id with NUL, and one that is no number of
+            # milliseconds
             case "id" if "\0" not in value:
                 self._id = value
             case "retry" if (
@@ -148,6 +155,8 @@ class EventDecoder:
 
     def _dispatch(self) -> ServerEvent | None:
         data, event = self._data, self._event
+        # the id stays for all that follow, as the standard says; the rest is the
+        # event's
         self._data, self._event, self._size = [], "", 0
         if data:
             return ServerEvent(

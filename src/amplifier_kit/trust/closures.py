@@ -68,6 +68,8 @@ def judge_project(
         kind: what the items are for.
         items: what is evaluated; default the kind's in `PROJECT_FILES`.
     """
+    # Evaluated in rounds: each brings new files, which may name further ones. The
+    # bound is on rounds, so that a chain made to be long ends in a refusal.
     wanted: list[str | Code] = [*(PROJECT_FILES[kind] if items is None else items)]
     if kind == "modules":
         wanted = [Code(name) for name in PROJECT_FILES[kind]]
@@ -83,6 +85,8 @@ def judge_project(
             known=decision.contents,
             has_directives=directives,
         )
+        # a server's command may hold variables, which its module fills in and
+        # evaluates
         if found.problem is not None and kind != _SERVERS:
             return _refused(decision, found.problem)
         named: list[str | Code] = [*found.items, *map(Code, found.sources)]
@@ -154,8 +158,10 @@ def closure_of(
                 (_scan("", text.encode()), place, text) for text in found.commands
             ]
             texts.append((Named(run=set(found.folders)), "", name))
+        # a binary has no names that could be read; its own digest counts
         elif b"\0" not in content[:_MAX_TEXT]:
             texts.append((_scan(name, content), base, name))
+    # all places first: what one text adds to a search path, another one may use
     for named, base, _ in texts:
         search.look_in(named, base)
     for named, base, subject in texts:
@@ -194,6 +200,8 @@ def changed_code(
         ValueError: likewise.
     """
     grants = store.of_folder(folder)
+    # filled as items turn out to be trusted: only their own text says what comes
+    # next
     contents: dict[str, bytes] = {}
     seen, changed, is_trusted = set[str](), set[str](), bool(trusted)
     found = closure_of(folder, contents, command=command)
@@ -242,6 +250,7 @@ def covered_paths(store: TrustStore, folder: Path) -> tuple[str, ...]:
     """
     try:
         grants = store.of_folder(folder)
+    # unreadable trust protects all that it could have covered
     except (OSError, ValueError):
         return tuple(
             sorted({name for names in PROJECT_FILES.values() for name in names})
@@ -252,6 +261,7 @@ def covered_paths(store: TrustStore, folder: Path) -> tuple[str, ...]:
         for name in grant.items
         if not name.startswith("=")
     }
+    # a file in a folder that counts as a whole is covered with it
     return tuple(sorted(name for name in names if names.isdisjoint(parents(name))))
 
 

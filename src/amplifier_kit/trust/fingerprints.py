@@ -83,7 +83,10 @@ def fingerprint(
     try:
         for item in items:
             if isinstance(item, DeclaredItem):
+                # sorted, so that a file in another order is no change
                 text = json.dumps(item.value, sort_keys=True, ensure_ascii=True)
+                # `=` cannot begin a path that was asked for, so the two kinds
+                # never meet
                 reader.items[f"={item.name}"] = _digest(b"declared", text.encode())
             elif isinstance(item, Code):
                 reader.read(handle, item.name, is_code=True)
@@ -120,9 +123,13 @@ class _Reader:
             folder = root
             for index, part in enumerate(parts[:-1]):
                 opened = self._open(folder, part, LIST, "/".join(parts[: index + 1]))
+                # a missing folder is a state, too: what appears in it later is a
+                # change
                 if opened is None:
                     self.items[name] = "absent"
                     return
+                # the folders stay open on the way down, so that none is swapped
+                # behind the walk
                 handles.callback(os.close, opened)
                 folder = opened
             self._entry(folder, parts[-1], name)
@@ -160,7 +167,9 @@ class _Reader:
         self._count(name)
         if name.count("/") > _MAX_DEPTH:
             raise UnreadableItemError(name, f"lies more than {_MAX_DEPTH} folders deep")
+        # an empty folder counts: a file that appears in it would run
         self.items[f"{name}/"] = "folder"
+        # by the handle, which a renamed folder does not change
         for entry in sorted(os.listdir(handle)):
             if self._is_code and entry == _COMPILED:
                 continue
@@ -170,6 +179,8 @@ class _Reader:
         self._count(name)
         content = b"".join(self._chunks(handle, name))
         if (
+            # a file that changes while it is read has a digest of no content that
+            # ever was
             _version(os.fstat(handle)) != _version(status)
             or len(content) != status.st_size
         ):
@@ -177,6 +188,8 @@ class _Reader:
                 name, "changed while it was read; try again when nothing writes it"
             )
         if status.st_mode & 0o111:
+            # a file that becomes executable runs without another byte of it
+            # changing
             runs = b"x"
         else:
             runs = b"-"
@@ -209,6 +222,8 @@ def _digest(*parts: bytes) -> str:
     """Hash parts so that no two lists of them share a digest."""
     found = hashlib.sha256()
     for part in parts:
+        # with the lengths, or two parts could share a digest with others cut
+        # elsewhere
         found.update(len(part).to_bytes(8, "big"))
         found.update(part)
     return found.hexdigest()

@@ -52,6 +52,7 @@ def references(name: str, content: bytes, *, has_directives: bool) -> References
         has_directives: whether Markdown is a command, in which shell texts behind `!` run.
     """
     found = References()
+    # read as far as it goes: whoever uses the file reports what is wrong with it
     text = content.decode("utf-8-sig", errors="replace")
     if has_directives and name.endswith(".md"):
         found.commands += _DIRECTIVE.findall(text)
@@ -89,6 +90,8 @@ def _read(name: str, text: str) -> JSONValue:
 
 def _values(document: JSONValue) -> Iterator[dict[str, JSONValue]]:
     """Yield the mappings of a document, however deep."""
+    # a list in the place of recursion: a document may nest deeper than Python
+    # calls
     waiting = [document]
     while waiting:
         value = waiting.pop()

@@ -80,6 +80,7 @@ def scan_code(text: str) -> Named:
 def words_of(text: str) -> set[str]:
     """Return all that may be a path in a text, quoted or not."""
     words = set(_BETWEEN.split(text))
+    # a quoted path may hold blanks, at which the words above were split
     for quoted in _QUOTED.finditer(text):
         words.update(_EXPANDED.split(quoted[1] or quoted[2]))
     return words - {""}
@@ -97,6 +98,8 @@ def _statements(text: str) -> Iterator[str]:
     held: list[str] = []
     for line in text.splitlines():
         held.append(line)
+        # a call may stand over several lines; a bound keeps a list of data from
+        # joining up
         if not line.rstrip().endswith(_OPEN) or len(held) == _MAX_JOINED:
             yield " ".join(held)
             held.clear()

@@ -70,6 +70,8 @@ class FolderTree:
 
     def names(self, path: str) -> Mapping[str, _Kind]:
         """Return what is in a directory, by name; nothing where it cannot be listed."""
+        # listed once for a search: what changes meanwhile is found by its digest
+        # later
         if path not in self._known:
             found: dict[str, _Kind] = {}
             with (
@@ -200,6 +202,8 @@ class ProjectSearch:
                 for path in paths
                 if path not in found and self.tree.kind(path) == "folder"
             )
+            # bounded by the folders that were found, so that a cycle of links
+            # ends
             found.update(dict.fromkeys(known))
         return list(found)[:_MAX_FOLDERS]
 
@@ -232,10 +236,12 @@ class ProjectSearch:
             return
         folder = self.tree.folder
         inside = os.path.expanduser(_HERE.sub("", word))
+        # an absolute path into the project counts like a relative one
         if inside.startswith(f"{folder}/"):
             inside, bases = os.path.relpath(inside, folder), ("",)
         for base in bases:
             path = os.path.normpath(os.path.join(folder, base, inside.lstrip("/")))
+            # what lies outside is not the project's, and not this trust's
             if path.startswith(f"{folder}/"):
                 yield path[len(folder) + 1 :]
 

@@ -75,6 +75,7 @@ def scan_shell(text: str) -> Named:
     scan = _ShellScan(found, _fixed(text))
     scan.assign(text)
     scan.read(text)
+    # what is only written is an output; what is written and run counts
     found.words -= scan.written - found.run
     return found
 
@@ -84,6 +85,7 @@ def _fixed(text: str) -> frozenset[str]:
     fixed, open_ = set[str](), set[str]()
     for name, value, read in _ASSIGNED.findall(text):
         if name:
+            # a value with an expansion in it is known only when it runs
             (open_ if re.search(r"[$`]", value) else fixed).add(name)
         open_.update(read.split())
     return frozenset(fixed - open_)
@@ -109,8 +111,10 @@ class _ShellScan:
         text = _ESCAPES.sub(
             lambda place: HOLE if "\\" in place[1] else f"'{place[1]}'", text
         )
+        # joined lines first: a comment may not swallow what a shell would run
         text = _COMMENT.sub("", text.replace("\\\n", ""))
         inner: list[str] = []
+        # from the inside out: a substitution may hold another one
         while (
             cut := _SUBSTITUTION.sub(
                 lambda place: self._hole(place[1] or place[2] or "", inner), text
@@ -157,6 +161,8 @@ class _ShellScan:
                 direction = ""
             if direction:
                 continue
+            # such a bracket closes nothing, and the words before it are no
+            # command
             is_pattern = sign == ")" and depth == 0  # of a `case`
             if not is_pattern:
                 self._command(words)
@@ -172,6 +178,8 @@ class _ShellScan:
             )
         if words and words[0].lstrip("-s") == "include":  # of a makefile
             self.found.run.update(words[1:])
+        # `FOO=1 sudo env python x.py` runs x.py: what stands before is passed
+        # over
         start = self._start(words)
         if start == len(words) or words[start] in ("for", "case", "in", "function"):
             return
@@ -179,6 +187,7 @@ class _ShellScan:
         # a makefile has such marks before a command
         self._run(words[start].lstrip("@+-"))
         name = os.path.basename(words[start])
+        # a name without a folder may still be the project's, through `PATH`
         self.found.programs.add(name)
         self.found.run.update(RUNNERS.get(name, ()))
         if _INTERPRETERS.fullmatch(name):
@@ -205,6 +214,7 @@ class _ShellScan:
             if not is_before and not (start and _COUNT.fullmatch(word)):
                 break
             start += 1
+            # their arguments are a shell text of their own
             if is_split or word in ("eval", "trap"):
                 if word.startswith("--"):
                     attached = word.partition("=")[2]
@@ -226,6 +236,8 @@ class _ShellScan:
         if words[0] in ("cd", "pushd", "PATH_add"):
             self.found.folders.update(words[1:])
             self.found.paths.update(words[1:] if words[0] == "PATH_add" else ())
+        # the value may stand in the next word or in the same one, so both are
+        # taken
         for option, value in zip(words[1:], [*words[2:], ""], strict=False):
             if option in _FOLDER_OPTIONS:
                 self.found.folders.add(value)
@@ -272,6 +284,7 @@ class _ShellScan:
             elif not (name in ("bun", "deno") and word in _SUBCOMMANDS):
                 self._run(word, is_file=True)
                 return
+        # an interpreter that `xargs` feeds runs files that no text names
         self.found.is_composed = self.found.is_composed or is_fed
 
     def _text(self, name: str, option: str, rest: Sequence[str]) -> bool:
@@ -296,6 +309,7 @@ class _ShellScan:
         return True
 
     def _run(self, word: str, *, is_file: bool = False) -> None:
+        # `$DIR/tools/run.sh` still ends in a path that may be the project's
         before, hole, tail = word.rpartition(HOLE)
         if _PATTERN.search(tail) and tail not in ("[", "[["):
             self.found.is_composed = True
@@ -314,6 +328,7 @@ class _ShellScan:
 
 
 def _unquoted(word: str) -> str:
+    # stands for a name that is only found when it runs
     if word == "{}":
         return HOLE
     return _QUOTING.sub(lambda found: found[1] or "", word)

@@ -85,6 +85,7 @@ class TrustStore:
             items: everything that would run, be imported or be connected to: paths relative to the folder, and
                 what is declared; of what only a copy is run, as `Code`.
         """
+        # the same folder by every path to it
         real = os.path.realpath(folder)
 
         def refuse(
@@ -105,8 +106,10 @@ class TrustStore:
             found = fingerprint(Path(real), items)
         except (UnreadableItemError, OSError, TypeError) as error:
             return refuse(str(error))
+        # where nothing is there is nothing to trust, and nobody is asked
         if all(value == "absent" for value in found.items.values()):
             return attrs.evolve(refuse("", found), trusted=True)
+        # a project that holds the store could write its own trust into it
         if Path(os.path.realpath(self.file.path)).is_relative_to(real):
             return refuse(
                 f"the store {self.file.path} lies in the project; set AMPLIFIER_HOME to a place outside it"
@@ -144,6 +147,7 @@ class TrustStore:
                 return ""
             return f"what was trusted cannot be read: {error}"
         items = {} if grant is None else grant.items
+        # what was absent then is no loss now
         trusted = [name for name, value in items.items() if value != "absent"]
         if not decision.trusted:
             if trusted:
@@ -204,6 +208,8 @@ class TrustStore:
                 for key, value in _kinds(folders, real).items()
                 if kind not in (None, key)
             }
+            # the entry goes with its last kind, so that the list names no empty
+            # folders
             folders.pop(real, None)
             if kinds:
                 return {**folders, real: kinds}
@@ -254,6 +260,8 @@ def _changed(
     """Yield the names whose content is other than it was; what is declared counts whether it is asked about or not."""
     for name in {*before, *now}:
         if name not in now:
+            # only what was asked about can be missed: other items were not
+            # evaluated now
             if name.startswith("=") or any(
                 f"{name.rstrip('/')}/".startswith(f"{item.rstrip('/')}/")
                 for item in asked

@@ -36,6 +36,7 @@ def mark_untrusted(text: str, source: str) -> str:
         text: what came from elsewhere.
         source: where it came from, such as an address; it is text from elsewhere as well.
     """
+    # chosen after the text was written, so that the text cannot contain it
     number = token_hex(8)
     shown = re.sub(r"[\s\"<>]", "", without_marks(source))
     return (
@@ -48,6 +49,8 @@ def mark_untrusted(text: str, source: str) -> str:
 
 def without_marks(text: str) -> str:
     """Break up what looks like a mark and leave out what a person would not see."""
+    # unseen characters go first, since one inside a mark would hide it from the
+    # search
     return _IMITATED.sub("&lt;", without_unseen(text))
 
 

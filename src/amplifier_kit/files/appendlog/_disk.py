@@ -31,6 +31,7 @@ _FOLDER: Final[int] = (
 
 def read_all(handle: int) -> bytes:
     """Read a whole file from its beginning."""
+    # a copy, since closing the file object closes its handle
     with os.fdopen(os.dup(handle), "rb") as file:
         file.seek(0)
         return file.read()
@@ -62,6 +63,8 @@ def swap(path: Path, data: bytes) -> int:
     handle = os.open(beside, ADD_TO | os.O_RDWR | os.O_TRUNC, 0o600)
     try:
         write_whole(handle, data)
+        # synced before the rename: else a crash could leave an empty log under
+        # the name
         flush(handle)
         os.rename(beside, path)
     except BaseException:

@@ -111,6 +111,8 @@ def scan(path: Path, data: bytes, expected: Expected) -> Scan:
     """
     found = Scan()
     lines = data.split(b"\n")
+    # without a line break at its end a record may still be one that is being
+    # written
     tail = lines.pop()
     for number, line in enumerate(lines, 1):
         _take(path, found, number, line, expected, is_tail=False)
@@ -138,6 +140,8 @@ def _take(
 ) -> bool:
     """Add what a line holds, and tell whether all of it was whole."""
     if line:
+        # the usual case first: a sound line is not searched for further
+        # beginnings
         record = _read(line, expected.check)
     else:
         record = None
@@ -177,6 +181,7 @@ def _pieces(
         yield line, record
         return
     begins = [0]
+    # BEGIN cannot stand inside of a record, since JSON escapes its quotes
     while (begin := line.find(BEGIN, begins[-1] + 1)) > 0:
         begins.append(begin)
     for start, stop in zip(begins, [*begins[1:], len(line)], strict=True):

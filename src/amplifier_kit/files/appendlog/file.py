@@ -77,6 +77,8 @@ class AppendLogFile:
         """
         path = path.absolute()
         _disk.make_folders(path.parent)
+        # before the file is opened: its content may not change between reading
+        # and writing
         lock = WriterLock.take(path, patience=patience)
         try:
             log = cls(path, expected, durability, lock, _disk.open_private(path))
@@ -104,10 +106,13 @@ class AppendLogFile:
         """
         with self._turn:
             self._require_open()
+            # one write for all of it, so that a crash tears one record at most
             payload = b"%b%b\n" % (self._before, line)
             try:
                 self._mend()
                 _disk.write_whole(self._handle, payload)
+                # also when the sync fails: what was written has yet to reach the
+                # disk
                 self.is_dirty = True
                 if self.durability == "sync":
                     self._sync()
@@ -232,6 +237,7 @@ class AppendLogFile:
         try:
             if not self.is_closed:
                 handle, self._handle = self._handle, -1
+                # asked of the handle: the name may be another file's by now
                 if os.fstat(handle).st_size == 0:
                     with suppress(OSError):
                         self.path.unlink()

@@ -69,6 +69,8 @@ class AppendLog:
         expected = holds
         if isinstance(expected, str):
             expected = Expected(holds=expected, version=version, check=check)
+        # one thread at a time keeps the order of appends without a lock of its
+        # own
         limiter = CapacityLimiter(1)
         opening = partial(
             AppendLogFile.open, path, expected, durability=durability, patience=patience
@@ -133,6 +135,8 @@ class AppendLog:
             )
         now = round(time(), 3)
         line = encode_line(AppendedRecord(kind=kind, data=data, at=now))
+        # decoded from the line, so that `take` gives what a reader of the file
+        # would find
         record = decode_line(line)
         if written is not None:
             line = encode_line(AppendedRecord(kind=kind, data=written, at=now))

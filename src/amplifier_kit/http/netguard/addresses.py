@@ -66,9 +66,12 @@ def refusal_of(address: Address) -> str | None:
     """Say why an address is not public; `None` when it is."""
     if isinstance(address, IPv4Address):
         return next((words for block, words in _IPV4 if address in block), None)
+    # a zone names an interface of this machine
     if address.scope_id is not None:
         return "the local link"
     held = held_address(address)
+    # what an IPv6 form holds is where the connection ends up, so that is
+    # evaluated
     if held is not None:
         return refusal_of(held)
     if address == _LOOPBACK:

@@ -85,6 +85,8 @@ async def read_body(
     with anyio.move_on_after(seconds):
         async for chunk in chunks:
             for piece in unpacker.unpack(chunk):
+                # one byte more than asked shows that there is more, without
+                # unpacking the rest
                 data += piece[: max_bytes + 1 - len(data)]
                 if len(data) > max_bytes:
                     return Body(data=bytes(data[:max_bytes]), is_whole=False)
@@ -122,12 +124,14 @@ class _Inflating:
             self._held = data
             return
         while data:
+            # members of gzip may follow one another, and are one body
             if self._inflater.eof:
                 if not data.strip(b"\0"):  # padding behind the last member
                     return
                 self._inflater = zlib.decompressobj(_GZIP_OR_ZLIB)
             yield self._inflate(data)
             data = self._inflater.unconsumed_tail or self._inflater.unused_data
+        # what zlib still holds back when all input was taken
         while not self._inflater.eof and (rest := self._inflate(b"")):
             yield rest
 
@@ -135,6 +139,7 @@ class _Inflating:
         try:
             piece = self._inflater.decompress(data, _PIECE)
         except zlib.error as error:
+            # only the first bytes decide what it is: later damage is damage
             if not self._is_fresh:
                 raise ValueError(
                     f"its compressed data are damaged ({error})"
@@ -144,6 +149,8 @@ class _Inflating:
         return piece
 
     def _inflate_bare(self, data: bytes) -> bytes:
+        # "deflate" means zlib's format, and many servers send it without its
+        # header
         self._inflater = zlib.decompressobj(_BARE)
         try:
             return self._inflater.decompress(data, _PIECE)

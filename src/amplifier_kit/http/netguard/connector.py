@@ -68,6 +68,7 @@ class Connector:
         Raises:
             WebError: the address may not be connected to, or cannot.
         """
+        # again for each redirect: the caller checks only the first address
         self.policy.check_url(url)
         addresses = await self.resolve(url)
         failures: list[str] = []
@@ -92,6 +93,8 @@ class Connector:
             addresses = [url.address]
         else:
             addresses = await self._addresses(url)
+        # all of them: one private address among public ones is how names are
+        # rebound
         for address in addresses:
             self.policy.check_address(url, address)
         return addresses
@@ -124,9 +127,14 @@ class Connector:
         if url.scheme == "http":
             return stream
         try:
+            # reading the certificates would hold up every other task
             context = await to_thread.run_sync(_certificates)
             return await stream.start_tls(
-                context, server_hostname=url.host, timeout=self.timeout
+                # the connection goes to the address, and the certificate must be
+                # the name's
+                context,
+                server_hostname=url.host,
+                timeout=self.timeout,
             )
         except BaseException:
             with anyio.CancelScope(shield=True):
@@ -151,5 +159,6 @@ def _alternating(addresses: Sequence[Address]) -> list[Address]:
 def _certificates() -> ssl.SSLContext:
     """Read the certificates that this machine trusts, once; it takes some ten milliseconds."""
     context = httpcore2.default_ssl_context()
+    # HTTP/1.1 is all that is spoken here, so nothing else may be agreed on
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -55,6 +55,7 @@ class FetchedResponse:
         """
         chunks = self._stream.aiter_stream()
         try:
+            # what is left unread is dropped with the connection, and not drained
             async with aclosing(chunks):
                 unpacker = unpacker_of(self.headers.get("content-encoding", ""))
                 return await read_body(chunks, unpacker, max_bytes, seconds)
@@ -116,12 +117,16 @@ class Fetcher:
                 await check(asked)
             async with self._ask(asked, sent) as answer:
                 if answer.status in _REDIRECTS:
+                    # a redirect without a place is an answer like any other, as
+                    # browsers take it
                     place = answer.headers.get("location")
                 else:
                     place = None
                 if place is None:
                     yield answer
                     return
+            # connected to and checked anew by the next round, like the first
+            # address
             asked = asked.join(place)
             sent = {
                 name: value
@@ -147,6 +152,7 @@ class Fetcher:
                 stream=response,
             )
         finally:
+            # a cancelled fetch must not leave its connection open
             with anyio.CancelScope(shield=True):
                 await stream.aclose()
 
@@ -170,6 +176,8 @@ class Fetcher:
                 port=url.port,
                 target=url.target.encode("ascii"),
             ),
+            # one request a connection: the next one may go to another checked
+            # address
             headers=[*sent.items(), ("Connection", "close")],
             extensions={
                 "timeout": {"read": self.idle_timeout, "write": self.idle_timeout}
@@ -197,6 +205,7 @@ def _fold(headers: list[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def _text(value: bytes) -> str:
     try:
+        # headers are Latin-1 by the standard and UTF-8 in practice
         return value.decode("utf-8")
     except UnicodeDecodeError:
         return value.decode("latin-1")

@@ -86,7 +86,10 @@ class DomainPattern:
     def matches(self, url: WebUrl) -> bool:
         """Tell whether an address's host is meant, comparing label by label."""
         if self.host in (url.host, _held_host(url)):
+            # equal hosts: `*.example.com` means what is below, and not the domain
+            # itself
             return not self.below_only
+        # with the dot: `evilexample.com` ends like `example.com` and is another's
         return url.address is None and url.host.endswith(f".{self.host}")
 
 
@@ -147,6 +150,7 @@ class NetPolicy:
             PortRefusedError: its port is not for the web.
             AddressRefusedError: its host is an IP address that is not public.
         """
+        # first, since what is blocked stays so whatever is allowed
         if any(pattern.matches(url) for pattern in self.blocked_domains):
             raise DomainRefusedError(str(url), f"the configuration blocks {url.host}")
         if self.allowed_domains and not any(
@@ -161,6 +165,8 @@ class NetPolicy:
                 str(url),
                 f"port {url.port} is not among those that pages are fetched from",
             )
+        # a name is checked when it is looked up, by the addresses that are
+        # connected to
         if url.address is not None:
             self.check_address(url, url.address)
 

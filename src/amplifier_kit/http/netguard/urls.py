@@ -99,6 +99,7 @@ def read_url(text: str) -> WebUrl:
     url = text.strip(" ")
     _refuse_odd_characters(url)
     match = _ABSOLUTE.match(url)
+    # without `//` some readers see a host in the path, and others none
     if match is None or not match[2]:
         raise InvalidUrlError(
             text, "is no web address; write it whole, as https://example.com/page"
@@ -135,7 +136,10 @@ def read_host(text: str) -> str:
         if address.scope_id is not None:
             raise ValueError("names an interface of this machine; leave the zone out")
         return str(address)
+    # one form for all comparisons: a dot at the end names the same host
     name = (text.lower() if text.isascii() else _to_ascii(text)).removesuffix(".")
+    # a last label that is a number makes the host an IPv4 address, as the URL
+    # standard says; `0x7f.1` is one to some and a name to others
     if _NUMBER.fullmatch(name.rpartition(".")[2]):
         return _read_ipv4(name)
     if len(name) > 253 or not all(_LABEL.fullmatch(label) for label in name.split(".")):
@@ -156,6 +160,7 @@ def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
     def refuse(problem: str) -> NoReturn:
         raise InvalidUrlError(text, problem)
 
+    # what stands before it looks like a host to people, and is none
     if "@" in authority:
         refuse("has a user name or password before the host; leave it out")
     if "%" in authority or " " in authority:
@@ -171,6 +176,7 @@ def _read_authority(text: str, authority: str) -> tuple[str, int | None]:
         raise InvalidUrlError(text, str(error)) from error
     if not match[2]:
         return host, None
+    # `int` takes quadratic time, and refuses more than some thousand digits
     if len(match[2]) <= 5:
         port = int(match[2])
     else:
