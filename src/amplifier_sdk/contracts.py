@@ -22,6 +22,7 @@ from typing import (
 from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
+    Degradation,
     ModelInfo,
     ProviderInfo,
     ToolCall,
@@ -341,6 +342,10 @@ class TurnHost(Protocol):
     @property
     def wrapped_up(self) -> bool:
         """Whether the turn's last answer was given, so that there can be no other."""
+        ...
+
+    def note_degradation(self, degradation: Degradation) -> None:
+        """List in the turn's result in what an answer is not what was asked for."""
         ...
 
     async def complete(

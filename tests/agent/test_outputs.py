@@ -9,7 +9,10 @@ import attrs
 import pytest
 
 from amplifier import Agent, OutputError, OutputRejectedError
-from amplifier_sdk import RunContext
+from amplifier.agent.agent import OutputMode
+from amplifier_sdk import ProviderInfo, RunContext
+from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.streaming import TurnFinished
 from tests.doubles import ScriptedProvider, call, calling
 
@@ -193,3 +196,68 @@ def test_a_type_without_a_json_form_is_refused_by_its_field() -> None:
         TypeError, match=r"Handle \(at Broken.handle\) has no JSON form"
     ):
         Agent(ScriptedProvider(), output=Broken)
+
+
+class Formatting(ScriptedProvider):
+    """A provider with a schema mode."""
+
+    def get_info(self) -> ProviderInfo:
+        return attrs.evolve(super().get_info(), capabilities=("json_mode",))
+
+
+@pytest.mark.parametrize(
+    ("mode", "provider", "is_asked"),
+    [
+        ("auto", Formatting, True),
+        ("auto", ScriptedProvider, False),
+        ("schema", ScriptedProvider, True),
+        ("text", Formatting, False),
+    ],
+)
+async def test_the_vendor_is_asked_for_the_schema_where_it_can(
+    mode: OutputMode, provider: type[ScriptedProvider], is_asked: bool
+) -> None:
+    model = provider('{"value": 1}')
+    result = await Agent(model, output=int, output_mode=mode).run("Hi")
+
+    assert result.output == 1
+    asked = model.requests[0].response_format
+    assert (asked is not None) is is_asked
+    if asked is not None:
+        assert asked["type"] == "json_schema"
+        assert asked["name"] == "int"
+        assert asked["schema"] == OutputSchema.of(int).schema
+
+
+async def test_with_tools_only_a_full_schema_mode_is_used() -> None:
+    def double(number: int) -> int:
+        """Double a number."""
+        return 2 * number
+
+    model = Formatting('{"value": 1}')
+    await Agent(model, output=int, tools=[double]).run("Hi")
+
+    assert model.requests[0].response_format is None
+
+
+async def test_a_refused_schema_falls_back_to_text_and_says_so() -> None:
+    model = Formatting(InvalidRequestError("schema too deep"), "no", '{"value": 1}')
+    agent = Agent(model, output=int)
+    async with agent.session() as session:
+        result = await session.run("Hi")
+
+    assert result.output == 1
+    forms = [request.response_format for request in model.requests]
+    assert [form is None for form in forms] == [False, True, True]
+    (degradation,) = result.degradations
+    assert degradation.actual == "text"
+    assert "schema too deep" in degradation.reason
+    assert [message["role"] for message in result.messages].count("user") == 2
+
+
+async def test_what_is_refused_as_text_as_well_is_the_vendors_error() -> None:
+    refused = InvalidRequestError("no such model")
+    model = Formatting(refused, refused)
+
+    with pytest.raises(InvalidRequestError, match="no such model"):
+        await Agent(model, output=int).run("Hi")

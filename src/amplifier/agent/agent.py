@@ -6,7 +6,16 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Final, Generic, TypeAlias, TypedDict, cast, overload
+from typing import (
+    TYPE_CHECKING,
+    Final,
+    Generic,
+    Literal,
+    TypeAlias,
+    TypedDict,
+    cast,
+    overload,
+)
 
 import anyio
 import attrs
@@ -34,7 +43,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["Agent", "RunLimits"]
+__all__ = ["Agent", "OutputMode", "RunLimits"]
 
 DepsT_contra = TypeVar("DepsT_contra", default=None, contravariant=True)
 OutputT_co = TypeVar("OutputT_co", default=str, covariant=True)
@@ -44,6 +53,9 @@ _DEFAULT_LOOP: Final = "loop-basic"
 _DEFAULT_CONTEXT: Final = "context-simple"
 _PREFIX: Final = "agent"
 _NAME_PATTERN: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
+
+OutputMode: TypeAlias = Literal["auto", "schema", "text"]
+"""How a model is asked for an answer of a type."""
 
 _Functions: TypeAlias = tuple[InstructionFunction[object], ...]
 
@@ -90,6 +102,9 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output_validators: functions of the run's context and an answer, which return it or another one in its place;
             one that raises `OutputRejectedError` says what the model has to do better.
         output_retries: how often the model may try again after an answer that does not fit, or is rejected.
+        output_mode: `schema` asks the vendor for answers of the schema, `text` tells the model alone; `auto` asks the
+            vendor where the provider says that it can. A vendor that refuses the schema gives text, and the turn's
+            `degradations` say so.
 
     Raises:
         ConfigError: an argument is none of what it may be; names it.
@@ -112,6 +127,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         attrs.field(repr=False)
     )
     output_retries: int
+    output_mode: OutputMode
 
     @overload
     def __init__(
@@ -131,6 +147,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output: None = ...,
         output_validators: Sequence[OutputValidator[DepsT_contra, str]] = ...,
         output_retries: int = ...,
+        output_mode: OutputMode = ...,
     ) -> None: ...
     @overload
     def __init__(
@@ -150,6 +167,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output: type[T],
         output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
         output_retries: int = ...,
+        output_mode: OutputMode = ...,
     ) -> None: ...
     @overload
     def __init__(
@@ -169,6 +187,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output: object,
         output_validators: Sequence[OutputValidator[DepsT_contra, OutputT_co]] = ...,
         output_retries: int = ...,
+        output_mode: OutputMode = ...,
     ) -> None: ...
     def __init__(
         self,
@@ -187,6 +206,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output: object = None,
         output_validators: Sequence[object] = (),
         output_retries: int = 2,
+        output_mode: OutputMode = "auto",
     ) -> None:
         self.__attrs_init__(
             model,
@@ -208,6 +228,7 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
                 )
             ),
             output_retries,
+            output_mode,
         )
         # what cannot be mounted is refused here, and not in the first run
         self._compiled(ModelChoice(module="provider"), None)

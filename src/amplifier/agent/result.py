@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 import attrs
 
-from amplifier_sdk.chat import Usage
+from amplifier_sdk.chat import Degradation, Usage
 from amplifier_sdk.messages import MessageDict
 
 __all__ = ["AgentResult"]
@@ -26,6 +26,7 @@ class AgentResult(Generic[OutputT_co]):
             where no provider reported any.
         messages: the conversation as it is now.
         limit: the limit that ended the run early, if one did.
+        degradations: in what its answers are not what was asked for, such as text in place of a vendor's schema mode.
     """
 
     output: OutputT_co
@@ -34,3 +35,4 @@ class AgentResult(Generic[OutputT_co]):
     usage: Usage | None = None
     messages: tuple[MessageDict, ...] = ()
     limit: str | None = None
+    degradations: tuple[Degradation, ...] = ()

@@ -89,13 +89,41 @@ class AgentSession(Generic[DepsT, OutputT]):
 
     async def run(self, prompt: str) -> AgentResult[OutputT]:
         """Answer a prompt; arguments and errors are those of `Agent.run`."""
-        return await self._result(await self.session.execute(prompt))
+        text = await self.session.execute(prompt, metadata=self._form())
+        return await self._result(text)
 
     @asynccontextmanager
     async def stream(self, prompt: str) -> AsyncIterator[AgentStream[OutputT]]:
         """Answer a prompt and read its events; see `Agent.stream`."""
-        async with self.session.stream(prompt) as events:
+        async with self.session.stream(prompt, metadata=self._form()) as events:
             yield AgentStream(events, self._result)
+
+    def _form(self) -> JSONObject | None:
+        """Return what asks the vendor for answers of the schema, where it can do that."""
+        agent = self.agent
+        if agent.output_schema is None or agent.output_mode == "text":
+            return None
+        if agent.output_mode == "auto" and not self._has_schema_mode():
+            return None
+        wanted = agent.output_schema
+        form: JSONObject = {
+            "type": "json_schema",
+            "name": wanted.name,
+            "schema": wanted.schema,
+        }
+        return {"response_format": form}
+
+    def _has_schema_mode(self) -> bool:
+        """Whether all that may be asked write answers of a schema.
+
+        Many can do so only where there are no tools: those that say `json_mode` are asked without any.
+        """
+        coordinator = self.session.coordinator
+        names = {"json_schema"} if coordinator.tools else {"json_schema", "json_mode"}
+        return all(
+            names.intersection(provider.get_info().capabilities)
+            for provider in coordinator.providers.values()
+        )
 
     async def _result(self, text: str) -> AgentResult[OutputT]:
         """Return what the turn that ended last came to."""
@@ -112,6 +140,7 @@ class AgentSession(Generic[DepsT, OutputT]):
             usage=finished.usage,
             messages=tuple(await coordinator.context.get_messages()),
             limit=finished.limit,
+            degradations=finished.degradations,
         )
 
     async def _instruct(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
@@ -11,6 +11,7 @@ import attrs
 from amplifier_sdk.chat import (
     ChatRequest,
     ChatResponse,
+    Degradation,
     ResponseFormat,
     ToolCall,
     ToolChoice,
@@ -25,7 +26,7 @@ from amplifier_sdk.contracts import (
     Tool,
     TurnHost,
 )
-from amplifier_sdk.errors import LLMError
+from amplifier_sdk.errors import InvalidRequestError, LLMError
 from amplifier_sdk.events import (
     PROMPT_COMPLETE,
     PROMPT_SUBMIT,
@@ -69,6 +70,7 @@ class Turn:
     calls_made: int = 0
     usage: Usage | None = None
     _plain_request: partial[ChatRequest] | None = None
+    _is_text_asked: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -155,6 +157,8 @@ class Turn:
                 settings say. Handlers of `provider:resolve` may change it.
             role: the role of the loop's `roles` whose candidates are asked instead.
             tool_choice: as in `ChatRequest`.
+            response_format: likewise; default what the turn's metadata has under that name. Where a vendor refuses
+                that one, the answer is text.
             model: likewise, as the rest; default the loop's settings.
 
         Raises:
@@ -163,6 +167,9 @@ class Turn:
             BudgetExceededError: a limit was reached and the last answer given.
         """
         config = self.loop.config
+        given = None
+        if response_format is None and self.metadata and not self._is_text_asked:
+            given = response_format = self._format()
         request = self._request()
         if (
             tool_choice,
@@ -183,16 +190,34 @@ class Turn:
                 response_format=response_format,
                 reasoning_effort=reasoning_effort or config.reasoning_effort,
             )
-        if self._is_decided(provider or role):
-            try:
-                response = await self._ask(
-                    self.provider_name, model or config.model, request
-                )
-            except LLMError as error:
-                self.loop.choice.failed(self.host.assigned or self.provider_name, error)
+        try:
+            if self._is_decided(provider or role):
+                try:
+                    response = await self._ask(
+                        self.provider_name, model or config.model, request
+                    )
+                except LLMError as error:
+                    name = self.host.assigned or self.provider_name
+                    self.loop.choice.failed(name, error)
+                    raise
+            else:
+                response = await self._choose(provider, role, model, request)
+        except InvalidRequestError as error:
+            if given is None:
                 raise
-        else:
-            response = await self._choose(provider, role, model, request)
+            again = partial(
+                self.complete,
+                provider=provider,
+                role=role,
+                tool_choice=tool_choice,
+                model=model,
+                temperature=temperature,
+                top_p=top_p,
+                max_output_tokens=max_output_tokens,
+                stop=stop,
+                reasoning_effort=reasoning_effort,
+            )
+            return await self._ask_for_text(given, error, again)
         self.iteration += 1
         if response.usage is not None:
             if self.usage is None:
@@ -200,6 +225,30 @@ class Turn:
             else:
                 self.usage = self.usage + response.usage
         await self.context.add_message(response.to_message())
+        return response
+
+    def _format(self) -> ResponseFormat | None:
+        """Return the form of answers that the application wants in this turn."""
+        wanted = self.metadata.get("response_format")
+        return wanted if isinstance(wanted, Mapping) else None
+
+    async def _ask_for_text(
+        self,
+        refused: ResponseFormat,
+        error: InvalidRequestError,
+        again: Callable[[], Awaitable[ChatResponse]],
+    ) -> ChatResponse:
+        """Ask without the form of answers with which the vendor refused the request."""
+        self._is_text_asked = True
+        response = await again()
+        # only now: what is refused without the form as well was wrong for another reason
+        self.host.note_degradation(
+            Degradation(
+                requested=f"an answer as {refused.get('type')}",
+                actual="text",
+                reason=str(error),
+            )
+        )
         return response
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> list[ToolResult]:

@@ -15,6 +15,7 @@ from amplifier.kernel.turn.inbox import SteeringReader
 from amplifier.kernel.turn.log import TurnLog
 from amplifier.kernel.turn.provider_calls import ProviderCaller
 from amplifier.kernel.turn.tool_calls import ToolRunner
+from amplifier_sdk.chat import Degradation
 from amplifier_sdk.contracts import ContextManager
 from amplifier_sdk.streaming import TurnFinished
 
@@ -122,6 +123,10 @@ class RunningTurn:
         if reached is None:
             return None
         return reached[0]
+
+    def note_degradation(self, degradation: Degradation) -> None:
+        """List in the turn's result in what an answer is not what was asked for."""
+        self.log.degradations.append(degradation)
 
     @property
     def wrapped_up(self) -> bool:
