@@ -114,3 +114,38 @@ def test_record_of_earlier_version_counts_as_far_as_it_goes(
     call("continue", "Go on")
     assert "session_tokens" in call("continue", "Go on", expect=1).stderr
     assert spending()["total_tokens"] == 80
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("child_first", [True, False])
+def test_a_killed_child_counts_for_its_parent(
+    tmp_path: Path, *, child_first: bool
+) -> None:
+    task: JSONObject = {
+        "name": "task",
+        "arguments": {"agent": "scout", "instruction": "Look."},
+    }
+    scout: JSONObject = {
+        "module": "provider-scripted",
+        "config": {"responses": str(tmp_path / "scout.json")},
+    }
+    file = Path(write(tmp_path, [{"tool_calls": [task], "usage": [30, 10]}]))
+    (tmp_path / "scout.json").write_text(json.dumps([calling("block")]), "utf-8")
+    plan = json.loads(file.read_text("utf-8"))
+    plan["tools"].append("tool-task")
+    plan["agents"] = {"scout": {"providers": [scout]}}
+    file.write_text(json.dumps(plan), "utf-8")
+    with start("run", "Hello", "--plan", str(file)) as process:
+        read_until(process.stderr, "blocking")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+    done = json.dumps([{"text": "done", "usage": [0, 1]}])
+    for name in ("said.json", "scout.json"):
+        (tmp_path / name).write_text(done, "utf-8")
+    sessions = SessionStore.of(Places.find()).all(children=True)
+    ids = {each.record.parent_id is None: each.record.session_id for each in sessions}
+    for is_root in (not child_first, child_first):
+        call("run", "Go on", "--resume", ids[is_root])
+    assert spending()["total_tokens"] == 81
+    assert spending()["children"] == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import permutations
+from pathlib import Path
 
 import attrs
 import pytest
@@ -10,22 +12,28 @@ import pytest
 from amplifier.app.store.amounts import added, highest, subtracted
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
+from amplifier.app.store.journal import EXPECTED
 from amplifier.app.store.records import SessionRecord
+from amplifier.app.store.repair import repair
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.files.appendlog import AppendedRecord, AppendLog
+from amplifier_kit.files.atomic import write_private
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.journal import CallStarted, MessageWritten, TurnStarted
-from amplifier_sdk.jsontypes import JSONObject
-from tests.app.store.talks import calling, record
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.app.store.talks import HELLO, calling, record
 
 SCOUT = ChildRecord(
     session_id="s1-0_scout", parent_id="s1", agent_name="scout", plan={}
 )
+SCOUT_ID = SCOUT.session_id
 NESTED = ChildRecord(
     session_id="s1-0_scout-1_reader",
     parent_id=SCOUT.session_id,
     agent_name="reader",
     plan={},
 )
+NESTED_ID = NESTED.session_id
 
 
 def spent(tokens: int, cost: str | None = None, **counts: int) -> JSONObject:
@@ -66,6 +74,11 @@ class Turns:
                 done = attrs.evolve(child, turn_count=1, spending=spent(ended, "0.25"))
                 await self.children.save(done)
 
+    async def cut_off_alone(self, child: ChildRecord, tokens: int) -> None:
+        """Spend something in a turn of a child that works for nobody."""
+        async with self.store.open(SessionRecord(session_id=child.session_id)) as kept:
+            await self._begin(kept.journal, "alone", spent(tokens, "0.25"))
+
     async def _begin(self, journal: object, turn: str, spending: JSONObject) -> None:
         append = journal.append  # type: ignore[attr-defined]  # any journal
         await append(TurnStarted(turn_id=turn, prompt="Go"))
@@ -82,6 +95,56 @@ class Turns:
             await kept.settle()
             assert kept.spending == before
             return before
+
+    async def expect_all(self) -> None:
+        """Expect that 100, 40 and 7 tokens count once each."""
+        total = await self.resumed()
+        assert (total["total_tokens"], total["children"]) == (147, 2)
+        assert (total["provider_calls"], total["cost_usd"]) == (3, "1.00")
+        child = await self.resumed(SCOUT_ID)
+        assert (child["total_tokens"], child["children"]) == (47, 1)
+        assert (await self.resumed(NESTED_ID))["total_tokens"] == 7
+
+
+class Kills:
+    """Ends the process, as far as one can see from its files, before it writes for the nth time."""
+
+    left: int | None = None
+
+    def arm(self, left: int | None) -> None:
+        self.left = left
+
+    def count(self) -> None:
+        if self.left == 0:
+            self.left = None
+            raise KeyboardInterrupt
+        if self.left is not None:
+            self.left -= 1
+
+
+@pytest.fixture
+def kills(monkeypatch: pytest.MonkeyPatch) -> Kills:
+    counted = Kills()
+    append, replace = AppendLog.append, AppendLog.replace
+
+    async def appended(
+        log: AppendLog, kind: str, data: JSONValue, *, written: JSONValue = None
+    ) -> None:
+        counted.count()
+        await append(log, kind, data, written=written)
+
+    async def replaced(log: AppendLog, records: Iterable[AppendedRecord]) -> None:
+        counted.count()
+        await replace(log, records)
+
+    def written(path: Path, data: bytes) -> None:
+        counted.count()
+        write_private(path, data)
+
+    monkeypatch.setattr(AppendLog, "append", appended)
+    monkeypatch.setattr(AppendLog, "replace", replaced)
+    monkeypatch.setattr("amplifier.app.store.writer.write_private", written)
+    return counted
 
 
 @pytest.fixture
@@ -153,6 +216,100 @@ async def test_a_child_that_somebody_else_resumes_counts_as_well(turns: Turns) -
         (cut,) = await charge_cut_off(turns.store, kept)
         assert cut.session == child
         assert kept.spending["total_tokens"] == 140
+
+
+@pytest.mark.parametrize("order", [*permutations(("s1", SCOUT_ID, NESTED_ID))])
+async def test_it_does_not_matter_who_is_resumed_first(
+    turns: Turns, order: tuple[str, ...]
+) -> None:
+    await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
+    for session_id in (*order, *order):
+        await turns.resumed(session_id)
+    await turns.expect_all()
+
+
+@pytest.mark.parametrize("order", [*permutations(("s1", SCOUT_ID, NESTED_ID))])
+async def test_a_process_that_is_killed_again_charges_nothing_twice(
+    order: tuple[str, ...], tmp_path: Path, kills: Kills
+) -> None:
+    number, was_killed = 0, True
+    while was_killed:
+        turns = Turns(SessionStore(tmp_path / str(number)))
+        await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
+        kills.arm(number)
+        was_killed = False
+        for session_id in order:
+            try:
+                await turns.resumed(session_id)
+            except KeyboardInterrupt:
+                was_killed = True
+                await turns.resumed(session_id)
+        kills.arm(None)
+        await turns.expect_all()
+        number += 1
+    assert number > 12
+
+
+@pytest.mark.parametrize("settles_first", [True, False])
+async def test_both_may_be_resumed_at_once(turns: Turns, settles_first: bool) -> None:
+    await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
+    scout = SessionRecord(session_id=SCOUT_ID)
+    async with turns.store.open(scout) as child, turns.store.open(record()) as kept:
+        await charge_cut_off(turns.store, child)
+        if settles_first:
+            await child.settle()
+        assert await charge_cut_off(turns.store, kept) is not None
+        await kept.settle()
+        await child.settle()
+        assert kept.record.spending["total_tokens"] == 147
+    await turns.cut_off(200)
+    assert (await turns.resumed())["total_tokens"] == 200
+    assert (await turns.resumed(SCOUT_ID))["total_tokens"] == 47
+
+
+async def test_a_child_that_its_parent_loads_counts_those_that_it_made(
+    turns: Turns,
+) -> None:
+    await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
+    loaded = await StoredChildren(store=turns.store).load(SCOUT_ID)
+    assert loaded is not None
+    assert loaded.spending["total_tokens"] == 47
+    await turns.expect_all()
+
+
+async def test_a_repair_keeps_what_a_child_owes(turns: Turns) -> None:
+    await turns.cut_off(100, (SCOUT, 40), (NESTED, 7))
+    assert (await repair(turns.store, SCOUT_ID)).interrupted is not None
+    await turns.expect_all()
+
+
+async def test_a_turn_of_a_child_that_works_for_nobody_is_its_own(turns: Turns) -> None:
+    await turns.cut_off(100, (SCOUT, 40))
+    await turns.resumed(SCOUT_ID)
+    await turns.cut_off_alone(SCOUT, 90)
+    assert (await turns.resumed())["total_tokens"] == 140
+    assert (await turns.resumed(SCOUT_ID))["total_tokens"] == 90
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+async def test_a_journal_that_does_not_say_whom_it_works_for(
+    turns: Turns, is_open: bool
+) -> None:
+    await turns.cut_off(100, (SCOUT, 0))
+    scout = SessionRecord(session_id=SCOUT_ID)
+    async with turns.store.open(scout) as child:
+        await child.settle()
+    journal = turns.store.folder(SCOUT_ID) / "journal.jsonl"
+    log = await AppendLog.open(journal, holds=EXPECTED)
+    started: JSONObject = {"turn_id": "old", "prompt": "Go"}
+    await log.append("turn_started", started)
+    said: JSONObject = {"turn_id": "old", "message": {**HELLO[1]}}
+    await log.append("message", {**said, "spending": spent(40)})
+    if is_open:  # it may be running
+        assert (await turns.resumed())["total_tokens"] == 100
+    await log.aclose()
+    if not is_open:
+        assert (await turns.resumed())["total_tokens"] == 140
 
 
 def test_no_amount_falls() -> None:

@@ -13,6 +13,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.amounts import added, subtracted
+from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
@@ -61,6 +62,7 @@ class StoredChildren:
             self._new(record), durability=self.durability
         ) as kept:
             kept.clean_with(self.clean())
+            kept.journal.works_for = self._turn_of(record.parent_id)
             # Before its first turn: a child that is cut off in it has what it began with.
             if not record.turn_count:
                 await kept.transcript.store("", record.messages, kept.clean)
@@ -84,8 +86,8 @@ class StoredChildren:
                 return await self.save(record)
         new = self._new(record)
         turn_id = kept.journal.turn_id or f"turn-{record.turn_count}"
-        parent = self._open.get(record.parent_id, self.root)
-        if parent is not None and parent.record.session_id == record.parent_id:
+        parent = self._parent(record.parent_id)
+        if parent is not None:
             # Only what this turn added: earlier turns of the child were counted before.
             spent = subtracted(new.spending, kept.record.account)
             spent = added(spent, {"children": 1})
@@ -117,6 +119,7 @@ class StoredChildren:
             # one without a plan was imported: what it would be made of is somebody else's word
             return None
         async with self.store.open(stored, durability=self.durability) as kept:
+            await charge_cut_off(self.store, kept)
             await kept.settle()
             return ChildRecord(
                 session_id=session_id,
@@ -133,6 +136,20 @@ class StoredChildren:
                 ),
                 spending=kept.record.spending,
             )
+
+    def _parent(self, session_id: str) -> KeptSession | None:
+        """Return the open session that makes a child, where it is stored."""
+        parent = self._open.get(session_id, self.root)
+        if parent is not None and parent.record.session_id == session_id:
+            return parent
+        return None
+
+    def _turn_of(self, session_id: str) -> str:
+        """Return the turn that runs in the session that makes a child; empty for none."""
+        parent = self._parent(session_id)
+        if parent is None:
+            return ""
+        return parent.journal.turn_id or ""
 
     def _new(self, record: ChildRecord) -> SessionRecord:
         """Return the stored form of a child's record, of one that is new."""

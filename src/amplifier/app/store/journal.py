@@ -81,7 +81,9 @@ class InterruptedTurn:
         has_ended: it ended, and only the transcript does not say so.
         spending: what the session had spent when the journal said so last; `None` where it never did.
         owed: what children spent whose turns ended after that.
-        children: the children whose turns ended, and those turns.
+        children: the children whose turns are counted, and those turns.
+        works_for: the turn of the session's parent that it was a part of; empty for none, `None` where an earlier
+            version wrote the journal, which does not say.
     """
 
     turn_id: str
@@ -94,6 +96,7 @@ class InterruptedTurn:
     spending: Amounts | None = None
     owed: tuple[Amounts, ...] = ()
     children: frozenset[tuple[str, str]] = frozenset()
+    works_for: str | None = None
 
     def total(self, before: Amounts) -> Amounts:
         """Return what the session has spent by the end of the turn.
@@ -120,12 +123,14 @@ class InterruptedTurn:
 class FileJournal:
     """The journal of a session, the capability `session.journal`; it holds what the transcript does not have yet.
 
-    `turns` are those that it had when it was opened, `turn_id` is the one that it records now.
+    `turns` are those that it had when it was opened, `turn_id` is the one that it records now, and `works_for` the
+    turn of the session's parent that this one is a part of.
     """
 
     _log: AppendLog
     turns: tuple[InterruptedTurn, ...]
     turn_id: str | None = None
+    works_for: str = ""
     _clean: _Clean | None = None
 
     @classmethod
@@ -162,7 +167,10 @@ class FileJournal:
         """
         if self._clean is not None:
             record = await to_thread.run_sync(_cleaned, record, self._clean)
-        await self._log.append(_KINDS[type(record)], to_json(record))
+        data = to_json(record)
+        if isinstance(record, TurnStarted) and isinstance(data, dict):
+            data = {**data, "works_for": self.works_for}
+        await self._log.append(_KINDS[type(record)], data)
         self._log.take()
         self.turn_id = record.turn_id
 
@@ -174,16 +182,23 @@ class FileJournal:
         Raises:
             OSError: it was not stored.
         """
-        if self.turn_id is None:
-            return  # nothing runs that it could be cut off with
-        data: JSONObject = {
-            "turn_id": self.turn_id,
-            "child": session_id,
-            "child_turn": turn_id,
-            "spent": {**spent},
-        }
-        await self._log.append(_CHILD_ENDED, data)
-        self._log.take()
+        if self.turn_id is not None:  # else nothing runs that it could be cut off with
+            await self._note_child(self.turn_id, session_id, turn_id, spent)
+
+    async def charge_child(self, session_id: str, turn_id: str, spent: Amounts) -> None:
+        """Note what a turn of a child spent that was cut off with the last of `turns`, which counts it from now on.
+
+        Raises:
+            OSError: it was not stored.
+        """
+        *before, last = self.turns
+        await self._note_child(last.turn_id, session_id, turn_id, spent)
+        charged = attrs.evolve(
+            last,
+            owed=(*last.owed, spent),
+            children=last.children | {(session_id, turn_id)},
+        )
+        self.turns = (*before, charged)
 
     async def begin_anew(self) -> None:
         """Forget the turns, which are in the transcript.
@@ -197,6 +212,18 @@ class FileJournal:
     async def aclose(self) -> None:
         """Close the file."""
         await self._log.aclose()
+
+    async def _note_child(
+        self, turn_id: str, child: str, child_turn: str, spent: Amounts
+    ) -> None:
+        data: JSONObject = {
+            "turn_id": turn_id,
+            "child": child,
+            "child_turn": child_turn,
+            "spent": {**spent},
+        }
+        await self._log.append(_CHILD_ENDED, data)
+        self._log.take()
 
 
 def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]:
@@ -213,6 +240,9 @@ def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]
         turn_id = str(data.get("turn_id"))
         if record.kind == "turn_started":
             turns.append(_Turn(turn_id, str(data.get("prompt"))))
+            works_for = data.get("works_for")
+            if isinstance(works_for, str):
+                turns[-1].works_for = works_for
         elif (not turns or turns[-1].turn_id != turn_id) and _makes_calls(
             data.get("message")
         ):
@@ -295,6 +325,7 @@ class _Turn:
 
     turn_id: str
     prompt: str
+    works_for: str | None = None
     messages: list[MessageDict] = attrs.field(factory=list)
     before: int = 0  # how many messages stand before the prompt
     started: set[str] = attrs.field(factory=set)
@@ -350,6 +381,7 @@ class _Turn:
             spending=self.spending,
             owed=tuple(self.owed),
             children=frozenset(self.children),
+            works_for=self.works_for,
             arguments=tuple(self.arguments),
         )
 

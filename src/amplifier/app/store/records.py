@@ -86,6 +86,8 @@ class SessionRecord:
         provider_preferences: those of a child.
         request: what else was asked of the session that made it; see `ChildRecord`.
         spending: what all its turns have spent, as `Spending.to_dict` writes it.
+        owed: what its last turn that was cut off spent, for whoever charges it to the session that made this one:
+            `turn_id`, `works_for` (the turn of that session) and `spent`.
         has_composition: whether it is recorded what it was made of; see `RecordedComposition`.
         is_renewed: whether a repair made it anew, so that it is not known what the session has spent.
         further: what another version of this program knows of it; it stays as it is.
@@ -112,6 +114,7 @@ class SessionRecord:
     provider_preferences: tuple[Mapping[str, str], ...] = ()
     request: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    owed: Mapping[str, JSONValue] = attrs.field(factory=dict)
     has_composition: bool = False
     is_renewed: bool = False
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)

@@ -9,6 +9,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.base_plans import provider_and_model
+from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.fork import with_turns
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
 from amplifier.app.store.journal import InterruptedTurn
@@ -142,6 +143,7 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
         return found
     await to_thread.run_sync(_restore_files, store.folder(session_id), session_id)
     async with store.open(SessionRecord(session_id=session_id)) as kept:
+        await charge_cut_off(store, kept)
         await kept.settle()
         lines = kept.transcript.lines
         mended = mend([line.message for line in lines])

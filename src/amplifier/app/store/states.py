@@ -10,7 +10,6 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.store.amounts import Amounts, subtracted
 from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.reader import interrupted_turn, read_journal
 from amplifier.app.store.store import SessionStore
@@ -30,17 +29,6 @@ class CutOff:
 
     session: StoredSession
     turn: InterruptedTurn
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """The session and the turn, as a parent's journal names them."""
-        return self.session.record.session_id, self.turn.turn_id
-
-    @property
-    def spent(self) -> Amounts:
-        """What that turn spent, as far as the session's record does not say it."""
-        before = self.session.record.account
-        return subtracted(self.turn.total(before), before)
 
 
 def state_of(folder: Path) -> State:

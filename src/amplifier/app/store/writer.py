@@ -11,13 +11,14 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
+from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
 from amplifier.app.store.recorded import RecordedComposition, write_recorded
 from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript
 from amplifier_kit.files.appendlog import Damage
 from amplifier_kit.files.atomic import write_private
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "TRANSCRIPT",
     "KeptSession",
     "untold",
+    "with_turn",
     "write_record",
 ]
 
@@ -55,7 +57,12 @@ class KeptSession:
     _clean: Clean | None = None
 
     def __attrs_post_init__(self) -> None:
-        self.journal.turns = untold(self.journal.turns, self.transcript.last_turn)
+        turns = untold(self.journal.turns, self.transcript.last_turn)
+        moved = join_turns(self.journal.turns[: len(self.journal.turns) - len(turns)])
+        if moved is not None:
+            # The process ended before the record said what it spent.
+            self.record = with_turn(self.record, moved)
+        self.journal.turns = turns
         self.transcript.forget(turn.turn_id for turn in self.journal.turns)
 
     @property
@@ -170,10 +177,11 @@ class KeptSession:
         Raises:
             OSError: it was not stored; the journal still has the turn.
         """
-        # In this order: a process that ends in between leaves the turn in both, never in none.
+        # In this order: a process that ends in between leaves the turn in both, never in none,
+        # and what it spent in the journal until the record says it.
         await self.transcript.store(turn_id, messages, self._clean)
-        await self.journal.begin_anew()
         await self.write(attrs.evolve(record, updated=time.time()))
+        await self.journal.begin_anew()
 
     def say_in_doubt(self, note: str) -> None:
         """Say more, to the model, of the calls whose end is not known; call it before `settle`."""
@@ -189,9 +197,7 @@ class KeptSession:
         if turn is None:
             return None
         turn_count = self.record.turn_count + len(self.journal.turns)
-        record = attrs.evolve(self.record, turn_count=turn_count)
-        if turn.spending is not None or turn.owed:
-            record = record.with_spending(self.spending)
+        record = with_turn(attrs.evolve(self.record, turn_count=turn_count), turn)
         await self.store_turn(turn.turn_id, self.messages, record)
         if turn.has_ended and not turn.in_doubt:
             return None
@@ -216,6 +222,22 @@ def untold(
         (number for number, turn in enumerate(turns, 1) if turn.turn_id == last_turn), 0
     )
     return tuple(turns[known:])
+
+
+def with_turn(record: SessionRecord, turn: InterruptedTurn) -> SessionRecord:
+    """Return the record of a session with what a turn that was cut off spent, and owes; twice is as once."""
+    before = record.account
+    total = turn.total(before)
+    if turn.spending is None and not turn.owed:
+        return record
+    if turn.works_for and record.owed.get("turn_id") != turn.turn_id:
+        owed: JSONObject = {
+            "turn_id": turn.turn_id,
+            "works_for": turn.works_for,
+            "spent": {**subtracted(total, before)},
+        }
+        record = attrs.evolve(record, owed=owed)
+    return record.with_spending(total)
 
 
 def write_record(folder: Path, record: SessionRecord) -> None:
