@@ -17,7 +17,7 @@ from amplifier_kit.redaction.heuristics import (
 )
 from amplifier_kit.redaction.names import is_password_name, is_place, is_secret_name
 from amplifier_kit.redaction.places import Found
-from amplifier_kit.redaction.windows import lower
+from amplifier_kit.redaction.windows import lower, places_of
 
 __all__ = ["NAMES", "NEEDED", "assignments"]
 
@@ -28,11 +28,24 @@ NAMES: Final = (
 )
 """The end of a secret's name."""
 NEEDED: Final = (
-    *("pass", "pw", "psk", "mdp", "secret", "token", "key", "credential", "jwt"),
+    *(
+        "pass",
+        "_pass",
+        "-pass",
+        "pw",
+        "_pw",
+        "psk",
+        "mdp",
+        "secret",
+        "token",
+        "key",
+        "credential",
+        "jwt",
+    ),
     *("authorization", "cookie", "connection", "bearer", "code_verifier"),
     *("device_code", "dockerconfigjson"),
 )
-"""Each of these names has one of these in it, and few texts do."""
+"""Each of these names begins with one of these, which few texts have."""
 _FOREIGN: Final = {
     "adgangskode": "",
     "chiave": "",
@@ -62,11 +75,11 @@ _REST: Final = (
     r"(?:(?:some|just|secret|secretstr|string)\((?=[\"']))?"
     r"|>(?:<value>)?|[ \t]+(?:is|was|lautet|ist|est|es)[ \t]*:?[ \t]+|[ \t]{1,4})"
 )
-_HEAD: Final = re.compile(f"(?:{NAMES}){_REST}")
-_FOREIGN_HEAD: Final = re.compile(
+_HEAD: Final = re.compile(
     f"(?:{NAMES}|{'|'.join(map(''.join, _FOREIGN.items()))}){_REST}"
 )
 """The end of a name and what separates it from a value, in lower case."""
+_STARTS: Final = (*NEEDED, *_FOREIGN)
 _VALUE: Final = re.compile(
     r"(?:[bBrRuUN@]{1,2}(?=[\"']))?+(?:\\{0,3}\"(?P<double>[^\"\\\n]{1,512}+(?:\\.[^\"\\\n]{0,512}+){0,16}+)"
     r"|'(?P<single>[^'\\\n]{1,512}+(?:\\.[^'\\\n]{0,512}+){0,16}+)(?=')"
@@ -106,17 +119,13 @@ _SCHEME: Final = re.compile(
 def assignments(text: str) -> Iterator[Found]:
     """Yield the values that are assigned to names of secrets: `API_KEY=…`, `"password": "…"`, `--token …`."""
     lowered = lower(text)
-    # The alternation with all languages is several times slower, so it is tried
-    # only where one of the foreign words stands.
-    if any(map(lowered.__contains__, _FOREIGN)):
-        pattern = _FOREIGN_HEAD
-    elif any(map(lowered.__contains__, NEEDED)):
-        pattern = _HEAD
-    else:
-        return
-    head = pattern.search(lowered)
-    looked, run_end = 0, 0
-    while head is not None:
+    looked, run_end, at = 0, 0, 0
+    # `re` finds no literal in the pattern that it could search for, and tries it
+    # at each character; where one of the words stands is found thirty times faster.
+    for start in places_of(_STARTS, lowered):
+        head = _HEAD.match(lowered, start)
+        if start < at or head is None:
+            continue
         # A run of names that no value follows is searched a few times, else it takes quadratic time.
         if head.end() < run_end:
             looked = looked + 1
@@ -131,17 +140,14 @@ def assignments(text: str) -> Iterator[Found]:
         # `run_end` is where the run of name-like characters ends: searches that
         # start within it are the ones that could add up to quadratic time
         if looked == 0:
-            run = _BARE_RUN.match(text, head.end())
-            if run:
-                run_end = run.end()
-            else:
-                run_end = head.end()
-        head = pattern.search(
-            lowered,
-            found[1] if found else run_end if looked > _MAX_LOOKS else head.end("rest"),
-        )
+            run_end = _end_of(_BARE_RUN, text, head.end())
         if found:
+            at = found[1]
             yield found
+        elif looked > _MAX_LOOKS:
+            at = run_end
+        else:
+            at = head.end("rest")
 
 
 def _assigned(text: str, head: re.Match[str]) -> Found | None:
@@ -198,8 +204,16 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
     if not is_secret or PLACEHOLDER.search(text[start : min(end, start + 64)]):
         return None
     # the value was matched up to a limit; what goes on behind it belongs to it
-    whole = (_BARE_RUN if kind == "bare" else _QUOTED_RUN).match(text, end)
-    return start, whole.end() if whole else end, "password" if is_password else "secret"
+    if kind == "bare":
+        end = _end_of(_BARE_RUN, text, end)
+    else:
+        end = _end_of(_QUOTED_RUN, text, end)
+    return start, end, "password" if is_password else "secret"
+
+
+def _end_of(run: re.Pattern[str], text: str, at: int) -> int:
+    """Return where a run of characters ends that begins at a place; it may be empty."""
+    return next(run.finditer(text, at)).end()
 
 
 def _first_word(left: str) -> str:

@@ -14,6 +14,7 @@ from amplifier_kit.redaction.heuristics import (
 )
 from amplifier_kit.redaction.names import is_password_name, is_secret_name
 from amplifier_kit.redaction.places import Found
+from amplifier_kit.redaction.windows import line_matches
 
 __all__ = ["columns"]
 
@@ -35,7 +36,7 @@ _LISTED: Final = re.compile(
 
 def columns(text: str) -> Iterator[Found]:
     """Yield the cells below the names of secrets, and the values that are listed behind one."""
-    for match in _LISTED.finditer(text):
+    for match in line_matches(_LISTED, text):
         if is_secret_name(match["name"]) and _is_secret(match["value"], match["name"]):
             yield (*match.span("value"), _kind(match["name"]))
     if "nsert into" in text or "INSERT INTO" in text:
@@ -43,7 +44,7 @@ def columns(text: str) -> Iterator[Found]:
             names = [_plain(name) for name in insert["names"].split(",")]
             yield from _row(names, insert.start("values"), insert["values"], ",")
     end = 0
-    for head in _HEAD.finditer(text):
+    for head in line_matches(_HEAD, text):
         if head.start() >= end:
             for sign in "|,\t;":
                 names = [_plain(cell) for cell in _cells(head[0], sign)]

@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_random
 from amplifier_kit.redaction.places import Found
-from amplifier_kit.redaction.windows import matches_near
+from amplifier_kit.redaction.windows import line_matches, matches_near
 
 __all__ = ["command_lines"]
 
@@ -137,7 +137,7 @@ def command_lines(text: str) -> Iterator[Found]:
             matches_near(_compiled(_PIPED, ""), ("echo", "printf"), text)
         )
     # colons stand everywhere
-    yield from _passwords(_compiled(_ENTRY, _VALUE).finditer(text))
+    yield from _passwords(line_matches(_compiled(_ENTRY, _VALUE), text))
     signed_in = matches_near(_SIGN_IN, _SIGNS, text)
     yield from (
         (*match.span("value"), "secret")

@@ -90,7 +90,9 @@ class Documents:
         self.values: list[JSONValue] = []
         self.texts: list[tuple[int, int]] = []
         self.are_whole: bool = False
-        opening = _OPENING.search(text)
+        # without a quote it has neither a text nor a name, and nothing to withhold
+        has_texts = '"' in text or "'" in text
+        opening = _OPENING.search(text) if has_texts else None
         while opening is not None:
             start = opening.end() - 1
             reader = _Reader(self, text, start, max_depth)

@@ -75,6 +75,7 @@ def tokens_in(text: str) -> Iterator[Found]:
 
 def colourless(text: str) -> str:
     """Return a text with blanks in the place of colours, every other character where it was."""
-    if "[" in text:
+    # most texts have brackets, and few what begins a colour
+    if "\x1b" in text or "\\" in text:
         return _COLOURS.sub(lambda colour: " " * len(colour[0]), text)
     return text

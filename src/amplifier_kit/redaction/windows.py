@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-__all__ = ["lower", "matches_near"]
+__all__ = ["line_matches", "lower", "matches_near", "places_of"]
 
 _LINES: Final = 2
 """How many lines around a word a match may reach into."""
@@ -38,11 +38,8 @@ def matches_near(
 
 def _windows(text: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
     """Yield the parts of a text around words, joined where they meet."""
-    there = [word for word in words if word in text]
-    if not there:  # nearly always
-        return
     begin = end = -1
-    for index in sorted({index for word in there for index in _all(word, text)}):
+    for index in places_of(words, text):
         start, stop = _around(text, index)
         if start > end:
             if end > 0:
@@ -51,6 +48,26 @@ def _windows(text: str, words: Iterable[str]) -> Iterator[tuple[int, int]]:
         end = max(end, stop)
     if end > 0:
         yield begin, end
+
+
+def places_of(words: Iterable[str], text: str) -> list[int]:
+    """Return where words stand in a text, in order; a pattern that begins with one of them matches nowhere else."""
+    # nearly always there is none, which is the only case that must be fast
+    there = [word for word in words if word in text]
+    return sorted({index for word in there for index in _all(word, text)})
+
+
+def line_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield a pattern's matches at the beginnings of lines, which `re` would try at each character."""
+    start = 0
+    while True:
+        match = pattern.match(text, start)
+        if match is not None:
+            yield match
+            start = match.end()
+        start = text.find("\n", start) + 1
+        if start == 0:
+            return
 
 
 def _all(word: str, text: str) -> Iterator[int]:

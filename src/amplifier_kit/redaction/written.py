@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_random
 from amplifier_kit.redaction.names import is_password_name, is_secret_name
 from amplifier_kit.redaction.places import Found
-from amplifier_kit.redaction.windows import lower, matches_near
+from amplifier_kit.redaction.windows import lower, matches_near, places_of
 
 __all__ = ["credentials", "pairs"]
 
@@ -94,7 +94,12 @@ def pairs(text: str) -> Iterator[Found]:
     """Yield the values that stand beside the names of secrets: `<add key="ApiKey" value="…"/>`."""
     if "alue" not in text and "ALUE" not in text:
         return
-    for match in _PAIR.finditer(text):
+    end = 0
+    for index in places_of(("name", "key"), lower(text)):
+        match = _PAIR.match(text, index) if index >= end else None
+        if match is None:
+            continue
+        end = match.end()
         if not is_secret_name(match["name"]):
             continue
         is_password = is_password_name(match["name"])

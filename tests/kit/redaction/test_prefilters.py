@@ -9,6 +9,7 @@ import pytest
 from amplifier_kit.redaction.assigned import NAMES, NEEDED
 from amplifier_kit.redaction.known import SHORTEST_SECRET, KnownSecrets
 from amplifier_kit.redaction.redactor import StrictRedactor
+from amplifier_kit.redaction.windows import line_matches
 
 
 @pytest.mark.parametrize(
@@ -21,10 +22,10 @@ from amplifier_kit.redaction.redactor import StrictRedactor
         "dockerconfigjson",
     ],
 )
-def test_each_name_of_a_secret_has_a_word_that_is_looked_for(name: str) -> None:
+def test_each_name_of_a_secret_begins_with_a_word_that_is_looked_for(name: str) -> None:
     found = re.search(NAMES, name)
     assert found is not None
-    assert any(word in found[0] for word in NEEDED)
+    assert found[0].startswith(NEEDED)
 
 
 @pytest.mark.parametrize("secret", ["a1-?%/", "ž1?%🙂x", "\ud83d12345"])
@@ -44,3 +45,10 @@ def test_a_finder_of_ones_own_reads_short_texts() -> None:
     redactor = StrictRedactor(finders=[lambda text: iter([(0, len(text), "own")])])
     assert redactor.redact_text("abc") == "[REDACTED:own]"
     assert StrictRedactor().redact({"key": ["abc"]}) == {"key": ["abc"]}
+
+
+def test_lines_are_matched_where_the_pattern_alone_would_match_them() -> None:
+    pattern = re.compile(r"^\w=(\d|\n)*$", re.MULTILINE)
+    for text in ("", "a=1", "x\na=1\r\nb=2\n", "a=1\n\n2\nb=\n\n", "a=1b=2\nc=3\nd"):
+        expected = [match.span() for match in pattern.finditer(text)]
+        assert [match.span() for match in line_matches(pattern, text)] == expected
