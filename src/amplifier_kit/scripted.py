@@ -209,6 +209,8 @@ class ScriptedProvider(BaseProvider):
     def _take(self, request: ChatRequest) -> Step:
         """Note the request and return what to do with it."""
         self.requests.append(request)
+        # a new event for whoever waits for the next request: one that is set
+        # stays set
         if self._asked is not None:
             self._asked.set()
             self._asked = None
@@ -230,6 +232,7 @@ class ScriptedProvider(BaseProvider):
         elif isinstance(part, BaseException):
             if isinstance(part, LLMError) and part.provider is None:
                 part.provider = self.name
+            # each raise would add its frames to the one traceback
             raise part.with_traceback(None)  # a repeated script raises it again
         else:
             await anyio.sleep(part)

@@ -82,7 +82,10 @@ class CommandFile:
         body = self.body.strip("\n")
         found = [
             PromptPart(
-                kind=part.kind, text=_filled(part.text, arguments, _highest(body))
+                # filled in after the parts were found: an argument such as !`rm`
+                # stays a text
+                kind=part.kind,
+                text=_filled(part.text, arguments, _highest(body)),
             )
             for part in _split_parts(body)
         ]
@@ -214,6 +217,7 @@ def _filled(text: str, arguments: str, highest: int) -> str:
         if place[1] is None:
             return arguments.strip()
         number = int(place[1])
+        # the last place takes the rest, so that a sentence needs no quotes
         if number == highest:
             return " ".join(words[number - 1 :])
         if number <= len(words):

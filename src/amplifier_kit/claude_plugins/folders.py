@@ -91,6 +91,8 @@ def read_plugin(folder: Path, name: str | None = None) -> ClaudePlugin:
     if not isinstance(named, str) or not _NAME.fullmatch(named):
         problem = f"letters, digits, '.', '_' and '-', 64 at most; got {named!r:.80}"
         raise ConfigError([Problem("name", problem)], subject=reader.subject)
+    # read first and not as a problem: a hook that guards must not be missing
+    # silently
     hooks = tuple(reader.hooks())
     reader.note_servers()
     return ClaudePlugin(
@@ -201,6 +203,8 @@ class _Reader:
         found = []
         for entry in entries:
             if isinstance(entry, str) and "\0" not in entry:
+                # resolved before it is compared: `..` and links may lead out of
+                # the plugin
                 path = (self.root / entry).resolve()
             else:
                 path = None
@@ -219,6 +223,7 @@ def _markdown(folder: Path, depth: int = 0) -> Iterator[Path]:
         if path.name.startswith("."):
             continue
         if path.is_dir():
+            # a link may lead to a folder above, and the walk would not end
             if depth < _MOST_FOLDERS and not path.is_symlink():
                 yield from _markdown(path, depth + 1)
         elif path.suffix == ".md" and path.name.upper() != "README.MD":

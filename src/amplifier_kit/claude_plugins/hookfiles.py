@@ -63,6 +63,8 @@ class HookEntry:
         """
         if self.matcher is None or self.event in _UNMATCHED:
             return True
+        # `Edit|Write` names tools exactly: as a pattern, `Edit` would be found in
+        # `MultiEdit` as well
         if _PLAIN.match(self.matcher):
             wanted = {word.strip() for word in re.split(r"[|,]", self.matcher)}
             return not wanted.isdisjoint(names)
@@ -97,6 +99,7 @@ def read_hooks(
         events = document
     reader = _Reader(prefix="hooks." if is_wrapped else "")
     for event, groups in events.items():
+        # an unknown event is no error: files are written for newer versions, too
         if event in EVENTS:
             reader.read(event, groups)
         elif is_wrapped or event not in _BESIDE:
@@ -142,6 +145,8 @@ class _Reader:
                 Problem(place, "an object with a text 'matcher' and a list 'hooks'")
             )
             return
+        # checked when the file is read: later, a hook that guards would just not
+        # run
         problem = _matcher_problem(matcher)
         if problem is not None:
             self.problems.append(Problem(f"{place}.matcher", problem))
@@ -168,6 +173,7 @@ class _Reader:
             )
             return
         text = told.get(kind)
+        # a NUL would cut the command short where the system reads it
         if not isinstance(text, str) or not text.strip() or "\0" in text:
             self.problems.append(
                 Problem(f"{place}.{kind}", f"a text; got {text!r:.80}")

@@ -110,6 +110,8 @@ class ClaudeCall:
 
     def with_changes(self, changes: Mapping[str, JSONValue]) -> JSONObject:
         """Return our arguments with those of Claude Code's that were changed or added; the others stay as they were."""
+        # from ours, so that what their form cannot express is not lost on the way
+        # back
         changed: JSONObject = dict(self._given)
         if self._pair is None:
             back = {}
@@ -117,6 +119,7 @@ class ClaudeCall:
             back = {theirs: ours for ours, theirs in self._pair.fields.items()}
         scaled = {} if self._pair is None else self._pair.scaled
         for name, value in changes.items():
+            # what a hook did not change must not be rounded or made absolute
             if name in self.arguments and self.arguments[name] == value:
                 continue
             changed[back.get(name, name)] = _scaled(
@@ -161,6 +164,7 @@ def to_claude(
         shown[theirs] = _scaled(
             whole, pair.scaled.get(theirs), lambda number, by: round(number * by)
         )
+    # there several edits at once are a tool of their own
     if pair.ours == "edit_file" and arguments.get("edits"):
         first = "MultiEdit"
     else:
@@ -201,6 +205,7 @@ def claude_calls(
     program = _PROGRAMS.get(name)
     if program is not None:
         command = f"{program} -- {shlex.join(map(str, written))}"
+        # the shell command comes first: guards of `Bash` are the stricter ones
         calls.insert(0, to_claude("bash", {"command": command}, directory))
     return (call, *calls)
 

@@ -90,10 +90,14 @@ class Compactor:
     async def fit(self, budget: int, provider: Provider | None) -> None:
         """Compact the view if it is larger than the threshold; say so where it stays larger than the budget."""
         async with self._lock:
+            # checked anew under the lock: the view may have been compacted while
+            # this waited
             if not self.is_needed(budget, provider):
                 self._is_warned = False
                 return
             factor = self._scale.factor(provider)
+            # the meter counts in its own unit, and the tools are sent whatever is
+            # compacted
             target = budget * self._options.target / factor - self._scale.tools
             request = _Request(budget=budget, target=target, provider=provider)
             await self._compact(request)
@@ -132,11 +136,16 @@ class Compactor:
     async def _compact(self, request: _Request) -> str:
         """Show less, if anything can go; return the strategy that was followed."""
         draft = self._draft(request.target)
+        # nothing that may go would make it smaller
         if draft.level == 0:
             return self._options.strategy
         before = self._figures(request.provider)
         system = sum(message.get("role") == "system" for message in self._log.view())
+        # before anything changes, so that a handler can store what is about to be
+        # left out
         await announce(self._hooks, before, self._options.strategy)
+        # the last await before the view changes: messages may be added until
+        # here, and `show` puts them behind
         strategy, usage = await self._summarize(draft, request)
         self._apply(draft, request.target)
         after = self._figures(request.provider)
@@ -195,6 +204,8 @@ class Compactor:
         try:
             provider = self._summarizer(request.provider)
             most = int(request.budget * READ / self._scale.factor(request.provider))
+            # the summary so far goes along, so that nothing is lost by being left
+            # out twice
             text, usage = await summarize(
                 lost,
                 self._summary,
@@ -239,6 +250,7 @@ class Compactor:
         self._level = max(self._level, draft.level)
         self._changed = max(self._changed, draft.changed)
         self._shortened.update(draft.shortened_numbers)
+        # what is left out now is no longer shown in a shorter form
         self._shortened.intersection_update(item.number for item in items)
         notes = self._notes(gaps([item.number for item in items], draft.length), target)
         saved = self._shown.tokens - self._shown.head_tokens - draft.tokens

@@ -107,6 +107,7 @@ class CompactingContext:
         self._log.append(message)
         most = most_tokens(message)
         # A text has no more bytes than `most` says.
+        # the bound spares nearly all messages from being measured
         if most <= self._most_bytes or role not in _RESULT_ROLES:
             self._shown.added(message, message, most)
         else:
@@ -118,6 +119,8 @@ class CompactingContext:
         Raises:
             ValueError: one has no role; then the old ones stay.
         """
+        # all are checked before the first is stored, so that a refusal changes
+        # nothing
         new = list(messages)
         for message in new:
             self.check(message)
@@ -148,6 +151,7 @@ class CompactingContext:
             budget = budget_of(provider, self._options)
         else:
             budget = token_budget
+        # a bound without counting: most requests are far below the limit
         if self._scale.most(self._shown, provider) > budget * self._watched:
             await self._fit(budget, provider)
         return self._shown.view()

@@ -224,6 +224,7 @@ class ViewDraft:
             tokens = item.tokens
         else:
             tokens = self._count(message)
+        # the note about what is missing may take more than was saved
         if tokens < item.tokens:
             self.tokens -= item.tokens - tokens
             self._shown[place] = Shown(item.number, message, tokens)
@@ -243,6 +244,8 @@ class ViewDraft:
         groups: list[list[int]] = []
         for turn in self._turns:
             for group in self._groups(turn, spared):
+                # a step goes as a whole: a call without its result would be
+                # refused by vendors
                 if group[-1] < border and self._may_go(group):
                     turns[group[0]] = turn
                     groups.append(group)

@@ -131,6 +131,7 @@ def message_tokens(message: MessageDict, count: Count) -> int:
     """Count the tokens of a message: its frame, texts, calls and images."""
     content = message.get("content")
     tokens = FRAME + _tokens(content, count)
+    # both forms of the same calls may be there; they are sent once
     if "tool_calls" in message and not _has_calls(content):
         tokens += count(str(message["tool_calls"]))
     return tokens

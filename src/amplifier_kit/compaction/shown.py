@@ -137,6 +137,8 @@ class ShownLog:
             most: what `most_tokens` says of that form, if it is known.
         """
         self._bound += most_tokens(shown) if most is None else most
+        # as long as the history itself is shown, a view costs nothing and copies
+        # nothing
         if self._numbers is None and shown is message:
             return
         number = len(self._history) - 1
@@ -150,6 +152,8 @@ class ShownLog:
 
     def begin_with(self, message: MessageDict | None) -> None:
         """Show a message before all others that is not in the history, instead of the one that was given before."""
+        # the same text keeps the log, and with it the bytes that a vendor has
+        # cached
         if message == self._head:
             return
         if self._head is None:
@@ -188,6 +192,8 @@ class ShownLog:
             before: the number before which the notes stand.
             length: how many messages the history had when `items` were drafted.
         """
+        # messages may have been added since the draft was made; they stay behind
+        # it
         seen = len(self._log) - (len(self._history) - length)
         added = self._log.view()[seen:]
         numbers = range(len(self._log)) if self._numbers is None else self._numbers

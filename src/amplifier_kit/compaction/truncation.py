@@ -57,6 +57,8 @@ def limited(message: MessageDict, most_bytes: int, number: int) -> MessageDict:
     if all(map(str.isascii, texts)):
         characters = most_bytes
     else:
+        # an upper bound, so that no cut text passes the limit and none is
+        # measured twice
         characters = most_bytes // BYTES_PER_CHARACTER
     limit = characters // len(texts)
     return _with_content(

@@ -39,6 +39,7 @@ class PathPattern:
         """
         if not text or "\0" in text:
             raise ValueError("a pattern of paths is not empty and holds no NUL")
+        # `a**b` means folders to some and characters to others: it is refused
         if any("**" in part and part != "**" for part in text.split("/")):
             raise ValueError(
                 f"{text!r} has '**' beside other characters; write it as a folder: src/**/*.py"
@@ -54,6 +55,8 @@ class PathPattern:
             return Truth.MAYBE
         expression = _expression(self.text, str(directory), folded=False)
         return Truth.of(
+            # what is allowed is where the path leads: a link in an allowed folder
+            # may lead out
             all(expression.fullmatch(os.path.realpath(reading)) for reading in readings)
         )
 
@@ -68,6 +71,8 @@ class PathPattern:
         readings = list(_readings(value, directory))
         if not readings:
             return Truth.MAYBE
+        # as written and as it leads: a rule that refuses must not be avoided by a
+        # link
         places = [
             place
             for path in readings
@@ -112,6 +117,7 @@ def _readings(value: JSONValue, directory: Path) -> Iterator[str]:
     ):
         return
     if value.startswith("~"):
+        # whether a tool expands `~user` is not known, so nothing is said of it
         if value[1:2] not in ("", "/"):
             return  # somebody's home folder
         yield os.path.expanduser(value)
@@ -133,6 +139,7 @@ def _fits_beginning(pattern: list[str], names: list[str]) -> bool:
 
 def _folded(text: str) -> str:
     """Bring a path into the form in which file systems that ignore case and composition compare names."""
+    # folding case can take a composed character apart, so it is composed again
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 

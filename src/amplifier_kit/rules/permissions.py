@@ -55,6 +55,7 @@ class PermissionRule:
 
     def holds(self, now: float) -> bool:
         """Whether it has not expired; a clock that was set back lets nothing hold that was granted later."""
+        # a clock that is set back would otherwise make a permission last longer
         return self.expires is None or self.granted <= now < self.expires
 
 
@@ -83,6 +84,7 @@ class Permissions:
             OSError: the permissions cannot be read.
         """
         wanted = list(ids)
+        # the session's own come first: they need no file
         held = next((self._session[id] for id in wanted if id in self._session), None)
         if held is not None:
             return held
@@ -121,6 +123,7 @@ class Permissions:
             return
         entry, now = attrs.asdict(permission), self.clock()
         await self._change(
+            # computed under the file's lock, from what is there then
             lambda kept: {**self._unexpired(kept, now), permission.id: entry}
         )
 
@@ -184,6 +187,7 @@ def _permission(id: str, value: JSONValue, path: Path) -> PermissionRule:
         )
     except ConfigError as error:
         raise OSError(f"{path} is damaged ({error}); repair or remove it") from error
+    # an entry under another's name would allow what nobody agreed to
     if read.id != id or read.scope == "session":
         raise OSError(
             f"{path} is damaged: {id!r} stands for another permission; repair or remove it"

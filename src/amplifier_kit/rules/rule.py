@@ -59,6 +59,7 @@ class Rule:
             fnmatchcase(call.tool_name, name) for name in self.tools
         ):
             return Truth.NO
+        # all conditions must hold, so the least certain one decides
         return min(self._conditions(call), default=Truth.YES)
 
     def becomes(self, call: RuledCall) -> Decision | None:
@@ -196,6 +197,8 @@ class Rule:
                 self._command_fits(value) for value in call.values_of(COMMAND_KEYS)
             )
         if self.hosts:
+            # few rules are about hosts, and reading addresses takes tables to
+            # import
             from amplifier_kit.rules.urls import host_truth
 
             values = call.values_of(URL_KEYS)
@@ -206,6 +209,8 @@ class Rule:
     def _together(self, truths: Iterable[Truth]) -> Truth:
         """Combine the truths of all values; a tool that the rule names and that gives none may still be meant."""
         found = list(truths)
+        # naming a tool without conditions means all of its calls; a pattern of
+        # tools may reach some that have no such argument at all
         if not found:
             named = any("*" not in name for name in self.tools)
             if named or self.decision == "allow":
@@ -218,6 +223,8 @@ class Rule:
             return Truth.MAYBE
         if self.decision == "allow":
             return Truth.of(call.effects.issubset(self.effects))
+        # a rule that refuses fits a tool that does one of these things among
+        # others
         return Truth.of(not call.effects.isdisjoint(self.effects))
 
     def _path_fits(self, path: TouchedPath, call: RuledCall) -> Truth:

@@ -80,6 +80,7 @@ def address_secrets(address: str) -> Iterator[str]:
     if parts.password:
         yield parts.password
         yield unquote(parts.password)
+        # the form in which the header of basic authentication carries it
         yield b64encode(unquote(f"{parts.username}:{parts.password}").encode()).decode()
     for field in parts.query.split("&"):
         name, _, value = field.partition("=")

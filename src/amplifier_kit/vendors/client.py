@@ -100,6 +100,8 @@ class VendorClient:
             proxy: an HTTP proxy's address; those that environment variables name are not used.
             transport: what carries requests; default the network.
         """
+        # `trust_env` off: a proxy that a variable names would read the
+        # credentials
         http = httpx2.AsyncClient(
             transport=transport or network(address, proxy=proxy),
             timeout=httpx2.Timeout(None, connect=_CONNECT),
@@ -130,6 +132,8 @@ class VendorClient:
         Raises:
             LLMError: the server refused, was silent, broke off, or sent what is no stream.
         """
+        # time is counted over reads alone: what the receiver does between them is
+        # its own
         patience = _Patience(call.timeout, self.idle_timeout)
         try:
             response = await patience.wait(self._send, call)
@@ -141,6 +145,7 @@ class VendorClient:
                         for event in decoder.feed(piece):
                             yield event
                             if call.is_over is not None and call.is_over():
+                                # only now can the connection go back to the pool
                                 await _drain(pieces)
                                 return
                 if isinstance(decoder, LineDecoder):
@@ -180,6 +185,9 @@ class VendorClient:
 
         async def trace(name: str, _: object) -> None:
             nonlocal is_new
+            # the trace says whether a connection was made for this call: one that
+            # the pool had may have been closed by the server meanwhile, and only
+            # then is it safe to send again
             is_new = is_new or name.startswith("connection.")
 
         while True:
@@ -189,12 +197,16 @@ class VendorClient:
             try:
                 return await self._http.send(request, stream=True)
             except (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError):
+                # on a new connection the server may have begun to work on the
+                # request
                 if is_new:
                     raise
                 is_new = True
 
     def _request(self, call: Exchange, content: bytes | None) -> httpx2.Request:
         for name, value in call.headers.items():
+            # checked here, since the library's own error would quote the value, a
+            # credential
             if not (name.isascii() and is_header_value(value)):
                 if name.isascii():
                     part = "a value that no header can have (not shown)"
@@ -225,6 +237,7 @@ class VendorClient:
         if isinstance(error, LLMError):
             return error.with_traceback(None)
         if isinstance(error, httpx2.RequestError):
+            # what is chained below holds the request, and with it the headers
             error.__cause__ = error.__context__ = None
             told = self._error(error)
         else:
@@ -270,6 +283,8 @@ class _Patience:
             LLMTimeoutError: it took too long.
         """
         started = anyio.current_time()
+        # the shorter of both limits ends the wait, and which one it was decides
+        # the message
         with anyio.CancelScope(deadline=started + min(self.left, self.idle)):
             result = await step(*args)
             self.left -= anyio.current_time() - started
@@ -303,6 +318,8 @@ async def _decoder(
         LLMError: it is a page or one JSON text, as gateways send for an error with the status of a success.
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    # only what certainly is no stream is refused: many gateways name the wrong
+    # type
     if kind not in _NO_STREAMS[framing]:
         if framing == "sse":
             return EventDecoder()
@@ -332,6 +349,8 @@ async def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
             for start in range(0, len(piece), _MOST_AT_ONCE):
+                # unpacking needs no await, and would keep other tasks from
+                # running
                 await anyio.lowlevel.checkpoint()
                 yield piece[start : start + _MOST_AT_ONCE]
 
@@ -345,6 +364,7 @@ async def _beginning(
 ) -> bytes:
     body = bytearray()
     async with aclosing(_pieces(response)) as pieces:
+        # what is longer is cut: of a refusal the beginning says enough
         while (
             len(body) < longest
             and (piece := await patience.wait(_next, pieces)) is not None

@@ -81,6 +81,8 @@ class VendorConnection:
             self._client = None
 
     async def _opened(self) -> VendorClient:
+        # two first requests at once would otherwise make two clients, and leak
+        # one
         async with self._opening:
             if self._client is None:
                 # Importing HTTP and loading certificates take a fifth of a second.
@@ -111,6 +113,7 @@ class VendorConnection:
 
         provider, config = self.provider, self.provider.config
         given, extra = await provider.credentials(), config.extra_headers
+        # before anything is sent, so that no report of the exchange can show them
         provider.withholder.learn(
             *address_secrets(provider.base_url),
             *address_secrets(config.proxy or ""),

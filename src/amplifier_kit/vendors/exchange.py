@@ -72,15 +72,21 @@ class Answering:
                         yield item
                 return
             except LLMError as error:
+                # what was shown cannot be taken back, so a second answer would
+                # stand behind half a one
                 if self._is_shown:
                     raise
                 attempt.fail(error)
             finally:
+                # also when the receiver stops reading: `finally` runs as the
+                # generator closes
                 provider.slots.give_back()
 
     async def _prepare(self) -> None:
         """Fill in what the request leaves open, and mend its history."""
         config, request = self.provider.config, self.request
+        # a call without a result, as after a crash, makes every vendor refuse the
+        # request
         history = sendable(request.messages)
         self.request = attrs.evolve(
             request,
@@ -123,6 +129,7 @@ class Answering:
         if attempt.error is not None:
             await report_retry(self.provider, attempt, attempt.error, self._model)
             end = anyio.current_time() + attempt.delay
+            # in slices, so that whoever watches for silence sees that this lives
             while (left := end - anyio.current_time()) > SIGN_OF_LIFE:
                 await anyio.sleep(SIGN_OF_LIFE)
                 yield
@@ -163,12 +170,15 @@ class Answering:
         except BaseException as error:
             if isinstance(error, LLMError):
                 provider.name_error(error, model)
+                # vendors refuse images in words of their own; the remedy is the
+                # same for all
                 if "image" in str(error).lower() and has_images(self.request.messages):
                     error.args = (
                         f"{error}; if the model cannot see, set `max_images: 0`",
                     )
             await report.end(error)
             raise
+        # after the answer is complete: a limit that is near takes nothing from it
         await report.throttle()
         await report.end(response)
         yield response

@@ -65,6 +65,7 @@ def _seconds(text: str | None) -> float | None:
         number = float(text or "")
     except ValueError:
         return None
+    # `float` reads "nan" and "inf" as well
     if isfinite(number) and number >= 0:
         return number
     return None

@@ -47,6 +47,8 @@ def fit_images(
         image = _Shown(place, _size(block))
         shown.append(image)
         size += image.size
+        # down to three quarters at once: each removal changes what was sent
+        # before, and the vendor's cache of the prompt is lost
         if len(shown) > max_images or size > max_characters:
             while shown and (
                 len(shown) > count_after or (len(shown) > 1 and size > size_after)

@@ -86,7 +86,9 @@ def refusal(
         kind
         or _by_code(problem)
         or _BY_STATUS.get(
-            status, ProviderUnavailableError if status >= 500 else LLMError
+            # statuses of the server's side are many, and all of them may pass
+            status,
+            ProviderUnavailableError if status >= 500 else LLMError,
         )
     )
     said = words or _words(problem, body) or "no reason given"
@@ -108,6 +110,7 @@ def read_problem(body: bytes | str) -> JSONObject:
         return {}
     if not isinstance(value, dict):
         return {}
+    # gateways put the error at the top, under `error`, or there as a plain text
     problem: JSONValue = value.get("error", value)
     if isinstance(problem, dict):
         return problem

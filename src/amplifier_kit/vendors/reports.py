@@ -76,6 +76,8 @@ class ExchangeReport:
     async def end(self, outcome: ChatResponse | BaseException) -> None:
         """Tell how it ended; also when it was cancelled, and then for a few seconds at most."""
         if self._hooks.has_handlers(LLM_RESPONSE):
+            # shielded, since a cancelled exchange was paid for all the same, and
+            # bounded, since a handler must not hold up the cancellation
             with anyio.CancelScope(shield=True), anyio.move_on_after(_PATIENCE):
                 await self._hooks.emit(LLM_RESPONSE, self._response(outcome))
 

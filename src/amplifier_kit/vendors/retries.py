@@ -54,6 +54,8 @@ def tries(config: VendorConfig) -> Iterator[Try]:
             `max_retry_delay`, or the tries are used up.
     """
     delays: list[float] = []
+    # tenacity decides and counts; the wait is only noted, since its receiver
+    # waits
     policy = Retrying(
         sleep=delays.append,
         stop=stop_after_attempt(config.max_retries + 1),
@@ -78,6 +80,7 @@ def tries(config: VendorConfig) -> Iterator[Try]:
 def _may_pass(config: VendorConfig, error: BaseException) -> bool:
     if not isinstance(error, LLMError) or not error.retryable:
         return False
+    # a longer wait is the person's to decide on, so it is reported instead
     if error.retry_after is None or error.retry_after <= config.max_retry_delay:
         return True
     asked = f"it asks to wait {error.retry_after:,.0f} s, longer than `max_retry_delay` ({config.max_retry_delay:g} s)"
@@ -100,6 +103,8 @@ def _delay(config: VendorConfig, state: RetryCallState) -> float:
         multiplier=config.min_retry_delay, max=config.max_retry_delay
     )(state)
     delay = (
+        # spread, or all clients of a vendor that was down come back at the same
+        # moment
         min(base * uniform(1 - spread, 1 + spread), config.max_retry_delay)  # noqa: S311  # no secret
         * error.delay_multiplier
     )

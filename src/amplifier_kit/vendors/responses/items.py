@@ -129,6 +129,7 @@ def _assistant(
     spoken: list[TextBlock] = []
     for block in blocks:
         if isinstance(block, TextBlock):
+            # commentary and answer are messages of their own to the API
             if spoken and spoken[-1].extras.get(PHASE) != block.extras.get(PHASE):
                 yield from _said(spoken)
                 spoken = []
@@ -185,6 +186,7 @@ def _reasoning(block: ReasoningBlock, *, is_stored: bool) -> JSONObject | None:
         text(block.extras, "id"),
         text(block.extras, "encrypted_content"),
     )
+    # the API refuses reasoning that it can neither decrypt nor find
     if not identity or not (encrypted or is_stored):
         return None
     item: JSONObject = {
@@ -207,6 +209,8 @@ def _results(message: Message) -> _Items:
     if any(isinstance(block, ToolResultBlock) for block in message.blocks):
         yield from _spoken("user", message.blocks)
         return
+    # an answer to no call would be refused by the vendor, in words that name no
+    # message
     if message.tool_call_id is None:
         raise InvalidRequestError(
             "A message of the role 'tool' names no call: give it a tool_call_id"

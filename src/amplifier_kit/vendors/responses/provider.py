@@ -175,6 +175,7 @@ class ResponsesProvider(VendorProvider):
                         else:
                             yield moved(item, offset)
             except LLMError:
+                # the first part failed, so there is nothing to show instead
                 if not parts:
                     raise
                 break
@@ -214,6 +215,8 @@ class ResponsesProvider(VendorProvider):
         ):
             return _marked(request, WITHOUT_REASONING)
         # The stored answer may be gone, have a call open that was never run here, or be too long by now.
+        # only these may be due to what was sent of earlier answers; others would
+        # fail again
         is_due = isinstance(
             error, (ChainBrokenError, ContextLengthError, InvalidRequestError)
         )

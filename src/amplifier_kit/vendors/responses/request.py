@@ -81,6 +81,7 @@ def write_request(
     if effort and facts.is_known and not facts.is_reasoning:
         missing.append(("reasoning_effort", "this model does not reason"))
         effort = None
+    # an unknown model reasons where the person asks for it
     is_reasoning = facts.is_reasoning or effort is not None
     body |= _reasoning(effort, config) if is_reasoning else {}
     body |= _sampling(
@@ -104,6 +105,7 @@ def _conversation(
 ) -> JSONObject:
     instructions = _present(instructions=instructions_of(request.messages))
     # the stored answer has the history, but not the instructions
+    # only what is new is sent: the vendor has the rest under the answer's id
     if going_on is not None:
         new = items_of(going_on.messages, is_stored=True)
         return {
