@@ -38,10 +38,7 @@ def private_keys(text: str) -> Iterator[Found]:
         end = 0
         while (start := text.find("-----BEGIN ", end)) >= 0:
             match = _BLOCK.match(text, start)
-            if match:
-                end = match.end()
-            else:
-                end = start + 11
+            end = match.end() if match else start + 1
             # documentation writes the header with dots below it
             if match and len(match["body"].strip()) > 20:
                 yield (*match.span(), "private-key")

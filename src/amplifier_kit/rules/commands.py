@@ -121,10 +121,7 @@ def _script(text: str) -> Script | None:
 
 def _is_listed(patterns: Sequence[str], command: SimpleCommand, depth: int) -> bool:
     """Whether a command, and all that it runs, fits a pattern for certain."""
-    if command.words and not command.words[0].is_pattern:
-        program = command.words[0].static
-    else:
-        program = None
+    program = command.program
     if program is None or depth > _MAX_DEPTH or command.assignments:
         raise _UncertainError
     name = _name(program, only_system=True)

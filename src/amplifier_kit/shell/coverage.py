@@ -47,16 +47,9 @@ def lone_command(
     if not _is_plain(script):
         return None
     command = script.commands[0]
-    words = [word.static for word in command.words]
-    is_known = (
-        bool(words)
-        and None not in words
-        and not any(word.is_pattern for word in command.words)
+    is_known = all(
+        word.static is not None and not word.is_pattern for word in command.words
     )
-    if words:
-        name = words[0]
-    else:
-        name = None
     if command.text.split() != text.split():
         # something stands besides, such as the sign that sends it to the background
         return None
@@ -66,8 +59,7 @@ def lone_command(
         command.assignments
         or command.is_function
         or not is_known
-        or name is None
-        or not {"/", " "}.isdisjoint(name)
+        or not {"/", " "}.isdisjoint(command.program or " ")
     ):
         return None
     return command

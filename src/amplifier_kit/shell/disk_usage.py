@@ -54,11 +54,8 @@ def loops_without_end(node: Node) -> bool:
         )
     if node.type != "while_statement":
         return False
-    condition = node.child_by_field_name("condition")
-    if condition is None:
-        text = ""
-    else:
-        text = text_of(condition)
+    conditions = node.children_by_field_name("condition")
+    text = "".join(map(text_of, conditions[:1]))
     # a condition without a variable never changes; a large bound is as good as
     # none
     return _ENDING.match(text) is None or re.search(r"\d{6}", text) is not None
@@ -114,11 +111,7 @@ def _written(script: Script) -> Iterator[str | None]:
         ):
             yield target
     for command in script.commands:
-        if command.words:
-            name = command.words[0].static
-        else:
-            name = None
-        if name in _WRITERS:
-            yield name
-        if name == "tee":
+        if command.program in _WRITERS:
+            yield command.program
+        if command.program == "tee":
             yield from (word.static for word in command.words[1:])

@@ -137,11 +137,8 @@ class _Reader:
 
     def command(self, command: SimpleCommand, depth: int) -> Iterator[FileAccess]:
         """Yield what a command uses, and what it runs."""
-        if command.words:
-            program = command.words[0].static
-        else:
-            program = "true"
-        if program is None or command.words[0].is_pattern or depth > _MAX_DEPTH:
+        program = command.program
+        if program is None or depth > _MAX_DEPTH:
             yield from self._unknown(command.words)
             return
         folder, _, base = program.rpartition("/")

@@ -295,11 +295,7 @@ class _Walk:
         # defined before the body is read: a function may call itself
         self._define(name)
         self._inner(node, depth)
-        called = {
-            command.words[0].static
-            for command in self.commands[before:]
-            if command.words
-        }
+        called = {command.words[0].static for command in self.commands[before:]}
         # a name may be defined twice, and either body may be the one that is
         # called
         self._functions[name] = self._functions.get(name, frozenset()) | {

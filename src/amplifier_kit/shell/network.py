@@ -118,7 +118,7 @@ def _reaches(text: str, variables: Mapping[str, str], depth: int) -> bool:
 def _command_reaches(
     command: SimpleCommand, variables: Mapping[str, str], depth: int
 ) -> bool:
-    if not command.words or depth > _MAX_DEPTH:
+    if depth > _MAX_DEPTH:
         return False
     name = (command.words[0].static or "").rpartition("/")[2]
     inner = inner_of(name, command)

@@ -184,13 +184,8 @@ class ShellPolicy:
                 yield self._secret(f"{word.raw!r:.80} may hold secrets", command.text)
 
     def _main(self, command: SimpleCommand, context: ScriptContext) -> PolicyDecision:
-        if command.words:
-            program = command.words[0].static
-        else:
-            # a command of assignments alone runs nothing
-            program = "true"
-        # a pattern may stand for any program of the folder
-        if program is None or command.words[0].is_pattern:
+        program = command.program
+        if program is None:
             return self._doubt("what it runs is known only when it runs", command.text)
         name, is_own = self._name(program, context)
         if name is None:
@@ -526,7 +521,6 @@ def _false_examples(index: int, rule: CommandRule) -> Iterator[Problem]:
             fits = any(
                 rule.fits(command, _example_name(command), path_policy)
                 for command in commands
-                if command.words
             )
             if fits is not expected:
                 if expected:

@@ -115,9 +115,7 @@ class ScriptContext:
 
 def program_of(command: SimpleCommand) -> str:
     """Return the name of the program that a command runs, without its folder; a hole where nobody knows it."""
-    return ((command.words[0].static if command.words else None) or HOLE).rpartition(
-        "/"
-    )[2]
+    return (command.words[0].static or HOLE).rpartition("/")[2]
 
 
 def _moved(script: Script, path_policy: PathPolicy, depth: int) -> Iterator[PathPolicy]:

@@ -98,7 +98,7 @@ class Redirect:
 
 @attrs.frozen(kw_only=True)
 class SimpleCommand:
-    """A command with its arguments and the variables that it alone is given.
+    """A command with its arguments and the variables that it alone is given; its first word is what it runs.
 
     `is_function` says that it certainly calls a function of the text. `statement` is where the statement begins of
     which it is a part that the text's own shell runs, one behind the other with `&&`; `None` where it may be skipped
@@ -109,6 +109,14 @@ class SimpleCommand:
     assignments: tuple[Assignment, ...] = ()
     is_function: bool = False
     statement: int | None = attrs.field(default=None, eq=False)
+
+    @property
+    def program(self) -> str | None:
+        """What it runs, as it is named; `None` where that is known only when it runs."""
+        # a pattern may stand for any program of the folder
+        if self.words[0].is_pattern:
+            return None
+        return self.words[0].static
 
     @property
     def text(self) -> str:

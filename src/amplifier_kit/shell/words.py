@@ -209,11 +209,8 @@ class WordReader:
         return parts
 
     def _variable(self, text: str, *, quoted: bool) -> tuple[str, ...]:
-        name = text.strip("${}")
-        if text in (f"${name}", f"${{{name}}}"):
-            values = self._values(name)
-        else:
-            values = (HOLE,)
+        # what does more than name a variable is the name of none, and not known
+        values = self._values(text.strip("${}"))
         # without quotes the shell splits a value at blanks and expands wildcards
         # in it
         if not quoted and any(_SPLITS.search(value) for value in values):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_kit.files.names import folder_name
+from amplifier_kit.files.names import folder_beginnings, folder_name
 
 HOSTILE = [
     "",
@@ -69,3 +69,10 @@ def test_hostile_names_have_folders_of_their_own() -> None:
 @given(st.text(), st.text())
 def test_no_two_names_share_a_folder_whatever_the_case(one: str, other: str) -> None:
     assert (folder_name(one).lower() == folder_name(other).lower()) is (one == other)
+
+
+@given(st.text(max_size=12), st.text(max_size=12))
+def test_the_folder_of_a_name_begins_as_its_beginning_says(
+    begin: str, rest: str
+) -> None:
+    assert folder_name(begin + rest).startswith(folder_beginnings(begin))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier_kit.files.path_rules import SECRET_NAMES, PathRules, path_parts
+from amplifier_kit.files.path_rules import OWN_RULE, SECRET_NAMES, PathRules, path_parts
 
 
 @pytest.mark.parametrize(
@@ -74,3 +74,11 @@ def test_what_is_known_of_names_has_a_size() -> None:
 )
 def test_common_names_hold_no_secrets(name: str) -> None:
     assert PathRules(SECRET_NAMES).name_rule(name) is None
+
+
+def test_what_nothing_lifts_is_refused_after_the_rules(tmp_path: Path) -> None:
+    rules = PathRules(["secret"], refuses=lambda parts: "own" in parts)
+    assert rules.rule(("work",), ("own", "x")) == OWN_RULE
+    assert rules.rule(("work",), ("own", "secret")) == "secret"
+    below = rules.below(tmp_path)
+    assert [below((name,)) for name in ("secret", "own", "x")] == [True, True, False]

@@ -672,3 +672,17 @@ def test_no_folder_becomes_what_git_takes_for_a_repository(
     else:
         with write.locate(f"any/{written}"):
             pass
+
+
+def test_a_path_without_links_is_checked_by_its_text(
+    root: Path, confined: ConfinedPaths
+) -> None:
+    real = root.resolve()
+    confined.check("file", real / "file.txt")
+    with pytest.raises(PathOutsideError):
+        confined.check("beside", real.parent / "root-evil")
+    guarded = ConfinedPaths([root], base=root, denied_names=["file.txt"])
+    with pytest.raises(PathDeniedError):
+        guarded.check("file", real / "file.txt")
+    with confined.locate("none") as missing, confined.locate("sub") as found:
+        assert (missing.kind, found.kind) == ("nothing", "directory")

@@ -80,3 +80,10 @@ def test_the_persons_own_folder_is_where_the_environment_says(
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path))
     assert ProductFiles().may_not_read(tmp_path / "settings.yaml")
     assert str(tmp_path / "skills") in ProductFiles().content
+
+
+def test_what_was_fetched_for_models_is_read(tmp_path: Path) -> None:
+    listed = ProductFiles(tmp_path)
+    real = tmp_path.resolve()
+    assert not listed.may_not_read(real / "cache/sources/x/agent.py")
+    assert listed.may_not_read(real / "cache/other")

@@ -41,3 +41,20 @@ def test_what_a_redactor_fails_on_is_withheld_piece_by_piece() -> None:
     cleaner = SinkFilter(SinkRedactor(Broken()))
     assert cleaner.feed("a secret and") == REDACTION_FAILED
     assert cleaner.end() == REDACTION_FAILED
+
+
+class Wrong(Shouting):
+    """A redactor that answers nonsense."""
+
+    def redact_text(self, text: str, /) -> str:
+        return None  # type: ignore[return-value]  # as foreign code may
+
+    def redact(self, value: JSONValue, /) -> JSONValue:
+        return None
+
+
+def test_what_a_redactor_answers_nonsense_to_is_withheld() -> None:
+    cleaner = SinkRedactor(Wrong())
+    assert cleaner.redact_text("secret") == REDACTION_FAILED
+    assert cleaner.redact({"key": "secret"}) == REDACTION_FAILED
+    assert cleaner.redact(None) is None

@@ -282,3 +282,12 @@ def test_dates_ids_and_decorators_are_no_personal_details(text: str) -> None:
         )
         == text
     )
+
+
+def test_a_private_key_behind_a_certificate_is_found() -> None:
+    block = "-----BEGIN {0}-----\n{1}\n-----END {0}-----\n"
+    public = block.format("CERTIFICATE", "MIIBszCCAVmgAwIBAgIU")
+    private = block.format("PRIVATE KEY", "MIGHAgEAMBMGByqGSM49AgEG")
+    assert StrictRedactor().redact_text(public + private) == (
+        public + "[REDACTED:private-key]\n"
+    )

@@ -375,3 +375,9 @@ def test_only_what_is_not_quoted_is_taken_apart() -> None:
     (command,) = parse_script('cat $X "$X" a$X').commands
 
     assert [word.may_split for word in command.words] == [False, True, False, True]
+
+
+def test_a_translated_string_is_its_text_and_a_nested_default_is_not_known() -> None:
+    assert only('a=$"b c"; x "$a"') == "b c"
+    assert only("x ${A:-${B}}", A="a", B="b") is None
+    assert parse_script("l? x").commands[0].program is None

@@ -9,6 +9,8 @@ import pytest
 
 from amplifier_kit.shell import PathPolicy, ShellPolicy, standard_table
 from amplifier_kit.shell.awk import is_plain_awk
+from amplifier_kit.shell.kinds import kind_fits
+from amplifier_kit.shell.scripts import word_of
 
 POLICY = ShellPolicy([], table=standard_table())
 
@@ -186,3 +188,19 @@ def test_an_awk_program_whose_loops_end_is_plain(text: str) -> None:
 )
 def test_an_awk_program_with_a_loop_that_may_not_end_is_not(loop: str) -> None:
     assert not is_plain_awk(f"BEGIN {{ {loop} print 1 }}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fits"),
+    [
+        ("JQ", ".a | length", True),
+        ("JQ", '"x" * 100000000', False),
+        ("JQ", "env.HOME", False),
+        ("YQ", ".a", True),
+        ("YQ", "src/.env", False),
+    ],
+)
+def test_a_program_of_jq_reads_what_it_is_given(
+    path_policy: PathPolicy, kind: str, value: str, fits: bool
+) -> None:
+    assert kind_fits(kind, word_of(value), path_policy) is fits

@@ -102,3 +102,15 @@ def test_pattern_that_may_lead_to_private_files_is_not_read(
 
     policy = attrs.evolve(PLACES, home="/home/me")
     assert policy.may_read(word) is expected
+
+
+def test_what_the_product_keeps_is_secret_and_what_is_renamed_is_no_scrap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "own"))
+    assert PLACES.is_secret(str((tmp_path / "own/sessions/x").resolve()))
+    changing = attrs.evolve(PLACES, is_changing=True)
+    assert [policy.is_scrap("/srv/app/build") for policy in (PLACES, changing)] == [
+        True,
+        False,
+    ]

@@ -449,3 +449,26 @@ def test_rule_that_denies_takes_in_options_before_subcommand(
     assert decided(path_policy, text, *rules) == "deny"
     assert decided(path_policy, "x pull", *rules) == "allow"
     assert decided(path_policy, "x -C", *rules) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("export SWORDFISH_X=1", "what programs do with 'SWORDFISH_X=1' is not known"),
+        ("SWORDFISH_X=1 ls", "what programs do with SWORDFISH_X is not known"),
+        ("echo {1..200000}", "more words than memory holds"),
+        ("find . | xargs -I $MARK $PROGRAM x", "known only when it runs"),
+        ("command", "no rule lets 'command' run"),
+        ("l? -l", "what it runs is known only when it runs"),
+    ],
+)
+def test_what_is_not_known_is_asked_about_with_its_reason(
+    path_policy: PathPolicy, text: str, reason: str
+) -> None:
+    rules = (
+        attrs.evolve(ALLOWED, paths="read"),
+        CommandRule(decision="allow", commands=("export",)),
+    )
+    found = ShellPolicy(rules).evaluate(text, path_policy, {"HOME": "/home/me"})
+    assert found.decision == "ask"
+    assert reason in found.reason

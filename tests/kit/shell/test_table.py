@@ -8,6 +8,7 @@ import pytest
 
 from amplifier_kit.shell import PathPolicy, ShellPolicy, Table, standard_table
 from amplifier_kit.shell.kinds import KINDS
+from amplifier_kit.shell.scripts import Word, word_of
 from amplifier_kit.shell.table import covered_table
 from amplifier_kit.shell.usages import expand, read_usage
 
@@ -154,3 +155,16 @@ def test_what_lies_below_an_unknown_folder_may_be_a_secret(
 ) -> None:
     assert not path_policy.holds_secret("src")
     assert PathPolicy(directory=None, writable=(), home="/home/me").holds_secret("src")
+
+
+def test_a_pattern_or_a_second_folder_fills_no_single_place(
+    path_policy: PathPolicy,
+) -> None:
+    table = Table({"one": ["READ"], "pack": ["!bundle -x -C=DIR WORD*"]})
+    pattern = Word(raw="*", values=("*",), is_pattern=True)
+    assert table.find("one", [pattern], path_policy).refused == "*"
+    moved = [word_of(text) for text in ("x", "-C", "src", "-C", "other")]
+    assert not table.find("pack", moved[:3], path_policy).refused
+    assert table.find("pack", moved, path_policy).refused == "other"
+    late = [word_of(text) for text in ("x", "name", "-C", "src")]
+    assert table.find("pack", late, path_policy).refused == "src"

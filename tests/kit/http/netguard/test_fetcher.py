@@ -16,6 +16,7 @@ from amplifier_kit.http.netguard import (
     DomainPattern,
     NetPolicy,
     WebError,
+    WebUrl,
     read_url,
 )
 from amplifier_kit.http.netguard.errors import (
@@ -470,3 +471,23 @@ def test_a_long_address_is_truncated_in_messages(length: int, is_cut: bool) -> N
     url = "x" * (length - 2)  # two quotes stand around it
 
     assert ("…" in str(HostUnreachableError(url, "is down"))) is is_cut
+
+
+async def test_each_address_on_the_way_may_be_refused_before_it_is_asked(
+    network: Network,
+) -> None:
+    network.answers = [
+        [page(status="302 Found", headers={"Location": "https://www.example.com/"})]
+    ]
+    asked: list[str] = []
+
+    async def check(url: WebUrl) -> None:
+        asked.append(url.host)
+        if url.host == "www.example.com":
+            raise DomainRefusedError(str(url), "not today")
+
+    with pytest.raises(DomainRefusedError, match="not today"):
+        async with network.fetcher().get(read_url("https://example.com/"), check=check):
+            pass
+    assert asked == ["example.com", "www.example.com"]
+    assert b"Host: www" not in network.sent
