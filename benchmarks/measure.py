@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from benchmarks.cases import (
+    agents,
     checks,
     demands,
     emits,
@@ -35,6 +36,7 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "emits": emits.emits,
     "sessions": sessions.sessions,
     "building": sessions.building,
+    "agents": agents.agents,
     "ready": processes.ready,
     "imports": processes.imports,
     "discovery": processes.discovery,

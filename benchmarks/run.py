@@ -40,6 +40,7 @@ CASES: Final = (
     "paced",
     "ready",
     "building",
+    "agents",
 )
 ONCE: Final = ("imports", "discovery", "checks")
 """Cases that no event loop takes part in."""
