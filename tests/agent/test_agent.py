@@ -7,7 +7,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from amplifier import Agent
+from amplifier import Agent, ModuleLoader
 from amplifier.agent.modules import Toolset
 from amplifier_sdk import HookResult, RunContext, tool
 from amplifier_sdk.errors import ConfigError, TurnCancelled
@@ -295,3 +295,14 @@ async def test_the_vendor_and_the_model_are_what_the_loop_asks() -> None:
 
     assert plan["providers"] == [{"module": "provider-anthropic"}]
     assert plan["orchestrator"] == {"config": {"model": "a-model:latest"}}
+
+
+def test_a_vendor_of_ours_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ModuleLoader, "discover", lambda _: [])
+
+    with pytest.raises(ConfigError, match=r"pip install 'amplifier\[anthropic\]'"):
+        Agent("anthropic:x").plan()
+    with pytest.raises(ConfigError, match="there are none"):
+        Agent("keyring").plan()

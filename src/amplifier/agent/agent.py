@@ -102,9 +102,9 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         output_validators: functions of the run's context and an answer, which return it or another one in its place;
             one that raises `OutputRejectedError` says what the model has to do better.
         output_retries: how often the model may try again after an answer that does not fit, or is rejected.
-        output_mode: `schema` asks the vendor for answers of the schema, `text` tells the model alone; `auto` asks the
-            vendor where the provider says that it can. A vendor that refuses the schema gives text, and the turn's
-            `degradations` say so.
+        output_mode: `schema` asks the vendor for answers of the schema, `text` only writes it into the system prompt;
+            `auto` asks the vendor where the provider says that it can. Where one refuses, the result's
+            `degradations` say that the answer came as text.
 
     Raises:
         ConfigError: an argument is none of what it may be; names it.
@@ -394,14 +394,14 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         if self.description:
             plan["description"] = self.description
         if self.model is not None:
-            choice = choose_model(self.model, _installed())
+            choice = choose_model(self.model)
             plan["providers"] = [_provider_of(choice, table)]
             # also where it is `None`: the model of the agent above is another provider's
             plan["orchestrator"] = {"config": {"model": choice.model}}
         return plan
 
     def _choice(self, override: _Override) -> ModelChoice:
-        return choose_model(override.get("model", self.model), _installed())
+        return choose_model(override.get("model", self.model))
 
     def _hooks(self, table: ModuleTable, check: AnswerCheck | None) -> list[JSONValue]:
         """Return the plan's entries of the application's hooks, and of the agent's own."""
@@ -459,10 +459,6 @@ def _provider_of(choice: ModelChoice, table: ModuleTable) -> JSONObject:
     module = table.add("provider", provider.name, mount)
     # a name of its own: a sub-agent's session has the provider of the agent above as well
     return {"module": module, "instance_id": module}
-
-
-def _installed() -> list[str]:
-    return [found.id for found in ModuleLoader().discover()]
 
 
 def _checked_name(name: str) -> str:

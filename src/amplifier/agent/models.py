@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from typing import Final, TypeAlias
 
 import attrs
 
+from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -37,45 +37,52 @@ class ModelChoice:
     provider: Provider | None = None
 
 
-def choose_model(model: Model | None, installed: Collection[str]) -> ModelChoice:
+def choose_model(model: Model | None) -> ModelChoice:
     """Find the provider that a model is asked of.
+
+    The vendors are those that have an installed module.
 
     Args:
         model: what the application named; `None` is the embedded model.
-        installed: the ids of the modules that can be mounted: the vendors are those that have one.
 
     Raises:
-        ConfigError: nothing that is installed is meant; names the nearest, or what is there.
+        ConfigError: nothing that is installed is meant; names the nearest and the command that installs it, or what is
+            there.
     """
     if model is None:
-        return _installed(DEFAULT_PROVIDER, None, installed)
+        return _installed(DEFAULT_PROVIDER, None)
     if not isinstance(model, str):
         return ModelChoice(module="agent-provider", provider=model)
     vendor, colon, name = model.partition(":")
     if colon and not (vendor and name):
         raise _problem(model, "expected vendor:model, for example 'anthropic:MODEL'")
-    return _installed(vendor, name or None, installed)
+    return _installed(vendor, name or None)
 
 
-def _installed(
-    vendor: str, model: str | None, installed: Collection[str]
-) -> ModelChoice:
+def _installed(vendor: str, model: str | None) -> ModelChoice:
+    modules = {found.id for found in ModuleLoader().discover()}
     for module in (vendor, f"{_PREFIX}{vendor}"):
-        if module in installed:
+        if module in modules:
             return ModelChoice(module=module, model=model)
+    short = vendor.removeprefix(_PREFIX)
+    # only one of ours: a command for any other name could install a stranger's package
+    ours = f"amplifier-module-{_PREFIX}{short};"
+    if any(requirement.startswith(ours) for requirement in _requirements()):
+        raise _problem(
+            vendor, f"not installed; install with: pip install 'amplifier[{short}]'"
+        )
     known = sorted(
-        module.removeprefix(_PREFIX)
-        for module in installed
-        if module.startswith(_PREFIX)
+        module.removeprefix(_PREFIX) for module in modules if module.startswith(_PREFIX)
     )
-    near = did_you_mean(vendor.removeprefix(_PREFIX), known)
-    if near:
-        raise _problem(vendor, f"no such provider is installed{near}")
-    raise _problem(
-        vendor,
-        f"no such provider is installed; there are {', '.join(known) or 'none'}. A vendor's is installed with "
-        f"`pip install 'amplifier[VENDOR]'`, if it is one of ours",
-    )
+    near = did_you_mean(short, known) or f"; there are {', '.join(known) or 'none'}"
+    raise _problem(vendor, f"no such provider is installed{near}")
+
+
+def _requirements() -> list[str]:
+    """Return what the extras of this distribution require, without spaces."""
+    from importlib.metadata import requires  # only a mistake needs it
+
+    return [each.replace(" ", "") for each in requires("amplifier") or ()]
 
 
 def _problem(name: JSONValue, says: str) -> ConfigError:
