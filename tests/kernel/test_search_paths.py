@@ -146,6 +146,22 @@ async def test_project_and_installed_module_of_one_id_are_both_named(
     assert package not in sys.modules
 
 
+@pytest.mark.parametrize("target", ["no_such_package:mount", ":mount"])
+async def test_an_installed_module_without_a_package_is_no_project_of_a_folder(
+    site: Path, tmp_path: Path, package: str, target: str
+) -> None:
+    """What a broken installation names cannot be compared: both stay."""
+    install(site, "a-tool", {"tool-a": target}, {})
+    project(
+        tmp_path / "amplifier-module-tool-a",
+        {f"{package}.py": tool_source("beside")},
+        {"tool-a": f"{package}:mount"},
+    )
+
+    with pytest.raises(ModuleConflictError, match="claimed by a-tool"):
+        await the_tools(a_loader(tmp_path, site=site), "tool-a")
+
+
 async def test_two_projects_of_one_id_are_both_named(
     tmp_path: Path, module_id: str
 ) -> None:

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ForeignCall"]
 
-P = TypeVar("P")
 T = TypeVar("T")
 
 _Generator: TypeAlias = AsyncGeneratorType[object, object]
@@ -157,58 +156,62 @@ class ForeignCall:
         return None
 
     def _contained(self, call: Awaitable[T]) -> Generator[object, object, T]:
-        """Await the call, and close the generators that it dropped."""
-        try:
-            answer = yield from self._driven(call)
-        except GeneratorExit:
-            raise  # nothing can be awaited
-        except BaseException as error:
-            self._error = error
-            if self._dropped:
-                yield from self._close_dropped().__await__()
-            raise
-        if self._dropped:
-            yield from self._close_dropped().__await__()
-        return answer
+        """Await the call, and close the generators that it dropped.
 
-    def _driven(self, call: Awaitable[T]) -> Generator[object, object, T]:
-        """Await the call step by step, so that Python's hooks are its own meanwhile."""
+        Python's hooks are its own while it runs. It is resumed here and not in a function
+        of its own, which would be one more frame of every traceback.
+        """
         started = perf_counter()
         steps = cast("Generator[object, object, T]", call.__await__())
+        resume = cast("Callable[[object], object]", next)
+        given: object = steps
+        answer: object = None
         try:
-            wanted = self._step(next, steps)
-            self._set_deadline(started)
             while True:
+                # Two names and not the pair: the garbage collector does not look into the
+                # pair, so a session that its hooks refer to would never be freed.
+                firstiter, finalizer = sys.get_asyncgen_hooks()
+                self._firstiter, self._finalizer = firstiter, finalizer
+                sys.set_asyncgen_hooks(self._note_begun, self._note_dropped)
                 try:
-                    sent = yield wanted
+                    wanted = resume(given)
+                finally:
+                    given = None  # an error would refer to this frame, and that to it
+                    sys.set_asyncgen_hooks(firstiter, finalizer)
+                if resume is next:
+                    self._set_deadline(started)
+                try:
+                    given = yield wanted
                 except GeneratorExit:
                     steps.close()
                     raise
                 except BaseException as error:  # it is the call's, which may handle it
                     self._end_ignoring(error, steps)
-                    wanted = self._step(steps.throw, error)
+                    resume = cast("Callable[[object], object]", steps.throw)
+                    given = error
                 else:
+                    resume = steps.send
                     # trio sends what a wait ended with, be it an error.
-                    failure: object = getattr(sent, "error", None)
+                    failure: object = getattr(given, "error", None)
                     if isinstance(failure, BaseException):
                         self._end_ignoring(failure, steps)
-                    wanted = self._step(steps.send, sent)
         except StopIteration as end:
-            if self._cancellations:
-                report("call.ignored_cancellation", call=self.name)
-            return cast("T", end.value)
+            answer = end.value
+            self._report_ignored()
+        except BaseException as error:
+            yield from self._fail(error)
+            raise
+        if self._dropped:
+            yield from self._close_dropped().__await__()
+        return cast("T", answer)
 
-    def _step(self, resume: Callable[[P], object], given: P) -> object:
-        """Resume the call until it waits again."""
-        # Two names and not the pair: the garbage collector does not look into the pair,
-        # so a session that its hooks refer to would never be freed.
-        firstiter, finalizer = sys.get_asyncgen_hooks()
-        self._firstiter, self._finalizer = firstiter, finalizer
-        sys.set_asyncgen_hooks(self._note_begun, self._note_dropped)
-        try:
-            return resume(given)
-        finally:
-            sys.set_asyncgen_hooks(firstiter, finalizer)
+    def _fail(self, error: BaseException) -> Generator[object, object, None]:
+        """Note what the call raised, and close the generators that it dropped."""
+        if isinstance(error, GeneratorExit):
+            return  # nothing can be awaited
+        self._error = error
+        if self._dropped:
+            yield from self._close_dropped().__await__()
 
     def _set_deadline(self, started: float) -> None:
         if self.scope is None or self.seconds == inf:
@@ -237,6 +240,10 @@ class ForeignCall:
             report("call.abandoned", call=self.name)
             _abandon(steps)
             raise error
+
+    def _report_ignored(self) -> None:
+        if self._cancellations:
+            report("call.ignored_cancellation", call=self.name)
 
     # -- generators
 

@@ -87,9 +87,7 @@ class AnnouncedToolRunner(ToolRunner):
             for block in Message.from_dict(last).content
             if isinstance(block, ToolCallBlock)
         )
-        made = next((block for block in blocks if block.id == call.id), None)
-        if made is None:
-            return None
+        made = next(block for block in blocks if block.id == call.id)
         return self.announcements.take_result(made.name, made.input)
 
 
