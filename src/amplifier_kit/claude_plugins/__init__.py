@@ -12,43 +12,33 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier_kit.claude_plugins.agents import ClaudeAgent as ClaudeAgent
-    from amplifier_kit.claude_plugins.agents import read_agent as read_agent
     from amplifier_kit.claude_plugins.commandfiles import CommandFile as CommandFile
     from amplifier_kit.claude_plugins.commandfiles import (
         command_patterns as command_patterns,
     )
     from amplifier_kit.claude_plugins.commandfiles import parse_command as parse_command
-    from amplifier_kit.claude_plugins.commandfiles import read_command as read_command
     from amplifier_kit.claude_plugins.folders import ClaudePlugin as ClaudePlugin
     from amplifier_kit.claude_plugins.folders import is_plugin as is_plugin
     from amplifier_kit.claude_plugins.folders import read_plugin as read_plugin
-    from amplifier_kit.claude_plugins.hookfiles import EVENTS as EVENTS
     from amplifier_kit.claude_plugins.hookfiles import HookEntry as HookEntry
     from amplifier_kit.claude_plugins.hookfiles import read_hooks as read_hooks
-    from amplifier_kit.claude_plugins.loosefields import LooseFile as LooseFile
     from amplifier_kit.claude_plugins.loosefields import parse_loosely as parse_loosely
     from amplifier_kit.claude_plugins.toolnames import CALLS as CALLS
-    from amplifier_kit.claude_plugins.toolnames import ClaudeCall as ClaudeCall
     from amplifier_kit.claude_plugins.toolnames import claude_calls as claude_calls
     from amplifier_kit.claude_plugins.toolnames import to_claude as to_claude
     from amplifier_kit.claude_plugins.toolnames import tool_named as tool_named
 
 __all__ = [
     "CALLS",
-    "EVENTS",
     "ClaudeAgent",
-    "ClaudeCall",
     "ClaudePlugin",
     "CommandFile",
     "HookEntry",
-    "LooseFile",
     "claude_calls",
     "command_patterns",
     "is_plugin",
     "parse_command",
     "parse_loosely",
-    "read_agent",
-    "read_command",
     "read_hooks",
     "read_plugin",
     "to_claude",
@@ -57,20 +47,15 @@ __all__ = [
 
 _HOME = {
     "CALLS": "toolnames",
-    "EVENTS": "hookfiles",
     "ClaudeAgent": "agents",
-    "ClaudeCall": "toolnames",
     "ClaudePlugin": "folders",
     "CommandFile": "commandfiles",
     "HookEntry": "hookfiles",
-    "LooseFile": "loosefields",
     "claude_calls": "toolnames",
     "command_patterns": "commandfiles",
     "is_plugin": "folders",
     "parse_command": "commandfiles",
     "parse_loosely": "loosefields",
-    "read_agent": "agents",
-    "read_command": "commandfiles",
     "read_hooks": "hookfiles",
     "read_plugin": "folders",
     "to_claude": "toolnames",

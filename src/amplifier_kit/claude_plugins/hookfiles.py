@@ -130,14 +130,10 @@ class _Reader:
             self._group(event, group, f"{place}[{index}]")
 
     def _group(self, event: str, group: JSONValue, place: str) -> None:
+        fields: Mapping[str, JSONValue] = {}
         if isinstance(group, Mapping):
-            hooks = group.get("hooks")
-        else:
-            hooks = None
-        if isinstance(group, Mapping):
-            matcher = group.get("matcher")
-        else:
-            matcher = None
+            fields = group
+        hooks, matcher = fields.get("hooks"), fields.get("matcher")
         if not isinstance(hooks, list) or not (
             matcher is None or isinstance(matcher, str)
         ):

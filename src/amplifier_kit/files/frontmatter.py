@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 import attrs
 
-from amplifier_kit.files.documents import DocumentError, parse_yaml, read_text
+from amplifier_kit.files.documents import DocumentError, parse_yaml
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -17,7 +16,6 @@ __all__ = [
     "FrontMatter",
     "decode_front_matter",
     "parse_front_matter",
-    "read_front_matter",
 ]
 
 _OPENING: Final = re.compile(r"---[ \t]*(?:\r?\n|\Z)")
@@ -91,13 +89,3 @@ def decode_front_matter(data: bytes, *, subject: str) -> FrontMatter:
         raise ConfigError(
             [Problem(error.place, error.message)], subject=subject
         ) from error
-
-
-def read_front_matter(path: Path) -> FrontMatter:
-    """Read a Markdown file of UTF-8 text into the fields at its head and its body.
-
-    Raises:
-        ConfigError: the file cannot be read, is no regular file of at most 4 MB, or its front matter is not sound;
-            it names the file, line and column.
-    """
-    return decode_front_matter(read_text(path).encode(), subject=f"file {str(path)!r}")

@@ -67,10 +67,6 @@ class ProductFiles:
         """Whether a path without a link in it is one of the product's own files, or the folder that lists them."""
         return self.refuses("read")(path_parts(str(path)))
 
-    def may_not_write(self, path: Path) -> bool:
-        """Whether a path without a link in it is one of the product's folders, or lies in one."""
-        return self.refuses("write")(path_parts(str(path)))
-
     def refuses(self, purpose: Purpose) -> Callable[[Sequence[str]], bool]:
         """Return a predicate: whether the real parts of a path may not be used; links are resolved once."""
         home = self.parts

@@ -111,10 +111,8 @@ class EventDecoder:
         found = _LINE_END.search(self._pending, self._searched)
         if found is None:
             self._searched = len(self._pending)
-        else:
-            self._searched = 0
-        if found is None:
             return -1
+        self._searched = 0
         return found.start()
 
     def _without_mark(self, line: bytes) -> bytes:

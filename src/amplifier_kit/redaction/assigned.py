@@ -15,7 +15,12 @@ from amplifier_kit.redaction.heuristics import (
     is_random,
     kinds,
 )
-from amplifier_kit.redaction.names import is_password_name, is_place, is_secret_name
+from amplifier_kit.redaction.names import (
+    is_password_name,
+    is_place,
+    is_secret_name,
+    kind_of,
+)
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.windows import lower, places_of
 
@@ -208,7 +213,7 @@ def _assigned(text: str, head: re.Match[str]) -> Found | None:
         end = _end_of(_BARE_RUN, text, end)
     else:
         end = _end_of(_QUOTED_RUN, text, end)
-    return start, end, "password" if is_password else "secret"
+    return start, end, kind_of(name)
 
 
 def _end_of(run: re.Pattern[str], text: str, at: int) -> int:

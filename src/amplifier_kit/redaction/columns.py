@@ -12,7 +12,7 @@ from amplifier_kit.redaction.heuristics import (
     SHORTEST_WORD,
     is_literal,
 )
-from amplifier_kit.redaction.names import is_password_name, is_secret_name
+from amplifier_kit.redaction.names import is_password_name, is_secret_name, kind_of
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.windows import line_matches
 
@@ -38,7 +38,7 @@ def columns(text: str) -> Iterator[Found]:
     """Yield the cells below the names of secrets, and the values that are listed behind one."""
     for match in line_matches(_LISTED, text):
         if is_secret_name(match["name"]) and _is_secret(match["value"], match["name"]):
-            yield (*match.span("value"), _kind(match["name"]))
+            yield (*match.span("value"), kind_of(match["name"]))
     if "nsert into" in text or "INSERT INTO" in text:
         for insert in _INSERT.finditer(text):
             names = [_plain(name) for name in insert["names"].split(",")]
@@ -87,7 +87,7 @@ def _row(names: Sequence[str], start: int, line: str, sign: str) -> Iterator[Fou
         end = begin + len(cell)
         if is_secret_name(name) and _is_secret(value, name):
             at = start + begin + cell.index(value)
-            yield at, at + len(value), _kind(name)
+            yield at, at + len(value), kind_of(name)
 
 
 def _plain(cell: str) -> str:
@@ -101,9 +101,3 @@ def _is_secret(value: str, name: str) -> bool:
         and not PLACEHOLDER.search(value)
         and is_literal(value, is_password=is_password)
     )
-
-
-def _kind(name: str) -> str:
-    if is_password_name(name):
-        return "password"
-    return "secret"

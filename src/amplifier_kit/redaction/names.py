@@ -6,7 +6,13 @@ import re
 from functools import lru_cache
 from typing import Final
 
-__all__ = ["IDENTITY_NAMES", "is_password_name", "is_place", "is_secret_name"]
+__all__ = [
+    "IDENTITY_NAMES",
+    "is_password_name",
+    "is_place",
+    "is_secret_name",
+    "kind_of",
+]
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+|\d+")
 _FOLDER: Final = re.compile(r"[/~]|[A-Za-z]:\\")
@@ -272,6 +278,13 @@ def is_password_name(name: str) -> bool:
         words[-1].endswith(("password", "passwd", "passphrase"))
         or any("".join(words[-count:]) in _PASSWORDS for count in (1, 2, 3))
     )
+
+
+def kind_of(name: str) -> str:
+    """Return what the mark calls a secret that stands under a name."""
+    if is_password_name(name):
+        return "password"
+    return "secret"
 
 
 def is_place(name: str, value: object) -> bool:

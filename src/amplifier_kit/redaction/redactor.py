@@ -33,6 +33,7 @@ from amplifier_kit.redaction.names import (
     is_password_name,
     is_place,
     is_secret_name,
+    kind_of,
 )
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.tokens import tokens_in
@@ -260,7 +261,7 @@ class _Walk:
             is_none = not is_password_name(name)
         if is_none:
             return value
-        return f"{MARK}{_kind(name)}]"
+        return f"{MARK}{kind_of(name)}]"
 
     def _item(
         self, items: Sequence[JSONValue], index: int, path: str, depth: int, name: str
@@ -373,14 +374,8 @@ class _Search(_Walk):
             or _looks_secret(name, text)
             or (is_password_name(name) and is_phrase(text))
         ):
-            self.places.append((*value.source(0, len(text)), _kind(name)))
+            self.places.append((*value.source(0, len(text)), kind_of(name)))
         return value
-
-
-def _kind(name: str) -> str:
-    if is_password_name(name):
-        return "password"
-    return "secret"
 
 
 def _secret_beside(value: Mapping[str, JSONValue]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from amplifier_kit.redaction.heuristics import PLACEHOLDER, is_literal, is_random
-from amplifier_kit.redaction.names import is_password_name, is_secret_name
+from amplifier_kit.redaction.names import is_password_name, is_secret_name, kind_of
 from amplifier_kit.redaction.places import Found
 from amplifier_kit.redaction.windows import lower, matches_near, places_of
 
@@ -110,7 +110,7 @@ def pairs(text: str) -> Iterator[Found]:
         if is_literal(match[part], is_password=is_password) and not PLACEHOLDER.search(
             match[part]
         ):
-            yield (*match.span(part), "password" if is_password else "secret")
+            yield (*match.span(part), kind_of(match["name"]))
 
 
 def _is_basic(value: str) -> bool:

@@ -18,29 +18,23 @@ from amplifier_sdk.lazy import load_from
 if TYPE_CHECKING:
     from amplifier_kit.rules.calls import RuledCall as RuledCall
     from amplifier_kit.rules.rule import Rule as Rule
-    from amplifier_kit.rules.ruleset import Evaluation as Evaluation
     from amplifier_kit.rules.ruleset import RuleSet as RuleSet
     from amplifier_kit.rules.touched import TouchedPath as TouchedPath
     from amplifier_kit.rules.touched import touched_paths as touched_paths
-    from amplifier_kit.rules.truth import Truth as Truth
 
 __all__ = [
-    "Evaluation",
     "Rule",
     "RuleSet",
     "RuledCall",
     "TouchedPath",
-    "Truth",
     "touched_paths",
 ]
 
 _HOME = {
     "RuledCall": "calls",
-    "Evaluation": "ruleset",
     "Rule": "rule",
     "RuleSet": "ruleset",
     "TouchedPath": "touched",
-    "Truth": "truth",
     "touched_paths": "touched",
 }
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from amplifier_kit.shell.policy import ShellPolicy as ShellPolicy
     from amplifier_kit.shell.rules import CommandRule as CommandRule
     from amplifier_kit.shell.rules import PathRule as PathRule
-    from amplifier_kit.shell.scripts import Script as Script
     from amplifier_kit.shell.scripts import ShellSyntaxError as ShellSyntaxError
     from amplifier_kit.shell.scripts import SimpleCommand as SimpleCommand
     from amplifier_kit.shell.scripts import Word as Word
@@ -28,7 +27,6 @@ __all__ = [
     "PathPolicy",
     "PathRule",
     "PolicyDecision",
-    "Script",
     "ShellPolicy",
     "ShellSyntaxError",
     "SimpleCommand",
@@ -42,7 +40,6 @@ _HOME = {
     "PathPolicy": "path_policy",
     "PathRule": "rules",
     "CommandRule": "rules",
-    "Script": "scripts",
     "ShellPolicy": "policy",
     "ShellSyntaxError": "scripts",
     "SimpleCommand": "scripts",

@@ -87,19 +87,13 @@ class PathPolicy:
     def is_inside(self) -> bool:
         """Whether relative paths certainly start in a writable folder or below, and not in what belongs to git."""
         if self.directory is None:
-            real = None
-        else:
-            # resolved now, not when the policy was made: a link may lead
-            # elsewhere meanwhile
-            real = os.path.realpath(self.directory)
-        if real is None:
-            root = None
-        else:
-            root = self._root_of(real)
-        return (
-            real is not None
-            and root is not None
-            and not _is_of_git(os.path.relpath(real, root).split("/"))
+            return False
+        # resolved now, not when the policy was made: a link may lead elsewhere
+        # meanwhile
+        real = os.path.realpath(self.directory)
+        root = self._root_of(real)
+        return root is not None and not _is_of_git(
+            os.path.relpath(real, root).split("/")
         )
 
     def may_write(self, word: Word) -> bool:
@@ -155,14 +149,11 @@ class PathPolicy:
         """Whether the name of a path says that what is there can be made again."""
         real = self.real(value)
         if real is None:
-            root = None
-        else:
-            root = self._root_of(real)
-        if real is None or root is None:
-            parts = []
-        else:
-            parts = os.path.relpath(real, root).split("/")
-        return any(map(is_generated, parts))
+            return False
+        root = self._root_of(real)
+        return root is not None and any(
+            map(is_generated, os.path.relpath(real, root).split("/"))
+        )
 
     def holds_repository(self, value: str) -> bool:
         """Whether a path is part of what git keeps, or the folder of a repository."""
@@ -267,8 +258,6 @@ class PathPolicy:
         if is_deep and self._has_secret_below(start or "/", name.lstrip("/") or "*"):
             return True
         for path in self.paths_in(value):
-            if HOLE in path:
-                return True
             real = self.real(path)
             if real is None:
                 return True
@@ -299,10 +288,7 @@ class PathPolicy:
 
     def _is_inside(self, value: str, *, or_root: bool = False) -> bool:
         for path in self.paths_in(value):
-            if HOLE in path:
-                real = None
-            else:
-                real = self.real(path)
+            real = self.real(path)
             if real is None:
                 return False
             # what is written to the terminal would reach the person as if we had

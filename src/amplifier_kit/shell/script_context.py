@@ -190,14 +190,9 @@ def possible_directories(script: Script, start: str | None) -> frozenset[str | N
 
 def _folder(move: Sequence[Word], start: str | None) -> str | None:
     """Return the folder that a command goes to; `None` when that is not known."""
-    if len(move) == 2:
-        target = move[1]
-    else:
-        target = None
-    if target is None or target.is_pattern:
-        static = None
-    else:
-        static = target.static
+    if len(move) != 2 or move[1].is_pattern:
+        return None
+    static = move[1].static
     if not static or start is None or static.startswith("-"):
         return None
     path = os.path.join(start, static)

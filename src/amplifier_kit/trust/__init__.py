@@ -22,27 +22,21 @@ from typing import TYPE_CHECKING
 from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
-    from amplifier_kit.trust.closures import Closure as Closure
     from amplifier_kit.trust.closures import changed_code as changed_code
     from amplifier_kit.trust.closures import closure_of as closure_of
     from amplifier_kit.trust.closures import covered_paths as covered_paths
     from amplifier_kit.trust.closures import judge_project as judge_project
-    from amplifier_kit.trust.fingerprints import Code as Code
     from amplifier_kit.trust.fingerprints import DeclaredItem as DeclaredItem
     from amplifier_kit.trust.fingerprints import (
         UnreadableItemError as UnreadableItemError,
     )
     from amplifier_kit.trust.kinds import PROJECT_FILES as PROJECT_FILES
-    from amplifier_kit.trust.store import Grant as Grant
     from amplifier_kit.trust.store import TrustDecision as TrustDecision
     from amplifier_kit.trust.store import TrustStore as TrustStore
 
 __all__ = [
     "PROJECT_FILES",
-    "Closure",
-    "Code",
     "DeclaredItem",
-    "Grant",
     "TrustDecision",
     "TrustStore",
     "UnreadableItemError",
@@ -54,11 +48,8 @@ __all__ = [
 
 _HOME = {
     "PROJECT_FILES": "kinds",
-    "Closure": "closures",
-    "Code": "fingerprints",
     "TrustDecision": "store",
     "DeclaredItem": "fingerprints",
-    "Grant": "store",
     "TrustStore": "store",
     "UnreadableItemError": "fingerprints",
     "changed_code": "closures",

@@ -294,14 +294,10 @@ def _kinds(folders: Mapping[str, JSONValue], folder: str) -> Mapping[str, JSONVa
 
 
 def _read_grant(entry: JSONValue, folder: str, kind: str) -> Grant:
+    fields: Mapping[str, JSONValue] = {}
     if isinstance(entry, Mapping):
-        items = entry.get("items")
-    else:
-        items = None
-    if isinstance(entry, Mapping):
-        granted = entry.get("granted")
-    else:
-        granted = None
+        fields = entry
+    items, granted = fields.get("items"), fields.get("granted")
     if not isinstance(items, Mapping) or not isinstance(granted, (int, float)):
         raise ValueError(f"the entry {folder!r}, {kind!r} is damaged; remove it")
     return Grant(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from amplifier_kit.vendors.client import Exchange as Exchange
     from amplifier_kit.vendors.client import VendorClient as VendorClient
     from amplifier_kit.vendors.config import VendorConfig as VendorConfig
-    from amplifier_kit.vendors.headers import retry_after as retry_after
     from amplifier_kit.vendors.payloads import read_object as read_object
     from amplifier_kit.vendors.payloads import read_tokens as read_tokens
     from amplifier_kit.vendors.payloads import storable as storable
@@ -39,7 +38,6 @@ __all__ = [
     "read_problem",
     "read_tokens",
     "refusal",
-    "retry_after",
     "storable",
     "write_json",
 ]
@@ -56,7 +54,6 @@ _HOME = {
     "read_problem": "refusals",
     "read_tokens": "payloads",
     "refusal": "refusals",
-    "retry_after": "headers",
     "storable": "payloads",
     "write_json": "payloads",
 }

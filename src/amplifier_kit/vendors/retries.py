@@ -67,14 +67,15 @@ def tries(config: VendorConfig) -> Iterator[Try]:
     for attempt in policy:
         state = attempt.retry_state
         yield Try(state.attempt_number, delays.pop() if delays else 0.0, error, state)
-        if state.outcome is not None:
-            failed = state.outcome.exception()
-        else:
-            failed = None
-        if isinstance(failed, LLMError):
-            error = failed
-        else:
-            error = None
+        # resumed only where it failed: whoever is content leaves
+        error = _failure(state)
+
+
+def _failure(state: RetryCallState) -> LLMError:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, LLMError)
+    return error
 
 
 def _may_pass(config: VendorConfig, error: BaseException) -> bool:
@@ -90,11 +91,7 @@ def _may_pass(config: VendorConfig, error: BaseException) -> bool:
 
 def _delay(config: VendorConfig, state: RetryCallState) -> float:
     """Return the wait: doubled each time, spread, capped, stretched as the error says, never below what was asked."""
-    if state.outcome is not None:
-        error = state.outcome.exception()
-    else:
-        error = None
-    assert isinstance(error, LLMError)
+    error = _failure(state)
     if config.retry_jitter:
         spread = _SPREAD
     else:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from amplifier_kit.files.documents import DocumentError
-from amplifier_kit.files.frontmatter import parse_front_matter, read_front_matter
+from amplifier_kit.files.frontmatter import decode_front_matter, parse_front_matter
 from amplifier_sdk.errors import ConfigError
 
 
@@ -74,14 +73,15 @@ def test_what_is_wrong_is_named_with_its_place(
     assert problem in caught.value.message
 
 
-def test_a_file_is_read_without_its_byte_order_mark(tmp_path: Path) -> None:
-    path = tmp_path / "note.md"
-    path.write_bytes(b"\xef\xbb\xbf---\nname: x\n---\nbody")
-    assert read_front_matter(path).fields == {"name": "x"}
+def test_a_file_is_read_without_its_byte_order_mark() -> None:
+    data = b"\xef\xbb\xbf---\nname: x\n---\nbody"
+    assert decode_front_matter(data, subject="a note").fields == {"name": "x"}
 
 
-def test_a_faulty_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "note.md"
-    path.write_text("---\n")
-    with pytest.raises(ConfigError, match=r"note\.md' has 1 problem:\n  line 1"):
-        read_front_matter(path)
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [(b"---\n", "line 1"), (b"---\nname: \xff\n---\n", "it is not UTF-8 at byte 10")],
+)
+def test_a_faulty_file_is_named(data: bytes, problem: str) -> None:
+    with pytest.raises(ConfigError, match=rf"note\.md' has 1 problem:\n  {problem}"):
+        decode_front_matter(data, subject="file 'note.md'")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from amplifier_kit.files.path_rules import path_parts
 from amplifier_kit.files.product import ProductFiles
 
 OWN = (
@@ -53,7 +54,7 @@ def test_state_and_guards_are_neither_read_nor_written(
 ) -> None:
     listed, home = files
     assert listed.may_not_read(Path(path.format(home=home)))
-    assert listed.may_not_write(Path(path.format(home=home)))
+    assert listed.refuses("write")(path_parts(path.format(home=home)))
 
 
 @pytest.mark.parametrize("path", CONTENT)
@@ -62,7 +63,7 @@ def test_what_people_write_for_models_is_read_and_not_written(
 ) -> None:
     listed, home = files
     assert not listed.may_not_read(Path(path.format(home=home)))
-    assert listed.may_not_write(Path(path.format(home=home)))
+    assert listed.refuses("write")(path_parts(path.format(home=home)))
 
 
 @pytest.mark.parametrize("path", OTHERS)
@@ -71,7 +72,7 @@ def test_other_files_are_not_the_products(
 ) -> None:
     listed, home = files
     assert not listed.may_not_read(Path(path.format(home=home)))
-    assert not listed.may_not_write(Path(path.format(home=home)))
+    assert not listed.refuses("write")(path_parts(path.format(home=home)))
 
 
 def test_the_persons_own_folder_is_where_the_environment_says(
