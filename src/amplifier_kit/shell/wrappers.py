@@ -126,11 +126,9 @@ def _given(words: Sequence[Word], mark: Word | None, listed: Word) -> list[Word]
     if mark is None:
         return [*words, listed]
     text = mark.static
-    # the command's own name must be known, whatever becomes of its arguments
-    if text is None:  # then any word may hold it
-        if words[0].static:
-            return [words[0], *[UNKNOWN] * len(words[1:])]
-        return [UNKNOWN]
+    # then any argument may hold it; the command's own name was known before
+    if text is None:
+        return [words[0], *[UNKNOWN] * len(words[1:])]
     return [
         listed
         if word.static == text

@@ -12,7 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from amplifier_kit.files.documents import MAX_BYTES, MAX_DEPTH, find_line, read_document
+from amplifier_kit.files.documents import (
+    MAX_BYTES,
+    MAX_DEPTH,
+    find_line,
+    find_lines,
+    read_document,
+    read_mapping,
+)
 from amplifier_sdk.errors import ConfigError
 
 JSONData: TypeAlias = (
@@ -209,3 +216,14 @@ def test_a_value_is_found_by_its_line_as_far_as_its_path_goes(
     path: tuple[str | int, ...], line: int | None
 ) -> None:
     assert find_line("a:\n  b:\n    - 1\n    - 2\n", path) == line
+
+
+def test_lines_of_several_values_are_found_in_one_reading(tmp_path: Path) -> None:
+    text = "a:\n  b:\n    - 1\n    - 2\n"
+    assert find_lines(text, [("a", "b", 0), ("a", "b", 1)]) == [3, 4]
+    path = tmp_path / "x.yaml"
+    path.write_text(text)
+    assert read_mapping(path) == {"a": {"b": [1, 2]}}
+    path.write_text("- 1")
+    with pytest.raises(ConfigError, match="a mapping; got list"):
+        read_mapping(path)

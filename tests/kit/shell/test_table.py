@@ -168,3 +168,4 @@ def test_a_pattern_or_a_second_folder_fills_no_single_place(
     assert table.find("pack", moved, path_policy).refused == "other"
     late = [word_of(text) for text in ("x", "name", "-C", "src")]
     assert table.find("pack", late, path_policy).refused == "src"
+    assert table.subcommand("one", [word_of("x")]) is None
