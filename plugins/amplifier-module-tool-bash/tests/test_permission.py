@@ -286,6 +286,54 @@ def test_an_edit_by_a_command_is_decided_on_as_edits_are(
     assert (new.decision, new.effects, new.coverages) == ("allow", ("exec",), ())
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset --hard",
+        "git checkout .",
+        "git checkout -- a.txt",
+        "git restore a.txt",
+        "git clean -fd",
+        "find . -delete",
+        "python3 -c 'x'",
+        'echo "(',
+        "rm a.txt; unheard-of",
+    ],
+)
+def test_a_question_says_that_no_backup_can_be_made(
+    mount: Mount, root: Path, command: str
+) -> None:
+    (root / "a.txt").touch()
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    asked = permission.assess(command)
+
+    assert asked.decision == "ask"
+    assert asked.details == "No backup can be made of all that this command may change."
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm a.txt",
+        "rm a.txt; touch a.txt",
+        "rm -f a.txt; echo x > a.txt",
+        "rm a.txt; mv b.txt a.txt",
+        "cat .env",
+    ],
+)
+def test_a_question_about_what_can_be_saved_says_nothing_of_backups(
+    mount: Mount, root: Path, command: str
+) -> None:
+    (root / "a.txt").touch()
+    (root / "b.txt").touch()
+    permission = mount(default_rules=True, unlisted="ask").permission
+
+    asked = permission.assess(command)
+
+    assert (asked.decision, asked.details) == ("ask", "")
+
+
 def test_what_is_written_over_is_named_without_way_to_say_more(
     mount: Mount, root: Path
 ) -> None:
@@ -424,7 +472,7 @@ def test_with_a_network_for_all_commands_none_is_granted_to_one(mount: Mount) ->
     permission = mount(default_rules=True, unlisted="ask", network=True).permission
 
     assert permission.assess("touch a", network=True).decision == "allow"
-    assert permission.assess("curl x").details == ""
+    assert "network" not in permission.assess("curl x").details
     assert permission.check("touch a")
 
 

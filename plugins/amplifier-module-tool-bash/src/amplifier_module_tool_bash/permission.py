@@ -11,6 +11,7 @@ import attrs
 from amplifier_kit.shell import PolicyDecision
 from amplifier_kit.shell.coverage import prefix_of
 from amplifier_kit.shell.decisions import Decision
+from amplifier_kit.shell.file_access import file_accesses
 from amplifier_kit.shell.network import installs_what_is_locked, reaches_network
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.default_rules import make_policy
@@ -26,6 +27,7 @@ _SHOWN: Final = 500
 _MAX_NAMES: Final = 20
 _EDITS: Final = Coverage(key=EDITS, label="edits by commands")
 _NETWORK: Final = "This call gets access to the network."
+_NO_BACKUP: Final = "No backup can be made of all that this command may change."
 
 
 class CommandPermission:
@@ -73,6 +75,10 @@ class CommandPermission:
             details.append(_shown_edits(verdict.edits))
             if decision == "allow":
                 decision = None  # who decides on edits decides
+        # An edit that may be undone is allowed more lightly than one that may not,
+        # so the question must not let a person take the one for the other.
+        if verdict.decision == "ask" and self._may_use_any_file(command):
+            details.append(_NO_BACKUP)
         if verdict.part.strip() not in ("", command.strip()):
             part = f" ({verdict.part[:_SHOWN]})"
         else:
@@ -120,6 +126,15 @@ class CommandPermission:
                 type="denied",
             )
         return self._has_network or self._wants_network(command, network)
+
+    def _may_use_any_file(self, command: str) -> bool:
+        """Whether backups cannot know beforehand which files a command changes."""
+        surroundings = self._surroundings
+        # backups go by these paths, so what is no path here has no copy there
+        accesses = file_accesses(
+            command, surroundings.directory, surroundings.variables
+        )
+        return any(access.path is None and access.writes for access in accesses)
 
     def _note(self, command: str, network: bool) -> None:
         self._assessed[command, network] = self._surroundings.directory
