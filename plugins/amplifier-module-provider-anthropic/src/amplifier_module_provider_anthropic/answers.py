@@ -85,6 +85,7 @@ class MessageReader:
         Raises:
             LLMError: the API reports an error, or sent what does not follow its own order.
         """
+        # the API asks its readers to pass over events that they do not know
         if event.event not in _KNOWN:
             return ()
         data = read_object(event.data)
@@ -175,6 +176,7 @@ class MessageReader:
     def _count(self, usage: JSONValue) -> None:
         """Take the counts, which are of the whole answer so far; one that is left out stays as it was."""
         if isinstance(usage, Mapping):
+            # the counts are totals, so a later one replaces an earlier one
             self._usage |= {
                 key: value for key, value in usage.items() if value is not None
             }
@@ -187,6 +189,7 @@ class MessageReader:
         """
         if not self._is_ended:
             raise StreamError("The stream ended before the answer was whole")
+        # blocks may be open beside each other; the index says where each belongs
         arrived = [self._blocks[index] for index in sorted(self._blocks)]
         calls = [block.call() for block in arrived if block.call_id is not None]
         reason = _REASONS.get(str(self._end["stop_reason"]), "error")
@@ -228,6 +231,7 @@ class MessageReader:
             read_tokens(usage, "input_tokens") or 0,
             read_tokens(usage, "output_tokens") or 0,
         )
+        # `input_tokens` of the API leaves out what the cache gave and took
         whole = fresh + (read or 0) + (written or 0)
         return Usage(
             input_tokens=whole,

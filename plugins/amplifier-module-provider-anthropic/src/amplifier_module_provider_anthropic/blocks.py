@@ -84,9 +84,11 @@ class ArrivingBlock:
             StreamError: it is no piece of such a block.
         """
         kind = piece.get("type")
+        # they show nothing by themselves, and stand beside the text in the end
         if kind == "citations_delta":
             self._citations.append(piece.get("citation"))
             return ()
+        # the API adds kinds of pieces without a new version
         if not isinstance(kind, str) or kind not in _PIECES:
             return ()
         field, type_ = _PIECES[kind]
@@ -100,6 +102,7 @@ class ArrivingBlock:
                 f"The API sent a {kind} that does not fit a block of type {self.type!r}"
             )
         self._pieces.setdefault(field, []).append(text)
+        # a signature is for the API alone; nobody reads it
         if field == "signature":
             return ()
         return self._shown(text)
@@ -152,6 +155,7 @@ class ArrivingBlock:
                     input=call.shown_arguments,
                     extras=extras,
                 )
+            # read back, it would pass for a block that this program made
             case type_ if type_ in _OURS:
                 return None
             case type_:
@@ -171,6 +175,7 @@ class ArrivingBlock:
     def _arguments(self) -> tuple[str | None, Arguments]:
         """Read the pieces; a server that streams none, or empty ones, has put the whole into the block's beginning."""
         raw, given = self._streamed(), self.start.get("input")
+        # the text of a stream counts before the beginning, which is `{}` there
         if not raw and isinstance(given, Mapping):
             return None, read_arguments(given)
         return raw, read_arguments(raw)
@@ -208,6 +213,7 @@ class ArrivingBlock:
 
     def _name(self) -> str:
         name = self._said("name")
+        # the API allows fewer characters in a name than a tool may have
         return self.names.get(name, name)
 
     def _said(self, field: str) -> str:

@@ -102,15 +102,18 @@ class _Writing:
             ).append(text)
 
     def add_results(self, found: list[JSONObject]) -> None:
+        # the API wants the results of one answer in the message that follows it
         if self.results is None:
             self.results = []
             self.messages.append({"role": "user", "content": self.results})
         self.results += found
 
     def add(self, role: str, content: list[JSONObject]) -> None:
+        # what comes between ends the run of results that share one message
         self.results = None
         if role == "assistant":
             self._place_late()
+            # compaction may have cut the history down to an answer
             if not self.messages:
                 self.messages.append({"role": "user", "content": [_text(_OPENING)]})
         self.messages.append({"role": role, "content": content})
@@ -222,6 +225,7 @@ def _whole(
     """Write a block; only the provider itself marks blocks for the cache."""
     block: JSONObject = {"type": kind, **fields}
     for key, value in extras.items():
+        # a mark of an earlier request would count against the few that the API allows
         if key != "cache_control":
             block.setdefault(key, value)
     return block
@@ -268,6 +272,7 @@ def _blocks(message: Message) -> JSONValue:
 
 def _result(id: str, content: JSONValue, *, is_error: bool) -> JSONObject:
     result: JSONObject = {"type": "tool_result", "tool_use_id": call_id(id)}
+    # the API refuses a text of white space alone
     if content and not (isinstance(content, str) and not content.strip()):
         result["content"] = content
     if is_error:

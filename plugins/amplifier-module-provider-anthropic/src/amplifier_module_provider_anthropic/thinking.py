@@ -44,6 +44,7 @@ class Thought:
 
         The models that notice think by themselves, so that to say so changes nothing; `error` is what they do unasked.
         """
+        # a request that turns thinking off has no place for the binding
         if behavior == "error" or (self.thinking is not None and not self.is_on):
             return self
         kept = self.thinking or {"type": "adaptive"}
@@ -88,6 +89,7 @@ def decide_thinking(
     """
     effort = _read_effort(request.reasoning_effort or config.reasoning_effort, losses)
     wanted = _is_wanted(config, effort)
+    # the API refuses a forced tool choice together with thinking
     if is_forced and model.thinking != "always":
         if wanted:
             losses.add(
@@ -104,6 +106,7 @@ def decide_thinking(
         )
     thinking = _adaptive(config, model, wanted, losses)
     if effort == "none" and model.thinking == "always":
+        # the nearest to no thinking that such a model has
         level = "low"
     if (
         level in ("xhigh", "max")
@@ -213,11 +216,13 @@ def _with_budget(
     if not is_wanted:
         return Thought(max_tokens=max_tokens, effort=effort)
     budget = config.thinking_budget_tokens or _BUDGETS[level or "high"]
+    # a limit that somebody set stays; only our own default makes room for thoughts
     if request.max_output_tokens is None and config.max_tokens is None:
         max_tokens = min(
             model.max_output_tokens,
             max(max_tokens, budget + config.thinking_budget_buffer),
         )
+    # the API takes a budget only if it is below the length of the answer
     budget = min(budget, max_tokens - 1)
     if budget < LEAST_THINKING:
         losses.add(

@@ -69,6 +69,7 @@ class OllamaAnswer:
             LLMError: the line is an error, or cannot be read.
         """
         line = read_object(event.data)
+        # once the answer has begun, the status is sent and an error can only be a line
         if (problem := line.get("error")) is not None:
             raise reported_error(problem)
         message = line.get("message")
@@ -115,6 +116,7 @@ class OllamaAnswer:
         for given in calls:
             call = self._call(given)
             self._parts.append(call)
+            # who joins the pieces of a call expects JSON even where there is none
             text = call.raw_arguments or "{}"
             yield ToolCallDelta(
                 id=call.id, name=call.name, arguments=text, index=len(self._parts) - 1
@@ -126,6 +128,7 @@ class OllamaAnswer:
             last = self._parts[-1]
         else:
             last = None
+        # the lines do not say where a block ends; a change of kind does
         if not isinstance(last, _Run) or last.is_thinking is not is_thinking:
             last = _Run(is_thinking)
             self._parts.append(last)
@@ -171,6 +174,7 @@ class OllamaAnswer:
             call_id = storable(given)
         else:
             call_id = ""
+        # results find their calls by id, so a repeated one is replaced
         if not call_id or call_id in self._ids:
             call_id = f"call_{secrets.token_hex(8)}"
         self._ids.add(call_id)
@@ -188,6 +192,7 @@ class OllamaAnswer:
 def _blocks(part: _Run | ToolCall) -> list[ContentBlock]:
     if isinstance(part, _Run):
         return [part.block()]
+    # arguments that are no object have no block; the call carries them as its problem
     if part.problem is None:
         return [ToolCallBlock(id=part.id, name=part.name, input=part.arguments)]
     return []
@@ -210,6 +215,7 @@ def _usage(last: JSONObject) -> Usage | None:
         read_tokens(last, "prompt_eval_count"),
         read_tokens(last, "eval_count"),
     )
+    # no counts are unknown, which is not the same as none
     if read is None and written is None:
         return None
     return Usage(

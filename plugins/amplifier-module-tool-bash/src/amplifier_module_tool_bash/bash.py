@@ -77,6 +77,7 @@ class Bash:
         """
         seconds = self._check(command, timeout)
         sandbox = await self._surroundings.choose_sandbox()
+        # evaluated anew: the folder may be another than when the call was assessed
         has_network = self.permission.check(command, network=network)
         if run_in_background:
             job = await self._jobs.start(command, network=has_network)
@@ -197,6 +198,7 @@ class Bash:
                         f"no process can be started: {error.strerror}"
                     ) from error
         finally:
+            # the result names these files, so they are complete before it is made
             stdout.close()
             stderr.close()
         self._surroundings.move(ending.directory)

@@ -40,5 +40,6 @@ def tool_caches() -> Iterator[str]:
         for path in paths
     )
     for path in dict.fromkeys(map(os.path.expanduser, found)):
+        # a sandbox cannot bind what is not there
         if os.path.isdir(path):
             yield os.path.realpath(path)

@@ -114,6 +114,7 @@ class Jobs:
                 command=text,
                 tree=tree,
                 log=JobLog(log),
+                # from here on the job itself releases what it needs
                 needs=needs.pop_all(),
                 started=time.monotonic(),
             )
@@ -141,7 +142,9 @@ class Jobs:
         """Release what jobs that ended hold, and forget the oldest of them."""
         ended = [job for job in self._jobs.values() if not job.is_running]
         for job in ended:
+            # one that ended by itself still holds what was prepared for it
             await job.close()
+        # the latest stay, so that a model can still read how they ended
         for job in ended[:-KEPT]:
             del self._jobs[job.id]
             folder, _, name = job.log.name.rpartition("/")

@@ -88,6 +88,7 @@ class CommandPermission:
             decision=decision,
             reason=f"{verdict.reason}{part}",
             details="\n".join(details),
+            # to accept edits or a kind of command is no word about secrets
             is_firm=verdict.cause == "secret",
             coverages=self._coverages(command, verdict, network),
             directory=self._surroundings.directory,
@@ -106,6 +107,7 @@ class CommandPermission:
             ToolError: it is denied, nobody was asked although somebody must be, or it was decided on elsewhere.
         """
         self._surroundings.return_if_gone()
+        # taken out at once: one answer covers one run
         decided_in = self._assessed.pop((command, network), None)
         directory = self._surroundings.directory
         if decided_in not in (None, directory):
@@ -138,6 +140,7 @@ class CommandPermission:
 
     def _note(self, command: str, network: bool) -> None:
         self._assessed[command, network] = self._surroundings.directory
+        # a call that was assessed and refused never runs, so its entry would stay
         while len(self._assessed) > _REMEMBERED:
             self._assessed.popitem(last=False)
 
@@ -150,6 +153,7 @@ class CommandPermission:
         """Name the commands that one answer may cover: edits, and such as no rule is about and can be evaluated."""
         if verdict.decision == "allow" and verdict.edits:
             return (_EDITS,)
+        # what a rule asks about, or what cannot be evaluated, is asked each time
         if verdict.decision != "ask" or verdict.cause != "unlisted" or network:
             return ()
         prefix = prefix_of(command, self._surroundings.variables)

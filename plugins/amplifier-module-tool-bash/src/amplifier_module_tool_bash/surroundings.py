@@ -115,6 +115,7 @@ class ShellEnvironment:
         """What the paths of the next command are evaluated by."""
         return PathPolicy(
             directory=self.directory,
+            # not `self.scratch`: a question alone makes no folder
             writable=(*self.writable, *filter(None, [self._scratch])),
             protected=(FOLDER, *self._config.protected_paths, *self._trusted()),
             home=os.path.expanduser("~"),
@@ -191,6 +192,8 @@ class ShellEnvironment:
         """
         self.return_if_gone()
         sandbox = self.sandbox or "none"
+        # The folder is reported by a trap, since the text may exit anywhere. No profile
+        # of bash is read: an alias there could change what was evaluated.
         command = Command(
             argv=(
                 "bash",
@@ -235,6 +238,7 @@ class ShellEnvironment:
     def _environment(self) -> dict[str, str]:
         """Return the variables of the next command: what the session's hooks have set counts before the process's."""
         told = self._session_environment()
+        # another module offers this capability, so its value may be anything
         if isinstance(told, Mapping):
             added = told
         else:
@@ -259,6 +263,7 @@ class ShellEnvironment:
 
     def _protected_in(self, root: str) -> Iterator[str]:
         """Yield what is protected in a folder; files of a person's shell only in their home, or where they exist."""
+        # a mount point for a missing file shows as an empty file in the project
         for path in dict.fromkeys((FOLDER, *self._config.protected_paths)):
             is_file = path.startswith(".") and path not in _FOLDERS and "/" not in path
             if (

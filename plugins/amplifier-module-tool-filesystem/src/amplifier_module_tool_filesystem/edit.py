@@ -64,6 +64,7 @@ class Edit:
             )
         if self.old_string == self.new_string:
             raise ToolError("old_string and new_string are equal; give the new text")
+        # line ends are unified below, so this edit would change nothing and seem done
         if unify_line_ends(self.old_string) == unify_line_ends(self.new_string):
             raise ToolError(
                 "old_string and new_string differ only in line ends, which an edit keeps; use write_file to change them"
@@ -154,6 +155,7 @@ def planned_edit(
             status = os.fstat(file.fileno())
             expected = workspace.known.check(file_path, spot.path, status)
             check_size(file_path, status.st_size, config)
+            # bounded once more, since the file may have grown since its status was read
             data = file.read(config.max_file_bytes + 1)
         before = _decode(file_path, data)
         text, count = before, 0
@@ -165,6 +167,7 @@ def planned_edit(
                 count + len(replacements),
             )
         after = text.encode()
+        # what is written must be readable again by the same limits
         check_size(file_path, len(after), config)
         yield PlannedEdit(
             spot=spot,
@@ -223,6 +226,7 @@ def _line_numbers(text: str, starts: Sequence[int]) -> str:
 
 def _hint(text: str, old: str) -> str:
     """Say how to come to the text that is there: what the likely mistake is, or the nearest line."""
+    # it explains all other differences, so it is looked for first
     if _NUMBERED.match(old):
         return "; leave out the line numbers that read_file puts before each line"
     lines = text.split("\n")

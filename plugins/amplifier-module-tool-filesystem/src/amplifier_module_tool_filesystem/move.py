@@ -64,6 +64,7 @@ def move_path(workspace: Workspace, source: str, destination: str) -> Moved:
     """
     with planned_move(workspace, source, destination) as (old, new):
         status = old.existing()
+        # a move onto itself is done already; to rename it would find the name taken
         if new.path != old.path:
             new.make_parents()
             with path_refusals(source):
@@ -84,6 +85,8 @@ def planned_move(
         ToolError: one of the paths may not be written, what is moved may not be read or holds what is protected,
             or the new name is taken.
     """
+    # shells put the source into such a folder; a rename would not, so neither is
+    # guessed
     if destination.endswith("/"):
         raise ToolError(
             f"{destination!r}: ends with a slash; give the whole new path, with the name at its end"
@@ -124,6 +127,7 @@ def delete_path(
                 _remove_directory(spot, is_empty=not deleted.entries)
             else:
                 os.unlink(spot.name, dir_fd=spot.directory)
+        # a new file of that name is one that the session has not read
         workspace.known.forget(spot.path)
         return deleted
 
@@ -175,6 +179,7 @@ def _check_whole(workspace: Workspace, spot: ResolvedPath) -> None:
 
 def _own_inside(spot: ResolvedPath) -> str | None:
     """Return the rule that keeps a directory where it is because the person's own folder lies in it."""
+    # without case, as some file systems compare names
     parts = [folded(part) for part in path_parts(str(spot.path))]
     if ProductFiles().parts[: len(parts)] == parts:
         return OWN_RULE
@@ -211,6 +216,7 @@ def _count(
         raise ToolError(
             f"{spot.given!r}: the directory is not empty ({count} entries); set recursive to delete them all"
         )
+    # what was not seen may be protected, so it is not deleted
     if budget.report():
         raise ToolError(
             f"{spot.given!r}: not everything in it can be read; delete its parts one by one"

@@ -101,6 +101,7 @@ class Bookcase:
         directory = (
             Path(told) if isinstance(told, (str, Path)) else Path.cwd()
         ).absolute()
+        # contributors answer on the event loop; only the look at the disk may block
         others = contributed(await self._coordinator.collect_contributions(FOLDERS))
         with_untrusted = self._config.untrusted == "mark"
 
@@ -134,6 +135,7 @@ class Bookcase:
                 USER_NOTIFICATION,
                 UserNotification(message=message, level="info", source=_NAME),
             )
+        # one message for all, since a broken folder may hold hundreds of them
         if library.broken:
             first = "; ".join(
                 f"{broken.place}: {broken.problem}"

@@ -32,6 +32,7 @@ class Excerpt:
         part = self.text[self.offset : self.offset + self.most]
         told: JSONObject = {"content": part, **_trust(self.skill)}
         if not self.skill.is_trusted:
+            # each part by itself, or the second one would arrive without marks
             told["content"] = mark_untrusted(part, str(self.skill.folder))
         if self.offset or len(part) < len(self.text):
             told |= {"offset": self.offset, "total_characters": len(self.text)}
@@ -97,6 +98,7 @@ def describe(skill: Skill) -> JSONObject:
 def files_of(skill: Skill) -> JSONObject:
     """Name the files beside a skill's instructions; may block. Names of a stranger are not told."""
     if skill.is_trusted:
+        # a name is text of whoever wrote the skill, and could give orders
         names = skill.files.names()
     else:
         names = ()
@@ -135,6 +137,7 @@ def _decoded(data: bytes, name: str) -> str:
         raise ToolError(
             f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"
         ) from error
+    # such bytes decode without an error, but are no text
     if "\0" in text:
         raise ToolError(
             f"{without_marks(name)!r:.200} is no text ({len(data)} bytes); use it by its path"

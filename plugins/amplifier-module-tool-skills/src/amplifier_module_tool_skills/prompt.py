@@ -77,6 +77,7 @@ class SkillPrompt:
 
     async def _text(self) -> str:
         library = await self._bookcase.library()
+        # written once for each library: it is asked for before every request
         if self._written is None or self._written[0] is not library:
             skills = [
                 skill for skill in self._bookcase.for_model(library) if skill.is_trusted
@@ -90,11 +91,13 @@ class SkillPrompt:
 
     async def _is_known(self, text: str) -> bool:
         context = self._coordinator.get("context")
+        # without a history to look into, the list is rather told twice than never
         if not isinstance(context, _History):
             return False
         messages = await context.get_messages()
         if text == self._told:  # it may have been cleared, with all of the history
             return any(message.get("content") == text for message in messages)
+        # only at first: what a resumed history brings says which list the model knows
         self._told = text
         contents = (message.get("content") for message in reversed(messages))
         return (

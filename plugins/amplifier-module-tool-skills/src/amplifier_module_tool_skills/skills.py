@@ -118,6 +118,7 @@ class Skills:
         library = await self._bookcase.library()
         skills = self._bookcase.for_model(library)
         wanted = input.get("info") or input.get("skill_name")
+        # before the look-up: another skill of that name must not stand in for it
         if refusal := self._bookcase.refusal(library, str(wanted)):
             raise ToolError(refusal)
         if input.get("list"):
@@ -179,12 +180,14 @@ class Skills:
     async def _load(
         self, skill: Skill, offset: int, context: ToolContext | None
     ) -> JSONObject:
+        # read at each call: a person may edit a skill while the session runs
         body = await to_thread.run_sync(read_body, skill)
         files = await to_thread.run_sync(files_of, skill)
         part = Excerpt(
             skill=skill, text=body, offset=offset, most=self._config.max_characters
         )
         told = part.to_json()
+        # what nobody trusts must not outlast the compaction of its result
         if skill.is_trusted:
             self._pin(context, len(str(told["content"])))
         payload = SkillLoaded(
@@ -204,8 +207,10 @@ class Skills:
     def _pin(self, context: ToolContext | None, size: int) -> None:
         """Pin the call's result in every view, as long as there is room for pins."""
         pin = self._coordinator.get_capability("context.pin")
+        # contexts without views have nothing to pin, and a direct call has no id
         if context is None or not context.call_id or not callable(pin):
             return
+        # pins are never compacted, so without a bound they could fill the window
         if self._pinned + size <= self._config.pin_characters:
             self._pinned += size
             pin(context.call_id)
