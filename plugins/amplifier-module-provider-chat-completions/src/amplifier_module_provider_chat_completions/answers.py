@@ -140,10 +140,12 @@ class ChatAnswer:
                 raise StreamError("The server ended the stream without an answer")
             return "stop"
         reason = _REASONS.get(self._reason, "error")
+        # an answer that lost its calls on the way must not pass for a plain one
         if reason == "tool_calls" and not has_calls:
             raise StreamError(
                 "The server says that the model calls tools, and sent no call"
             )
+        # some servers end an answer with calls by `stop`
         if reason == "stop" and has_calls:
             return "tool_calls"
         return reason
@@ -166,10 +168,12 @@ class ChatAnswer:
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
             self._reason = reason
+            # a call without arguments has streamed nothing yet
             for draft in self._calls.drafts:
                 yield from draft.announce()
 
     def _grow(self, delta: Mapping[str, JSONValue]) -> Iterator[Delta]:
+        # no standard has a name for it; servers send one of these two, or both alike
         if thought := text_of(delta, "reasoning_content") or text_of(
             delta, "reasoning"
         ):
@@ -188,6 +192,7 @@ class ChatAnswer:
             last = self._blocks[-1]
         else:
             last = None
+        # pieces carry no index of a block; a change of kind begins another
         if not isinstance(last, _Words) or last.make is not make:
             last = _Words(make, len(self._blocks))
             self._blocks.append(last)
@@ -206,6 +211,7 @@ class ChatAnswer:
 
 def _call_pieces(delta: Mapping[str, JSONValue]) -> Iterator[Mapping[str, JSONValue]]:
     yield from _objects(delta.get("tool_calls"))
+    # the older form has one call, without a number or an id
     if isinstance(older := delta.get("function_call"), Mapping):
         yield {"index": 0, "function": older}
 

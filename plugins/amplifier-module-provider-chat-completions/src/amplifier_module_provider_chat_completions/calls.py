@@ -31,6 +31,7 @@ class CallDraft:
 
     def grow(self, name: str, arguments: str) -> Iterator[ToolCallDelta]:
         """Add a piece. Nothing streams before there are a name and arguments: until then the name may grow."""
+        # some servers stream the name in pieces, others repeat it in each
         if name and name != self.name and not (self.name and self._arguments):
             self.name += name
         if arguments:
@@ -84,6 +85,7 @@ class CallDrafts:
             known = self._unnumbered(id, name)
         known = known or self._begin(id, next_index)
         known.given_id = known.given_id or id
+        # the first call of an id keeps it
         self._by_id.setdefault(known.given_id, known)
         if isinstance(number, int):
             self._by_number[number] = self._by_both[number, known.given_id] = known
@@ -93,6 +95,7 @@ class CallDrafts:
         last = self._by_number.get(number)
         if last is None or not id or not last.given_id:
             return last
+        # the same number with another id is another call
         return self._by_both.get((number, id))
 
     def _unnumbered(self, id: str, name: str) -> CallDraft | None:
@@ -104,6 +107,7 @@ class CallDrafts:
         return self.drafts[-1]
 
     def _begin(self, id: str, index: int) -> CallDraft:
+        # an id that names two calls could not tell their results apart
         is_new = bool(id) and id not in self._by_id
         draft = CallDraft(
             index=index, given_id=id, id=id if is_new else f"call_{uuid4().hex}"

@@ -54,6 +54,7 @@ class _Writer:
     _returned: list[JSONValue] = attrs.field(factory=list, init=False)
 
     def add(self, message: Message) -> None:
+        # results must follow their calls at once, so images wait for the last of them
         if message.role != "tool":
             self._place_returned()
         match message.role:

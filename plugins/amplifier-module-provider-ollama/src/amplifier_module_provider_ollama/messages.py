@@ -64,6 +64,8 @@ class MessageWriter:
             block for block in blocks if not isinstance(block, ToolResultBlock)
         ]:
             written.append(
+                # a tool's message must belong to a call, and these blocks belong to
+                # none
                 self._said("user" if message.role == "tool" else message.role, others)
             )
         return written
@@ -86,8 +88,11 @@ class MessageWriter:
                         images.append(data)
                     else:
                         self.images_left_out += 1
+                        # said in its place, or the model would speak of an image that
+                        # it never saw
                         texts.append(_BY_ADDRESS)
                 case ToolCallBlock():
+                    # results name only the call; the API wants the name of the tool
                     self._names[block.id] = block.name
                     calls.append(
                         {

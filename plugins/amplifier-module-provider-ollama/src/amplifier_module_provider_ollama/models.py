@@ -54,12 +54,14 @@ class Abilities:
         """Return the value of `think` that comes next to an effort; `None` when the model does not think."""
         levels = self.levels
         if levels is None:
+            # its levels are known: it takes no switch, and thinks at every level
             if self.family == "gptoss":
                 levels = ("low", "medium", "high")
             else:
                 levels = (False, True)
             levels = levels if "thinking" in self.capabilities else ()
         if effort == "none":
+            # sent only where thinking can be on as well, else there is nothing to turn off
             if False in levels and levels != (False,):
                 return False
             return None

@@ -40,6 +40,7 @@ def write_request(
     Raises:
         InvalidRequestError: the request asks for a format or a tool that there is not.
     """
+    # what the API cannot do is reported, so that no caller takes it for done
     losses: list[Degradation] = []
     writer = MessageWriter()
     if abilities.can_see:
@@ -103,6 +104,7 @@ def _options(request: ChatRequest, config: OllamaConfig) -> JSONObject:
         "stop": list(request.stop) if request.stop else None,
     }
     return {
+        # first, so that what a request asks for takes precedence
         **config.options,
         **{name: value for name, value in settings.items() if value is not None},
     }
@@ -173,6 +175,7 @@ def _effort(
 ) -> bool | str | None:
     """Return the request's `think`; `None` leaves it out."""
     think = abilities.think_for(effort)
+    # who wants no thinking loses nothing where there is none
     if think is None and effort != "none":
         losses.append(
             Degradation(
@@ -181,6 +184,7 @@ def _effort(
                 reason="the model does not think apart",
             )
         )
+    # a switch is not the level that was asked for
     elif think is True:
         losses.append(
             Degradation(

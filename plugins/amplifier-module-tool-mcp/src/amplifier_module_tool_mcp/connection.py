@@ -108,6 +108,7 @@ class ServerConnection:
         self._link, self._used = await self.links.make(
             self.declared, self._hearing.hear
         )
+        # it may have been given up while the link was made
         if self.is_given_up:
             return
         with anyio.move_on_after(self.config.connect_timeout) as scope:
@@ -115,6 +116,8 @@ class ServerConnection:
                 helpers.start_soon(self._hearing.pass_on)
                 async with self._open(self._link) as client:
                     await self._list(client)
+                    # the time to connect is over; what follows may last as long as the
+                    # session
                     scope.deadline = inf
                     self.client = client
                     await begun()
@@ -182,6 +185,7 @@ class ServerConnection:
             page = await client.list_tools(cursor=cursor)
             tools += page.tools
             cursor = page.next_cursor
+            # a server may send pages without end
             if cursor is None or len(tools) > self.config.max_tools:
                 break
         held_before = self.offers.withheld
@@ -191,6 +195,7 @@ class ServerConnection:
             for name, why in self.offers.withheld.items()
             if name not in held_before
         }
+        # a person is told once of each tool, not at every listing
         if news:
             await self.teller.withheld(self.declared.name, news)
 
@@ -200,6 +205,7 @@ class ServerConnection:
         """List the tools anew whenever the server says that they changed, at most once a second."""
         while True:
             await self._changed.wait()
+            # renewed before the list is asked for: a change meanwhile is not missed
             self._changed = anyio.Event()
             await self._list(client)
             await listed()

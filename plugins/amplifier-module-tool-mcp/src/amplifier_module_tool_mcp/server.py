@@ -202,6 +202,7 @@ class Server:
             # foreign code, and whatever the protocol's library makes of a broken connection
             problem = words_of(error)
         finally:
+            # before `settled` is set: whoever waits for that must find no dead client
             self._connection, connection.client = None, None
             self._end(connection, refused=refused)
             connection.settled.set()

@@ -89,6 +89,8 @@ class StdioLink:
                     try:
                         yield received, outgoing
                     finally:
+                        # the program gets its time to leave also where the session is
+                        # cancelled
                         with anyio.CancelScope(shield=True):
                             await self._end(tree)
                         pumps.cancel_scope.cancel()
@@ -97,6 +99,7 @@ class StdioLink:
 
     async def _end(self, tree: ProcessTree) -> None:
         """Let the program go by itself when its input ends, and end it otherwise."""
+        # set first: the end of its output is no failure from here on
         self._is_closing = True
         tree.close_input()
         with anyio.move_on_after(_LEAVING_SECONDS):
@@ -151,6 +154,7 @@ class StdioLink:
             return None
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
             self._waiting.discard(message.id)
+        # answers are always taken: each was asked for
         elif self._unasked.is_too_much():
             return None
         return message
@@ -158,6 +162,7 @@ class StdioLink:
     def _refused(self, line: TooLong, told: str) -> JSONRPCMessage | None:
         """Answer a request whose answer is too large; without knowing which it is, the connection cannot go on."""
         answered = answered_id(line)
+        # the id may be beyond what was read; a single request needs none
         if answered is None and len(self._waiting) == 1:
             (answered,) = self._waiting
         if answered is None:
@@ -184,6 +189,7 @@ class StdioLink:
                     )
                 continue
             if isinstance(message, JSONRPCRequest):
+                # before it is sent: the answer may come while the rest is written
                 self._waiting.add(message.id)
             elif (
                 isinstance(message, JSONRPCNotification)

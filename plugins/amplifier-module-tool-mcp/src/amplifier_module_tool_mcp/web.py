@@ -138,10 +138,13 @@ class WebLink:
             else:
                 told = None
             if isinstance(message, JSONRPCRequest) and message.method == "initialize":
+                # which version is spoken is settled anew by the answer
                 self._version = None
             self._version = (told or {}).get(_VERSION, self._version)
             headers = {**self._request_headers(), **(told or {})}
             if isinstance(message, JSONRPCRequest):
+                # before the task begins, so that a cancellation behind it finds the
+                # scope
                 self._posts[message.id] = anyio.CancelScope()
                 posts.start_soon(self._ask, carrier, message, headers, incoming)
                 continue
@@ -207,6 +210,7 @@ class WebLink:
                 AnswerError,
             ) as error:
                 self.problem = str(error) or type(error).__name__
+                # a call that may have run is not made again unasked
                 why = NoAnswer(may_have_run=not isinstance(error, _UNSENT))
                 code = INTERNAL_ERROR
                 if isinstance(error, AnswerError):
@@ -269,6 +273,8 @@ class WebLink:
             async for found in messages:
                 is_answer = isinstance(found, (JSONRPCResponse, JSONRPCError))
                 if request is not None and is_answer:
+                    # the stream belongs to this request alone, whatever id its answer
+                    # carries
                     await pass_on(found.model_copy(update={"id": request.id}), incoming)
                     return True
                 if is_answer or not self._unasked.is_too_much():
@@ -294,6 +300,7 @@ class WebLink:
                 async with carrier.send(
                     "GET", self._stream_headers(stream)
                 ) as response:
+                    # it is there and refuses, so that asking again changes nothing
                     if 300 <= response.status_code < 500:
                         return False
                     if response.status_code == 200 and await self._hear(

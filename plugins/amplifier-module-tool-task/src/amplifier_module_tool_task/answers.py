@@ -83,6 +83,7 @@ class Answers:
         if result.limit is not None:
             output["limit"] = result.limit
             ended = f"; its turn ended early at the limit {result.limit!r}"
+        # behind the marks: the agent itself cannot write this line
         text = f"{response}\n\n[session_id: {result.session_id}{ended}]"
         return ToolResult(output=output, content=[TextBlock(text=text)])
 
@@ -114,6 +115,7 @@ class Answers:
                 can_resume=can_resume,
                 limit=error.limit,
             )
+        # an error may quote the agent, whose text could close the marks
         said = without_marks(shortened(str(error), _LONGEST_ERROR)).strip()
         if said:
             reason = f"{type(error).__name__}: {said}"
@@ -136,6 +138,7 @@ class Answers:
         **details: JSONValue,
     ) -> ToolResult:
         error: JSONObject = {"type": kind, **details}
+        # what there is of an answer may hold all that was wanted
         if written:
             error |= {"response": self._marked(written), "trust": UNTRUSTED}
         if can_resume:

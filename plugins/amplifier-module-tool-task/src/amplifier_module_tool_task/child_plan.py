@@ -51,6 +51,7 @@ class Maker:
             "instruction": request.instruction,
             "agent_configs": plans,
         }
+        # no part of the contract, so that a coordinator may lack it
         if (session := getattr(self.coordinator, "session", None)) is not None:
             options["parent_session"] = session
         tools, hooks = self._rules()
@@ -64,6 +65,7 @@ class Maker:
             options["orchestrator_config"] = {"role": request.role}
         if messages := await self._messages(request, agent, tool):
             options["parent_messages"] = messages
+        # copies of copies are counted apart from the depth of delegation
         if agent == SELF:
             depth = self.coordinator.get_capability(SELF_DEPTH)
             options["self_delegation_depth"] = (
@@ -78,6 +80,7 @@ class Maker:
             depth_left: how many generations there may be below the child.
         """
         limits = self.config.limits.given
+        # a copy of the session has no plan of its own, but limits nevertheless
         plans = {SELF: {}, **self.agents.plans}
         tools, hooks = self._rules()
         return {

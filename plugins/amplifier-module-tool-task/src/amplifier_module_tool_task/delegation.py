@@ -70,6 +70,7 @@ class Delegations:
             self._chosen(request),
             cast("SessionSpawn", self._capability("session.spawn")),
         )
+        # the id is chosen here, so that the event before the child names its session
         begin = AgentSpawned(
             agent=name,
             sub_session_id=f"{self.coordinator.session_id}-{getrandbits(64):016x}_{_legible(name)}",
@@ -82,6 +83,7 @@ class Delegations:
             request, name, context.tool_name, begin["depth_left"]
         )
         options["sub_session_id"] = begin["sub_session_id"]
+        # an application may have written the capability before it had observers
         if _takes(spawn, "observers"):
             options["observers"] = watch.observers
         async with announced(
@@ -99,8 +101,10 @@ class Delegations:
         Raises:
             ToolError: something is asked that only a new agent can be given, or no agent may work any more.
         """
+        # before anything begins: what a new agent alone can be given is an error
         request.check_resumed()
         agent = self._known.get(session_id)
+        # only a name that is known to be wrong: sessions of earlier runs are not known
         if agent is not None and request.agent not in (None, agent):
             raise ToolError(
                 f"The session {session_id!r} is that of {agent!r}, not of {request.agent!r:.100}"
@@ -145,11 +149,13 @@ class Delegations:
         except Exception as error:
             # foreign code: what a child's modules raise is the agent's failure
             ending.error = error
+            # a session that never opened cannot be resumed, so its id would mislead
             if watch.began:
                 self._remember(session_id, watch.agent)
             return answers.failed(
                 error, can_resume=watch.began, known=list(self._known)
             )
+        # set before the block is left, whose end reports it
         ending.result = result
         self._remember(result.session_id, watch.agent)
         return answers.of(result)
@@ -179,6 +185,7 @@ class Delegations:
         return capability
 
     def _remember(self, session_id: str, agent: str) -> None:
+        # taken out first, so that the one used last is also the last to be forgotten
         self._known.pop(session_id, None)
         self._known[session_id] = agent
         if len(self._known) > _MOST_KNOWN:

@@ -43,6 +43,7 @@ def inherited(
         start = 0
     else:
         start = _start_of(messages, turns)
+    # calls are answered by their results alone; a cut may have parted the two
     history = repair(_without_open_calls(messages[start:])).messages
     there = split(history)
     kept: list[_Turn] = []
@@ -53,15 +54,18 @@ def inherited(
             turn = whole
         else:
             turn = whole.within(left)
+        # whole turns only: half of an earlier one would read as if it were all
         if kept and turn.size > left:
             break
         kept.append(turn)
         left -= turn.size
+    # steps that were left out may have held the call of a result
     shown = repair(
         [message for turn in reversed(kept) for message in turn.messages]
     ).messages
     if not shown:
         return []
+    # the agent is told, or it would take what it sees for the beginning
     left_out = len(there) - len(kept) + sum(map(is_prompt, messages[:start]))
     return [
         _note(len(shown), len(kept), left_out, sum(turn.lost for turn in kept)),
@@ -98,6 +102,7 @@ class _Turn:
         sizes = [
             sum(len(str(message["content"])) for message in step) for step in self.steps
         ]
+        # the last steps are the nearest to what the agent is asked for
         while size > most and lost < len(self.steps):
             size -= sizes[lost]
             lost += 1

@@ -55,6 +55,7 @@ async def announced(
     finally:
         payload = _completed(begin, ending, perf_counter() - started)
         with (
+            # a cancelled turn ends here as well, and each beginning has its end
             anyio.CancelScope(shield=True),
             anyio.move_on_after(hooks.host.limits.cleanup_timeout),
         ):
@@ -88,6 +89,7 @@ def _completed(
         limit = result.limit
     else:
         limit = getattr(error, "limit", None)
+    # an error of foreign code may have any attribute of this name
     if isinstance(limit, str):
         payload["limit"] = limit
     if error is not None:
@@ -148,4 +150,5 @@ class DelegationProgress:
 
     def _said(self, what: str, most: int) -> str:
         said = f"{self.agent[:_LONGEST]}: {what[:most]}"
+        # one line of visible text: an agent must not draw on the terminal
         return without_unseen(" ".join(said.split()))
