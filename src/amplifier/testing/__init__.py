@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from amplifier.testing._scripts import ScriptedProvider as ScriptedProvider
     from amplifier.testing._scripts import answer as answer
     from amplifier.testing._scripts import call as call
+    from amplifier.testing.auto_model import AutoModel as AutoModel
     from amplifier.testing.clock import VirtualClock as VirtualClock
     from amplifier.testing.conditions import wait_for as wait_for
     from amplifier.testing.contexts import MockContextManager as MockContextManager
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         create_test_coordinator as create_test_coordinator,
     )
     from amplifier.testing.journals import MemoryJournal as MemoryJournal
+    from amplifier.testing.network import NetworkReachedError as NetworkReachedError
+    from amplifier.testing.network import no_network as no_network
     from amplifier.testing.orchestrators import MockOrchestrator as MockOrchestrator
     from amplifier.testing.orchestrators import (
         ScriptedOrchestrator as ScriptedOrchestrator,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from amplifier.testing.tools import MockTool as MockTool
 
 __all__ = [
+    "AutoModel",
     "EventRecorder",
     "MemoryJournal",
     "MockApprovalSystem",
@@ -44,6 +48,7 @@ __all__ = [
     "MockDisplaySystem",
     "MockOrchestrator",
     "MockTool",
+    "NetworkReachedError",
     "ScriptedAnswer",
     "ScriptedOrchestrator",
     "ScriptedProvider",
@@ -54,10 +59,14 @@ __all__ = [
     "create_test_coordinator",
     "create_test_session",
     "mounting",
+    "no_network",
     "wait_for",
 ]
 
 _HOME = {
+    "AutoModel": "auto_model",
+    "NetworkReachedError": "network",
+    "no_network": "network",
     "EventRecorder": "recorder",
     "MemoryJournal": "journals",
     "MockApprovalSystem": "people",
