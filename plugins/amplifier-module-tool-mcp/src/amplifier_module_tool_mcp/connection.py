@@ -195,7 +195,7 @@ class ServerConnection:
             for name, why in self.offers.withheld.items()
             if name not in held_before
         }
-        # a person is told once of each tool, not at every listing
+        # once for each tool, not at every listing
         if news:
             await self.teller.withheld(self.declared.name, news)
 

@@ -65,7 +65,7 @@ def inherited(
     ).messages
     if not shown:
         return []
-    # the agent is told, or it would take what it sees for the beginning
+    # without this note the agent would take what it sees for the beginning
     left_out = len(there) - len(kept) + sum(map(is_prompt, messages[:start]))
     return [
         _note(len(shown), len(kept), left_out, sum(turn.lost for turn in kept)),
