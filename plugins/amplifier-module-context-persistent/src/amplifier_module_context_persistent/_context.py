@@ -92,9 +92,11 @@ class PersistentContext(CompactingContext):
             context = cls(config, coordinator, file)
             await context._begin()
         except BaseException:
+            # the lock on the file is let go also where the opening is cancelled
             with CancelScope(shield=True):
                 await file.aclose()
             raise
+        # last: no handler stays registered for a context that could not begin
         context._listen()
         return context
 
@@ -117,6 +119,7 @@ class PersistentContext(CompactingContext):
         """
         self.check(message)
         clean = await clean_messages([message], self._coordinator)
+        # the file first: what the memory had alone would be lost with the process
         await self._file.append(MESSAGE, message, written=clean and clean[0])
         self._take_in()
 
@@ -171,6 +174,7 @@ class PersistentContext(CompactingContext):
             OSError: the system failed to sync; the file is closed all the same.
         """
         while self._handlers:
+            # first, so that no event reaches a file that is closed
             self._handlers.pop()()
         await self._file.aclose()
 
@@ -198,6 +202,7 @@ class PersistentContext(CompactingContext):
             *prompt,
             *await to_thread.run_sync(read_memory, self._memory, config.max_tokens),
         ]
+        # counted here, or every view of the session would be over its budget
         tokens = sum(map(self._scale.count_message, beginning))
         if tokens > config.max_tokens:
             text = f"the conversation would begin with {tokens:,} tokens, and its budget is {config.max_tokens:,}"
@@ -215,6 +220,8 @@ class PersistentContext(CompactingContext):
             retained = retain(records, retention, time())
             if retained.retired:
                 target = archive_of(self._file.path)
+                # before the file is replaced: a crash between the two doubles records,
+                # and loses none
                 await to_thread.run_sync(archive, target, retained.retired)
                 await self._file.replace(retained.kept)
                 _log.info(
@@ -228,12 +235,14 @@ class PersistentContext(CompactingContext):
             (index for index, record in enumerate(records) if record.kind == EPOCH),
             default=0,
         )
+        # an epoch replaces what came before it, so older records are not read
         return records[begins:]
 
     async def _start_epoch(
         self, reason: str, messages: Sequence[MessageDict], **details: JSONValue
     ) -> None:
         clean = await clean_messages(messages, self._coordinator)
+        # nothing was taken out, so the file and the memory hold the same
         if clean is None:
             written = None
         else:
@@ -260,6 +269,7 @@ class PersistentContext(CompactingContext):
 
     def _listen(self) -> None:
         """Sync at the end of each turn, and say before the first one what was damaged."""
+        # with `sync` each message is on the disk already
         if self._file.durability == "written":
             for end in TURN_ENDS:
                 self._handlers.append(
@@ -270,6 +280,7 @@ class PersistentContext(CompactingContext):
         if self._file.damage:
             for piece in self._file.damage:
                 _log.warning("%s is damaged: %s", self._file.path, piece)
+            # when the file is opened, nobody may be listening yet
             for start in (SESSION_START, SESSION_RESUME):
                 self._handlers.append(
                     self._hooks.register(

@@ -62,6 +62,7 @@ class Fetch:
         """
         self.target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with self._lock():
+            # whoever held the lock before may have fetched it
             if self._is_there():
                 return
             self._remove_leftovers()
@@ -79,6 +80,7 @@ class Fetch:
             try:
                 lock.acquire(timeout=_BEAT)
             except Timeout:
+                # a sign of life for whoever waits for this process
                 self.report({"waiting": True})
             else:
                 break
@@ -109,10 +111,12 @@ class Fetch:
         with (staging / "log").open("w+b") as log:
             process = subprocess.Popen(
                 command,
+                # the standard input is the order, and its end the sign to stop
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=environment,
+                # a module in the working directory could take the place of one of pip's
                 cwd=staging / "empty",
             )
             while not _ends_within(process, _BEAT):
@@ -133,12 +137,14 @@ class Fetch:
             digest, size = hashlib.sha256(), 0
             while chunk := source.read(_CHUNK):
                 size += len(chunk)
+                # a wrong file may be of any size; it must not fill the disk
                 if size > self.size:
                     break
                 digest.update(chunk)
                 file.write(chunk)
                 self.report({"unpacked": size})
             file.flush()
+            # before it gets its name, so that the name never stands for half a file
             os.fsync(file.fileno())
         if size != self.size or digest.hexdigest() != self.sha256:
             raise WeightsFetchError(
@@ -226,6 +232,7 @@ def _tail(log: BinaryIO) -> str:
 def _end_with_parent(stdin: int) -> None:
     while os.read(stdin, 1):
         pass
+    # the group holds the installer as well
     os.killpg(0, signal.SIGKILL)
 
 

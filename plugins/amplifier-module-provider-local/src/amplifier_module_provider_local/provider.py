@@ -98,6 +98,7 @@ class LocalProvider(BaseProvider):
                 async for item in items:
                     yield item
         except LLMError as error:
+            # what raised it may know better
             error.provider, error.model = (
                 error.provider or self.name,
                 error.model or self._model,
@@ -129,6 +130,7 @@ class LocalProvider(BaseProvider):
             answer = self._call(request, choice, question)
         else:
             fitted = await fit(conversation, ruler, window=self._config.window)
+            # the penalty would keep an answer from retelling what it was given
             is_free = not conversation.has_results and request.response_format is None
             answer = self._write(request, choice, fitted, is_free=is_free)
         async with aclosing(answer) as items:
@@ -172,6 +174,7 @@ class LocalProvider(BaseProvider):
         async with aclosing(self._pieces(body, draft)) as pieces:
             async for piece in pieces:
                 yield TextDelta(text=piece)
+                # a small model that repeats itself may never find an end
                 if piece and goes_round(draft.text):
                     draft.finish_reason = "stop"
                     losses.append(_CIRCLE)
@@ -194,6 +197,7 @@ class LocalProvider(BaseProvider):
         """Answer with a tool call: its name first, unless there is one tool only, then its arguments."""
         tools = {tool.name: tool for tool in choice.tools}
         named, filled = _Draft(), _Draft()
+        # each question costs time, and to this one there is one answer only
         if len(tools) == 1:
             named.text = choice.tools[0].name
         else:
@@ -201,6 +205,8 @@ class LocalProvider(BaseProvider):
                 self._pieces(ask_for_name(question, choice.tools), named)
             ) as pieces:
                 async for piece in pieces:
+                    # the name is not shown before it is whole, but a long wait needs
+                    # signs of life
                     if not piece:
                         yield TextDelta(text="")
         call_id = f"call_{secrets.token_hex(8)}"
@@ -209,6 +215,7 @@ class LocalProvider(BaseProvider):
             async with aclosing(self._pieces(body, filled)) as pieces:
                 async for piece in pieces:
                     yield ToolCallDelta(id=call_id, name=tool.name, arguments=piece)
+        # arguments that were cut off could be valid JSON, and mean something else
         if filled.finish_reason == "stop":
             response = _called(call_id, named.text, filled.text)
         else:

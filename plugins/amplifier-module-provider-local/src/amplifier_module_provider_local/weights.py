@@ -135,6 +135,7 @@ async def own_file(name: str, sha256: str | None) -> ModelFile:
         raise ConfigurationError(
             f"model_path {str(path)!r} cannot be read: {error.strerror or error}"
         ) from error
+    # before the checksum, which would take long over a file of another kind
     if magic != _MAGIC:
         raise ConfigurationError(
             f"model_path {str(path)!r} is not a GGUF file: it begins with {magic!r}"
@@ -175,6 +176,7 @@ async def _is_right(release: Release, path: Path) -> bool:
     stamp = _Stamp.of(path)
     return (
         stamp is not None
+        # first: a size costs nothing, a checksum reads the whole file
         and stamp.size == release.size
         and await _checksum(path) == release.sha256
     )
@@ -188,6 +190,7 @@ async def _checksum(path: Path) -> str:
         actual = await to_thread.run_sync(partial(_digest, path))
     except OSError:
         return ""  # gone or unreadable: it is not the file expected
+    # a file that changed while it was read has no checksum to remember
     if stamp is not None and stamp == _Stamp.of(path):
         _CHECKED[stamp] = actual
     return actual
@@ -208,6 +211,7 @@ def _digest(path: Path) -> str:
 
 
 async def _fetch(release: Release, path: Path) -> AsyncGenerator[int, None]:
+    # a name of its own, so that the end of this fetch removes no other one's
     staging = f".fetch-{secrets.token_hex(8)}"
     order: JSONObject = {
         "staging": staging,
@@ -282,8 +286,10 @@ def _failure(
 
 async def _end(process: Process, staging: Path) -> None:
     """End the process with its children, and remove what it left if it was not done."""
+    # a cancelled caller must not leave half a download behind
     with anyio.move_on_after(_CLEANUP, shield=True):
         with suppress(ProcessLookupError):
+            # the group, since the installer is a child of the process
             os.killpg(process.pid, signal.SIGKILL)
         await process.aclose()
         await to_thread.run_sync(partial(shutil.rmtree, staging, ignore_errors=True))

@@ -328,6 +328,7 @@ def _edits(
 ) -> list[Edit]:
     """Return what is to be edited, given in either form."""
     if edits is not None:
+        # which of the two is meant cannot be known
         if old is not None or new is not None or replace_all:
             raise ToolError(
                 "give either edits, or old_string and new_string with replace_all; not both"

@@ -113,6 +113,7 @@ class FileSearch:
             seconds=self.config.search_timeout,
             max_bytes=self.config.max_file_bytes,
         )
+        # the matching process ends before the directories are let go
         with self._files() as files, self._matcher:
             self._match(files)
         result: JSONObject = {
@@ -261,8 +262,10 @@ class FileSearch:
                 self._cut(line)
                 for line in lines[index + 1 : index + 1 + self.query.context]
             ]
+        # names that are no UTF-8 hold surrogates, which cannot be encoded
         size = len(str(match).encode("utf-8", "replace"))
         if len(self._matches) == self._limit or (
+            # the first match is always taken, or a long line could never be found
             self._matches and self._bytes + size > self.config.max_read_bytes
         ):
             self._more = True
