@@ -69,6 +69,7 @@ class ScriptedError(Value):
         error = ERRORS[self.type](self.message)
         error.status_code = self.status_code
         error.retry_after = self.retry_after
+        # else the default of the error's class stays
         if self.retryable is not None:
             error.retryable = self.retryable
         return error

@@ -48,11 +48,13 @@ def places(configured: Sequence[str] | None, directory: Path) -> SkillPlaces:
     folders: list[SkillFolder] = []
     broken: list[BrokenSkill] = []
     waiting: list[ProjectSkills] = []
+    # each once, in the order of precedence
     for entry in dict.fromkeys(entries):
         name = _name_in_project(entry, directory)
         if name is None:
             path = directory / os.path.expanduser(entry)
             folders.append(SkillFolder(path=path, source="person"))
+            # the usual folders need not exist; one that a person wrote down does
             if configured is not None and not path.is_dir():
                 broken.append(
                     BrokenSkill(place=str(path), problem="there is no such folder")

@@ -63,6 +63,7 @@ class SearchEngine:
         for key in self.results:
             if not isinstance(found, Mapping):
                 break
+            # an engine may leave the list out where it found nothing
             found = found.get(key, [])
         if (
             not isinstance(answer, Mapping)

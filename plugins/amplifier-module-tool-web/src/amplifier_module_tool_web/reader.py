@@ -77,6 +77,7 @@ class WebPageReader:
             return kept.page
         asked = {"Accept": _ACCEPTED, **(kept.validators if kept is not None else {})}
         async with self.open(url, asked) as answer:
+            # after a redirect another address answers, which knows nothing of our copy
             if answer.status == 304 and kept is not None and answer.url == url:
                 self.cache.renew(kept)
                 return kept.page
@@ -122,6 +123,7 @@ class WebPageReader:
         return await to_markdown(
             text,
             str(answer.url),
+            # one more than is shown, so that a text that was cut is known as such
             most=self.config.max_bytes + 1,
             seconds=self.config.timeout,
         )
@@ -221,6 +223,7 @@ def _is_binary(data: bytes, headers: Mapping[str, str]) -> bool:
         (b"\xff\xfe", b"\xfe\xff")
     ):
         return False
+    # half of the bytes of plain text are zero in UTF-16
     return not (_charset(headers) or "").lower().startswith("utf-16")
 
 

@@ -60,10 +60,12 @@ class Robots:
         return RobotRules.read(text, self.user_agent)
 
     async def _text(self, answer: FetchedResponse) -> str:
+        # RFC 9309, 2.3.1.4: unreachable rules forbid everything
         if answer.status >= 500:
             raise ToolError(
                 f"{answer.url} answers with status {answer.status}, so the site is not fetched from"
             )
+        # RFC 9309, 2.3.1.3: where there is no file, there are no rules
         if answer.status >= 300:
             return ""
         return (await answer.read(_MOST_BYTES)).data.decode("utf-8", "replace")

@@ -50,6 +50,7 @@ class Searcher:
         hits = [
             hit
             for hit in await backend.search(query, most)
+            # a model would try an address that `web_fetch` refuses
             if self._may_be_fetched(hit)
         ][:most]
         return {
@@ -68,11 +69,13 @@ class Searcher:
         return True
 
     def _backend(self) -> SearchBackend:
+        # what is configured takes precedence over what happens to be registered
         if self.config.search_engine is not None:
             return self._engine(ENGINES[self.config.search_engine])
         registered = self.coordinator.get_capability(SEARCH_BACKEND)
         if isinstance(registered, SearchBackend):
             return registered
+        # another service must not get the query of one that was chosen by registering
         if registered is not None:
             raise ToolError(
                 f"the capability {SEARCH_BACKEND!r} holds a {type(registered).__name__}, which cannot search;"

@@ -101,10 +101,12 @@ class Web:
         from amplifier_module_tool_web.reader import media_type, refuse_failure
 
         with self._deadline(f"fetching {address}"):
+            # before the download: a path that is refused costs no request
             await to_thread.run_sync(self._shelf.check, path)
             async with self._reader().open(address) as answer:
                 await refuse_failure(answer, self._config)
                 body = await answer.read(self._config.max_bytes)
+            # part of a file looks like all of it once it is saved
             if not body.is_whole or body.is_broken:
                 if body.is_broken:
                     what = "ended too early"

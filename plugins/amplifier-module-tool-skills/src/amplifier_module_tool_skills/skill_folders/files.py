@@ -56,11 +56,13 @@ class DiskFiles:
         paths = ConfinedPaths(
             [self.folder], base=self.folder, denied_names=SECRET_NAMES
         )
+        # resolving the folder would follow a link that was put in its place
         if paths.roots[0] != self.folder:
             raise ToolError(
                 f"{printable(str(self.folder))}: the folder became a link since the skill was found"
             )
         with paths.locate(name) as spot, spot.open_file() as file:
+            # one byte more shows that the file is longer, whatever its status says
             data = file.read(most + 1)
         if len(data) > most:
             raise ToolError(
@@ -71,6 +73,7 @@ class DiskFiles:
     def names(self) -> tuple[str, ...]:
         """Return the names of the files beside `SKILL.md` in order; see `SkillFiles.names`."""
         found: list[str] = []
+        # names of files elsewhere must not be shown either
         if os.path.realpath(self.folder) != str(self.folder):
             return ()
         for name in _files(self.folder, "", 0):
@@ -88,6 +91,7 @@ class JudgedFiles:
 
     def read(self, name: str, most: int, /) -> bytes:
         """Return a file's content; see `SkillFiles.read`."""
+        # instructions write `./references/api.md` as well
         data = self.contents.get(normpath(name))
         if data is None:
             raise ToolError(

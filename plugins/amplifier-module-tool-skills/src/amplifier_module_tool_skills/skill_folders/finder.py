@@ -130,6 +130,7 @@ class _Search:
             if self._is_late():
                 return
             real = os.path.realpath(root)
+            # a link may lead to a skill that stands in the folder itself
             if real not in self.seen:
                 self.seen.add(real)
                 self._take_folder(root, Path(real))
@@ -171,6 +172,7 @@ class _Search:
             if is_passed_over(entry.name):
                 continue
             if entry.is_symlink():
+                # deeper links may lead out of the folder, or back into it
                 if depth == 0 and (path / entry.name / MAIN).is_file():
                     yield path / entry.name
             elif depth < _MAX_DEPTH and entry.is_dir(follow_symlinks=False):
@@ -179,6 +181,7 @@ class _Search:
     def _listed(self, path: Path) -> list[os.DirEntry[str]]:
         self.visited += 1
         if self.visited > _MAX_FOLDERS:
+            # noted once, not for each folder that follows
             if self.visited == _MAX_FOLDERS + 1:
                 self._note(
                     self.folder.path,
@@ -238,13 +241,16 @@ def _is_searched(root: str) -> bool:
 def _root_of(name: str, roots: Collection[str]) -> str | None:
     """Return the skill's folder that a file is in, the outermost of several."""
     ends = (0, *(index + 1 for index, character in enumerate(name) if character == "/"))
+    # the outermost, as on the disk, where a skill's folders are not searched
     return next((name[:end] for end in ends if name[:end] in roots), None)
 
 
 def _read_main(folder: Path) -> bytes:
     with open(os.open(folder / MAIN, _OPEN), "rb") as file:
+        # the open file is asked, since the name may stand for another by now
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             raise SkillError("SKILL.md is no regular file")
+        # one byte more than may be shows that there is more
         return file.read(MAX_SKILL_BYTES + 1)
 
 

@@ -127,6 +127,7 @@ def is_skill_name(name: str) -> bool:
         0 < len(name) <= MAX_NAME
         and name == name.lower()
         and all(part.isalnum() for part in name.split("-"))
+        # names that look alike must not be different names
         and unicodedata.is_normalized("NFKC", name)
     )
 
@@ -202,6 +203,7 @@ class _Fields:
     def line(self, key: str, most: int) -> str | None:
         """Return a text as one line without what nobody sees; `None` when there is none."""
         value = self.fields.get(key)
+        # `version: 1.0` is a number in YAML
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             value = str(value)
         if value is not None and not isinstance(value, str):

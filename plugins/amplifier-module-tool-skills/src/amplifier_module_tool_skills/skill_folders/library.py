@@ -63,8 +63,10 @@ def gather(
         broken += found.broken if is_used else ()
         for skill in found.skills:
             known = skills.setdefault(skill.name, skill)
+            # the same folder may be listed twice, which shadows nothing
             if known is not skill and known.folder != skill.folder:
                 shadowed.append(ShadowedSkill(skill=skill, by=known))
+            # a project must not choose by a name which of two skills is used
             if not known.is_trusted and (skill.is_trusted or not is_used):
                 refused[skill.name] = known
     used = {

@@ -47,6 +47,7 @@ def project_skills(project: Path, name: str, store: TrustStore) -> ProjectSkills
         if found.startswith(below)
     }
     path = Path(decision.folder) / name
+    # with the contents that were evaluated: the files may have changed since
     folder = SkillFolder(
         path=path, source="project", is_trusted=decision.trusted, contents=contents
     )
