@@ -96,6 +96,7 @@ class Jobs:
             raise ToolError(
                 f"{len(running)} jobs are running, the most there may be; stop one: {', '.join(running)}"
             )
+        # never the number of jobs: an id must not name another job later
         self._started += 1
         name = f"job-{self._started}"
         log = f"{self._surroundings.scratch}/output/{name}"

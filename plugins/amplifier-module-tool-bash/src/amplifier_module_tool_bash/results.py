@@ -41,6 +41,7 @@ def result_of(
         output["ended_processes"] = ending.leftover
     if ending.survivors:
         output["processes_that_could_not_be_ended"] = ending.survivors
+    # before the exit code, which is only that of a process that was killed
     if ending.timed_out:
         message = (
             f"The command did not finish within {timeout:g} s and was ended with all its processes; what it put out"
