@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 _LEFT_OUT: Final = (
+    "owed",
     "plan",
     "provider_preferences",
     "request",
