@@ -32,6 +32,7 @@ from amplifier_sdk._annotations import (
     is_named_alias,
 )
 from amplifier_sdk._constraints import constrained
+from amplifier_sdk._models import is_model, model_shape
 from amplifier_sdk._problems import any_of
 from amplifier_sdk._readers import (
     MisfitError,
@@ -169,6 +170,8 @@ class ShapeBuilder:
             return self._object(cls, str, object)
         if is_record(cls):
             return self._named(cls, cls.__name__, partial(self.record, cls))
+        if is_model(cls):
+            return model_shape(cls, self.definitions)
         raise UnsupportedAnnotationError(cls)
 
     def union(self, members: Sequence[object]) -> Shape:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, get_args
 
 import attrs
 
+from amplifier_sdk._models import is_model, written_model
 from amplifier_sdk._problems import Path, path_text
 from amplifier_sdk.content import ContentBlock, block_to_dict
 from amplifier_sdk.messages import Message
@@ -83,6 +84,8 @@ def _writer_of(cls: type) -> Callable[..., object]:  # type: ignore[explicit-any
             return writer
     if attrs.has(cls) or hasattr(cls, "__dataclass_fields__"):
         return _fields
+    if is_model(cls):
+        return written_model
     names = {(base.__module__, base.__qualname__) for base in cls.__mro__}
     if _DURATION in names:
         return _duration

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final, Generic, Protocol, TypeVar, cast, runtime_checkable
+from typing import Final, Generic, TypeVar, cast
 
 import attrs
 
@@ -21,17 +21,6 @@ T_co = TypeVar("T_co", covariant=True)
 
 VALUE: Final = "value"
 """The property that holds an answer that is no object: vendors' schema modes take objects alone."""
-
-
-@runtime_checkable
-class _Model(Protocol):
-    """A class of pydantic's, which need not be installed."""
-
-    @classmethod
-    def model_json_schema(cls) -> dict[str, JSONValue]: ...
-
-    @classmethod
-    def model_validate(cls, value: object, /) -> object: ...
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -62,8 +51,6 @@ class OutputSchema(Generic[T_co]):
         """
         if isinstance(wanted, Mapping):
             name, schema, read = _of_schema(cast("Mapping[str, JSONValue]", wanted))
-        elif isinstance(wanted, type) and issubclass(wanted, _Model):
-            name, schema, read = _of_model(wanted)
         else:
             name, schema, read = _of_annotation(wanted)
         is_wrapped = schema.get("type") != "object"
@@ -115,26 +102,6 @@ def _of_schema(
 ) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
     title = schema.get("title")
     return (title if isinstance(title, str) else "answer"), dict(schema), _as_it_is
-
-
-def _of_model(
-    model: type[_Model],
-) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
-    def read(value: JSONValue) -> object:
-        try:
-            return model.model_validate(value)
-        except ValueError as error:  # pydantic's own, which lists what is wrong
-            raise MisfitError(_problems_of(error)) from error
-
-    return model.__name__, model.model_json_schema(), read
-
-
-def _problems_of(error: ValueError) -> list[tuple[tuple[str | int, ...], str]]:
-    """Return what a pydantic model says of a value, each with its path."""
-    listed: object = getattr(error, "errors", None)
-    if not callable(listed):
-        return [((), str(error))]
-    return [(tuple(each["loc"]), str(each["msg"])) for each in listed()]
 
 
 def _of_annotation(
