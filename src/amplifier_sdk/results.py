@@ -226,6 +226,7 @@ class HookResult(Value):
         ephemeral: bool = False,
         append_to_last_tool_result: bool = False,
         user_message: str | None = None,
+        suppress_output: bool = False,
     ) -> HookResult:
         """Add a text to what the model reads; an ephemeral one is in the next request only."""
         return cls(
@@ -235,6 +236,7 @@ class HookResult(Value):
             ephemeral=ephemeral,
             append_to_last_tool_result=append_to_last_tool_result,
             user_message=user_message,
+            suppress_output=suppress_output,
         )
 
     @classmethod

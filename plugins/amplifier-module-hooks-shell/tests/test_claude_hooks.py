@@ -20,6 +20,7 @@ from amplifier.testing import (
 from amplifier_sdk import ChatResponse, Coordinator, HookResult, ToolResult, hook, on
 from amplifier_sdk.chat import ToolCall
 from amplifier_sdk.content import ToolCallBlock
+from amplifier_sdk.decisions import HOOK_DECIDED, HookDecided
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import CONTEXT_PRE_COMPACT, USER_NOTIFICATION
 from amplifier_sdk.jsontypes import JSONValue
@@ -406,6 +407,40 @@ async def test_a_hook_refuses_a_prompt_or_adds_to_it(
         await session.execute("good")
 
         assert (await texts(session))[:2] == ["[plugin guard] today is Monday", "good"]
+
+
+@pytest.mark.parametrize("is_suppressed", [False, True], ids=["logged", "suppressed"])
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "UserPromptSubmit"])
+async def test_suppressed_output_reaches_the_model_and_no_log(
+    hook_of: HookOf,
+    open_session: OpenSession,
+    answering: Answering,
+    event: str,
+    is_suppressed: bool,
+) -> None:
+    logged: list[HookDecided] = []
+
+    @hook
+    class Log:
+        @on(HOOK_DECIDED)
+        async def decided(self, _: str, data: HookDecided) -> None:
+            logged.append(data)
+
+    specific: dict[str, JSONValue] = {"additionalContext": "The door code is 4711."}
+    if event == "PreToolUse":
+        specific["updatedInput"] = {"command": "echo 4711"}
+    command = answering(
+        {"hookSpecificOutput": specific, "suppressOutput": is_suppressed}
+    )
+    spy = MockTool("bash", "done")
+    async with open_session(
+        hook_of(event, command), CALL, "done", tools=[spy], hooks=[Log()]
+    ) as session:
+        await session.execute("go")
+
+        messages = await session.coordinator.context.get_messages()
+        assert "The door code is 4711." in repr(messages)
+    assert ("4711" in repr(logged)) is not is_suppressed
 
 
 async def test_a_hook_keeps_the_agent_at_work_until_it_is_done(

@@ -12,7 +12,8 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem, MockDisplaySystem, MockTool
-from amplifier_sdk import ConfigError, ToolResult
+from amplifier_sdk import ConfigError, ToolResult, hook, on
+from amplifier_sdk.decisions import HOOK_DECIDED, HookDecided
 from amplifier_sdk.jsontypes import JSONValue
 
 pytestmark = pytest.mark.process
@@ -157,6 +158,34 @@ async def test_hook_adds_to_conversation_and_speaks_to_person(
 
         assert (await texts(session))[:2] == ["It is Monday.", "hi"]
     assert [message.message for message in shown.messages] == ["told"]
+
+
+@pytest.mark.parametrize("is_suppressed", [False, True], ids=["logged", "suppressed"])
+async def test_a_hook_keeps_what_it_adds_out_of_logs(
+    open_session: OpenSession, texts: Texts, answering: Answering, is_suppressed: bool
+) -> None:
+    logged: list[HookDecided] = []
+
+    @hook
+    class Log:
+        @on(HOOK_DECIDED)
+        async def decided(self, _: str, data: HookDecided) -> None:
+            logged.append(data)
+
+    command = answering(
+        {
+            "action": "inject_context",
+            "context_injection": "The door code is 4711.",
+            "suppress_output": is_suppressed,
+        }
+    )
+    async with open_session(
+        config_of("prompt:submit", command), "hello", hooks=[Log()]
+    ) as session:
+        await session.execute("hi")
+
+        assert "The door code is 4711." in await texts(session)
+    assert ("4711" in repr(logged)) is not is_suppressed
 
 
 async def test_a_hook_decides_on_another_event_where_it_is_told_to(

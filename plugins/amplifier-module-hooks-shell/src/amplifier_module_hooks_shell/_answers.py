@@ -39,6 +39,7 @@ _FIELDS: Final = (
     "permissionDecisionReason",
     "reason",
     "stopReason",
+    "suppressOutput",
     "systemMessage",
     "updatedInput",
 )
@@ -60,6 +61,7 @@ class HookOutput:
         message: its message to the person, and to the model where it can have one.
         plain: what it put out that is no JSON.
         updated: arguments that it changes.
+        suppressed: what it adds and changes is left out of logs and traces.
         halt: why the agent shall stop altogether.
         warning: what went wrong without meaning anything.
         failure: what went wrong so that it said nothing.
@@ -71,6 +73,7 @@ class HookOutput:
     message: str = ""
     plain: str = ""
     updated: Mapping[str, JSONValue] | None = None
+    suppressed: bool = False
     halt: str | None = None
     warning: str = ""
     failure: str | None = None
@@ -205,6 +208,7 @@ def _read_object(found: Mapping[str, JSONValue]) -> HookOutput:
         context=_text(inner, "additionalContext"),
         message=message,
         updated=updated,
+        suppressed=_typed(found, "suppressOutput", bool) is True,
         halt=(_text(found, "stopReason") or reason or "a hook stopped the agent")
         if goes_on is False
         else None,

@@ -46,6 +46,7 @@ class _Answer:
     approval_default: Literal["allow", "deny"] = "deny"
     user_message: str | None = None
     user_message_level: MessageLevel = "info"
+    suppress_output: bool = False
 
 
 @attrs.define(eq=False)
@@ -183,6 +184,7 @@ class OwnHook:
             if answer.user_message is None
             else shown(answer.user_message),
             user_message_level=answer.user_message_level,
+            suppress_output=answer.suppress_output,
         )
 
     def _complain(self, problem: str) -> None:

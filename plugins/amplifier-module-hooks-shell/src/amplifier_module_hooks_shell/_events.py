@@ -142,7 +142,7 @@ class ClaudeEvents:
             changes = verdicts.changes()
         except ValueError as error:
             return HookResult.deny(str(error))
-        await self._add(verdicts.context(), TOOL_PRE)
+        await self._add(verdicts, verdicts.context(), TOOL_PRE)
         if verdicts.questions:
             self._questions[place] = "\n".join(
                 told.plain_why for told in verdicts.questions
@@ -157,7 +157,12 @@ class ClaudeEvents:
                 f"A hook changes the arguments of {data['tool_name']!r}, which it knows by other ones"
             )
         changed = {"tool_input": calls[0].with_changes(changes)}
-        return HookResult(action="modify", data=changed, user_message=message)
+        return HookResult(
+            action="modify",
+            data=changed,
+            user_message=message,
+            suppress_output=verdicts.suppressed,
+        )
 
     async def _question(self, _: str, data: ToolPre) -> HookResult | None:
         """Have the person asked about a call, as the hooks wanted."""
@@ -186,7 +191,7 @@ class ClaudeEvents:
         text = "\n\n".join(
             filter(None, [*blocked, verdicts.context(messages=not blocked)])
         )
-        return self._adding(text, self._message(verdicts, plain=True))
+        return self._adding(verdicts, text, self._message(verdicts, plain=True))
 
     # -- prompts and turns
 
@@ -203,7 +208,9 @@ class ClaudeEvents:
             return HookResult.ask(
                 self._surroundings.shown(verdicts.questions[0].plain_why)
             )
-        return self._adding(verdicts.context(plain=True), self._message(verdicts))
+        return self._adding(
+            verdicts, verdicts.context(plain=True), self._message(verdicts)
+        )
 
     async def _stopping(self, _: str, data: Stopping) -> HookResult | None:
         """Keep the agent at work when a hook says that it is not done; as often as is allowed."""
@@ -238,7 +245,10 @@ class ClaudeEvents:
         text = verdicts.context(plain=True)
         if text:
             added = HookResult.inject(
-                self._surroundings.cut(text), role="user", ephemeral=True
+                self._surroundings.cut(text),
+                role="user",
+                ephemeral=True,
+                suppress_output=verdicts.suppressed,
             )
             await self._hooks.host.process_hook_result(added, CONTEXT_PRE_COMPACT, NAME)
         return None
@@ -259,7 +269,9 @@ class ClaudeEvents:
             {"CLAUDE_ENV_FILE": file.path},
         )
         await file.read()
-        return self._adding(verdicts.context(plain=True), self._message(verdicts))
+        return self._adding(
+            verdicts, verdicts.context(plain=True), self._message(verdicts)
+        )
 
     async def _ended(self, _: str, data: SessionEnd) -> None:
         """Tell hooks that the session is over; the session's clean-up waits some seconds for them."""
@@ -304,15 +316,20 @@ class ClaudeEvents:
             user_message=self._message(verdicts),
         )
 
-    async def _add(self, text: str, event: str) -> None:
-        if text:
-            added = HookResult.inject(self._surroundings.cut(text), role="user")
+    async def _add(self, verdicts: Verdicts, text: str, event: str) -> None:
+        added = self._adding(verdicts, text, None)
+        if added is not None:
             await self._hooks.host.process_hook_result(added, event, NAME)
 
-    def _adding(self, text: str, message: str | None) -> HookResult | None:
+    def _adding(
+        self, verdicts: Verdicts, text: str, message: str | None
+    ) -> HookResult | None:
         if text:
             return HookResult.inject(
-                self._surroundings.cut(text), role="user", user_message=message
+                self._surroundings.cut(text),
+                role="user",
+                user_message=message,
+                suppress_output=verdicts.suppressed,
             )
         if message:
             return HookResult(user_message=message)

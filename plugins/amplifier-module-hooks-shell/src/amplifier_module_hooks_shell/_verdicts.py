@@ -80,6 +80,14 @@ class Verdicts:
             return None
         return f"{found.loaded.label}: {found.answer.halt}"
 
+    @property
+    def suppressed(self) -> bool:
+        """Whether one of them wants what it adds and changes left out of logs and traces.
+
+        Their texts are joined before anybody sees them, so one of them decides for all.
+        """
+        return any(told.answer.suppressed for told in self._told)
+
     def context(self, *, plain: bool = False, messages: bool = True) -> str:
         """Return what they add to the conversation.
 
