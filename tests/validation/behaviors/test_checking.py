@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import attrs
 import pytest
 
@@ -24,9 +25,10 @@ from amplifier.validation.behaviors import (
 )
 from amplifier.validation.behaviors.behavior import Check
 from amplifier.validation.behaviors.subject import SAMPLES
-from amplifier_sdk import ConfigError, Coordinator, ToolResult
+from amplifier_sdk import ConfigError, Coordinator, Provider, ToolResult
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.messages import MessageDict
 from tests.validation.behaviors.sound import SOUND, Echo, mounting
 
 TOOL = SOUND["tool"]
@@ -331,10 +333,30 @@ async def test_what_a_module_does_not_have_is_skipped_with_the_reason() -> None:
     assert skipped["tool.describes-every-argument"] == "it takes no arguments"
 
 
-async def test_context_that_shows_everything_survives_cancelled_view() -> None:
+@pytest.mark.parametrize(
+    "name",
+    ["context.survives-a-cancelled-view", "context.survives-a-cancelled-add"],
+)
+async def test_what_never_waits_has_no_cancellation_to_survive(name: str) -> None:
     subject = Subject(
         kind="context", module=mounting(MockContextManager, checked=False)
     )
+
+    outcome = await check_behavior(_named("context", name), subject)
+
+    assert outcome.status == "skipped"
+    assert outcome.detail == "it never waits, so that nothing can cancel it"
+
+
+async def test_context_that_waits_for_its_view_survives_its_cancellation() -> None:
+    class Waiting(MockContextManager):
+        async def get_messages_for_request(
+            self, token_budget: int | None = None, provider: Provider | None = None
+        ) -> list[MessageDict]:
+            await anyio.lowlevel.checkpoint()
+            return await super().get_messages_for_request(token_budget, provider)
+
+    subject = Subject(kind="context", module=mounting(Waiting, checked=False))
 
     outcome = await check_behavior(
         _named("context", "context.survives-a-cancelled-view"), subject

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from math import inf
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import anyio
 import anyio.lowlevel
 
 from amplifier.validation.behaviors import _limits
-from amplifier.validation.behaviors.behavior import require
+from amplifier.validation.behaviors.behavior import require, skip_unless
 
 _Work: TypeAlias = Callable[[], Coroutine[object, object, object]]
 
@@ -37,23 +37,44 @@ def ends_in_time(what: str, since: str) -> Iterator[anyio.CancelScope]:
 
 async def cancel_when(
     ready: Callable[[], Awaitable[object]], work: _Work, what: str
-) -> None:
+) -> bool:
     """Begin something, cancel it when it is ready for that, and wait for its end.
+
+    Returns:
+        whether the cancellation reached it; it may have ended before.
 
     Raises:
         BehaviorFailed: it did not end.
     """
+    state: Literal["new", "waiting", "ended", "cancelled"] = "new"
+
+    async def run() -> None:
+        nonlocal state
+        state = "waiting"
+        try:
+            await work()
+        except anyio.get_cancelled_exc_class():
+            state = "cancelled"
+            raise
+        state = "ended"
+
     with ends_in_time(what, "it was cancelled") as scope:
         scope.deadline = inf
         async with anyio.create_task_group() as group:
-            group.start_soon(work)
+            group.start_soon(run)
             await ready()
             scope.deadline = anyio.current_time() + _limits.CANCELLATION
+            # one that swallows the cancellation was reached by it nevertheless
+            was_waiting = state == "waiting"
             group.cancel_scope.cancel()
+    return was_waiting or state == "cancelled"
 
 
-async def cancel_after(steps: int, work: _Work, what: str) -> None:
+async def cancel_after(steps: int, work: _Work, what: str) -> bool:
     """Begin something, cancel it after some steps of the event loop, and wait for its end.
+
+    Returns:
+        whether the cancellation reached it; it may have ended before.
 
     Raises:
         BehaviorFailed: it did not end.
@@ -63,4 +84,19 @@ async def cancel_after(steps: int, work: _Work, what: str) -> None:
         for _ in range(steps):
             await anyio.lowlevel.checkpoint()
 
-    await cancel_when(take_steps, work, what)
+    return await cancel_when(take_steps, work, what)
+
+
+async def cancel_early(what: str, *attempts: _Work) -> None:
+    """Begin things one after the other, each cancelled one step of the event loop later.
+
+    What never waits cannot be cancelled, so nothing can be said of it.
+
+    Raises:
+        BehaviorFailed: it did not end.
+        NotApplicable: no cancellation reached it.
+    """
+    reached = [
+        await cancel_after(steps, work, what) for steps, work in enumerate(attempts)
+    ]
+    skip_unless(any(reached), "it never waits, so that nothing can cancel it")

@@ -12,7 +12,7 @@ import anyio
 import attrs
 
 from amplifier.validation.behaviors import _limits
-from amplifier.validation.behaviors._cancellation import cancel_after
+from amplifier.validation.behaviors._cancellation import cancel_early
 from amplifier.validation.behaviors._context_scenarios import (
     ALL_SHAPES,
     ORPHAN,
@@ -193,10 +193,8 @@ async def stores_messages_added_at_once(filled: Filled) -> None:
 
 async def survives_a_cancelled_add(filled: Filled) -> None:
     start, messages = len(filled.history), numbered(4)
-    for steps, message in enumerate(messages):
-        await cancel_after(
-            steps, partial(filled.context.add_message, message), "Adding"
-        )
+    add = filled.context.add_message
+    await cancel_early("Adding", *(partial(add, message) for message in messages))
     await fill(filled.context, exchange(9))
     added = list(await filled.context.get_messages())[start:]
     stored = added[: -len(exchange(9))]
@@ -402,15 +400,10 @@ async def shows_views_while_messages_are_added(filled: Filled) -> None:
 
 
 async def survives_a_cancelled_view(filled: Filled) -> None:
-    """Compare with a view that was never cancelled: a context that shows everything is no less sound for that."""
     undisturbed = await filled.view(700)
     await filled.add(numbered(1))
-    for steps in range(3):
-        await cancel_after(
-            steps,
-            partial(filled.context.get_messages_for_request, token_budget=700),
-            "A view",
-        )
+    look = partial(filled.context.get_messages_for_request, token_budget=700)
+    await cancel_early("A view", *[look] * 3)
     view = await filled.view(700)
     require(view[-1:] == numbered(1), f"The view ends with {view[-1:]!r:.200}")
     grown = tokens_of(view) - max(tokens_of(undisturbed), 700 * TOLERANCE)

@@ -12,7 +12,7 @@ from typing import get_args
 import anyio
 
 from amplifier.validation.behaviors import _limits
-from amplifier.validation.behaviors._cancellation import cancel_after
+from amplifier.validation.behaviors._cancellation import cancel_early
 from amplifier.validation.behaviors._hook_scenarios import (
     FIELDS,
     HandlerAnswer,
@@ -248,8 +248,7 @@ async def answers_at_once(emission: SampleEvent) -> None:
 
 
 async def ends_when_cancelled(emission: SampleEvent) -> None:
-    for steps in range(3):
-        await cancel_after(steps, emission.answer, str(emission))
+    await cancel_early(str(emission), *[emission.answer] * 3)
 
 
 async def keeps_arguments(harness: Harness) -> None:

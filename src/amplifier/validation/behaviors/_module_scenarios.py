@@ -11,7 +11,7 @@ import anyio
 import anyio.lowlevel
 import attrs
 
-from amplifier.validation.behaviors._cancellation import cancel_after
+from amplifier.validation.behaviors._cancellation import cancel_early
 from amplifier.validation.behaviors._payloads import PAYLOADS, payload
 from amplifier.validation.behaviors._tool_scenarios import calls_of
 from amplifier.validation.behaviors.behavior import (
@@ -289,8 +289,7 @@ async def leftovers_of_a_cancelled_mount(
 
     await mount()
     before = Leftovers.baseline()
-    for steps in range(4):
-        await cancel_after(steps, mount, "Mounting")
+    await cancel_early("Mounting", *[mount] * 4)
     yield (await settle(before),)
 
 

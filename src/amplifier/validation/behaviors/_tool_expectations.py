@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import anyio
 
 from amplifier.validation.behaviors import _limits
-from amplifier.validation.behaviors._cancellation import cancel_after, ends_in_time
+from amplifier.validation.behaviors._cancellation import cancel_early, ends_in_time
 from amplifier.validation.behaviors._examples import properties_of, required_of
 from amplifier.validation.behaviors._tool_scenarios import (
     MountedTool,
@@ -381,14 +381,12 @@ async def runs_beside_itself(one: SampleCall) -> None:
 
 
 async def ends_when_cancelled(call: SampleCall) -> None:
-    for steps in range(4):
-        await cancel_after(steps, call.run_directly, call.tool.name)
+    await cancel_early(call.tool.name, *[call.run_directly] * 4)
 
 
 async def works_after_a_cancellation(call: SampleCall) -> None:
     before = await call.run()
-    for steps in range(3):
-        await cancel_after(steps, call.run_directly, call.tool.name)
+    await cancel_early(call.tool.name, *[call.run_directly] * 3)
     after = await call.run()
     require(
         after.success or not before.success,
@@ -399,8 +397,7 @@ async def works_after_a_cancellation(call: SampleCall) -> None:
 async def leaves_nothing_when_cancelled(call: SampleCall) -> None:
     await call.run()
     before = Leftovers.baseline()
-    for steps in range(4):
-        await cancel_after(steps, call.run_directly, call.tool.name)
+    await cancel_early(call.tool.name, *[call.run_directly] * 4)
     left = await settle(before)
     require(not left, f"{call.tool.name} left {', '.join(left)}")
 
