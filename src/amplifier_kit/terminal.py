@@ -46,11 +46,9 @@ class TextStream(Protocol):
 
     def write(self, text: str, /) -> object:
         """Take text; may block."""
-        ...
 
     def flush(self) -> object:
         """Show what was taken."""
-        ...
 
 
 def visible(text: str) -> str:

@@ -115,11 +115,9 @@ class TodoList(Protocol):
     @property
     def shown(self) -> int:
         """How often the model wrote or read the plan in this session."""
-        ...
 
     async def items(self) -> Sequence[TodoItem]:
         """Return the plan as it is now; of a resumed session the stored one."""
-        ...
 
 
 def todos_of(coordinator: Coordinator) -> TodoList | None:

@@ -57,4 +57,3 @@ class ApprovalProvider(Protocol):
             ApprovalTimeoutError: nobody answered within the request's `timeout`.
             ApprovalUnavailableError: nobody can be asked; the message says why.
         """
-        ...

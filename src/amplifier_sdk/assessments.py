@@ -98,7 +98,6 @@ class AssessesCalls(Protocol):
         Args:
             input: the arguments, checked against the tool's schema.
         """
-        ...
 
 
 def assessor_of(tool: object) -> Assessor | None:

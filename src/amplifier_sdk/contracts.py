@@ -72,12 +72,10 @@ class Tool(Protocol):
     @property
     def name(self) -> str:
         """The name the model calls; short, snake_case, unique in a session."""
-        ...
 
     @property
     def description(self) -> str:
         """What the tool does and expects, for the model."""
-        ...
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool.
@@ -85,7 +83,6 @@ class Tool(Protocol):
         Args:
             input: the arguments, checked against the tool's schema.
         """
-        ...
 
 
 @runtime_checkable
@@ -95,7 +92,6 @@ class ToolWithSchema(Tool, Protocol):
     @property
     def input_schema(self) -> Mapping[str, JSONValue]:
         """The JSON Schema (2020-12) of the arguments, an object schema."""
-        ...
 
 
 @runtime_checkable
@@ -105,15 +101,12 @@ class Provider(Protocol):
     @property
     def name(self) -> str:
         """The provider's short name."""
-        ...
 
     def get_info(self) -> ProviderInfo:
         """Say what the provider is; no network."""
-        ...
 
     async def list_models(self) -> list[ModelInfo]:
         """List the models on offer."""
-        ...
 
     async def complete(self, request: ChatRequest, /) -> ChatResponse:
         """Answer one request.
@@ -121,11 +114,9 @@ class Provider(Protocol):
         Raises:
             LLMError: the vendor failed, refused or could not be reached.
         """
-        ...
 
     def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:
         """Return the tool calls of an answer."""
-        ...
 
 
 @runtime_checkable
@@ -136,7 +127,6 @@ class StreamingProvider(Provider, Protocol):
         self, request: ChatRequest, /
     ) -> AbstractAsyncContextManager[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer: deltas as they come, then exactly one `ChatResponse`, which is complete."""
-        ...
 
 
 @runtime_checkable
@@ -145,7 +135,6 @@ class HookHandler(Protocol):
 
     async def __call__(self, event: str, data: dict[str, object], /) -> HookResult:
         """Handle one event; `data` is the handler's own shallow copy."""
-        ...
 
 
 @runtime_checkable
@@ -154,25 +143,20 @@ class ContextManager(Protocol):
 
     async def add_message(self, message: MessageDict, /) -> None:
         """Append a message."""
-        ...
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> list[MessageDict]:
         """Return a view that fits the model's window; the history itself is never changed."""
-        ...
 
     async def get_messages(self) -> list[MessageDict]:
         """Return the whole history."""
-        ...
 
     async def set_messages(self, messages: Sequence[MessageDict], /) -> None:
         """Replace the history, when a session is resumed."""
-        ...
 
     async def clear(self) -> None:
         """Forget everything."""
-        ...
 
 
 @runtime_checkable
@@ -184,7 +168,6 @@ class RepairableContext(ContextManager, Protocol):
 
     async def repair_messages(self, repair: Repair, /) -> None:
         """Replace the history by `repair.messages`, which vendors accept; `repair.findings` say what was wrong."""
-        ...
 
 
 @runtime_checkable
@@ -200,7 +183,6 @@ class Orchestrator(Protocol):
         hooks: Hooks,
     ) -> str:
         """Run one turn and return the final answer."""
-        ...
 
 
 Unregister: TypeAlias = Callable[[], None]
@@ -216,7 +198,6 @@ class Hooks(Protocol):
     @property
     def host(self) -> TurnHost:
         """The host that runs provider and tool calls."""
-        ...
 
     @overload
     def register(
@@ -254,24 +235,20 @@ class Hooks(Protocol):
             timeout: the handler's own deadline in seconds; `None` means the session's for a blocking
                 handler and none for an observer.
         """
-        ...
 
     def has_handlers(self, event: str, /) -> bool:
         """Whether anybody hears the event: lets a caller skip building a costly payload."""
-        ...
 
     @overload
     async def emit(self, event: Event[P], data: P, /) -> Emission: ...
     @overload
     async def emit(self, event: str, data: Mapping[str, object], /) -> Emission:
         """Call the event's handlers in turn and return all they decided."""
-        ...
 
     async def emit_and_collect(
         self, event: str, data: Mapping[str, object], timeout: float = 1.0
     ) -> list[Mapping[str, object]]:
         """Call the event's handlers in turn, `timeout` seconds each, and return the data of their answers."""
-        ...
 
 
 class Cancellation(Protocol):
@@ -280,17 +257,14 @@ class Cancellation(Protocol):
     @property
     def is_cancelled(self) -> bool:
         """Whether the turn was asked to stop at all."""
-        ...
 
     @property
     def is_graceful(self) -> bool:
         """Whether running steps may finish and no new one may start."""
-        ...
 
     @property
     def is_immediate(self) -> bool:
         """Whether running steps are cancelled."""
-        ...
 
 
 class RequestBuilder(Protocol):
@@ -298,7 +272,6 @@ class RequestBuilder(Protocol):
 
     def __call__(self, *, messages: Sequence[Message]) -> ChatRequest:
         """Build the request."""
-        ...
 
 
 class TurnHost(Protocol):
@@ -307,46 +280,37 @@ class TurnHost(Protocol):
     @property
     def limits(self) -> Limits:
         """The session's limits."""
-        ...
 
     @property
     def cancellation(self) -> Cancellation:
         """The session's cancellation token."""
-        ...
 
     @property
     def metadata(self) -> Mapping[str, JSONValue]:
         """What the application gave the turn besides its prompt; see `AmplifierSession.execute`."""
-        ...
 
     @property
     def conversation_id(self) -> str:
         """What a vendor may group the session's requests by: the session's id."""
-        ...
 
     @property
     def assigned(self) -> str | None:
         """The provider that the session was given for all its requests, whatever its loop chooses."""
-        ...
 
     @property
     def was_shown(self) -> bool:
         """Whether anybody saw a part of the last request's answer as it formed."""
-        ...
 
     @property
     def limit(self) -> str | None:
         """The name of the limit that the turn reached."""
-        ...
 
     @property
     def wrapped_up(self) -> bool:
         """Whether the turn's last answer was given, so that there can be no other."""
-        ...
 
     def note_degradation(self, degradation: Degradation) -> None:
         """List in the turn's result in what an answer is not what was asked for."""
-        ...
 
     async def complete(
         self,
@@ -379,7 +343,6 @@ class TurnHost(Protocol):
             LLMTimeoutError: a deadline passed.
             Exception: whatever the provider raised, unchanged.
         """
-        ...
 
     async def run_tool(
         self,
@@ -389,7 +352,6 @@ class TurnHost(Protocol):
         parallel_group_id: str | None = None,
     ) -> ToolResult:
         """Run one tool call; every failure is a result, never an exception."""
-        ...
 
     async def run_tools(
         self, calls: Sequence[ToolCall], tools: Mapping[str, Tool]
@@ -400,20 +362,17 @@ class TurnHost(Protocol):
         `exclusive` attribute runs alone; of tools whose `read_only` attribute is false one runs at a time, in the
         calls' order, beside the others.
         """
-        ...
 
     async def take_steering(self, context: ContextManager, /) -> Sequence[str]:
         """Add what was typed while the agent worked to the conversation; return the texts that were added.
 
         Each passes the handlers of `prompt:submit`, which may change it or keep it out.
         """
-        ...
 
     async def process_hook_result(
         self, result: Emission | HookResult, event: str, hook_name: str = "unknown", /
     ) -> Emission:
         """Carry out what handlers decided: store injections, ask the person, show messages."""
-        ...
 
 
 class ApprovalSystem(Protocol):
@@ -443,7 +402,6 @@ class ApprovalSystem(Protocol):
             ApprovalTimeoutError: nobody answered within `timeout` seconds.
             ApprovalUnavailableError: nobody can be asked; the message says why.
         """
-        ...
 
 
 class DisplaySystem(Protocol):
@@ -459,7 +417,6 @@ class DisplaySystem(Protocol):
             level: `info`, `warning` or `error`.
             source: who says it, such as `hook:` and the handler's name.
         """
-        ...
 
 
 class Coordinator(Protocol):
@@ -468,63 +425,50 @@ class Coordinator(Protocol):
     @property
     def hooks(self) -> Hooks:
         """The session's hook registry."""
-        ...
 
     @property
     def session_id(self) -> str:
         """The session's id."""
-        ...
 
     @property
     def parent_id(self) -> str | None:
         """The parent session's id, for a child."""
-        ...
 
     @property
     def config(self) -> Mapping[str, object]:
         """The mount plan the session was given."""
-        ...
 
     @property
     def cancellation(self) -> Cancellation:
         """The session's cancellation token."""
-        ...
 
     def mount(
         self, mount_point: str, module: object, name: str | None = None
     ) -> Awaitable[None]:
         """Put an instance at a mount point. It is there when the call returns; awaiting is optional."""
-        ...
 
     def get(self, mount_point: str, name: str | None = None) -> object:
         """Return what is mounted: the instance of a single point, the live dict of a named one."""
-        ...
 
     async def unmount(self, mount_point: str, name: str | None = None) -> None:
         """Take an instance away from its mount point."""
-        ...
 
     def register_capability(self, name: str, value: object) -> None:
         """Offer a value to other modules under a name."""
-        ...
 
     def get_capability(self, name: str) -> object:
         """Return a capability, or `None`."""
-        ...
 
     def register_contributor(
         self, channel: str, name: str, callback: Callable[[], object]
     ) -> None:
         """Contribute to a channel; the callback, sync or async, runs when somebody collects."""
-        ...
 
     async def collect_contributions(self, channel: str) -> list[object]:
         """Ask a channel's contributors in order; `None` is dropped, a failing one is reported and skipped."""
-        ...
 
     def register_cleanup(self, cleanup: Cleanup) -> None:
         """Run `cleanup` when the session ends, last registered first."""
-        ...
 
     async def own(
         self, resource: AbstractAsyncContextManager[T], *, name: str = "resource"
@@ -536,7 +480,6 @@ class Coordinator(Protocol):
         Raises:
             OwnerTaskError: the session was not opened with `async with` or given a task group.
         """
-        ...
 
 
 @runtime_checkable
@@ -549,7 +492,6 @@ class ModuleSource(Protocol):
         Raises:
             ModuleNotFoundError: the source cannot be resolved.
         """
-        ...
 
 
 @runtime_checkable
@@ -570,4 +512,3 @@ class ModuleSourceResolver(Protocol):
             ModuleNotFoundError: this resolver does not know the module, which is then searched among what is
                 installed.
         """
-        ...

@@ -148,11 +148,9 @@ class ChildStore(Protocol):
 
     async def save(self, record: ChildRecord, /) -> None:
         """Store a child, in place of what was stored under its id."""
-        ...
 
     async def load(self, session_id: str, /) -> ChildRecord | None:
         """Return what was stored under an id, or `None`."""
-        ...
 
 
 @runtime_checkable
@@ -167,7 +165,6 @@ class JournaledChildStore(ChildStore, Protocol):
         Raises:
             Exception: it cannot be stored; the child does not run.
         """
-        ...
 
 
 class SpawnOptions(TypedDict, total=False):
@@ -246,7 +243,6 @@ class SessionSpawn(Protocol):
                 problems.
             Exception: whatever the child's turn raised, unchanged, with a note that names the child.
         """
-        ...
 
 
 class ChildResume(Protocol):
@@ -263,4 +259,3 @@ class ChildResume(Protocol):
             ConfigError: there is no such agent any more, or the plan that results has problems.
             SessionBusyError: the child runs a turn.
         """
-        ...

@@ -570,52 +570,10 @@ MODULE_ON_SESSION_READY_FAILED: Final = Event[ModuleOnSessionReadyFailed](
     "module:on_session_ready_failed"
 )
 
-ALL_EVENTS: Final[tuple[str, ...]] = (
-    SESSION_START,
-    SESSION_RESUME,
-    SESSION_END,
-    SESSION_FORK,
-    PROMPT_SUBMIT,
-    PROMPT_COMPLETE,
-    PLAN_START,
-    PLAN_END,
-    PROVIDER_REQUEST,
-    PROVIDER_RESPONSE,
-    PROVIDER_ERROR,
-    PROVIDER_RETRY,
-    PROVIDER_THROTTLE,
-    PROVIDER_TOOL_SEQUENCE_REPAIRED,
-    PROVIDER_RESOLVE,
-    LLM_REQUEST,
-    LLM_RESPONSE,
-    CONTENT_BLOCK_START,
-    CONTENT_BLOCK_DELTA,
-    CONTENT_BLOCK_END,
-    THINKING_DELTA,
-    THINKING_FINAL,
-    TOOL_PRE,
-    TOOL_POST,
-    TOOL_ERROR,
-    CONTEXT_PRE_COMPACT,
-    CONTEXT_POST_COMPACT,
-    CONTEXT_COMPACTION,
-    CONTEXT_INCLUDE,
-    ORCHESTRATOR_COMPLETE,
-    EXECUTION_START,
-    EXECUTION_END,
-    USER_NOTIFICATION,
-    ARTIFACT_WRITE,
-    ARTIFACT_READ,
-    POLICY_VIOLATION,
-    APPROVAL_REQUIRED,
-    APPROVAL_GRANTED,
-    APPROVAL_DENIED,
-    CANCEL_REQUESTED,
-    CANCEL_COMPLETED,
-    MODULE_LOAD_FAILED,
-    MODULE_ON_SESSION_READY_FAILED,
+ALL_EVENTS: Final[tuple[str, ...]] = tuple(
+    event for event in globals().values() if isinstance(event, Event)
 )
-"""Every canonical event, in the order of a session's life."""
+"""Every canonical event: the constants above, in the order of a session's life."""
 
 DEPRECATED_EVENTS: Final[tuple[str, ...]] = (
     "llm:request:debug",

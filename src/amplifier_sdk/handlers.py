@@ -57,7 +57,6 @@ class HandlerMark(Protocol[P]):
         self, handler: Callable[[S, str, P], A], /
     ) -> Callable[[S, str, P], A]:
         """Mark the handler and return it unchanged."""
-        ...
 
 
 @overload

@@ -91,4 +91,3 @@ class Journal(Protocol):
         Raises:
             Exception: storing failed; the turn stops rather than run ahead of its journal.
         """
-        ...

@@ -91,7 +91,6 @@ class ToolWithContext(Tool, Protocol):
     @property
     def takes_context(self) -> bool:
         """Whether it does; `True` in a tool that is written by hand."""
-        ...
 
     async def execute(
         self, input: JSONObject, /, *, context: ToolContext | None = None
@@ -102,7 +101,6 @@ class ToolWithContext(Tool, Protocol):
             input: the arguments, checked against the tool's schema.
             context: the call's own; `None` where somebody calls the tool without one.
         """
-        ...
 
 
 ToolReport: TypeAlias = ToolProgress | ToolOutput

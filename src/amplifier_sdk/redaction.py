@@ -25,11 +25,9 @@ class Redactor(Protocol):
 
     def redact_text(self, text: str, /) -> str:
         """Return a text without its secrets; the same text when it has none."""
-        ...
 
     def redact(self, value: JSONValue, /) -> JSONValue:
         """Copy JSON data without the secrets in its texts, its keys and under keys that name one."""
-        ...
 
 
 @attrs.frozen(eq=False)

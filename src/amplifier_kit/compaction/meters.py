@@ -65,7 +65,6 @@ class TokenMeter(Protocol):
 
     def count(self, text: str, /) -> int:
         """Return the tokens of a text: always the same for the same text."""
-        ...
 
 
 class WordMeter:

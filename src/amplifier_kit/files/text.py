@@ -265,7 +265,6 @@ class ByteStream(Protocol):
 
     def read(self, size: int, /) -> bytes:
         """Return at most `size` bytes; none at the end."""
-        ...
 
 
 @attrs.frozen(kw_only=True)

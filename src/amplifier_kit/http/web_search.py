@@ -36,7 +36,6 @@ class SearchBackend(Protocol):
     @property
     def name(self) -> str:
         """What it is called, for results and errors."""
-        ...
 
     async def search(self, query: str, limit: int, /) -> Sequence[SearchHit]:
         """Return at most `limit` results, the best first; empty when there are none.
@@ -44,4 +43,3 @@ class SearchBackend(Protocol):
         Raises:
             ToolError: the search failed; the message says why and what to do.
         """
-        ...

@@ -23,12 +23,10 @@ class AnswerReader(Protocol):
         Raises:
             LLMError: the vendor reports one in the stream, or the event cannot be read.
         """
-        ...
 
     @property
     def is_ended(self) -> bool:
         """Whether the vendor's end marker came; no event after it is fed."""
-        ...
 
     def finish(self) -> ChatResponse:
         """Return the whole answer, without the cost, which is added to its `usage` afterwards.
@@ -38,4 +36,3 @@ class AnswerReader(Protocol):
         Raises:
             StreamError: the stream ended without its end marker.
         """
-        ...

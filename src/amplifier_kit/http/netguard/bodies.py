@@ -43,7 +43,6 @@ class Unpacker(Protocol):
     @property
     def is_open(self) -> bool:
         """Whether more has to come."""
-        ...
 
     def unpack(self, data: bytes) -> Iterator[bytes]:
         """Yield what the data hold, in pieces of bounded size.
@@ -51,7 +50,6 @@ class Unpacker(Protocol):
         Raises:
             ValueError: the data are not packed as they should be.
         """
-        ...
 
 
 def unpacker_of(encoding: str) -> Unpacker:
