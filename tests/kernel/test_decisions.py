@@ -21,6 +21,7 @@ from amplifier_sdk.events import (
     TOOL_ERROR,
     TOOL_POST,
     TOOL_PRE,
+    USER_NOTIFICATION,
 )
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.results import Emission, HookAction, HookResult, ToolResult
@@ -770,6 +771,32 @@ async def test_without_a_display_messages_are_logged(reports: Reports) -> None:
         "error",
         "hello",
     )
+
+
+@pytest.mark.parametrize("is_heard", [False, True], ids=["alone", "behind a handler"])
+@pytest.mark.parametrize(
+    ("level", "shown"), [("warning", "warning"), ("shout", "info"), (None, "info")]
+)
+async def test_what_a_module_notifies_the_person_of_is_shown(
+    is_heard: bool, level: str | None, shown: str
+) -> None:
+    screen = Screen()
+    coordinator = ModuleCoordinator(display_system=screen)
+    said = "watered"
+    if is_heard:
+        said = "watered twice"
+        coordinator.hooks.register(
+            USER_NOTIFICATION, Sentry([HookResult.modify({"message": said})])
+        )
+    data = {"message": "watered", "source": "garden"}
+    if level is not None:
+        data["level"] = level
+
+    await coordinator.hooks.emit(str(USER_NOTIFICATION), data)
+
+    assert screen.shown == [(said, shown, "hook:garden")]
+    assert coordinator.hooks.has_handlers(USER_NOTIFICATION)
+    assert "display" not in repr(coordinator.hooks.list_handlers())
 
 
 async def test_an_asynchronous_display_is_awaited() -> None:

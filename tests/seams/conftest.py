@@ -55,7 +55,7 @@ def stage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         lambda: tuple(thread for thread in abandoned() if thread not in before),
     )
     SCRIPT.begin()
-    stage = Stage(tmp_path)
+    stage = Stage(tmp_path, monkeypatch)
     stage.set_up()
     monkeypatch.chdir(stage.project)
     yield stage

@@ -42,6 +42,8 @@ GUARDS: Final[tuple[Guard, ...]] = (
     turns.ChosenProvider(),
     turns.Agents(),
     turns.AgentSpending(),
+    turns.Fallbacks(),
+    turns.Telemetry(),
     registered.Handler(),
     registered.RegisteredPlugin(),
     registered.RegisteredRedactor(),

@@ -109,6 +109,7 @@ class Stage:
 
     Args:
         root: an empty folder.
+        patch: undone when the cell has played.
         backend: the event loop of those starts that have a choice.
         made: what a session is made of.
         by_profile: it is made by a profile and the settings, rather than by a plan file.
@@ -126,6 +127,7 @@ class Stage:
     """
 
     root: Path
+    patch: pytest.MonkeyPatch
     backend: str = "asyncio"
     made: Made = attrs.field(factory=Made)
     by_profile: bool = False

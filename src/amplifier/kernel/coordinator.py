@@ -29,7 +29,12 @@ from amplifier.kernel.turn.services import SessionServices
 from amplifier.kernel.turn.turn import RunningTurn
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.checks import check_instance
-from amplifier_sdk.events import CANCEL_COMPLETED, CANCEL_REQUESTED, CancelRequested
+from amplifier_sdk.events import (
+    CANCEL_COMPLETED,
+    CANCEL_REQUESTED,
+    USER_NOTIFICATION,
+    CancelRequested,
+)
 from amplifier_sdk.hookspecs import KINDS, ModuleKind
 from amplifier_sdk.journal import Journal
 from amplifier_sdk.results import Emission, HookResult
@@ -119,6 +124,8 @@ class ModuleCoordinator:
         )
         # asked at each use: whoever opened the session may change what is accepted
         self.decisions.accepted = partial(self.get_capability, ACCEPTED)
+        # last, so that the person reads what the handlers made of it
+        self._hooks.answer_last(USER_NOTIFICATION, self.decisions.notify, "display")
         self.services: SessionServices = SessionServices(
             self._hooks,
             session_id,

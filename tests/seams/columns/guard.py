@@ -13,6 +13,7 @@ __all__ = [
     "COMMANDS",
     "DELETE",
     "EDIT",
+    "EMBEDDED",
     "NEW",
     "PLANS",
     "TALLY",
@@ -42,6 +43,7 @@ PLANS: Final = [
 COMMANDS: Final = [
     start.name for start in STARTS if not isinstance(start, EmbeddedStart)
 ]
+EMBEDDED: Final = [start.name for start in STARTS if isinstance(start, EmbeddedStart)]
 NEW: Final = [start.name for start in STARTS if not start.is_resumed]
 
 

@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 
 from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import (
+    EMBEDDED,
     NEW,
     PLANS,
     TALLY,
@@ -23,10 +24,12 @@ __all__ = [
     "AgentSpending",
     "Agents",
     "ChosenProvider",
+    "Fallbacks",
     "PipedMention",
     "PipedSize",
     "Provider",
     "StreamingUi",
+    "Telemetry",
     "TypedMention",
 ]
 
@@ -214,3 +217,51 @@ class AgentSpending(Agents):
             assert outcome.ran.count("tally") == 1, (
                 f"the agent did not go on: {results_of(outcome)}"
             )
+
+
+class Fallbacks(Guard):
+    """What a session has to do without is said once: an agent, a tool, a file that nothing reads."""
+
+    name = "fallbacks"
+    by_profile = True
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = dict.fromkeys(
+        EMBEDDED, "nobody is told; what failed is in the session's `failures`"
+    )
+
+    def made(self) -> Made:
+        misspelt: JSONObject = {"module": "tool-todo", "config": {"colour": "red"}}
+        return Made(plan={"tools": [misspelt]})
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.home / "agents").mkdir()
+        (stage.home / "agents/broken.md").write_text("---\nmeta: [\n---\n")
+        (stage.project / ".mcp.json").write_text('{"mcpServers": {}}')
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        said = [".config.colour", "'broken' cannot be used"]
+        if not start.is_resumed:  # the files of a project are looked for once a session
+            said.append(".mcp.json")
+        for text in said:
+            assert outcome.told.count(text) == 1, (text, outcome.told)
+
+
+class Telemetry(Guard):
+    """hooks-otel, with an endpoint that it cannot export to: the turn runs, and the person is told once."""
+
+    name = "telemetry"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {"child-by-id": "the session that made it said so"}
+
+    def made(self) -> Made:
+        return Made(plan={"hooks": [{"module": "hooks-otel"}]})
+
+    def prepare(self, stage: Stage) -> None:
+        stage.patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
+        stage.patch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        # a program that resumes a child opens a session before and one after
+        sessions = 2 if start.name == "embedded-resumed-child" else 1
+        told = outcome.told.count("OTEL_EXPORTER_OTLP_PROTOCOL")
+        assert told == sessions, outcome.told

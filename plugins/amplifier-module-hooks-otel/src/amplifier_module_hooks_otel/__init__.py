@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amplifier_module_hooks_otel._mount import mount
+from amplifier_module_hooks_otel._mount import mount, on_session_ready
 from amplifier_module_hooks_otel._settings import TelemetryConfig
 
-__all__ = ["TelemetryConfig", "mount"]
+__all__ = ["TelemetryConfig", "mount", "on_session_ready"]

@@ -49,7 +49,7 @@ from amplifier_sdk.events import (
     UserNotification,
 )
 
-__all__ = ["mount"]
+__all__ = ["mount", "on_session_ready"]
 
 _NAME: Final = "hooks-otel"
 _SCOPE: Final = "amplifier_module_hooks_otel"
@@ -64,8 +64,8 @@ _Handler: TypeAlias = Callable[[str, Mapping[str, object]], Awaitable[None] | No
 async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> None:
     """Trace and measure the session with the OpenTelemetry SDK that the application has set up.
 
-    Where it has set up none and the environment names an OTLP endpoint, the module exports to it, or warns when the
-    session begins of what is missing for that.
+    Where it has set up none and the environment names an OTLP endpoint, the module exports to it;
+    `on_session_ready` warns of what is missing for that.
 
     Raises:
         ConfigError: the configuration does not fit.
@@ -75,8 +75,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     )
     try:
         export = find_export()
-    except MissingExporterError as error:
-        _warn_at_start(coordinator, str(error))
+    except MissingExporterError:  # `on_session_ready` says so
         export = None
     worker = Worker(settings.queue_size, settings.flush_timeout)
     if export is None:
@@ -101,24 +100,20 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         )
 
 
-def _warn_at_start(coordinator: Coordinator, problem: str) -> None:
-    """Warn of what keeps telemetry from being exported, once: in the session that is no child."""
+async def on_session_ready(coordinator: Coordinator) -> None:
+    """Say what keeps telemetry from being exported, once: in the session that is no child."""
     if coordinator.parent_id is not None:
         return
-
-    async def warn(_: str, __: Mapping[str, object]) -> None:
+    try:
+        find_export()
+    except MissingExporterError as error:
         await coordinator.hooks.emit(
             USER_NOTIFICATION,
             UserNotification(
-                message=f"No telemetry is exported: {problem}",
+                message=f"No telemetry is exported: {error}",
                 level="warning",
                 source=_NAME,
             ),
-        )
-
-    for event in (SESSION_START, SESSION_RESUME):
-        coordinator.register_cleanup(
-            coordinator.hooks.register(event, warn, name=_NAME, decides=False)
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -27,6 +27,7 @@ from amplifier_sdk.results import (
     Emission,
     HookResult,
     InjectionRole,
+    MessageLevel,
     UserMessage,
 )
 
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 __all__ = ["DecisionProcessor", "InjectionCount"]
 
 CHARACTERS_PER_TOKEN: Final = 4
+_LEVELS: Final[Mapping[object, MessageLevel]] = {
+    level: level for level in get_args(MessageLevel)
+}
 _UNSAFE: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]"
 """What an injection must not carry: a pattern, compiled with the first one, since that takes 4 ms."""
 
@@ -156,6 +160,14 @@ class DecisionProcessor:
             if refusal is not None:
                 return Emission(emission.data, (Decision("approval", refusal),))
         return await self._inject(emission, event, injected or InjectionCount())
+
+    async def notify(self, _: str, data: Mapping[str, object]) -> None:
+        """Show what a module tells the person by `user:notification`."""
+        level = _LEVELS.get(data.get("level"), "info")
+        source = str(data.get("source", "unknown"))
+        await self._show(
+            UserMessage(text=str(data["message"]), level=level, source=source)
+        )
 
     async def _ask(
         self, asking: Sequence[Decision], event: str, data: dict[str, object]

@@ -91,6 +91,8 @@ class HookDispatcher:
         self._own: list[Registration] = []
         self._parent: HookDispatcher | None = None
         self.heirs: list[HookDispatcher] = []
+        # what the session itself does, behind every handler
+        self._own_audience: dict[str, _Audience] = {}
         self._table: dict[str, _Audience] = {}
         # asked at each request, where even a look-up for each event is felt
         self._any: dict[tuple[str, ...], bool] = {}
@@ -174,6 +176,22 @@ class HookDispatcher:
 
     on = register
 
+    def answer_last(self, event: str, handler: Handler, name: str) -> None:
+        """Let the session itself do something with an event, behind every handler; it is listed nowhere."""
+        registration = Registration(
+            pattern=str(event),
+            handler=handler,
+            priority=0,
+            order=0,
+            name=name,
+            decides=False,
+            timeout=None,
+            is_async=iscoroutinefunction(handler),
+            warn_after=self.hook_warning,
+        )
+        self._own_audience[event] = ((registration, False, None),)
+        self._table.clear()
+
     def unregister(self, name: str) -> None:
         """Take back every registration of a name; an unknown name is ignored, and so is a parent's."""
         self._own = [entry for entry in self._own if entry.name != name]
@@ -221,7 +239,7 @@ class HookDispatcher:
     def has_handlers(self, event: str, /) -> bool:
         """Whether anybody hears the event."""
         if not self._registrations:
-            return False
+            return event in self._own_audience
         audience = self._table.get(event)
         return bool(self._audience(event) if audience is None else audience)
 
@@ -252,7 +270,7 @@ class HookDispatcher:
         if self._registrations:
             audience = self._table.get(event)
         else:
-            audience = _NOBODY
+            audience = self._own_audience.get(event, _NOBODY)
         return self._dispatch(
             event, self._audience(event) if audience is None else audience, data
         )
@@ -432,14 +450,15 @@ class HookDispatcher:
         heard = [entry for entry in self._registrations if entry.hears(event)]
         # a stable sort: within both keys the order of registration stays
         heard.sort(key=lambda entry: (entry.priority, entry.pattern != event))
-        return tuple(
+        listeners = [
             (
                 entry,
                 is_blocking := entry.decides_on(event),
                 self._limit(entry, is_blocking),
             )
             for entry in heard
-        )
+        ]
+        return (*listeners, *self._own_audience.get(event, _NOBODY))
 
     def _limit(self, registration: Registration, is_blocking: bool) -> float | None:
         """Return a handler's deadline: its own, else the session's for a blocking one."""
