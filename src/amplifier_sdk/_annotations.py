@@ -48,6 +48,8 @@ def resolve(
         NameError: text uses a name that the module does not have at run time.
     """
     local = _Names(names, own)
+    # Most are a class or its name. `get_type_hints`, which compiles and evaluates
+    # text, is for the others.
     types = {name: _known(value, local) for name, value in annotations.items()}
     others = {name: value for name, value in annotations.items() if types[name] is None}
     if others:
@@ -71,10 +73,12 @@ def resolve_class(cls: type, wanted: Collection[str]) -> dict[str, object]:
             if name in wanted
         }
         if annotations:
+            # a class that a program made may name a module that was never imported
             module = sys.modules.get(base.__module__)
             types |= resolve(
                 annotations,
                 vars(module) if module else {},
+                # a class in a function is not among the names of its module
                 **{cls.__name__: cls, base.__name__: base},
             )
     return types

@@ -29,8 +29,10 @@ def without_secrets(
 
 
 def _shown(cls: type, path: Path, message: str) -> str:
+    # such messages name keys, and hold no value
     if message.startswith(("missing", "unknown")) or not _is_secret(cls, path):
         return message
+    # the readers' messages say at their end what there was
     expected, got, _ = message.partition(", got ")
     if got:
         return f"{expected}{got}something else (not shown: it may be a secret)"

@@ -64,6 +64,7 @@ def constrained(schema: JSONObject, metadata: Iterable[object]) -> JSONObject:
 
 def _pattern(item: object) -> str | None:
     pattern = getattr(item, "pattern", None)
+    # some authors compile theirs
     if isinstance(pattern, re.Pattern):
         pattern = pattern.pattern
     if isinstance(pattern, str):
@@ -96,6 +97,7 @@ def _lengths(schema: JSONObject, item: object) -> JSONObject:
     kinds = [schema, *(members if isinstance(members, list) else ())]
     for name, place in (("min_length", 0), ("max_length", 1)):
         length = getattr(item, name, None)
+        # a minimum of 0 refuses nothing; the fewer keywords the better for a model
         if length is None or (place == 0 and length == 0):
             continue
         for kind in kinds:
@@ -130,6 +132,7 @@ def read_constrained(read: Reader, metadata: Iterable[object]) -> Reader:
 
     def read_and_test(value: object) -> object:
         result = read(value)
+        # the bounds of `int | None` are about the int
         if result is None:
             return None
         for name, bound, words in tests:
@@ -155,6 +158,7 @@ def _holds(name: str, value: object, bound: object) -> bool:
                 ("ge" if name == "min_length" else "le"),
                 len(value) if isinstance(value, Sized) else None,
             )
+        # bounds are called like Python's operators
         compare: Callable[[object, object], object] = getattr(operator, name)
         return bool(compare(value, bound))
     except TypeError:

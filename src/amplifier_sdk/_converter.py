@@ -83,6 +83,7 @@ def _late(converter: Converter, annotation: object) -> Reader:
         try:
             return hook()(value, annotation)
         except (MisfitError, UnsupportedAnnotationError):
+            # both are errors of the last kind below, which would lose the paths in them
             raise
         except BaseValidationError as error:
             # of a hook that an author made with cattrs

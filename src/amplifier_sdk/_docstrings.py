@@ -157,6 +157,7 @@ def _read_field(lines: Sequence[str]) -> dict[str, str]:
         or not (found["rest"] or "").strip()
     ):
         return {}
+    # Sphinx allows a type before the name, and escapes the star of `*args`
     name = found["rest"].split()[-1].lstrip("*").replace("\\*", "")
     return {name: _one_line([found["text"] or "", *lines[1:]])}
 

@@ -76,6 +76,7 @@ def _rank(errors: Sequence[ValidationError], path: Path) -> tuple[int, int]:
 
 
 def _is_about_parts(error: ValidationError, path: Path) -> bool:
+    # a missing or unknown key is reported at its object, and is about what is in it
     return tuple(error.instance_path) != path or error.kind.name in (
         "required",
         "additionalProperties",
@@ -94,6 +95,7 @@ def _expectation(error: ValidationError) -> str:
             return json.dumps(value)
         case _ if keyword in _PHRASES:
             phrase = _PHRASES[keyword].format(value)
+            # the noun of each phrase that can be said of one stands at its end
             if value == 1:
                 return phrase.removesuffix("s")
             return phrase

@@ -43,6 +43,7 @@ _SURROGATE: Final = (
 _STRINGS: Final = (
     r"""(?s:"[^"\\]*+(?:\\.[^"\\]*+)*+"|'[^'\\]*+(?:\\.[^'\\]*+)*+'|(["']).*)"""
 )
+# Every quantifier is possessive: no text makes them try the same twice.
 _PIECE: Final = (
     # What is JSON already, in one piece as long as possible.
     r"""(?s:(?P<plain>(?:[^"',A-Za-z_$]++|"[^"\\\x00-\x1f]*+(?:\\.[^"\\\x00-\x1f]*+)*+"|,(?!\s*[}\]]))++)"""
@@ -141,11 +142,14 @@ def _strict(text: str) -> JSONValue:
     """
     try:
         value: JSONValue = _DECODER.decode(text)
+        # to count brackets is cheap, and spares nearly every text the walk
         if text.count("[") + text.count("{") > MAX_DEPTH and _is_deep(value):
             raise RefusedJSONError(_TOO_DEEP)
+        # Python reads half of a pair, and fails where it is written down later
         if _may_hold_half_a_pair(text):
             value = _plain(value, ())
     except json.JSONDecodeError:
+        # it is a ValueError as well, and would be taken for a large integer below
         raise
     except RecursionError:
         raise UnreadableError(_TOO_DEEP) from None
@@ -193,6 +197,7 @@ _DECODER: Final = JSONDecoder(
 
 def _is_deep(value: JSONValue) -> bool:
     """Tell whether containers nest deeper than the limit, going down level by level."""
+    # no recursion, which would end at Python's own limit
     level: list[JSONValue] = [value]
     for _ in range(MAX_DEPTH):
         level = [
@@ -282,6 +287,7 @@ def _repaired(text: str, error: json.JSONDecodeError) -> JSONObject:
     if len(body) > MAX_REPAIRED:
         raise _cut(body) if _ends_inside(body, error) else _not_json(body, error)
     try:
+        # a repair that went wrong is not JSON either: it is refused, and never runs
         return _object(_strict(re.sub(_PIECE, _respell, body)))
     except (json.JSONDecodeError, _LooseQuoteError):
         raise _cut(body) if _is_cut(body, error) else _not_json(body, error) from None

@@ -22,6 +22,7 @@ from amplifier_sdk.values import NO_EXTRAS
 
 __all__ = ["LoaderBuilder", "loader_of", "make_loader"]
 
+# no schema is wanted here, but an empty one would make a union take everything
 _OBJECT: Final[JSONObject] = {"type": "object"}
 
 
@@ -35,7 +36,10 @@ class LoaderBuilder(ShapeBuilder):
         except UnsupportedAnnotationError as error:
             name = annotation_name(annotation)
             return Shape(
-                {"title": name}, partial(_refuse, error), f"a value for {name}"
+                # not empty either, for the same reason
+                {"title": name},
+                partial(_refuse, error),
+                f"a value for {name}",
             )
 
     def constrained(self, shape: Shape, metadata: Sequence[object]) -> Shape:
@@ -115,4 +119,5 @@ class _LateField:
 
 
 def _refuse(error: UnsupportedAnnotationError, _: object) -> NoReturn:
+    # a new one each time: an exception collects the tracebacks of all its raises
     raise UnsupportedAnnotationError(error.annotation, error.path, error.reason)

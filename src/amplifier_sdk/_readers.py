@@ -96,6 +96,7 @@ def read_boolean(value: object) -> object:
 
 def read_integer(value: object) -> object:
     """Read a whole number; to JSON 3.0 is 3."""
+    # the usual one; of a kind of int, such as an enum's member, a plain one is made
     if type(value) is int:
         return value
     if isinstance(value, int) and not isinstance(value, bool):
@@ -113,6 +114,7 @@ def read_number(value: object) -> object:
         try:
             return float(value)
         except OverflowError:
+            # Python's integers have no limit, a float has one
             raise MisfitError(
                 [((), "expected a number that a float can hold, got a larger one")]
             ) from None
@@ -135,6 +137,7 @@ def read_decimal(build: Callable[[str], object], kind: type) -> Reader:
         if isinstance(value, int) and not isinstance(value, bool):
             return build(str(value))
         if isinstance(value, float) and isfinite(value):
+            # the shortest text that reads back as this float, so that 0.1 stays 0.1
             return build(repr(value))
         if isinstance(value, str) and re.fullmatch(_DECIMAL, value):
             return build(value)
@@ -155,6 +158,7 @@ def read_constructed(
             try:
                 return build(value)
             except ValueError:
+                # in our words: those of the class differ between Pythons
                 raise MisfitError.of(expected, value) from None
         raise MisfitError.of(expected, value)
 
@@ -214,6 +218,8 @@ def read_array(
         if not isinstance(value, kinds) or not isinstance(value, Iterable):
             raise MisfitError.of("an array", value)
         try:
+            # What fits is read in one walk. Only where something does not, a second one
+            # finds every misfit; the same holds for places, objects and records.
             items = [item(entry) for entry in value]
         except MisfitError:
             refuse_parts((index, item, entry) for index, entry in enumerate(value))
@@ -222,6 +228,7 @@ def read_array(
         try:
             return build(items)
         except TypeError as error:
+            # only a set refuses its items: those without a hash, such as lists
             raise MisfitError(
                 [((), f"expected items that can stand in a set: {error}")]
             ) from None
@@ -251,6 +258,7 @@ def read_places(
             raise MisfitError.of(expected, value)
         try:
             return build(
+                # the last places may be empty; the length was checked above
                 [item(entry) for item, entry in zip(items, value, strict=False)]
             )
         except MisfitError:
@@ -278,6 +286,7 @@ def read_object(item: Reader, key: Reader) -> Reader:
     def read(value: object) -> object:
         if not isinstance(value, Mapping):
             raise MisfitError.of("an object", value)
+        # extras and metadata may be large, and nothing in them is read
         if is_plain and all(type(name) is str for name in value):
             return dict(value)
         try:

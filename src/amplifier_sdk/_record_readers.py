@@ -48,6 +48,7 @@ def read_record(
     is_typed_dict = issubclass(kind, dict)  # which has no instances to test for
 
     def read(value: object) -> object:
+        # data is nearly always a plain dict, which is no record
         if not is_typed_dict and type(value) is not dict and isinstance(value, kind):
             return value
         if not isinstance(value, Mapping):
@@ -63,7 +64,9 @@ def read_record(
             try:
                 values[key] = field.read(entry)
             except MisfitError:
+                # reported below, in the fields' order and beside what is missing
                 misfit = True
+        # stored blocks name their type, which the class knows and does not take
         if tag is not None:
             others.pop("type", None)
         if misfit or not required <= values.keys() or (others and extras is None):
@@ -144,6 +147,8 @@ def _refusals(
     problems: list[tuple[Path, str]] = []
     record: object = None
     with suppress(TypeError, ValueError):
+        # The class refused, so there is no record to ask which field is wrong. One that
+        # is made by hand keeps the fields that were set before the refusal.
         record = kind.__new__(kind, **values)  # type: ignore[call-overload]  # of any class
         record.__init__(**values)  # type: ignore[misc]  # sets the fields until the one that is refused
     for attribute in attrs.fields(kind) if attrs.has(kind) else ():

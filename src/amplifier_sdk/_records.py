@@ -20,6 +20,7 @@ _RawField: TypeAlias = "tuple[str, str, object, object]"
 
 NO_DEFAULT: Final = object()
 _REQUIRED: Final = object()
+# attrs' types call Factory a function: its class is that of one which was made
 _FACTORY: Final[object] = attrs.Factory(list)
 
 
@@ -46,6 +47,7 @@ def fields_of(cls: type) -> list[Field]:
     Raises:
         UnsupportedAnnotationError: an annotation names something that does not exist at run time.
     """
+    # these two first: to attrs and dataclasses they are a dict and a tuple
     if _is_typed_dict(cls):
         return _typed_dict_fields(cls)
     if issubclass(cls, tuple):

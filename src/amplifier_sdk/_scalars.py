@@ -55,8 +55,10 @@ ANYTHING: Final = Shape({}, anything, "any JSON value", plain=True)
 _SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
     str: ("string", read_string, "a string", True),
     bool: ("boolean", read_boolean, "a boolean", True),
+    # to a schema 3.0 is an integer and 3 a number: what it accepted must still be read
     int: ("integer", read_integer, "an integer", False),
     float: ("number", read_number, "a number", False),
+    # an annotation says None, and the members of a union are classes
     type(None): ("null", read_null, "null", True),
     None: ("null", read_null, "null", True),
 }
@@ -147,6 +149,7 @@ def _read_event(cls: object, value: object) -> object:
 
 
 def _formatted(cls: type, name: str, expected: str) -> Shape:
+    # a UUID is read by its class itself
     build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
     return Shape(
         {"type": "string", "format": name},

@@ -61,6 +61,7 @@ class Signature(Value):
         Raises:
             ToolError: a value does not fit its annotation, as a date that does not exist; names each path.
         """
+        # a copy: handlers are shown the model's own arguments when the call has ended
         bound: dict[str, object] = {**arguments}
         problems: list[tuple[Path, str]] = []
         for name, read in self._readers:
@@ -207,6 +208,8 @@ def _annotations(
     try:
         return resolve(written, names)
     except NameError:
+        # One by one, to name the parameter that cannot be resolved; those that the
+        # runtime fills in are recognised by their text.
         return {
             name: _annotation(function, names, name, annotation)
             for name, annotation in written.items()

@@ -36,6 +36,7 @@ def unfolded_size(schema: Mapping[str, JSONValue]) -> int:
     Raises:
         RecursionError: it refers on and on, further than can be followed.
     """
+    # the keyword got its `$` after draft 4
     unfolding = _Unfolding("id" if "draft-04" in str(schema.get("$schema")) else "$id")
     unfolding.name(schema, "")
     return unfolding.size(schema, "")
@@ -96,6 +97,7 @@ class _Unfolding:
     def _next(
         self, schema: Mapping[str, JSONValue], base: str
     ) -> Iterator[tuple[JSONValue, str]]:
+        # definitions count where they are referred to, as often as they are
         for part in _parts(
             {key: value for key, value in schema.items() if key not in _DEFINED}
         ):

@@ -206,6 +206,8 @@ def _date(value: object, _: Write) -> str:
 
 
 _WRITERS: Final[Sequence[tuple[type | tuple[type, ...], Callable[..., object]]]] = (  # type: ignore[explicit-any]
+    # True is an int, bytes and text are sequences, and the members of some enums are
+    # ints or texts: the order decides.
     ((bool, type(None)), _plain),
     ((Secret, PurePath, Decimal), _text),  # of a secret that is that it is withheld
     (int, _integer),

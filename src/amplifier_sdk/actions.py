@@ -100,6 +100,7 @@ def _result(value: object) -> ToolResult:
     fields = dict(_object(value))
     if not fields:
         raise ValueError("expected a ToolResult or its fields, got an empty object")
+    # the orchestrator contract's sample writes a result like this
     if "is_error" in fields and "success" not in fields:
         fields["success"] = fields.pop("is_error") is False
     return from_json(cast("JSONValue", fields), ToolResult)
@@ -110,6 +111,8 @@ _INJECTING: Final = EventActions(
     actions=frozenset({"continue", "modify", "inject_context"})
 )
 
+# What stands further down replaces what stands before: an event that is not named
+# is observed.
 EVENT_ACTIONS: Final[Mapping[str, EventActions]] = {
     **dict.fromkeys(
         (*map(str, ALL_EVENTS), *DEPRECATED_EVENTS, str(HOOK_DECIDED)), _OBSERVED
@@ -210,6 +213,7 @@ def _checked(
 ) -> object:
     """Read what a handler changed of one key; what it left as it was stays."""
     taken = actions_of(event)
+    # many handlers give back all the data that they were shown
     if key in shown and (value is shown[key] or value == shown[key]):
         return value
     if key in taken.fixed:

@@ -94,6 +94,7 @@ class ArgumentSchema:
         found = _SHARED.get((id(schema), tool_name))
         if found is None or found.schema is not schema:
             if len(_SHARED) >= _MAX_SHARED:
+                # sessions have few tools; who makes schemas without end fills no memory
                 _SHARED.clear()
             found = _SHARED[id(schema), tool_name] = cls(schema, tool_name)
         return found
@@ -172,6 +173,7 @@ def _validator(schema: str) -> Validator:
         raise ValueError(
             f"its references make it a schema of more than {_MAX_UNFOLDED:,} schemas"
         )
+    # whoever wrote the schema could else have this machine ask any server
     return jsonschema_rs.validator_for(read, offline=True)
 
 

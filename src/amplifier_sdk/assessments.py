@@ -130,5 +130,6 @@ def _unknown(problem: str) -> Assessment:
         effects=EFFECTS,
         decision="ask",
         reason=f"the tool cannot say what it does ({problem})",
+        # a rule that allows the tool knows as little of this call
         is_firm=True,
     )

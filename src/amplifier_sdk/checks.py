@@ -134,6 +134,7 @@ _SOUND: Final[WeakKeyDictionary[type, set[Member]]] = WeakKeyDictionary()
 def _check(instance: object, member: Member) -> ContractFinding | None:
     """Check one member; a method that the class itself defines is checked once for all its instances."""
     cls = type(instance)
+    # an instance may have something of its own in a method's place
     if member in _SOUND.get(cls, ()) and member.name not in getattr(
         instance, "__dict__", ()
     ):

@@ -78,6 +78,7 @@ class BaseContext:
         if token_budget is None:
             token_budget = window_of(provider)
         chosen = self.view(messages, token_budget)
+        # nothing is left out, so no call can have lost its result
         if chosen is messages:
             return messages
         shown = _whole(messages, chosen)
@@ -187,6 +188,8 @@ def _whole(
     ]
     answered = {answer for message in messages for answer in _answers(message)}
     shown = [*instructions, *chosen]
+    # What is left out takes its other half along, and that may be a whole step: so
+    # it is done until nothing changes.
     while True:
         answers = {answer for message in shown for answer in _answers(message)}
         # A call that nothing has answered yet is the running turn's own.

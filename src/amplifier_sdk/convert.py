@@ -43,6 +43,7 @@ def to_json(value: object) -> JSONValue:
     try:
         return cast("JSONValue", write(value))
     except RecursionError:
+        # the writer keeps no list of where it is: a value in itself ends here
         raise ValueError(
             f"A {type(value).__name__} that holds itself, or nests too deep, has no JSON form"
         ) from None

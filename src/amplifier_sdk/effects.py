@@ -50,6 +50,7 @@ def checked_effects(declared: Iterable[str]) -> tuple[Effect, ...]:
     Raises:
         ValueError: they are none, or other words.
     """
+    # ("read") is a text: whoever forgets the comma must not declare letters
     if isinstance(declared, str):
         words = [declared]
     else:
@@ -84,6 +85,7 @@ def effects_of(
     try:
         return frozenset(checked_effects(declared))
     except (ValueError, TypeError):
+        # a misspelt effect is no promise that the tool has none
         return None
 
 

@@ -117,6 +117,7 @@ class AmplifierError(Exception):
 
 
 def _restored(cls: type[E], args: tuple[object, ...], state: dict[str, object]) -> E:
+    # without `__init__`, whose arguments are the fields and not the message
     error = cls.__new__(cls, *args)
     error.__dict__.update(state)
     return error

@@ -128,6 +128,8 @@ def _marked(instance: object) -> Iterator[_Handler]:
     if subscriptions_of(instance) and callable(instance):
         yield instance
         return
+    # The bases' handlers come first, and one that is overridden keeps its place. The
+    # class is asked, since a property of the instance would run here.
     names = dict.fromkeys(
         name for cls in reversed(type(instance).__mro__) for name in vars(cls)
     )

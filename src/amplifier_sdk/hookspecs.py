@@ -141,6 +141,7 @@ class HookSpec(Generic[P, R]):
                     for name in (*implementation.argnames, *implementation.kwargnames)
                 )
             )
+            # pluggy calls its implementations from the end of the list
             for implementation in reversed(
                 getattr(manager.hook, self.name).get_hookimpls()
             )

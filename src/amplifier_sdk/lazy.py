@@ -34,6 +34,7 @@ def load_from(
         if prepare is not None:
             import_module(f"{package}.{prepare}")
         value = getattr(import_module(f"{package}.{home[name]}"), name)
+        # `__getattr__` is asked for missing names alone: not for this one again
         setattr(modules[package], name, value)
         return value
 

@@ -39,6 +39,7 @@ def escaped(text: str, kept: str = "\n\t") -> str:
         text: any text.
         kept: the characters that stay although they are no printable ones.
     """
+    # most text, told at a glance; the patterns below walk over every character
     if text.isascii() and text.isprintable():
         return text
     text = _MARKS.sub(_escape, _HIDDEN.sub(_escape, text))

@@ -38,6 +38,7 @@ def open_log(path: Path) -> Iterator[list[BinaryIO]]:
     All of them are there at one moment, also while the log is rotated.
     """
     with ExitStack() as files:
+        # a rotation takes a moment, so the second try nearly always succeeds
         while (handles := _open_files(path, files)) is None:
             files.close()
         yield handles

@@ -97,6 +97,7 @@ def encode_record(record: LogRecord) -> bytes:
     try:
         return _encoded(line)
     except ValueError:
+        # Few lines hold such values, and the walk is dear: only these pay for it.
         return _encoded(_finite(line))
 
 
@@ -109,6 +110,7 @@ def _finite(value: JSONValue) -> JSONValue:
     if isinstance(value, str):
         return re.sub(_SURROGATE, lambda half: f"\\u{ord(half[0]):04x}", value)
     if isinstance(value, float):
+        # false of infinities and of NaN
         if value - value == 0:
             return value
         return str(value)
@@ -149,6 +151,7 @@ def decode_record(line: bytes | str) -> LogRecord:
         _check(record)
         return record
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        # a line is whatever stands in the file: of another program, or cut by a crash
         raise ValueError(f"This is no line of a log of version 1: {error}") from None
 
 

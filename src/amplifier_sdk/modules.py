@@ -56,6 +56,7 @@ class ModuleDefinition(Value):
             ConfigError: the configuration does not fit, with every problem's path.
         """
         instance = self.build(coordinator, config)
+        # opened before its handlers are registered: none is called too early
         if isinstance(instance, AbstractAsyncContextManager):
             await coordinator.own(instance, name=type(instance).__qualname__)
         elif callable(close := getattr(instance, "aclose", None)):
@@ -68,6 +69,7 @@ class ModuleDefinition(Value):
             # modules of other kinds need not import what contexts are made of
             from amplifier_sdk.contexts import BaseContext
 
+            # an author may have set others
             if isinstance(instance, BaseContext) and instance.hooks is None:
                 instance.hooks = coordinator.hooks
         if self.kind != "tool":

@@ -148,6 +148,7 @@ class ToolContext:
             ToolError: the call is over, as for `check`.
         """
         self.check()
+        # read once: the host may end the call in another thread meanwhile
         send = self._send
         if send is not None:
             send(
@@ -167,6 +168,7 @@ class ToolContext:
             ToolError: the call is over, as for `check`.
         """
         self.check()
+        # likewise
         send = self._send
         if send is not None and text:
             send(ToolOutput(call_id=self.call_id, tool_name=self.tool_name, text=text))

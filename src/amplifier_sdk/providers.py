@@ -74,6 +74,8 @@ class BaseProvider(ABC):
         self, request: ChatRequest, /
     ) -> AsyncIterator[AsyncIterator[Delta | ChatResponse]]:
         """Open one answer; leaving the block early closes it."""
+        # a generator that nobody closes would be finished whenever it is collected, in
+        # another task than it began in
         async with aclosing(self.deltas(request)) as items:
             yield items
 

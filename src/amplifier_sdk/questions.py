@@ -103,6 +103,7 @@ class Question:
             allowing=ALLOWING.union(map(_normal, result.approval_allowing)),
             timeout=result.approval_timeout,
             default=result.approval_default,
+            # sorted, since the model may name the same arguments in another order
             key=_json([decision.handler, str(event), *covered], sort_keys=True),
             tool_name=tool_name,
             risk=escaped(result.approval_risk or "unknown", kept=""),
@@ -153,6 +154,7 @@ class Question:
             action=self.asked,
             risk_level=self.risk,
             details=details,
+            # a request says by None that it waits as long as it takes
             timeout=None if self.timeout == inf else self.timeout,
         )
 
@@ -197,6 +199,7 @@ def _event_line(event: str, details: Mapping[str, object]) -> str:
 
 def _subject(name: str, value: object) -> str:
     """Write what is asked about in one line; the middle of each long text in it is left out."""
+    # each text is cut by itself first: a long one must not push the others out of sight
     shown = _json(shortened_value(value, MAX_TEXT))  # type: ignore[arg-type]  # what is no JSON data stays as it is
     return shortened(escaped(f"{name} {shown or repr(value)}", kept=""), MAX_SHOWN)
 

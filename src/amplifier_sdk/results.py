@@ -275,6 +275,7 @@ class HookResult(Value):
         )
 
 
+# One for all: almost every handler answers so to almost every event.
 CONTINUE: Final = HookResult()
 
 
@@ -404,6 +405,7 @@ class Emission:
 
     @property
     def _leading(self) -> Decision:
+        # of several that weigh the same, `min` takes the first handler's
         return min(self.decisions, key=lambda decision: _WEIGHT[decision.result.action])
 
 

@@ -113,6 +113,8 @@ class Secret:
         # takes a millisecond to import, and few secrets are compared
         from hmac import compare_digest
 
+        # in constant time, so that nobody finds a secret by trying; the environment may
+        # hold bytes that are no text, which Python keeps as halves of surrogate pairs
         return compare_digest(
             self._text.encode("utf-8", "surrogatepass"),
             other._text.encode("utf-8", "surrogatepass"),
@@ -139,6 +141,7 @@ class Secret:
         )
 
 
+# By identity: of two secrets with one text either may end first.
 _LIVING: Final[WeakValueDictionary[int, Secret]] = WeakValueDictionary()
 
 

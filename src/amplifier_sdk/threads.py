@@ -95,6 +95,7 @@ class SharedCall(Generic[T]):
         self._result: T | None = None
         self._token = current_token()
         self._waiting = 0
+        # a daemon, since a function that hangs must not keep the process from ending
         threading.Thread(target=self._run, name=name, daemon=True).start()
 
     async def wait(self) -> T:
@@ -124,11 +125,13 @@ class SharedCall(Generic[T]):
             self.is_over = True
             if self._entry is not None:
                 _ABANDONED.discard(self._entry)
+        # the event loop has ended, and with it all who waited
         with suppress(RunFinishedError):
             from_thread.run_sync(self._ended.set, token=self._token)
 
     def _leave(self) -> None:
         """List the thread if it still runs."""
+        # whoever leaves at this moment must not list a thread that has just ended
         with _LOCK:
             if not self.is_over and self._entry is None:
                 self._entry = AbandonedThread(self.name, time.monotonic())
@@ -147,6 +150,8 @@ class _Call(Generic[T]):
 
     def run(self) -> T:
         with _LOCK:
+            # It waited for a free thread while its caller was cancelled: what nobody
+            # wants any more must not happen.
             if self.left:
                 raise RuntimeError(
                     "The caller left before the thread began, so the function is not run"

@@ -40,6 +40,7 @@ class ToolInfo(Value):
     input_schema: Mapping[str, JSONValue]
     effects: frozenset[Effect] | None = None
     read_only: bool | None = None
+    # a number, since the tool itself would lead to its module and the secrets there
     _identity: int = attrs.field(default=0, eq=False, repr=False)
 
     @classmethod

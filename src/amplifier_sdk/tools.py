@@ -96,6 +96,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
             self.effects = checked_effects(self.effects)
         except ValueError as error:
             raise TypeError(f"Tool {self.name!r}: {error}") from None
+        # approval goes by the effects, the order of calls by `read_only`
         if self.read_only and not {"write", "exec"}.isdisjoint(self.effects):
             raise TypeError(
                 f"Tool {self.name!r} cannot be read-only and have the effects {', '.join(self.effects)}"
@@ -161,6 +162,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
     ) -> FunctionTool[P, R_co, DepsT_contra]:
         """Return the tool of one session, whose coordinator every parameter annotated with `Coordinator` gets."""
         if self.signature.coordinators or self.signature.runs:
+            # a copy: one tool may be mounted in many sessions at once
             return attrs.evolve(self, coordinator=coordinator)
         return self
 
@@ -177,6 +179,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
             input: the arguments.
             context: the call's own, for a function that takes one; `None` makes one that nobody hears.
         """
+        # before `bind`, whose readers know only values that the schema accepts
         problem = ArgumentSchema.of(self.input_schema, self.name).problem(input)
         if problem is not None:
             return ToolResult.failure(problem, type="invalid_arguments")
@@ -315,6 +318,7 @@ def tool(
 
 def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: ignore[explicit-any]  # of any signature
     """Return the tools among an instance's methods, in the order in which its class defines them."""
+    # of the class, as for handlers: a property of the instance would run here
     names = dict.fromkeys(
         name for cls in reversed(type(instance).__mro__) for name in vars(cls)
     )

@@ -54,6 +54,7 @@ class Value:
             f"{name}={write(getattr(self, name))}"
             for name, write in _getters(cls).shown
         )
+        # as attrs writes it, without the function in which a class was defined
         return f"{cls.__qualname__.rpartition('>.')[2]}({fields})"
 
 

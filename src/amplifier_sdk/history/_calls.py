@@ -14,6 +14,7 @@ from amplifier_sdk.values import Value
 
 __all__ = ["OpenCall", "closing_message", "open_calls", "tool_message"]
 
+# The second is the role that older histories have.
 _RESULT_ROLES: Final = ("tool", "function")
 
 

@@ -77,6 +77,7 @@ def _beside(
         call_id = str(_object(entry).get("id") or "")
         blocks = by_id.get(call_id)
         if blocks:
+            # of more entries than blocks the others repeat the last one
             yield {**_object(entry), "id": blocks[min(seen[call_id], len(blocks) - 1)]}
             seen[call_id] += 1
         elif call_id or not by_id:

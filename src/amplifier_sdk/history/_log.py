@@ -40,6 +40,7 @@ class MessageLog:
         """Return all messages of now but those in the given ranges (start, stop), which ascend."""
         view = MessageView(self._messages)
         view.log = self
+        # from the end, so that the earlier ranges stay where they are
         for first, stop in reversed(skip):
             del view[first:stop]
         return view

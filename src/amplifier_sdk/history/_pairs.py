@@ -66,6 +66,7 @@ class Pairing:
         self._nameless: list[tuple[PairedResult, list[PairedCall]]] = []
         group: list[PairedCall] = []
         for index, message in enumerate(messages):
+            # a result without an id belongs to the latest calls before it
             group = self._read_calls(index, message) or group
             self._read_results(index, message, group)
         self._pair_nameless()
@@ -107,6 +108,8 @@ class Pairing:
         waiting = self._open[result.id]
         while waiting:
             calls = waiting[-1 if latest else 0]
+            # What is taken out never waits again: each call is met once, however many
+            # have its id.
             while calls:
                 call = calls.popleft()
                 if call.result is None:
@@ -153,8 +156,10 @@ class Pairing:
 
     def _number(self) -> None:
         """Give each call an id of its own: its own where no earlier call has it."""
+        # an id that a later call has already is given to nobody else
         taken = set(self._known)
         used: set[str] = set()
+        # a second `a` becomes `a-2`; of calls without any id the first becomes `call-1`
         counts: dict[str, int] = defaultdict(lambda: 1, call=0)
         for call in (call for calls in self.calls for call in calls):
             call.new_id = call.id

@@ -72,6 +72,7 @@ def sendable(messages: Sequence[Message]) -> Sendable:
     if is_sound(messages):
         return Sendable(messages=messages)
     stored = [message.to_dict() for message in messages]
+    # what needs no change comes back as the very object and is not read again
     given = {id(data): message for data, message in zip(stored, messages, strict=True)}
     mended = repair(stored)
     kept = [given.get(id(data)) or Message.from_dict(data) for data in mended.messages]
@@ -87,6 +88,7 @@ class _Mending:
         self._read: list[Message] = []
         for index, message in enumerate(messages):
             self._read_message(index, message)
+        # Paired first: whether a message stays depends on what it has besides results.
         self._pairing = Pairing(self._read)
         self._is_kept = [self._keeps(index) for index in range(len(self._read))]
         self._places = self._number()
@@ -97,6 +99,7 @@ class _Mending:
                 self._write(index)
         self.repair = Repair(
             messages=tuple(self._made),
+            # results are met where their calls stand, which is another order
             findings=tuple(sorted(self._findings, key=lambda finding: finding.index)),
         )
 
@@ -205,6 +208,8 @@ class _Mending:
                 at += 1
                 continue
             together = self._pairing.results[result.index]
+            # a message may hold the results of several calls: it stays as it is where
+            # they follow each other as the calls do
             if together[0] is result:
                 group = calls[at : at + len(together)]
             else:

@@ -90,6 +90,7 @@ def _plain(block: ContentBlock) -> JSONObject:
         written = to_json(block_to_dict(block))
         assert isinstance(written, dict)  # as every object is
         written.pop("tool_call_id", None)  # by which a history knows what is answered
+        # a block that the history cannot read again would make it unreadable as a whole
         block_from_dict(written)
         return written
     except (TypeError, ValueError) as error:

@@ -35,6 +35,7 @@ def is_sound(messages: Iterable[Message]) -> bool:
             waiting = _calls(message)
             if not waiting and not has_content(message):
                 return False
+            # one update finds an id that is used twice, in this message or before it
             known = len(used)
             used.update(waiting)
             if len(used) != known + len(waiting) or "" in waiting:

@@ -49,6 +49,7 @@ class CircuitBreaker:
     def fail(self) -> None:
         """Note that the provider failed, which may open the breaker."""
         now = anyio.current_time()
+        # the provider had its time to recover: one failure is enough
         if self._probing:
             self._opened_at, self._probing = now, False
             return

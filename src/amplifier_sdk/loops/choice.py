@@ -128,8 +128,10 @@ class ProviderChoice:
         try:
             response = await attempt(candidate)
         except BaseException as error:
+            # a cancelled request ends its probe, too, and says nothing of the provider
             self.failed(candidate.provider, error)
             raise
+        # failures count in a row: an answer makes all earlier ones void
         self.breakers.pop(candidate.provider, None)
         return response
 
@@ -145,6 +147,7 @@ class ProviderChoice:
         ready = [candidate for candidate in left if candidate.provider not in waits]
         if ready:
             return ready
+        # what the last one said helps more than that the others cool down
         if failure is not None:
             raise failure
         names = ", ".join(repr(candidate.provider) for candidate in left)
@@ -280,6 +283,7 @@ async def _decided(
     # the registry checks what handlers change
     name = cast("str", emission.data["provider"])
     model = cast("str | None", emission.data["model"])
+    # a handler that always chooses the same would keep all others from being asked
     if name != first.provider and name in tried:
         return first
     if name not in turn.providers:
@@ -288,6 +292,7 @@ async def _decided(
         (candidate for candidate in ready if candidate.provider == name),
         ProviderCandidate(name),
     )
+    # the model that was shown belongs to the provider that was shown
     if model is not None and model != first.model:
         return ProviderCandidate(name, model)
     return chosen

@@ -160,6 +160,7 @@ class Loop(ABC):
     async def _run(self, turn: Turn) -> str:
         """Run the turn's steps, and once more for each time that a handler does not let the agent stop."""
         answer = await self.run(turn)
+        # a handler that is never content must not keep the turn running for ever
         for continued in range(
             MAX_CONTINUED if turn.hooks.has_handlers(STOPPING) else 0
         ):
@@ -179,6 +180,7 @@ class Loop(ABC):
         """
         if tools != self._described[0] or any(map(_is_new, self._changing)):
             described = [(tool, tool_spec(tool)) for tool in tools.values()]
+            # a copy: the mounted tools are a live dict, which changes under this loop
             self._described = (dict(tools), tuple(spec for _, spec in described))
             self._changing = tuple(
                 one
@@ -194,6 +196,8 @@ class Loop(ABC):
             EXECUTION_END
         ):
             return
+        # A cancelled turn owes these events too; the limit keeps a handler that hangs
+        # from holding the cancellation.
         with (
             anyio.CancelScope(shield=True),
             anyio.move_on_after(turn.host.limits.cleanup_timeout),

@@ -31,6 +31,7 @@ def choose_provider(providers: Mapping[str, Provider]) -> str:
                 )
             ]
         )
+    # nothing to compare, and no attribute of foreign code to read
     if len(providers) == 1:
         return next(iter(providers))
     return by_priority(providers)[0]

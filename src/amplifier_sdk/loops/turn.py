@@ -171,6 +171,7 @@ class Turn:
         if response_format is None and self.metadata and not self._is_text_asked:
             given = response_format = self._format()
         request = self._request()
+        # almost no request wishes anything: the one of the settings will do
         if (
             tool_choice,
             temperature,
@@ -191,6 +192,7 @@ class Turn:
                 reasoning_effort=reasoning_effort or config.reasoning_effort,
             )
         try:
+            # the usual turn asks the one provider there is: no rules to consult
             if self._is_decided(provider or role):
                 try:
                     response = await self._ask(
@@ -198,6 +200,7 @@ class Turn:
                     )
                 except LLMError as error:
                     name = self.host.assigned or self.provider_name
+                    # noted although there was no other: the next turn may have one
                     self.loop.choice.failed(name, error)
                     raise
             else:
@@ -258,6 +261,7 @@ class Turn:
         session's limit says. Calls beyond the turn's limit are answered without being run.
         """
         self.calls_made += len(calls)
+        # no task and no limit of parallel calls is needed for the most frequent case
         if len(calls) == 1:
             results = [await self.host.run_tool(calls[0], self.tools)]
         else:
