@@ -28,6 +28,7 @@ def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
         plain = function.__func__
     else:
         plain = function
+    # other callables may have no weak references, or signatures that change
     if not isinstance(plain, FunctionType):
         return tuple(inspect.signature(function).parameters.values())
     known = _KNOWN.get(plain)

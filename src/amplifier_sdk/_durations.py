@@ -45,6 +45,7 @@ def duration_text(duration: timedelta) -> str:
     else:
         sign = ""
     duration = abs(duration)
+    # in digits and no float, which would not read back exactly
     if duration.microseconds:
         fraction = f".{duration.microseconds:06}".rstrip("0")
     else:

@@ -52,6 +52,7 @@ def _explain_union(
     inside = [
         errors for errors in members if all(_is_about_parts(e, path) for e in errors)
     ]
+    # several may fit as well as each other: to name one of them would mislead
     ranks = [_rank(errors, path) for errors in inside]
     if ranks and ranks.count(min(ranks)) == 1:
         return [

@@ -39,6 +39,7 @@ class _Problem(Protocol):
 
 def is_model(cls: type) -> TypeGuard[type[_Model]]:
     """Tell whether a class is a model."""
+    # by what it has: to import pydantic would cost a process more than all the SDK
     return all(callable(getattr(cls, method, None)) for method in _METHODS)
 
 

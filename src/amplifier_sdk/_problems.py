@@ -28,6 +28,7 @@ def path_text(path: Iterable[str | int]) -> str:
         elif re.fullmatch(_PLAIN_KEY, part):
             text += f".{part}" if text else part
         else:
+            # a key is any text: it may be long, or hold what a terminal obeys
             text += f"[{json.dumps(_cut(part))}]"
     return text
 

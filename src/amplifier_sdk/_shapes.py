@@ -102,6 +102,7 @@ class ShapeBuilder:
         """
         if annotation is object or annotation is typing.Any:
             return ANYTHING
+        # the most frequent ones first; the order of the others below decides nothing
         plain = plain_shape(annotation)
         if plain is not None:
             return plain
@@ -153,6 +154,7 @@ class ShapeBuilder:
         return shape._replace(schema=constrained(shape.schema, metadata))
 
     def _class(self, cls: type) -> Shape:
+        # by name, since few tools take messages and the module need not be imported
         if name_of(cls) == _MESSAGE:
             return shape_by_itself(cls)
         if _is_block(cls):
@@ -185,10 +187,12 @@ class ShapeBuilder:
         else:
             shapes = []
         shapes += [self.part(member) for member in members if member not in blocks]
+        # an empty schema takes everything, whatever stands beside it
         if any(not shape.schema for shape in shapes):
             return ANYTHING
         schemas: list[JSONValue] = []
         for shape in shapes:
+            # a union in a union is one: a model need not read two levels
             nested = shape.schema.get("anyOf")
             schemas += (
                 nested
@@ -209,6 +213,7 @@ class ShapeBuilder:
             schema["items"] = shape.schema
         if origin in _SETS:
             schema["uniqueItems"] = True
+        # JSON has lists alone: the others must be made even of items that fit
         plain = shape.plain and origin is not tuple and origin not in _SETS
         return Shape(schema, _array_reader(origin, shape.read), "an array", plain)
 
@@ -290,6 +295,7 @@ class ShapeBuilder:
             # The reader is not made yet: it is looked up when a value is read.
             read = partial(_read_later, self._readers, key)
             return Shape({"$ref": f"#/$defs/{self._open[key]}"}, read, "an object")
+        # two classes of one name are two definitions
         taken = {*self._open.values(), *self.definitions}
         self._open[key] = next(
             n
@@ -300,6 +306,7 @@ class ShapeBuilder:
         label = self._open.pop(key)
         self._readers[key] = shape.read
         if key in self._recursive:
+            # a definition is for what refers to itself; all else stands where it is used
             self.definitions[label] = shape.schema
             shape = Shape({"$ref": f"#/$defs/{label}"}, shape.read, shape.expected)
         self._done[key] = shape
@@ -333,6 +340,7 @@ class ShapeBuilder:
         extras: str | None = None
         for name, annotation, is_required, default in fields_of(cls):
             if default is NO_EXTRAS:
+                # no key of its own: it takes those that the class does not know
                 extras = name
                 continue
             shape = self._field(cls, name, annotation)
@@ -370,6 +378,7 @@ def _make_tuple(cls: Callable[..., object], items: list[object]) -> object:  # t
 
 def _array_reader(origin: object, item: Reader) -> Reader:
     """Return the reader of an array; only a set is also read from a set."""
+    # an application that calls a tool itself may have a set at hand
     if origin in _SETS:
         return read_array(
             item,

@@ -197,6 +197,7 @@ def checked_result(
         raise DecisionError(
             f"modify needs data, an object of what changes; got {type(result.data).__name__}"
         )
+    # an event that only reports: nothing that a handler changes runs
     if not taken.changes and not taken.fixed:
         return result
     return attrs.evolve(

@@ -117,6 +117,7 @@ class ArgumentSchema:
         Raises:
             ValueError: the schema itself is not valid; the message names the tool.
         """
+        # one call less, as this runs before every call of a tool
         validator = self._validator or self.compile()
         try:
             if validator.is_valid(arguments):
@@ -142,6 +143,7 @@ class ArgumentSchema:
         for error in validator.iter_errors(arguments):
             for path, message in explain(error, self.schema):
                 line = f"- {path_text(path) or 'the arguments'}: {message}"
+                # the members of a union may be refused for one and the same reason
                 if line not in lines:
                     lines.append(line)
             if len(lines) > _MAX_PROBLEMS:

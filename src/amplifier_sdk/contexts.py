@@ -117,6 +117,7 @@ async def _announce(
     hooks: Hooks, messages: Sequence[MessageDict], shown: Sequence[MessageDict]
 ) -> None:
     """Emit that a view leaves messages out, to those who listen: it takes counting."""
+    # to count the tokens of a long history takes longer than to choose the view
     if not any(map(hooks.has_handlers, (CONTEXT_PRE_COMPACT, CONTEXT_POST_COMPACT))):
         return
     before, after = len(messages), len(shown)
@@ -143,6 +144,7 @@ async def _announce(
 
 def _latest(messages: Sequence[MessageDict], budget: int) -> Sequence[MessageDict]:
     """Return the latest messages that fit beside the instructions; the last step is among them in any case."""
+    # the running step: a call whose result is there belongs to the model's next request
     start = max(
         (
             index
@@ -162,6 +164,7 @@ def _latest(messages: Sequence[MessageDict], budget: int) -> Sequence[MessageDic
     )
     while start > 0:
         before = messages[start - 1]
+        # instructions were counted at once: they are shown whatever else is
         left -= 0 if before.get("role") == "system" else _tokens(before)
         if left < 0:
             return messages[start:]

@@ -98,6 +98,7 @@ class ChildResult:
 
     def to_dict(self) -> dict[str, JSONValue]:
         """Write the result as plain JSON data, for example as a tool's output."""
+        # every key, also of what is None: a model reads what there is not, too
         return {
             "output": self.output,
             "session_id": self.session_id,

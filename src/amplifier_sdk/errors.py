@@ -195,6 +195,7 @@ class ModuleError(AmplifierError):
         message = _module_message(self.module_id, reason, self.distribution, path)
         state = {**self.__dict__, "reason": reason, "path": path}
         error = _restored(type(self), (message,), state)
+        # what the module itself raised is the cause, and shows where it went wrong
         error.__cause__ = self.__cause__
         return error
 

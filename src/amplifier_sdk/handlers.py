@@ -96,6 +96,7 @@ class _On(Value):
     subscription: Subscription
 
     def __call__(self, handler: T) -> T:
+        # beside those that are there: a handler that is marked twice hears two events
         setattr(
             handler, _SUBSCRIPTIONS, (*subscriptions_of(handler), self.subscription)
         )

@@ -110,6 +110,7 @@ class HookSpec(Generic[P, R]):
             raise HookspecError(
                 f"{plugin}: an implementation of {self.name} is an 'async def' function"
             )
+        # a method has its instance besides, which pluggy leaves out as well
         given = [
             name for name in inspect.signature(function).parameters if name != "self"
         ]

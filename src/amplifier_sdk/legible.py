@@ -64,6 +64,7 @@ def shortened_value(value: JSONValue, most: int, depth: int = 0) -> JSONValue:
     """Cut the middle out of each long text of JSON data."""
     if isinstance(value, str):
         return shortened(value, most)
+    # deeper data is cut as a whole later; a recursion without end would fail
     if depth > _MAX_DEPTH:
         return value
     if isinstance(value, Mapping):

@@ -22,6 +22,7 @@ def _dollars(value: object) -> Decimal | None:
     if isinstance(value, (int, float, str, Decimal)) and not isinstance(value, bool):
         with suppress(InvalidOperation):
             dollars = Decimal(str(value))
+    # NaN is below nothing and above nothing: such a limit would never be reached
     if not dollars.is_finite() or dollars <= 0:
         raise ValueError(
             f"A limit of cost is a number of US dollars above 0, or its decimal text; got {value!r}"

@@ -132,6 +132,7 @@ def decode_record(line: bytes | str) -> LogRecord:
             line = line.decode("utf-8", "surrogatepass")
         found = json.loads(line)
         schema, level = found["schema"], found["lvl"].lower()
+        # another first number may mean something else by the same keys
         if (
             schema["name"] != LOG_SCHEMA["name"]
             or not schema["ver"].startswith("1.")

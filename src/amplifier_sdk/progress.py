@@ -186,5 +186,6 @@ class ToolContext:
 
     def end(self) -> None:
         """Let every later use raise; the host calls this when the call is over."""
+        # first: a report that comes between the two finds the call ended
         self._ended = True
         self._send = None

@@ -99,6 +99,7 @@ class BaseProvider(ABC):
             async for item in items:
                 if isinstance(item, ChatResponse):
                     return item
+        # what came before may be half a sentence, or half of a call's arguments
         raise StreamError("The answer ended before it was whole", provider=self.name)
 
     def parse_tool_calls(self, response: ChatResponse, /) -> list[ToolCall]:

@@ -82,6 +82,7 @@ class Question:
         asked = asked_text(result.approval_prompt or "Allow this operation?")
         tool_name = data.get("tool_name")
         if isinstance(tool_name, str):
+            # without the call's ids: with them no question would be the same again
             details: dict[str, object] = {"tool_input": data.get("tool_input")}
             subject = _call_line(tool_name, data.get("tool_input"))
         else:

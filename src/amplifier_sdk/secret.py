@@ -50,6 +50,7 @@ def _withheld(value: object, *, is_secret: bool) -> object:
             for key, item in value.items()
         }
     if isinstance(value, (list, tuple)):
+        # each item with the one before it, which may be the option that it belongs to
         before = [None, *value]
         return [
             _withheld(

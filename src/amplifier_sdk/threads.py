@@ -88,6 +88,7 @@ class SharedCall(Generic[T]):
         self.is_over: bool = False
         self.begun_at: float = current_time()
         self._function = function
+        # a thread of its own starts without the caller's context variables
         self._context = copy_context()
         self._ended = Event()
         self._entry: AbandonedThread | None = None
@@ -105,6 +106,7 @@ class SharedCall(Generic[T]):
             await self._ended.wait()
         finally:
             self._waiting -= 1
+            # after the last one nobody learns what becomes of the thread
             if not self._waiting:
                 self._leave()
         return self.result

@@ -187,6 +187,7 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
             value = await self._run(self.signature.bind(input), context)
         except ToolError as error:
             return ToolResult.failure(error.message, **error.details)
+        # a function may make the whole result, for example one with images
         if isinstance(value, ToolResult):
             return value
         return ToolResult(output=_json(value))

@@ -81,6 +81,7 @@ class AutoModel(BaseProvider):
         )
 
     def _calls(self, request: ChatRequest) -> list[ToolCall]:
+        # from the request, since one model may serve several conversations
         called = {
             block.name
             for message in request.messages

@@ -130,13 +130,16 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(  # type: ignore[explicit-any]  # a selector key holds whatever was registered
         self, timeout: float | None = None
     ) -> list[tuple[selectors.SelectorKey, int]]:
+        # nothing to jump to, or a task is ready: time stands still
         if timeout is None or timeout <= 0:
             return super().select(timeout)
+        # A thread takes real time. To jump now would let a deadline pass that it keeps.
         if to_thread.current_default_thread_limiter().borrowed_tokens:
             started = time.monotonic()
             events = super().select(timeout)
             self.now += time.monotonic() - started
             return events
+        # what is real, such as a socket, has this long to report before time jumps
         events = super().select(min(self._threshold, timeout))
         if not events:
             self.now += timeout
@@ -155,6 +158,7 @@ class _ThreadWatch:
         from trio.to_thread import current_default_thread_limiter  # noqa: TID251  # trio runs already
 
         is_busy = current_default_thread_limiter().borrowed_tokens > 0
+        # only at a change: to set the rate has the clock count from here
         if is_busy is not self._is_busy:
             self._is_busy = is_busy
             if is_busy:

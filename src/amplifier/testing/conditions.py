@@ -40,4 +40,5 @@ async def _holds(condition: Callable[[], object]) -> bool:
     if not isawaitable(answer):
         return bool(answer)
     answer = await answer
+    # an async function without a result, such as `event.wait`, has waited itself
     return answer is None or bool(answer)

@@ -29,6 +29,7 @@ class MockContextManager:
         self, token_budget: int | None = None, provider: Provider | None = None
     ) -> list[MessageDict]:
         """Return all messages, whatever the budget."""
+        # a copy, as stores return one: a loop may change what it was given
         return list(self.messages)
 
     async def get_messages(self) -> list[MessageDict]:

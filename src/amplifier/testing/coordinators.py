@@ -85,6 +85,7 @@ class TestCoordinator(ModuleCoordinator):
         self, mount_point: str, module: object, name: str | None = None
     ) -> Awaitable[None]:
         """Mount an instance as a session does, and note it."""
+        # before it is noted: what cannot be mounted raises here
         done = super().mount(mount_point, module, name)
         self.mount_history.append(
             MountArguments(mount_point=mount_point, module=module, name=name)
@@ -128,6 +129,7 @@ class TestCoordinator(ModuleCoordinator):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool | None:
+        # taken away first, so that the block may be left only once
         opened, self._opened = self._opened, None
         if opened is not None:
             return await opened.__aexit__(kind, error, traceback)
@@ -137,6 +139,7 @@ class TestCoordinator(ModuleCoordinator):
     async def _open(self) -> AsyncIterator[None]:
         """Give the modules a task group, and clean up at the end."""
         async with open_group() as group:
+            # as a session gives it, whose clean-ups run under a cancellation too
             self.owners.task_group, self.owners.shielded = group, True
             try:
                 yield

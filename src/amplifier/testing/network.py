@@ -61,6 +61,7 @@ def no_network() -> Iterator[None]:
 
 
 def _is_local_address(used: socket.socket, address: object) -> bool:
+    # a socket of the file system reaches this machine alone
     if used.family not in (socket.AF_INET, socket.AF_INET6):
         return True
     return isinstance(address, tuple) and _is_local(address[0])
@@ -68,6 +69,7 @@ def _is_local_address(used: socket.socket, address: object) -> bool:
 
 def _is_local(host: object) -> bool:
     name = host.decode() if isinstance(host, bytes) else host
+    # no name means this machine, as for a server that listens
     if name in (None, "", "localhost"):
         return True
     try:

@@ -65,6 +65,7 @@ def typing(
     def typing(session: nox.Session) -> None:
         """Check the types."""
         _install(session, requirements)
+        # the tests import the package by its name, as it is when it is installed
         session.run("python", "-m", "mypy", "--strict", *paths, env={"MYPYPATH": "src"})
 
 
@@ -119,6 +120,7 @@ def build(*, folder: str = "dist") -> None:
     def build(session: nox.Session) -> None:
         """Build the package and check what was built."""
         _install(session, ("build>=1.2",))
+        # Built elsewhere: what the folder has already is not part of this build.
         made = Path(session.create_tmp()).resolve() / "built"
         shutil.rmtree(made, ignore_errors=True)
         session.run("python", "-m", "build", "--outdir", str(made))
@@ -133,6 +135,7 @@ def build(*, folder: str = "dist") -> None:
         if session.venv_backend != "none":
             session.install(str(wheel))
             for module in modules:
+                # in the repository its sources would be imported instead
                 with session.chdir(made):
                     _validate(session, module, behavioral=False)
         for file in made.iterdir():
@@ -142,6 +145,7 @@ def build(*, folder: str = "dist") -> None:
 
 def _install(session: nox.Session, requirements: Sequence[str]) -> None:
     """Install into the session's own environment; one that it was given stays as it is."""
+    # whoever gave the environment decides what is in it
     if session.venv_backend != "none":
         session.install(*requirements)
 

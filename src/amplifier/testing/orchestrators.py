@@ -56,6 +56,7 @@ class ScriptedOrchestrator(Loop):
         """Give the next answer."""
         number = len(self.prompts)
         self.prompts.append(turn.prompt)
+        # a test may append answers while turns run
         if number < len(self.responses):
             response = self.responses[number]
         else:

@@ -52,6 +52,7 @@ class MockApprovalSystem:
         """Note the question and answer it."""
         question = AskedQuestion(prompt, tuple(options), timeout, default)
         self.questions.append(question)
+        # the last one stays, so that a test names the answers that matter to it
         answer = self.answers[min(len(self.questions), len(self.answers)) - 1]
         if isinstance(answer, BaseException):
             raise answer

@@ -159,8 +159,10 @@ def virtual_clock(anyio_backend: object) -> Iterator[VirtualClock]:
 
     clock = VirtualClock()
     name, options = extract_backend_and_options(anyio_backend)
+    # over the test's own options, as only these make the time jump
     virtual = clock.backend(name)[1]
     with get_runner(name, options | virtual) as runner:
+        # anyio shares one loop between a test and its fixtures: the first decides which
         if not runner.run_fixture(_is_virtual, {}):
             raise pytest.UsageError(
                 "virtual_clock: an async fixture came first; ask for virtual_clock before it"

@@ -82,6 +82,7 @@ class _Maker:
         self, choices: list[JSONValue], rest: JSONObject, depth: int
     ) -> JSONObject:
         made = [_both(self._resolved(choice, ""), rest) for choice in choices]
+        # what refers to itself ends only where its optional parts are left out
         if depth >= _MAX_DEPTH:
             return min(made, key=lambda schema: len(schema.get("properties") or ()))  # type: ignore[arg-type]  # a mapping
         return self.random.choice(made)
@@ -121,6 +122,7 @@ class _Maker:
         count = self.random.randint(min(least, most), most)
         is_set = schema.get("uniqueItems") is True
         items: list[JSONValue] = []
+        # a set of few possible values may never be as large as the schema wants it
         for index in range(100):
             if len(items) >= max(count, len(first)):
                 break

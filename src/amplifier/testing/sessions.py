@@ -92,6 +92,7 @@ def create_test_session(
         plan,
         ModuleLoader(
             modules={name: _module(target) for name, target in modules.items()},
+            # nothing of the machine is found: a test has the modules that it names
             search_paths=[],
             path=[],
         ),
@@ -121,6 +122,7 @@ def mounting(instance: object) -> Mount:
 
 def _module(target: object) -> object:
     """Return what the loader takes: a module as it is, an instance behind a `mount` function."""
+    # an object with these is a plugin, also when it is an instance
     implements = any(
         hasattr(target, name) for name in ("mount", *(kind.spec.name for kind in KINDS))
     )

@@ -74,6 +74,7 @@ def find_module(start: Path) -> ModuleUnderTest | None:
                 offered[0],
             )
             return _under_test(found, folder)
+        # what lies above a repository belongs to somebody else
         if (folder / ".git").exists():
             break
     if not (start / "__init__.py").is_file():
@@ -89,6 +90,7 @@ def _under_test(found: FoundModule, folder: Path) -> ModuleUnderTest:
     else:
         source = path
     if source.is_file():
+        # read and not imported: the test session may be about a package that is broken
         declared = _DECLARED_TYPE.search(source.read_text("utf-8", "replace"))
     else:
         declared = None
@@ -131,6 +133,7 @@ async def mounted_module(
     Raises:
         ModuleLoadError: it cannot be imported or mounted.
     """
+    # the resolver is mounted elsewhere: the test's coordinator has the module alone
     finder, loader = TestCoordinator(), ModuleLoader(search_paths=())
     await finder.mount(RESOLVER, _Here(module.folder))
     try:

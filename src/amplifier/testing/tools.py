@@ -21,6 +21,7 @@ ToolOutput: TypeAlias = JSONValue | ToolResult | BaseException | ToolFunction
 
 ANY_OBJECT: Final[Mapping[str, JSONValue]] = {"type": "object"}
 
+# An object of its own: None is an output that a test may want.
 _NOT_GIVEN: Final = ToolResult()
 
 
@@ -91,6 +92,7 @@ class MockTool:
         """Note the input and answer."""
         self.calls.append(input)
         if self._called is not None:
+            # an event is set once: who waits for another call makes a new one
             self._called.set()
             self._called = None
         answer: object

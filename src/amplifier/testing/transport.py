@@ -148,6 +148,7 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
             AssertionError: the script is at its end.
             BaseException: the step is an exception.
         """
+        # read although nobody looks: a body that cannot be written fails here
         content = await request.aread()
         self.requests.append(request)
         self.bodies.append(json.loads(content) if content else None)
@@ -180,9 +181,11 @@ class ScriptedTransport(httpx2.AsyncBaseTransport):
                 f"The script has {len(self.requests) - 1} answers; this is one request more"
             )
         step = self.steps[0]
+        # a function stays for all that follow
         if isinstance(step, (HttpAnswer, BaseException)):
             del self.steps[0]
         if isinstance(step, BaseException):
+            # one that many tests raise would collect all their tracebacks
             raise step.with_traceback(None)
         if isinstance(step, HttpAnswer):
             return step
@@ -196,6 +199,7 @@ def _lowered(headers: Mapping[str, str]) -> dict[str, str]:
 async def _pass(part: HttpPart) -> bytes:
     """Let a part happen, and return the bytes that it brings."""
     if isinstance(part, bytes):
+        # as the network would: others run between two pieces
         await anyio.lowlevel.checkpoint()
         return part
     if isinstance(part, BaseException):

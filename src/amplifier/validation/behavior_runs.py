@@ -38,6 +38,7 @@ def try_behaviors(task: ChildTask, journal: FindingsJournal) -> None:
     """Try every behaviour of the module's type that was not tried yet; every outcome goes into the journal."""
     with journal.step("module.imports"):
         loaded, results = import_target(task)
+    # what an import depends on may be the time or the folder: it is reported again
     if loaded is None:  # it was loaded in another process
         for result in results:
             journal.add(attrs.evolve(result, backend=task.backend))
@@ -46,6 +47,7 @@ def try_behaviors(task: ChildTask, journal: FindingsJournal) -> None:
     known = behaviors(kind)
     try:
         samples = read_config(SAMPLES[kind], task.samples, subject="samples")
+        # a misspelt id would leave out nothing, and nobody would see it
         _refuse_unknown(task.leave_out, known)
     except ConfigError as error:
         said = error.in_one_line
@@ -60,6 +62,7 @@ def try_behaviors(task: ChildTask, journal: FindingsJournal) -> None:
         if behavior.id in task.leave_out:
             journal.add(_left_out(behavior, task))
             continue
+        # beyond the check's own deadline, which says more than an ended process
         with journal.step(behavior.id, times=1.5):
             outcome = anyio.run(
                 _try, behavior, subject, task.timeout, backend=task.backend

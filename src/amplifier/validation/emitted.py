@@ -32,8 +32,10 @@ def emitted_events(location: Path) -> Emitted:
     """Read the source of a package, or of a single module; names are looked up in what is imported already."""
     places: dict[str, str] = {}
     is_complete = True
+    # Read and not run: what a module emits depends on what happens to it.
     for file in sorted(location.rglob("*.py")) if location.is_dir() else [location]:
         for call in _calls(file):
+            # constants of other modules are known, since the module was imported before
             name = _value(call.args[0], _namespace(file))
             if name is None:
                 is_complete = False
@@ -75,6 +77,7 @@ def _calls(file: Path) -> Iterator[ast.Call]:
 
 def _namespace(file: Path) -> dict[str, object]:
     """Return the names of the imported module that a file is."""
+    # a copy: to ask a lazy module for its file may import others
     for module in list(sys.modules.values()):
         if getattr(module, "__file__", None) == str(file):
             return vars(module)

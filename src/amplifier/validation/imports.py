@@ -64,6 +64,7 @@ def import_target(task: ChildTask) -> tuple[CheckedModule | None, list[CheckResu
         return None, [
             check.error(message, fix=fix, place=place_of(error, task.location))
         ]
+    # an installed package of the name would be reported as if it were the author's
     if (elsewhere := _elsewhere(imported, task.location)) is not None:
         message = f"Another package of the same name is imported instead: {elsewhere}."
         return None, [
@@ -82,6 +83,7 @@ def place_of(error: BaseException, location: Path | None) -> str | None:
     """Return the innermost line of the module itself in an error's traceback, or in that of its causes."""
     cause: BaseException | None = error
     found = None
+    # the kernel wraps what a module raises, so that its line is further down
     while cause is not None:
         for frame in traceback.extract_tb(cause.__traceback__):
             if location is not None and Path(frame.filename).is_relative_to(location):
@@ -97,6 +99,7 @@ def check_mountable(loaded: CheckedModule) -> CheckResult:
         module=loaded.module.id, path=f"the section {loaded.kind.section!r}"
     )
     try:
+        # a manager of its own, which is thrown away: nothing stays registered
         load_plugin(loaded.module, spec, loaded.kind, Plugins())
     except ModuleError as error:
         return check.error(
@@ -123,6 +126,7 @@ def _import(task: ChildTask) -> ImportedModule:
     name, _, path = task.target.partition(":")
     package = import_module(name)
     target: object = package
+    # as `importlib.metadata.EntryPoint.load` does it
     for attribute in filter(None, path.split(".")):
         target = getattr(target, attribute)
     if not path:

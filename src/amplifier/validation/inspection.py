@@ -67,11 +67,13 @@ class _Inspection:
             mountable = check_mountable(self.loaded)
             self.journal.add(mountable)
             self.journal.add(check_ready(self.loaded))
+        # what follows would only repeat the error in other words
         if mountable.status == "error":
             return
         with self.journal.step("module.mounting", times=2):
             mounted = await self._check_mounts()
         with self.journal.step("module.configuration", times=2):
+            # also of a module that does not mount: the unknown key may still be named
             await self._check_configuration()
         if not mounted:
             return
@@ -141,6 +143,7 @@ class _Inspection:
         check = CHECKS["module.cleanup"]
         before = Leftovers.baseline()
         failure = await self._mount(self.task.config)
+        # in any case: what failed to mount may have left something, too
         left = await settle(before)
         if failure is not None:
             self.journal.add(
@@ -168,6 +171,7 @@ class _Inspection:
         }
         hidden = sorted(own.keys() - self._declared)
         known = emitted.places.keys() | inherited_events(self.loaded.target)
+        # an event whose name is put together may be one of those that are declared
         if emitted.is_complete:
             unused = sorted(self._declared - known)
         else:
@@ -192,6 +196,8 @@ class _Inspection:
         kind = self.loaded.kind.name
         subject = Subject(kind=kind, module=self.loaded.target, config=config)
         try:
+            # shorter than the step's deadline: a hang that can be cancelled is a
+            # finding, and does not end the process
             with anyio.fail_after(self.task.timeout):
                 async with open_harness(subject) as harness:
                     if look is not None:

@@ -52,6 +52,7 @@ class FindingsJournal:
             check: the id.
             times: how many timeouts it may take, for a check that has deadlines of its own.
         """
+        # before the check: when the process ends in it, this says which one it was
         self._write({"begin": check})
         # standard error itself
         faulthandler.dump_traceback_later(self.timeout * times, exit=True, file=2)
@@ -63,4 +64,5 @@ class FindingsJournal:
 
     def _write(self, record: Mapping[str, JSONValue]) -> None:
         self.file.write(json.dumps(record) + "\n")
+        # a killed process loses what Python holds, not what the system has
         self.file.flush()

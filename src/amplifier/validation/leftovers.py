@@ -44,6 +44,7 @@ class Leftovers:
     @classmethod
     def now(cls) -> Leftovers:
         """Count what there is in this process."""
+        # Identities and not objects: to hold one would keep alive what is to go.
         things: dict[tuple[str, object], str] = {}
         for thread in threading.enumerate():
             if not thread.name.startswith(_WORKERS):
@@ -66,15 +67,18 @@ async def settle(before: Leftovers) -> list[str]:
     try:
         left = _left(before)
         with anyio.move_on_after(_GRACE):
+            # threads and processes take a moment to end
             while left:
                 await anyio.sleep(0.02)
                 left = _left(before)
         return left
     finally:
+        # other checks of the process want their garbage collected
         gc.unfreeze()
 
 
 def _left(before: Leftovers) -> list[str]:
+    # what waits for the collector is no leftover: files close when it has run
     gc.collect()
     return Leftovers.now().since(before)
 

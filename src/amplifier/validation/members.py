@@ -47,6 +47,7 @@ _Problems = Iterator[tuple[str, bool]]
 
 def _tool_name(tool: object) -> _Problems:
     assert isinstance(tool, Tool)
+    # the strictest of the large vendors takes no other names
     if not _CALLABLE_NAME.fullmatch(tool.name):
         yield f"the name {tool.name!r} is not 1 to 64 letters, digits, _ and -", True
 
@@ -89,6 +90,7 @@ def _misfit(schema: Mapping[str, JSONValue]) -> str | None:
     import jsonschema_rs  # modules of the other types have no schema
 
     try:
+        # tuples and other mappings do for a model, and not for the checker
         plain = json.loads(json.dumps(schema, allow_nan=False))
     except (TypeError, ValueError) as error:
         return f"the schema is no JSON data: {error}"
@@ -99,6 +101,7 @@ def _misfit(schema: Mapping[str, JSONValue]) -> str | None:
         return f"the schema is written for {dialect!r}, not for 2020-12"
     try:
         jsonschema_rs.meta.validate(plain)
+        # the meta schema does not see a reference that leads nowhere
         jsonschema_rs.validator_for(plain, offline=True)
     except ValueError as error:
         path = "/".join(map(str, getattr(error, "instance_path", ())))

@@ -171,6 +171,7 @@ def _package_folder(given: str, folder: Path) -> Package:
     candidates = [
         candidate
         for module, target in _entry_points(metadata)
+        # one folder may hold the packages of several modules
         if (
             candidate := PackagedModule(id=module, target=target, location=folder)
         ).package
@@ -225,6 +226,7 @@ def _installed(given: str) -> Package:
 def _distribution(given: str, found: FoundModule) -> Package:
     distribution = PathDistribution(Path(found.path))
     top = found.target.partition(":")[0].partition(".")[0]
+    # found without importing anything: the code runs in a child alone
     spec = PathFinder.find_spec(top, sys.path)
     if spec is None or spec.origin is None:
         origin = None
@@ -245,6 +247,7 @@ def _distribution(given: str, found: FoundModule) -> Package:
 
 def _read(file: Path) -> tuple[Mapping[str, object], str | None]:
     """Read a `pyproject.toml`; return what is in it and why it could not be read."""
+    # a link that leads nowhere is there, and cannot be read
     if not os.path.lexists(file):
         return {}, f"there is no {file}"
     try:
@@ -274,6 +277,7 @@ def _locate(root: Path, metadata: Mapping[str, object], target: str) -> Path | N
 
 def _source_folders(root: Path, metadata: Mapping[str, object]) -> Iterator[Path]:
     """Yield where a repository may keep its packages: the usual places, then those of its build backend."""
+    # first: a folder beside it may have the package's name, such as a build's
     yield root / "src"
     yield root
     packages = table(metadata, "tool", "hatch", "build", "targets", "wheel").get(

@@ -121,6 +121,7 @@ class Report:
 
     def to_json(self) -> JSONObject:
         """Return the report as JSON data; every key is there."""
+        # every status, also with 0: programs look keys up
         counts: dict[str, JSONValue] = {
             status: self.count(status) for status in STATUSES
         }

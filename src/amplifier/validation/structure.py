@@ -27,6 +27,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]+")
 def check_package(package: Package) -> list[CheckResult]:
     """Check what concerns the package itself."""
     results = [*_check_metadata(package), _check_entry_points(package)]
+    # without a module there is nothing that the rest could be about
     if package.candidates:
         return [*results, _check_requires(package), *_check_files(package)]
     return results
@@ -54,6 +55,7 @@ def _check_metadata(package: Package) -> Iterator[CheckResult]:
         return
     project = package.project
     missing = [key for key in ("name", "version") if key not in project]
+    # the build backend will fill it in
     if "version" in _listed(project.get("dynamic")):
         missing = [key for key in missing if key != "version"]
     if missing:
@@ -155,6 +157,7 @@ def _check_id(package: Package, candidate: PackagedModule) -> CheckResult:
             f"The id {candidate.id!r} is not lower-case words with hyphens.",
             place=place,
         )
+    # only a warning below: an application may have types of its own
     prefixes = [prefix for kind in KINDS for prefix in kind.prefixes]
     if not candidate.id.startswith(tuple(prefixes)):
         return check.warning(
@@ -186,6 +189,7 @@ def _check_names(distribution: str, candidate: PackagedModule) -> CheckResult:
         f"amplifier_module_{candidate.id.replace('-', '_')}",
     )
     wrong = []
+    # as package indexes compare names
     if re.sub(r"[-_.]+", "-", distribution).lower() != wanted:
         wrong.append(f"the distribution is called {distribution!r}, not {wanted!r}")
     if candidate.package != top:

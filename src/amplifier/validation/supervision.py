@@ -103,6 +103,7 @@ def run_child(task: ChildTask) -> ChildRun:
         _empty_folder() as scratch,
         _temporary_files() as (found, out, err),
     ):
+        # Findings have a file of their own: the module may print, and close, anything.
         added = {"AMPLIFIER_VALIDATE_FD": str(found.fileno()), "TMPDIR": scratch}
         process = start_python(
             python_argv(_CHILD, packages=True),
@@ -137,6 +138,7 @@ def _converse(
 ) -> int | None:
     """Give the child its task and wait; standard input stays open meanwhile. `None` means that it hangs."""
     assert process.stdin is not None
+    # open until the child has ended: when it closes the child takes its end for ours
     with process.stdin:
         # a child that died at once is known by its exit code
         with suppress(BrokenPipeError):
@@ -149,6 +151,7 @@ def _wait(
     process: subprocess.Popen[bytes], found: IO[bytes], silence: float
 ) -> int | None:
     """Wait for the child's end, or until it has written nothing for so many seconds: its own deadline failed."""
+    # Time alone says nothing: a slow machine may need long, and writes all the while.
     written = 0
     while True:
         try:
@@ -169,6 +172,7 @@ def _first(file: IO[bytes]) -> str:
 def _last(file: IO[bytes]) -> str:
     """Return the end of a file, which may be long."""
     size = file.seek(0, os.SEEK_END)
+    # a traceback stands at the end, whatever was printed before it
     file.seek(max(0, size - _KEPT))
     return file.read().decode("utf-8", "replace")
 
@@ -177,6 +181,7 @@ def _records(file: IO[bytes]) -> Iterator[JSONValue]:
     """Yield what the child wrote down; a line that its end cut off is left out."""
     file.seek(0)
     for line in file:
+        # the last line may be torn, as the process was killed
         with suppress(ValueError):
             yield json.loads(line)
 
@@ -214,6 +219,7 @@ def _read(
 def _ending(code: int | None, err: str, timeout: float) -> str:
     if code is None:
         return f"ran beyond the {timeout:g} s that a step may take, and prevented its deadline from ending it"
+    # faulthandler says so when the deadline of a step ends the process
     if "Timeout (" in err and code == 1:
         return f"took longer than {timeout:g} s without giving way"
     if code < 0:
@@ -233,6 +239,7 @@ def _ending(code: int | None, err: str, timeout: float) -> str:
 
 def _place(err: str, location: Path | None) -> str | None:
     """Find the innermost line of the module itself in what the interpreter wrote when it ended."""
+    # faulthandler writes the innermost frame first
     for frame in _FRAME.finditer(err):
         if location is not None and Path(frame["file"]).is_relative_to(location):
             return f"{frame['file']}:{frame['line']}"

@@ -55,6 +55,7 @@ def validate(
     """
     _refuse_unknown_type(type)
     package = find_package(path)
+    # All settings are read before anything runs: a mistake in one costs no time.
     tasks = {
         candidate: _task(package, candidate, type, config, timeout)
         for candidate in package.candidates
@@ -83,6 +84,7 @@ def _check(
     ]
     if behavioral and _mounts(structure):
         for backend in BACKENDS:
+            # trio is not required, and without it there is nothing to try
             if find_spec(backend) is not None:
                 runs += _try_behaviors(
                     attrs.evolve(
@@ -98,6 +100,7 @@ def _check(
                 "No behaviour was tried, since nothing of the module is mounted."
             )
         )
+    # of all processes: a module may print in a behaviour alone
     results.append(_check_output(runs))
     return ModuleReport(
         id=candidate.id,
@@ -121,6 +124,7 @@ def _try_behaviors(task: ChildTask) -> list[ChildRun]:
     while True:
         run = run_child(attrs.evolve(task, skip=tuple(tried)))
         runs.append(run)
+        # the last guards against a process that ends in the same check for ever
         if run.ending is None or run.running is None or run.running in tried:
             return runs
         tried += [*(result.check for result in run.results), run.running]

@@ -91,6 +91,7 @@ def with_result_ids(message: MessageDict, ids: Sequence[str]) -> MessageDict:
     content = _items(message.get("content"))
     has_blocks = any(_type(block) == "tool_result" for block in content)
     changed = {**message}
+    # one id beside the content can name one call alone: of several the blocks' count
     if len(ids) > 1:
         changed.pop("tool_call_id", None)
     elif not has_blocks or message.get("tool_call_id"):

@@ -84,6 +84,7 @@ class HistoryFinding(Value):
             "text": self.text,
             "remedy": self.remedy,
         }
+        # left out and not null: an event's data name what there is
         if self.call_id is not None:
             data["call_id"] = self.call_id
         if self.name is not None:

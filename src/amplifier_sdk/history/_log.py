@@ -51,6 +51,7 @@ class MessageLog:
 
     def message(self, stored: MessageDict) -> Message:
         """Return the typed form of a message, cached for the next time."""
+        # by identity, since a mapping has no hash, and messages may be equal
         known = self._typed.get(id(stored))
         if known is None:
             known = self._typed[id(stored)] = stored, Message.from_dict(stored)

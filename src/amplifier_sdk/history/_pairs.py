@@ -205,6 +205,7 @@ def _results(
             inner = ids[0]
         else:
             inner = own
+        # of two ids the message's own counts, unless only the block's is a call's
         if not own or (own not in known and inner != "" and inner in known):
             looked_for = inner
         else:

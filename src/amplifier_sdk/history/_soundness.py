@@ -106,6 +106,7 @@ def _is_words(message: MessageDict) -> bool:
     role, content = message.get("role"), message.get("content")
     if role not in _SPEAKERS or message.get("tool_calls"):
         return False
+    # An empty prompt is sound, and an empty answer is not.
     if isinstance(content, str):
         return bool(content.strip()) or role != "assistant"
     if not isinstance(content, list) or len(content) != 1:

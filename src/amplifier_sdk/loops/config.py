@@ -12,6 +12,7 @@ from amplifier_sdk.values import Value
 
 __all__ = ["LoopConfig", "RoleCandidate"]
 
+# its type says that the setting may be None, which a bare default would not
 _FIVE: Final[int | None] = 5
 
 

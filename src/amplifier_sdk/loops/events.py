@@ -44,5 +44,6 @@ STEERING_INJECTED: Final = Event[SteeringEntered]("orchestrator:steering_injecte
 RATE_LIMIT_DELAY: Final = Event[RateLimitDelay]("orchestrator:rate_limit_delay")
 STOPPING: Final = Event[Stopping]("orchestrator:stopping")
 
+# As plain texts: they are compared with names that modules write.
 BASE_EVENTS: Final = frozenset({str(STOPPING)})
 """The events here that every loop on the base class sends where somebody hears them; no module declares them."""

@@ -26,6 +26,7 @@ def schema_of(tool: Tool) -> Mapping[str, JSONValue]:
     schema = getattr(tool, "input_schema", None)
     if schema is None and callable(get_schema := getattr(tool, "get_schema", None)):
         schema = get_schema()
+    # the type first: the test for any mapping is slow, and each turn asks each tool
     if schema and (type(schema) is dict or isinstance(schema, Mapping)):
         return schema
     return ANY_OBJECT

@@ -242,6 +242,7 @@ class Turn:
         again: Callable[[], Awaitable[ChatResponse]],
     ) -> ChatResponse:
         """Ask without the form of answers with which the vendor refused the request."""
+        # for the rest of the turn: the same vendor would refuse each further request
         self._is_text_asked = True
         response = await again()
         # only now: what is refused without the form as well was wrong for another reason

@@ -52,6 +52,7 @@ class ConformanceTests:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        # a misspelt id would leave out nothing, and its reason would be read by nobody
         unknown = set(cls.leave_out) - {behavior.id for behavior in _of(cls)}
         if unknown:
             raise ValueError(
@@ -89,6 +90,7 @@ class ConformanceTests:
         if outcome.status == "skipped":
             pytest.skip(outcome.detail)
         if outcome.status == "failed":
+            # without a traceback, which would show the checks and not the module
             pytest.fail(
                 f"{behavior.says}\n  Seen: {outcome.detail}\n  Fix:  {behavior.fix}",
                 pytrace=False,

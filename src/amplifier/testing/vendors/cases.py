@@ -55,6 +55,7 @@ def answer_by_model(
     answers = {
         model: HttpAnswer(parts=(file.read_bytes(),)) for model, file in streams.items()
     }
+    # longer than any deadline, in seconds
     answers["waits"] = HttpAnswer(parts=(600.0,))
 
     def answer(request: httpx2.Request) -> HttpAnswer:

@@ -56,9 +56,11 @@ class PlayedTests:
         assert definition is not None, (
             f"{self.provider.__name__} is not decorated with @provider"
         )
+        # without chance: the tests compare waits to the second
         config = {**self.config, "max_retries": 0, "retry_jitter": False, **options}
         provider = definition.build(coordinator or TestCoordinator(), config)
         assert isinstance(provider, VendorProvider)
+        # all above the socket is the product's own
         provider.transport = script = ScriptedTransport(*steps)
         return provider, script
 

@@ -98,6 +98,7 @@ class RefusalTests(PlayedTests):
         self, anyio_backend_name: str
     ) -> None:
         """A date is a wait until then."""
+        # compared with the real clock, so that the wait is known within seconds
         date = format_datetime(datetime.now(UTC) + timedelta(seconds=40), usegmt=True)
         self.run(anyio_backend_name, self._asked, date, 30.0, 40.0)
 
@@ -121,6 +122,7 @@ class RefusalTests(PlayedTests):
         if variable is None or "api_key" not in self.config:
             pytest.skip("the vendor has no keys")
         monkeypatch.setenv(variable, "a-key-to-begin-with")
+        # asked with a key in the environment: without one it may not be mounted
         if not self.play(api_key=None)[0].needs_key():
             pytest.skip("the vendor can do without a key")
         monkeypatch.delenv(variable)

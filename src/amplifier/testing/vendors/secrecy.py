@@ -82,6 +82,7 @@ class SecrecyTests(PlayedTests):
             pytest.skip("the vendor has no keys")
         records = self.run(anyio_backend_name, self._records)
         key = str(self.config["api_key"])
+        # a short one is found in texts that have nothing to do with it
         assert len(key) >= 8, "the key of 'config' is too short to be looked for"
         leaks = [record for record in records if key in record]
         assert not leaks, leaks
@@ -97,6 +98,7 @@ class SecrecyTests(PlayedTests):
             try:
                 await provider.complete(self.request())
             except LLMError as error:
+                # as error trackers do it, with the variables of every frame
                 told = TracebackException.from_exception(error, capture_locals=True)
                 records += [
                     str(error),

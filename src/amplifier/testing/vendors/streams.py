@@ -38,6 +38,7 @@ class StreamTests(PlayedTests):
     def test_every_bad_stream_says_what_it_becomes(self) -> None:
         """The folder and the table name the same streams, and there are enough of them."""
         files = {file.stem for file in self.bad.iterdir()}
+        # a stream without an entry would be a test of nothing
         assert files == set(self.becomes), files ^ set(self.becomes)
         assert len(files) >= self.least_bad
 
@@ -127,6 +128,7 @@ class StreamTests(PlayedTests):
     async def _beginnings(self) -> None:
         for data in self.good_streams().values():
             whole = await self._gist(data)
+            # two dozen places: every byte would take minutes for each vendor
             for end in _places(len(data)):
                 try:
                     gist = await self._gist(data[:end])

@@ -65,6 +65,7 @@ class WaitTests(PlayedTests):
         last = anyio.current_time()
         async with provider.stream(self.request()) as items:
             async for _ in items:
+                # a session's own limit of silence would else end the request
                 assert anyio.current_time() - last <= 10
                 last = anyio.current_time()
         assert last == 55
@@ -138,6 +139,7 @@ class WaitTests(PlayedTests):
 
         async with anyio.create_task_group() as group:
             group.start_soon(ask, "first")
+            # by then the first is on its way, and its halves are still to come
             await anyio.sleep(1)
             group.start_soon(ask, "second")
         assert answers["first"].text and not answers["first"].tool_calls  # noqa: PT018  # both or neither

@@ -59,6 +59,7 @@ def behaviors(kind: str) -> tuple[Behavior, ...]:
 
 def _table(kind: str) -> tuple[Behavior, ...]:
     """Import a table when it is asked for: a process checks the modules of one type."""
+    # a name for each type, so that a table is imported like any other value
     table: tuple[Behavior, ...] = getattr(
         importlib.import_module(f"{__name__}._{kind}"), kind.upper()
     )

@@ -59,6 +59,7 @@ async def cancel_when(
         state = "ended"
 
     with ends_in_time(what, "it was cancelled") as scope:
+        # What is slow to begin is not slow to end: time counts from the cancellation.
         scope.deadline = inf
         async with anyio.create_task_group() as group:
             group.start_soon(run)
@@ -81,6 +82,7 @@ async def cancel_after(steps: int, work: _Work, what: str) -> bool:
     """
 
     async def take_steps() -> None:
+        # steps and no seconds: each is another point at which a cancellation may arrive
         for _ in range(steps):
             await anyio.lowlevel.checkpoint()
 

@@ -149,6 +149,7 @@ async def keeps_no_handle(filled: Filled) -> None:
 async def is_cleared(filled: Filled) -> None:
     """Clear it and expect what it began with."""
     await filled.context.clear()
+    # what it began with stays: its configured instructions
     del filled.history[len(filled.history) - len(exchange(1)) :]
     await filled.is_complete()
 
@@ -395,6 +396,7 @@ async def shows_views_while_messages_are_added(filled: Filled) -> None:
         for message in numbered(10):
             group.start_soon(filled.context.add_message, message)
             group.start_soon(look)
+    # only after all tasks: the views above may show any part
     count = len(await filled.context.get_messages())
     require(count == len(filled.history) + 10, "A message is missing")
 
@@ -495,12 +497,14 @@ async def stays_cleared(store: Store) -> None:
 async def survives_torn_writes(store: Store) -> None:
     data = store.lines.read_bytes()
     last = len(data) - data.rstrip(b"\n").rfind(b"\n") - 1
+    # at the line's end, in its middle, and behind its first byte
     for missing in sorted({1, 2, 3, last // 2, last - 1}):
         await _survives(store, data[:-missing], lost=1)
 
 
 async def survives_zeros(store: Store) -> None:
     data = store.lines.read_bytes()
+    # some file systems grow a file before they write it: a power failure leaves zeros
     for tail in (b"\0", b"\0" * 512, b"\0" * 64 + b"\n"):
         await _survives(store, data + tail, lost=0)
 
@@ -510,12 +514,14 @@ async def survives_flipped_bits(store: Store) -> None:
     begin = data.rstrip(b"\n").rfind(b"\n") + 1
     for part in (0.1, 0.5, 0.9):
         flipped = bytearray(data)
+        # the lowest bit: a letter stays a letter, so that only a checksum notices
         flipped[begin + int((len(data) - begin) * part)] ^= 1
         await _survives(store, bytes(flipped), lost=1)
 
 
 async def _survives(store: Store, damaged: bytes, *, lost: int) -> None:
     """Require that a session opens on damaged files, lost so many messages at most, and stores what it adds."""
+    # each kind of damage to files of its own
     hit, added = store.copy("damaged"), exchange(9)
     hit.lines.write_bytes(damaged)
     async with hit.open() as harness:

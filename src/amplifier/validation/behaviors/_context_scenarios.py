@@ -106,6 +106,7 @@ class View:
 async def fill(context: ContextManager, messages: Sequence[MessageDict]) -> None:
     """Add messages, each a copy of its own."""
     for message in messages:
+        # a copy, so that a context that changes what it is given is found out
         await context.add_message(copy.deepcopy(message))
 
 
@@ -126,11 +127,13 @@ async def holds(context: ContextManager, wanted: Sequence[MessageDict]) -> None:
 def _same(left: object, right: object) -> bool:
     """Return whether two JSON values are alike in type, value and order."""
     if isinstance(left, dict) and isinstance(right, dict):
+        # a vendor signs what it sent: the order of keys must not change either
         return list(left) == list(right) and all(
             _same(left[key], right[key]) for key in left
         )
     if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
         return len(left) == len(right) and all(map(_same, left, right))
+    # to Python 1, 1.0 and True are equal
     return type(left) is type(right) and left == right
 
 
@@ -298,6 +301,7 @@ async def stored(
             store.history.extend(await harness.context.get_messages())
             start = len(store.history)
             await fill(harness.context, messages)
+        # in a copy: to open it may write, and the store is to be as its session left it
         async with store.copy("probe").open() as harness:
             skip_unless(len(await harness.context.get_messages()) > start, _NOT_STORED)
         store.history.extend(messages)

@@ -74,6 +74,7 @@ def _resolved(
         else:
             target = None
     if isinstance(target, Mapping):
+        # what stands beside a reference counts, as in JSON Schema from 2019 on
         return {**_resolved(target, root, depth + 1), **part}
     return part
 
@@ -118,9 +119,11 @@ def _plain(
     least = schema.get("minimum", schema.get("exclusiveMinimum"))
     number: int | float
     if isinstance(least, (int, float)):
+        # above an exclusive bound as well
         number = least + 1
     else:
         number = 1
+    # anything fits where no type is named, and a text is what models send most
     if "string" in kinds or not kinds:
         shortest = schema.get("minLength")
         if not isinstance(shortest, int):

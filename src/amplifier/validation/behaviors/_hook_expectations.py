@@ -50,6 +50,8 @@ async def hears_known_events(harness: Harness) -> None:
         *declared,
     ]
     for handler in harness.handlers:
+        # An event of a module that is not here cannot be known: only a name that looks
+        # like a canonical one is taken for a misspelt one.
         heard = any(
             fnmatchcase(name, handler.event) for name in known
         ) or not _is_canonical(handler.event)
@@ -194,6 +196,7 @@ def changes_what_is_there(change: tuple[SampleEvent, HookResult]) -> None:
         require(
             key in shown, f"{emission} changes {key!r}, which the event does not have"
         )
+        # of a value that may be null the event does not show the type
         fits = _kind(value) == _kind(shown[key]) or shown[key] is None
         require(fits, f"{emission} makes {key!r} a {type(value).__name__}")
 
@@ -231,6 +234,7 @@ def is_blocking(decision: tuple[SampleEvent, HookResult]) -> None:
     emission, _ = decision
     decides = emission.handler.decides
     if decides is None:
+        # as `Hooks.register` takes it where nothing is said
         decides = emission.event in ("tool:pre", "prompt:submit")
     require(
         decides,
@@ -254,6 +258,7 @@ async def ends_when_cancelled(emission: SampleEvent) -> None:
 async def keeps_arguments(harness: Harness) -> None:
     listens = any(fnmatchcase(TOOL_PRE, handler.event) for handler in harness.handlers)
     skip_unless(listens, "it does not listen to tool:pre")
+    # through the registry, which fills in the ids that a direct call lacks
     emission = await harness.coordinator.hooks.emit(TOOL_PRE, dict(PAYLOADS[TOOL_PRE]))
     require("tool_input" in emission.data, "tool_input is gone")
     json.dumps(emission.data["tool_input"], allow_nan=False)

@@ -96,6 +96,7 @@ _Variations = Callable[[dict[str, object]], Iterable[dict[str, object]]]
 def _emissions(harness: Harness, limit: int | None = None) -> Iterator[SampleEvent]:
     """Yield what each handler hears: each of its events with the usual data, and with the author's samples."""
     samples = harness.subject.samples_as(HookSamples).payloads
+    # a copy: a handler may register others when it is called
     for handler in list(harness.handlers):
         for event in _events_of(handler)[:limit]:
             for data in (PAYLOADS.get(event, {}), *samples.get(event, ())):
@@ -107,6 +108,7 @@ def _emissions(harness: Harness, limit: int | None = None) -> Iterator[SampleEve
 def _events_of(handler: RegisteredHandler) -> list[str]:
     """Return the canonical events that a handler hears, and its own."""
     heard = [str(event) for event in PAYLOADS if fnmatchcase(event, handler.event)]
+    # no event stands for a pattern that fits no canonical one
     if heard or _is_pattern(handler):
         return heard
     return [handler.event]

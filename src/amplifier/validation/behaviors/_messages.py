@@ -173,6 +173,7 @@ MESSAGES: Final[Mapping[str, tuple[str, MessageDict]]] = {
     ),
     "broken-characters": (
         "half of a surrogate pair",
+        # models cut emoji in two, and a file in UTF-8 cannot hold the half
         {"role": "user", "content": "broken \ud83d text"},
     ),
     "numbers": (
@@ -180,6 +181,7 @@ MESSAGES: Final[Mapping[str, tuple[str, MessageDict]]] = {
         {
             "role": "user",
             "content": "x",
+            # 2**53 + 1 is the first integer that a float cannot hold
             "n": [0, -1, 2**53 + 1, 10**30, 0.1, 1e308, -0.5, 1.0],
         },
     ),

@@ -171,6 +171,7 @@ def is_short(longest: float) -> None:
 
 async def cleans_up(harness: Harness) -> None:
     """Run the module's own clean-ups, last registered first, and let what they raise through."""
+    # as a session does it; but what they raise is wanted here
     for cleanup in reversed(harness.cleanups):
         answer = cleanup()
         if inspect.isawaitable(answer):

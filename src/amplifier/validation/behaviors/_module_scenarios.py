@@ -121,6 +121,7 @@ def secrets_of(subject: Subject) -> list[str]:
     return [
         value
         for name, value in subject.config.items()
+        # a shorter one may stand in any text
         if isinstance(value, str) and len(value) > 3 and is_secret_name(name)
     ]
 
@@ -155,6 +156,8 @@ async def refused_configuration(subject: Subject) -> AsyncIterator[tuple[Refused
             raise NotApplicable(
                 "it accepts unknown settings; see module.refuses-unknown-settings"
             )
+    # A session has capabilities of its own, so that what is left is compared with
+    # what a module leaves that was never there.
     with contextlib.suppress(AmplifierError):
         async with open_harness(
             attrs.evolve(subject, module=_refuse), setup, opened=opened
@@ -223,6 +226,7 @@ async def heartbeat(subject: Subject) -> AsyncIterator[tuple[float]]:
 
     async with anyio.create_task_group() as group:
         group.start_soon(beat)
+        # the beat must have begun before the module is mounted
         await anyio.lowlevel.checkpoint()
         async with open_harness(subject) as harness:
             await use(harness)
@@ -271,9 +275,11 @@ async def leftovers_of_a_cancelled_session(
     with anyio.CancelScope() as scope:
         async with open_harness(subject) as harness:
             await use(harness)
+            # raised in here, so that the session closes under the cancellation
             scope.cancel()
             await anyio.lowlevel.checkpoint()
     left = await settle(before)
+    # last: what was left is waited for in any case
     require(scope.cancelled_caught, "The cancellation was swallowed")
     yield ([*left, *(f"the handler {name}" for name in harness.own_handlers)],)
 
@@ -287,6 +293,7 @@ async def leftovers_of_a_cancelled_mount(
         async with open_harness(subject):
             pass
 
+    # once undisturbed: what a process opens at its first mount is no leftover
     await mount()
     before = Leftovers.baseline()
     await cancel_early("Mounting", *[mount] * 4)
@@ -295,6 +302,7 @@ async def leftovers_of_a_cancelled_mount(
 
 async def running_threads(subject: Subject) -> AsyncIterator[tuple[list[str]]]:
     """List the worker threads that still run when the session has ended."""
+    # threads that other modules left are not this one's
     known = set(abandoned())
     async with open_harness(subject) as harness:
         await use(harness)

@@ -155,6 +155,7 @@ async def pausing(request: ChatRequest) -> Step:
 
 
 async def _wait_when_slow(text: str) -> str:
+    # steps and no seconds: the other call ends first on any machine
     for _ in range(20 if text == "slow" else 0):
         await anyio.lowlevel.checkpoint()
     return text
@@ -189,6 +190,7 @@ async def two_providers(subject: Subject) -> AsyncIterator[tuple[TurnsOutcome]]:
     async with open_harness(subject, SessionSetup(steps=("One.",))) as harness:
         await harness.coordinator.mount("providers", other)
         texts = [await harness.turn()]
+    # whichever was asked: the check wants one request in all
     harness.model.requests.extend(other.requests)
     yield (TurnsOutcome(harness=harness, texts=texts),)
 
@@ -257,6 +259,7 @@ async def cancelled_tools(
 
         async def stop() -> None:
             await harness.session.cancel(immediate=is_immediate)
+            # of several, one that is let finish could hide one that is not cancelled
             if len(texts) == 1:
                 tool.released.set()
 

@@ -26,6 +26,7 @@ _ERROR: Final = {
     "msg": "the line went dead",
 }
 
+# With values that each sender really sends: a handler may read any of them.
 PAYLOADS: Final[Mapping[str, Mapping[str, object]]] = {
     events.SESSION_START: {"metadata": {"title": "A session"}},
     events.SESSION_RESUME: {"metadata": {"title": "A session"}},

@@ -72,6 +72,7 @@ HISTORY: Final = (
 
 def says_what_it_is(harness: Harness) -> None:
     info: object = harness.provider.get_info()
+    # closed, or Python warns of it and hides the finding
     if inspect.iscoroutine(info):
         info.close()
     expect(info, ProviderInfo, "What get_info returns")
@@ -293,6 +294,8 @@ async def reads_an_empty_list_of_tools(asked: Asked) -> None:
     )
 
 
+# No `list`, and nothing that a list has besides: a provider that relies on more
+# than a sequence fails here and not in a long session.
 class _View(Sequence[Message]):
     """Messages that are no list: what the kernel hands to providers."""
 
@@ -574,7 +577,9 @@ async def _cancelled(
 
 async def ends_in_silence(asked: Asked) -> None:
     before = Leftovers.baseline()
+    # long enough for the request to be on its way
     with ends_in_time("The request", "it was cancelled"), anyio.move_on_after(0.1):
         await asked.complete()
+    # connections of a client that is pooled may stay open
     left = [thing for thing in await settle(before) if thing.startswith("the task")]
     require(not left, f"Left are {', '.join(left)}")

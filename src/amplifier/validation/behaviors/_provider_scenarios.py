@@ -173,6 +173,7 @@ async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
 async def streams(subject: Subject, *names: str) -> AsyncIterator[Iterable[Streamed]]:
     """Read streamed answers; a single case must be given, of several those that are."""
     samples = subject.samples_as(ProviderSamples)
+    # of a single case its absence is the reason to skip
     given = [
         name for name in names if len(names) == 1 or getattr(samples, name) is not None
     ]

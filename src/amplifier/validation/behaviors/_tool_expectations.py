@@ -290,6 +290,7 @@ async def runs_again(call: SampleCall) -> None:
 
 async def returns_results_of_its_own(call: SampleCall) -> None:
     first, second = await call.run_directly(), await call.run_directly()
+    # of values that cannot change, such as texts, one object may serve twice
     if isinstance(first, ToolResult) and isinstance(second, ToolResult):
         shared = first.output is second.output and isinstance(
             first.output, (dict, list)
@@ -315,6 +316,7 @@ def is_json(seen: Result) -> None:
 
 def reads_back(seen: Result) -> None:
     output = seen.result.output
+    # what JSON lacks is written anyhow: it reads back as something else, and is shown
     read = json.loads(json.dumps(output, default=repr))
     require(
         read == output and _is_plain(output), f"{seen.tool} returned {output!r:.200}"
@@ -395,6 +397,7 @@ async def works_after_a_cancellation(call: SampleCall) -> None:
 
 
 async def leaves_nothing_when_cancelled(call: SampleCall) -> None:
+    # once before, since what the first call opens may stay open
     await call.run()
     before = Leftovers.baseline()
     await cancel_early(call.tool.name, *[call.run_directly] * 4)
@@ -464,6 +467,7 @@ async def serves_a_turn(harness: Harness) -> None:
 
 async def is_announced_once(call: SampleCall) -> None:
     harness = call.harness
+    # events of the mounting are not those of the call
     harness.heard.clear()
     await call.run()
     begun = len(harness.data_of("tool:pre"))

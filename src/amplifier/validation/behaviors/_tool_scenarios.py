@@ -206,6 +206,7 @@ def with_stray_argument(call: SampleCall) -> Iterator[SampleCall]:
     """Add an argument that a closed schema does not have."""
     schema = schema_of(call.tool)
     more = schema.get("additionalProperties")
+    # an open schema takes any argument: there the call would be right
     if not (more is True or isinstance(more, Mapping) or "patternProperties" in schema):
         yield _with(call, STRAY, 1)
 
@@ -235,6 +236,7 @@ def with_wrong_types(call: SampleCall) -> Iterator[SampleCall]:
     for name, part in properties_of(schema_of(call.tool)).items():
         kinds = types_of(part)
         wrong = next((value for kind, value in _WRONG.items() if kind in kinds), None)
+        # of an argument that also takes texts every text is a right one
         if wrong is not None and not (isinstance(wrong, str) and "string" in kinds):
             yield _with(call, name, wrong)
 
@@ -259,6 +261,7 @@ def with_deep_values(call: SampleCall) -> Iterator[SampleCall]:
     deep: JSONValue = "bottom"
     for _ in range(100):
         deep = {"a": [deep]}
+    # the stray one reaches tools whose arguments are all texts and numbers
     for name in [*properties_of(schema_of(call.tool)), STRAY]:
         yield _with(call, name, deep, f"a deep {name!r}")
 
@@ -304,6 +307,7 @@ async def each_failure(subject: Subject) -> AsyncIterator[Iterable[Result]]:
     """Look at what failed calls give: those of the author, and any plain call that fails when it is run directly."""
     async with open_harness(subject) as harness:
         found = await _results(harness)
+        # Without the kernel, which refuses it itself: the tool's own refusal is wanted.
         for call in calls_of(harness):
             returned = await _with(call, STRAY, 1).run_directly()
             if isinstance(returned, ToolResult):

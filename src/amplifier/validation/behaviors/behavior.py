@@ -129,6 +129,7 @@ def promise(
             for thing in seen:
                 for expectation in expectations:
                     answer = expectation(thing)
+                    # expectations that need not wait are plain functions
                     if answer is not None:
                         await answer
 
@@ -219,9 +220,11 @@ async def check_behavior(
         detail=f"It did not end within {timeout:g} s",
         behavior=behavior,
     )
+    # All attempts share the deadline, which the process's own is measured by.
     with anyio.move_on_after(timeout):
         for _ in range(ATTEMPTS if behavior.is_timed else 1):
             outcome = await _attempt(behavior, subject)
+            # one that passes proves that the module can; a busy machine only delays
             if outcome.status != "failed":
                 break
     return outcome
@@ -253,6 +256,7 @@ def _outcome(behavior: Behavior, error: BaseException) -> CheckOutcome:
 def _cause(error: BaseException) -> BaseException:
     """Return what a check found, however many task groups it was raised through."""
     while isinstance(error, BaseExceptionGroup):
+        # a finding counts before whatever else its cancelled neighbours raised
         found = error.subgroup((BehaviorFailed, NotApplicable))
         error = (found or error).exceptions[0]
     return error

@@ -279,16 +279,19 @@ async def open_harness(
         for name, text in samples.files.items():
             path = directory / name
             path.parent.mkdir(parents=True, exist_ok=True)
+            # as bytes: a text file would get the line ends of the system
             path.write_bytes(text.encode())
         config = dict(subject.config if setup.config is None else setup.config)
         if samples.around is not None:
             more = await stack.enter_async_context(samples.around())
             config.update({} if more is None else more)
+        # built and listened to before it is opened: what happens while it mounts counts
         harness = _build(subject, setup, config, directory)
         if opened is not None:
             opened.append(harness)
         _offer(harness, samples, setup)
         await stack.enter_async_context(harness.session)
+        # a session opens without a module that fails; here that module is all there is
         if harness.session.failures:
             raise harness.session.failures[0]
         yield harness
@@ -318,6 +321,7 @@ def _build(
         },
     }
     module = subject.module
+    # an object is named by the plan like any module; an id is looked up as usual
     if not isinstance(module, str):
         doubles[f"{subject.kind}-under-test"] = module
         module = f"{subject.kind}-under-test"
@@ -373,6 +377,7 @@ def _offer(harness: Harness, samples: Samples, setup: SessionSetup) -> None:
     def hear(event: str, data: dict[str, object]) -> None:
         harness.heard.append((str(event), data))
 
+    # in front of every handler, which might deny and so hide the event from the others
     coordinator.hooks.register("*", hear, -(10**9), LISTENER)
     for event, results in setup.answers.items():
         coordinator.hooks.register(event, _answering(results), 0, f"{LISTENER}.{event}")
@@ -407,6 +412,7 @@ def _offer(harness: Harness, samples: Samples, setup: SessionSetup) -> None:
         harness.cleanups.append(cleanup)
         register_cleanup(cleanup)
 
+    # On this one object: a subclass would be another coordinator than sessions have.
     vars(coordinator.hooks).update(register=note_handler, on=note_handler)
     vars(coordinator)["register_cleanup"] = note_cleanup
 

@@ -157,6 +157,7 @@ class Subject:
 
     def __attrs_post_init__(self) -> None:
         wanted = SAMPLES[self.kind]
+        # samples of another type would be passed over, and nothing checked by them
         if self.samples is not None and not isinstance(self.samples, wanted):
             raise TypeError(
                 f"The samples of a {self.kind} are {wanted.__name__}; got {type(self.samples).__name__}"
