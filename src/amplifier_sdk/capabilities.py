@@ -13,7 +13,7 @@ __all__ = ["PER_SESSION", "SHARED", "SHOWN", "TYPED_CALLS"]
 
 SHOWN: Final = "ui.shown"
 """The capability with what the application shows of the session's own turns: a frozen set of `answers`,
-`thinking`, `tools` and `children`.
+`thinking`, `tools`, `children` and `messages`.
 
 A module that shows turns leaves that to the application, so that everything is shown once. It is not inherited: what
 is shown of children is said by their parent's.

@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import get_args, get_type_hints
 
 import click
@@ -39,6 +40,7 @@ from amplifier_sdk.streaming import (
     TurnFinished,
     UsageReported,
 )
+from tests.cli.programs import PROGRAM, open_terminal, write_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 _ANY_TEXT = st.text(st.characters(exclude_categories=[]))
@@ -109,6 +111,36 @@ def test_json_is_valid_and_safe_whatever_stands_in_it(
     assert [_OBEYED.search(line) for line in lines] == [None] * len(lines)
     last = [json.loads(line) for line in lines][-1]
     assert last["text"] == re.sub("[\ud800-\udfff]", "\ufffd", text)
+
+
+def test_what_stands_beside_the_answer_begins_on_a_line_of_its_own() -> None:
+    with TemporaryFile("w+", encoding="utf-8") as screen:
+        writer = TextAnswer(Output(screen.buffer))
+        beside = writer.beside(screen)
+
+        print("first", file=beside, flush=True)
+        writer.write(TextDelta(text="Let me"))
+        print("second", file=beside, flush=True)
+        writer.write(TextDelta(text=" see.\n"))
+        print("third", file=beside, flush=True)
+        writer.write(TurnFinished(text="Let me see.\n"))
+        screen.seek(0)
+
+        assert screen.read() == "first\nLet me\nsecond\n see.\nthird\n"
+        assert (beside.encoding, beside.errors) == (screen.encoding, screen.errors)
+        assert (beside.isatty(), beside.writable()) == (False, True)
+        assert beside.fileno() == screen.fileno()
+
+
+@pytest.mark.process
+def test_what_a_hook_shows_at_the_terminal_has_lines_of_its_own(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path, ["The end."], "hooks-streaming-ui")
+    with open_terminal(*PROGRAM, "run", "go", "--plan", str(plan)) as terminal:
+        seen = terminal.read_until("0 tool calls")
+
+        assert terminal.wait() == 0
+    lines = [line.lstrip("\x1b[2m") for line in seen.splitlines()]
+    assert lines[-2:] == ["The end.", "tokens: 1 in, 2 out; 1 request; 0 tool calls"]
 
 
 def test_what_a_tool_reports_is_told_beside_the_answer(

@@ -255,6 +255,8 @@ async def open_session(
         )
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
+        if display is not None:
+            shown |= {"messages"}
         session.coordinator.register_capability(SHOWN, shown)
         # its modules may run for long before it is open, and a kill leaves what is stored
         if not session.is_resumed:

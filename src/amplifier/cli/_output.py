@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol, TextIO
 
 import attrs
 
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EventLines",
+    "LineBeside",
     "Output",
     "OutputRecord",
     "TextAnswer",
@@ -108,6 +111,51 @@ def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:
     return TextAnswer(output)
 
 
+class LineBeside(io.TextIOBase):
+    """Another stream at the terminal that shows an answer: what is written to it begins on a line of its own.
+
+    Args:
+        stream: the other stream, such as standard error.
+        end_line: ends the answer's line where one is begun.
+    """
+
+    def __init__(self, stream: TextIO, end_line: Callable[[], None]) -> None:
+        self._stream = stream
+        self._end_line = end_line
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # the base's is none to assign to either
+        """The stream's encoding."""
+        return self._stream.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]  # likewise
+        """What the stream does with characters that its encoding lacks."""
+        return self._stream.errors
+
+    def write(self, text: str, /) -> int:
+        """End the answer's line and write."""
+        with suppress(OutputClosedError):  # the other stream has readers still
+            self._end_line()
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        """Show what was written."""
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        """The stream's file."""
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        """Whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    def writable(self) -> bool:
+        """That it can be written to."""
+        return True
+
+
 @attrs.define(eq=False)
 class TextAnswer:
     """The text as it comes, ending in one line end; what tools do is reported on standard error, without secrets."""
@@ -150,6 +198,10 @@ class TextAnswer:
     def fail(self, _: BaseException, /) -> None:
         """End the line of a text that broke off."""
         self._end_line()
+
+    def beside(self, stream: TextIO) -> LineBeside:
+        """Return a stream to write to at the same terminal, where the answer's line is ended first."""
+        return LineBeside(stream, self._end_line)
 
     def _tell(self, tool: str, text: str, sign: str = "") -> None:
         notice(f"tool {one_line(tool)}{sign} {one_line(self._redacted(text))}")

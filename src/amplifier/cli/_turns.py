@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import sys
-from contextlib import redirect_stdout
+from contextlib import (
+    AbstractContextManager,
+    nullcontext,
+    redirect_stderr,
+    redirect_stdout,
+)
 from functools import partial
 from typing import Final
 
@@ -45,13 +50,14 @@ def answer(
     What modules print goes to standard error: standard output carries only the answer. What `consent`
     leaves open is asked at the terminal.
     """
-    configure_logs(debug=debug)
     output = Output.standard()
     writer = make_writer(form, output, wanted.resume or "")
     try:
-        with redirect_stdout(sys.stderr):
+        with _one_screen(writer), redirect_stdout(sys.stderr):
+            configure_logs(debug=debug)
             chosen = choose_session(options, wanted)
-            writer = make_writer(form, output, chosen.record.session_id)
+            if form != "text":
+                writer = make_writer(form, output, chosen.record.session_id)
             if form == "text":
                 shown = TURNS
             else:
@@ -67,6 +73,13 @@ def answer(
     except Exception as error:
         writer.fail(error)
         raise
+
+
+def _one_screen(writer: TurnWriter) -> AbstractContextManager[object]:
+    """Let what goes to standard error begin on a line of its own, where the answer is at the same terminal."""
+    if isinstance(writer, TextAnswer) and sys.stdout.isatty() and sys.stderr.isatty():
+        return redirect_stderr(writer.beside(sys.stderr))
+    return nullcontext()
 
 
 async def _answer(

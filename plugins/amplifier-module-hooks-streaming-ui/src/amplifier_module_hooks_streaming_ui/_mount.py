@@ -58,22 +58,23 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     settings = read_config(
         StreamingUIConfig, config, subject="configuration of hooks-streaming-ui"
     )
-    settings = _without(settings, coordinator.get_capability(SHOWN))
+    shown = coordinator.get_capability(SHOWN)
+    if not isinstance(shown, frozenset):
+        shown = frozenset()
+    settings = _without(settings, shown)
     watch = _open(coordinator, settings)
     if watch is None:
         return
     coordinator.register_cleanup(watch.close)
-    for event, handler in _handlers(watch):
+    for event, handler in _handlers(watch, shown):
         unregister = coordinator.hooks.register(
             event, handler, settings.priority, _NAME, decides=False
         )
         coordinator.register_cleanup(unregister)
 
 
-def _without(config: StreamingUIConfig, shown: object) -> StreamingUIConfig:
+def _without(config: StreamingUIConfig, shown: frozenset[object]) -> StreamingUIConfig:
     """Return the configuration without what the application shows itself."""
-    if not isinstance(shown, frozenset):
-        return config
     return attrs.evolve(
         config,
         show_text=config.show_text and "answers" not in shown,
@@ -118,7 +119,9 @@ def _stream(coordinator: Coordinator) -> TextStream:
     return sys.stderr if given is None else cast("TextStream", given)
 
 
-def _handlers(watch: SessionDisplay) -> Iterator[tuple[str, _Handler]]:
+def _handlers(
+    watch: SessionDisplay, shown: frozenset[object]
+) -> Iterator[tuple[str, _Handler]]:
     """Yield what is heard, and by whom; each handler knows its event's payload."""
     config = watch.config
     handlers: dict[str, object] = {
@@ -146,6 +149,8 @@ def _handlers(watch: SessionDisplay) -> Iterator[tuple[str, _Handler]]:
         del handlers[CONTENT_BLOCK_DELTA], handlers[CONTENT_BLOCK_END]
     if not config.show_tools:
         del handlers[TOOL_PRE], handlers[TOOL_PROGRESS], handlers[TOOL_OUTPUT]
+    if "messages" in shown:
+        del handlers[USER_NOTIFICATION]
     for event, handler in handlers.items():
         yield str(event), cast("_Handler", handler)
 

@@ -161,8 +161,10 @@ class DecisionProcessor:
                 return Emission(emission.data, (Decision("approval", refusal),))
         return await self._inject(emission, event, injected or InjectionCount())
 
-    async def notify(self, _: str, data: Mapping[str, object]) -> None:
-        """Show what a module tells the person by `user:notification`."""
+    async def notify(self, event: str, data: Mapping[str, object]) -> None:
+        """Show what a module reports to the person by `user:notification`, or log it where nobody hears it."""
+        if self.display is None and self.hooks.list_handlers(event)[event]:
+            return
         level = _LEVELS.get(data.get("level"), "info")
         source = str(data.get("source", "unknown"))
         await self._show(

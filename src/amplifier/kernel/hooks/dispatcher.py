@@ -230,7 +230,11 @@ class HookDispatcher:
     def list_handlers(self, event: str | None = None) -> dict[str, list[str]]:
         """Return the handlers' names by event or pattern, in the order in which they run."""
         if event is not None:
-            return {event: [entry.name for entry, _, _ in self._audience(event)]}
+            own = self._own_audience.get(event, _NOBODY)
+            heard = self._audience(event)
+            return {
+                event: [entry.name for entry, _, _ in heard[: len(heard) - len(own)]]
+            }
         listing: dict[str, list[str]] = {}
         for entry in self._registrations:
             listing.setdefault(entry.pattern, []).append(entry.name)
