@@ -15,6 +15,7 @@ from benchmarks.cases import (
     paced,
     processes,
     sessions,
+    stores,
     streams,
     turns,
 )
@@ -42,6 +43,7 @@ CASES: Final[dict[str, Callable[[str, Effort], list[Row]]]] = {
     "discovery": processes.discovery,
     "checks": checks.checks,
     "demands": demands.demands,
+    "stores": stores.stores,
 }
 
 if __name__ == "__main__":

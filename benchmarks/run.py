@@ -42,7 +42,7 @@ CASES: Final = (
     "building",
     "agents",
 )
-ONCE: Final = ("imports", "discovery", "checks")
+ONCE: Final = ("imports", "discovery", "checks", "stores")
 """Cases that no event loop takes part in."""
 
 PEERS: Final = {

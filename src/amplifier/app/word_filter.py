@@ -48,26 +48,47 @@ class WordFilter:
         groups: of each group one word must be there, in either case.
     """
 
-    groups: tuple[tuple[str, ...], ...]
+    groups: tuple[_Words, ...]
 
     @classmethod
     def of(cls, groups: Iterable[Iterable[str]]) -> Self:
         """Make a filter of words in any case."""
-        return cls(tuple(tuple(map(str.casefold, group)) for group in groups))
+        return cls(tuple(_Words.of(map(str.casefold, group)) for group in groups))
 
     def admits(self, data: bytes) -> bool:
         """Return whether bytes may hold a word of each group."""
         lowered = data.lower()
-        return all(
-            any(_may_hold(data, lowered, word) for word in group)
-            for group in self.groups
-        )
+        # Plain loops: this runs for each line of a log and each session of a store.
+        for group in self.groups:
+            for word in group.ascii:
+                if word in lowered:
+                    break
+            else:
+                if data.isascii() or not group.may_fold(data):
+                    return False
+        return True
 
 
-def _may_hold(data: bytes, lowered: bytes, word: str) -> bool:
-    if word.isascii():
-        # Only what has other letters can have letters that fold to these.
-        return word.encode() in lowered or (
-            not data.isascii() and _FOLDED.search(data) is not None
+@attrs.frozen
+class _Words:
+    """Words of which one must be there, those that are ASCII as bytes."""
+
+    ascii: tuple[bytes, ...]
+    others: tuple[str, ...]
+
+    @classmethod
+    def of(cls, words: Iterable[str]) -> Self:
+        every = tuple(words)
+        return cls(
+            tuple(word.encode() for word in every if word.isascii()),
+            tuple(word for word in every if not word.isascii()),
         )
-    return not data.isascii() and word in data.decode("utf-8", "replace").casefold()
+
+    def may_fold(self, data: bytes) -> bool:
+        """Return whether bytes that are not ASCII may hold one of the words once they are folded."""
+        if self.ascii and _FOLDED.search(data):
+            return True
+        if not self.others:
+            return False
+        folded = data.decode("utf-8", "replace").casefold()
+        return any(word in folded for word in self.others)

@@ -170,15 +170,10 @@ def _search(text: str, limit: int, all_projects: bool, output: str) -> None:
 
     Exit with 1 when there is none.
     """
-    from amplifier.app.store.search import search_sessions
+    from amplifier.app.store.search import search_folders
 
-    sessions = [
-        session
-        for store in stores(all_projects=all_projects)
-        for session in store.all(children=True)
-    ]
-    sessions.sort(key=lambda session: session.record.latest, reverse=True)
-    found = search_sessions(sessions, text, limit=limit)
+    roots = [store.sessions for store in stores(all_projects=all_projects)]
+    found = search_folders(roots, text, limit=limit)
     if output == "json":
         say_json(
             [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from pathlib import Path
 
 from amplifier.app.directories import Places
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
@@ -23,11 +22,12 @@ __all__ = ["check_secrets", "check_sessions", "check_trust"]
 def check_sessions(places: Places) -> Iterator[DoctorFinding]:
     """Look at the sessions of all projects: who may read them, which are damaged, which are open."""
     stores = SessionStore.every(places)
+    # Texts: there may be 100,000, and a path object costs as much as a look at its file.
     folders = [
-        folder
-        for store in stores
-        if _is_open(store.sessions)
-        for folder in store.sessions.iterdir()
+        f"{root}/{name}"
+        for root in [str(store.sessions) for store in stores]
+        if _is_open(root)
+        for name in os.listdir(root)
     ]
     # Bytes that a disk lost change no time of a file: here they are to be found.
     overviews = [SessionOverview.of(store.sessions, verify=True) for store in stores]
@@ -39,7 +39,7 @@ def check_sessions(places: Places) -> Iterator[DoctorFinding]:
             f"amplifier session repair {folder.name} --all-projects",
         )
     readable = [
-        folder for folder in folders if stat.S_IMODE(folder.stat().st_mode) & 0o077
+        folder for folder in folders if stat.S_IMODE(os.stat(folder).st_mode) & 0o077
     ]
     if readable:
         told = f"others may look into {len(readable)} of them, such as {readable[0]}"
@@ -104,20 +104,21 @@ def check_secrets(places: Places) -> Iterator[DoctorFinding]:
     yield fine("secrets", f"{len(names)} are stored{listed}")
 
 
-def _is_open(folder: Path) -> bool:
+def _is_open(folder: str) -> bool:
     """Tell whether this user can look into a folder."""
     return os.access(folder, os.R_OK | os.X_OK)
 
 
-def _holder(folder: Path) -> str | None:
+def _holder(folder: str) -> str | None:
     """Say who has a session open, or that nobody can know; `None` for nobody."""
+    name = os.path.basename(folder)
     try:
-        if _is_open(folder):
-            holder = holder_of(folder)
-        else:
-            holder = None
+        holder = holder_of(folder)
     except OSError as error:
-        return f"{folder.name} cannot be locked: {error}"
+        # That of another user is found by who may read it.
+        if not _is_open(folder):
+            return None
+        return f"{name} cannot be locked: {error}"
     if holder is None:
         return None
-    return f"{folder.name} is open in {holder}"
+    return f"{name} is open in {holder}"

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -20,12 +20,17 @@ from amplifier.app.store.index import (
     signature_of,
 )
 from amplifier.app.store.records import SessionRecord
-from amplifier.app.store.stored import MAX_HEADER, StoredSession, read_record
+from amplifier.app.store.stored import (
+    MAX_HEADER,
+    StoredSession,
+    read_bytes,
+    read_record,
+)
 from amplifier.app.store.writer import METADATA, TRANSCRIPT
 from amplifier_kit.files.documents import MAX_BYTES
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["LatestSessions", "SessionOverview", "latest_sessions"]
+__all__ = ["LatestSessions", "SessionOverview", "latest_rows", "latest_sessions"]
 
 
 @attrs.frozen
@@ -43,12 +48,15 @@ class SessionOverview:
     damaged: tuple[tuple[Path, str], ...] = ()
 
     @classmethod
-    def of(cls, root: Path, *, verify: bool = False) -> SessionOverview:
+    def of(
+        cls, root: Path, *, verify: bool = False, transcripts: bool = True
+    ) -> SessionOverview:
         """Look at every session of a folder, and read those that changed since they were last read.
 
         Args:
             root: the folder.
             verify: compare the bytes of the others as well: those that a disk loses change no time.
+            transcripts: notice where the transcript alone is lost; who reads each of them anyway need not.
         """
         try:
             names = sorted(os.listdir(root))
@@ -71,7 +79,11 @@ class SessionOverview:
             if (
                 row is not None
                 and row.signature == signature
-                and (not row.has_turns or _is_there(f"{root}/{name}/{TRANSCRIPT}"))
+                and (
+                    not transcripts
+                    or not row.has_turns
+                    or _is_there(f"{root}/{name}/{TRANSCRIPT}")
+                )
                 and (not verify or _content(f"{root}/{name}/{METADATA}") == row.content)
             ):
                 rows.append(row)
@@ -123,13 +135,11 @@ def latest_sessions(
     """
     overviews = [SessionOverview.of(root) for root in roots]
     found = [
-        (overview.root, row)
-        for overview in overviews
-        for row in overview.rows
+        (root, row)
+        for root, row in latest_rows(overviews)
         if (children or not row.is_child)
         and (tag is None or tag in json.loads(row.tags))
     ]
-    found.sort(key=lambda each: each[1].latest, reverse=True)
     damaged = [each for overview in overviews for each in overview.damaged]
     count = len(found)
     sessions: list[StoredSession] = []
@@ -147,6 +157,13 @@ def latest_sessions(
             continue
         sessions.append(StoredSession(folder=folder, record=record))
     return LatestSessions(sessions=tuple(sessions), count=count, damaged=tuple(damaged))
+
+
+def latest_rows(overviews: Iterable[SessionOverview]) -> list[tuple[Path, IndexRow]]:
+    """Return the sessions of some folders, the latest first, each with the folder in which its own stands."""
+    found = [(overview.root, row) for overview in overviews for row in overview.rows]
+    found.sort(key=lambda each: each[1].latest, reverse=True)
+    return found
 
 
 def _row_of(folder: Path, signature: str | None, record: SessionRecord) -> IndexRow:
@@ -169,13 +186,8 @@ def _signature(file: str, now: int) -> str | None:
 
 
 def _content(file: str) -> int:
-    try:
-        with open(file, "rb", buffering=0) as stream:
-            # A buffer for the largest record is what would take the time here.
-            size = min(os.fstat(stream.fileno()).st_size, MAX_BYTES)
-            return zlib.crc32(stream.read(size))
-    except OSError:
-        return -1
+    data = read_bytes(file, MAX_BYTES)
+    return -1 if data is None else zlib.crc32(data)
 
 
 def _is_there(file: str) -> bool:

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Final, Literal, TypeAlias
+from pathlib import Path
+from typing import Final, Literal, Self, TypeAlias
 
 import attrs
 
+from amplifier.app.store.overview import SessionOverview, latest_rows
 from amplifier.app.store.reader import read_history, words_of
-from amplifier.app.store.stored import MAX_HEADER, StoredSession
+from amplifier.app.store.stored import (
+    MAX_HEADER,
+    StoredSession,
+    read_bytes,
+    read_record,
+)
 from amplifier.app.store.transcript import EXPECTED
-from amplifier.app.store.writer import JOURNAL, TRANSCRIPT
+from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
 from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
+from amplifier_kit.files.documents import MAX_BYTES as MAX_RECORD
 from amplifier_sdk.errors import ConfigError
 
-__all__ = ["MAX_BYTES", "Hit", "Place", "SearchResult", "search_sessions"]
+__all__ = [
+    "MAX_BYTES",
+    "Hit",
+    "Place",
+    "SearchResult",
+    "search_folders",
+    "search_sessions",
+]
 
 Place: TypeAlias = Literal["id", "name", "tag", "prompt", "message"]
 """Where in a session a text stands."""
@@ -72,29 +89,115 @@ def search_sessions(
         limit: the maximum number of sessions returned.
         max_bytes: how much of transcripts is read at most.
     """
-    wanted = text.casefold()
-    words = _words_of(wanted)
-    hits: list[Hit] = []
-    unread: list[str] = []
-    left = max_bytes
-    for session in sessions if wanted else ():
-        if len(hits) >= limit:
+    search = _Search.of(text, max_bytes)
+    for session in sessions if text else ():
+        if len(search.hits) >= limit:
             break
-        hit = _in_record(session, wanted)
+        search.look_into(session)
+    return search.result
+
+
+def search_folders(
+    roots: Iterable[Path],
+    text: str,
+    *,
+    limit: int = 20,
+    max_bytes: int = MAX_BYTES,
+) -> SearchResult:
+    """Find what `search_sessions` finds among all sessions of some folders, the latest first.
+
+    It decodes those alone whose bytes may hold the text.
+
+    Args:
+        roots: the folders in which the folders of sessions stand.
+        text: what to look for; nothing is in no session.
+        limit: the maximum number of sessions returned.
+        max_bytes: how much of transcripts is read at most.
+    """
+    search = _Search.of(text, max_bytes)
+    overviews = [SessionOverview.of(root, transcripts=False) for root in roots if text]
+    for root, row in latest_rows(overviews):
+        if len(search.hits) >= limit:
+            break
+        # Text, since a path object takes longer to make than a file to read.
+        if search.rules_out(f"{root}/{row.name}"):
+            continue
+        folder = root / row.name
+        # Deleted or damaged since it was listed.
+        with suppress(ConfigError):
+            record = read_record(folder)
+            if record is not None:
+                search.look_into(StoredSession(folder=folder, record=record))
+    return search.result
+
+
+@attrs.define(eq=False)
+class _Search:
+    """A search, session by session; `left` is how much of transcripts it may yet read."""
+
+    wanted: str
+    words: WordFilter
+    left: int
+    hits: list[Hit] = attrs.field(factory=list)
+    unread: list[str] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, text: str, max_bytes: int) -> Self:
+        wanted = text.casefold()
+        return cls(wanted, _words_of(wanted), max_bytes)
+
+    @property
+    def result(self) -> SearchResult:
+        return SearchResult(hits=tuple(self.hits), unread=tuple(self.unread))
+
+    def look_into(self, session: StoredSession) -> None:
+        """Add what is found in a session, or that it was not read."""
+        hit = _in_record(session, self.wanted)
         if hit is None:
             size = _size(session)
-            if size > left:
-                unread.append(session.record.session_id)
-                continue
-            left -= size
+            if size > self.left:
+                self.unread.append(session.record.session_id)
+                return
+            self.left -= size
             try:
-                if _may_hold(session, words):
-                    hit = _in_messages(session, wanted)
+                if _size_without(session.folder, self.words, size) is None:
+                    hit = _in_messages(session, self.wanted)
             except (ConfigError, OSError):
-                unread.append(session.record.session_id)
+                self.unread.append(session.record.session_id)
         if hit is not None:
-            hits.append(hit)
-    return SearchResult(hits=tuple(hits), unread=tuple(unread))
+            self.hits.append(hit)
+
+    def rules_out(self, folder: str) -> bool:
+        """Return whether nothing is to be found in a session, whose transcript counts as read then."""
+        record = read_bytes(f"{folder}/{METADATA}", MAX_RECORD)
+        if record is None or self._stands_in(record):
+            return False
+        size = _size_without(folder, self.words, self.left)
+        if size is None:
+            return False
+        self.left -= size
+        return True
+
+    def _stands_in(self, data: bytes) -> bool:
+        """Return whether the text may stand in what is searched of a record.
+
+        Its keys, and the folder where the person worked, hold words as well.
+        """
+        if not self.words.admits(data):
+            return False
+        try:
+            written: object = json.loads(data)
+        except (ValueError, RecursionError):
+            return True  # whoever reads it says why it cannot be read
+        if not isinstance(written, dict):
+            return True
+        texts = [written.get(key) for key in ("session_id", "name", "prompt")]
+        tags = written.get("tags")
+        if isinstance(tags, list):
+            texts += tags
+        return any(
+            self.wanted in text.casefold() for text in texts if isinstance(text, str)
+        )
 
 
 def _in_record(session: StoredSession, wanted: str) -> Hit | None:
@@ -119,19 +222,22 @@ def _words_of(wanted: str) -> WordFilter:
     return WordFilter.of([(word, ESCAPE)])
 
 
-def _may_hold(session: StoredSession, words: WordFilter) -> bool:
-    """Return whether it is worth the time to decode what was said in a session.
-
-    The results of a turn that was interrupted are made up when it is read.
-    """
-    with suppress(FileNotFoundError):
-        if (session.folder / JOURNAL).stat().st_size > MAX_HEADER:
-            return True
+def _size_without(folder: Path | str, words: WordFilter, max_bytes: int) -> int | None:
+    """Return the size of a transcript in whose session no message holds some words; `None` where one may."""
     try:
-        data = (session.folder / TRANSCRIPT).read_bytes()
-    except OSError:
-        return True  # whoever reads it says why it cannot be read
-    return _HEADER not in data[:MAX_HEADER] or words.admits(data)
+        # The results of a turn that was interrupted are made up when it is read.
+        if os.stat(f"{folder}/{JOURNAL}").st_size > MAX_HEADER:
+            return None
+    except FileNotFoundError:
+        pass
+    data = read_bytes(f"{folder}/{TRANSCRIPT}", max_bytes)
+    # Whoever reads one that is missing, short or something else says what is wrong.
+    if data is None or len(data) <= MAX_HEADER:
+        return None
+    header, _, said = data.partition(b"\n")
+    if _HEADER not in header or words.admits(said):
+        return None
+    return len(data)
 
 
 def _in_messages(session: StoredSession, wanted: str) -> Hit | None:

@@ -45,7 +45,7 @@ def state_of(folder: Path) -> State:
         return "damaged"
 
 
-def holder_of(folder: Path) -> str | None:
+def holder_of(folder: Path | str) -> str | None:
     """Say which process has the session of a folder open; `None` for none. It blocks: call it in a thread.
 
     The locks tell, which end with their process. They are tried only where their files stand: mostly nowhere.
@@ -54,11 +54,11 @@ def holder_of(folder: Path) -> str | None:
         OSError: a lock cannot be tried.
     """
     try:
-        # of every session there is: matching a pattern takes four times as long
+        # Of every session there is: a pattern takes four times as long.
         names = sorted(name for name in os.listdir(folder) if name.endswith(".lock"))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
-    for file in (folder / name for name in names):
+    for file in (Path(folder, name) for name in names):
         try:
             WriterLock.take(file.with_suffix(""), patience=0).release()
         except LockedError as error:

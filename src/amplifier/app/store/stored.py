@@ -28,6 +28,7 @@ __all__ = [
     "SessionListing",
     "StoredSession",
     "has_history",
+    "read_bytes",
     "read_metadata",
     "read_outline",
     "read_record",
@@ -130,14 +131,31 @@ def read_outline(folder: Path) -> JSONObject:
 
     It takes a tenth of the time that `read_record` does.
     """
+    data = read_bytes(f"{folder}/{METADATA}", MAX_BYTES)
     try:
-        with open(folder / METADATA, "rb", buffering=0) as file:
-            # A buffer for the largest record is what would take the time here.
-            size = min(os.fstat(file.fileno()).st_size, MAX_BYTES)
-            written: object = json.loads(file.read(size))
-    except (OSError, ValueError, RecursionError):
+        written: object = json.loads(data or b"")
+    except (ValueError, RecursionError):
         return {}
     return written if isinstance(written, dict) else {}
+
+
+def read_bytes(file: str, max_bytes: int) -> bytes | None:
+    """Return what a file holds; `None` where it cannot be read, or has more bytes.
+
+    It is for what is done to every session of a store: it takes a third of the time of a stream on a path object.
+    """
+    try:
+        # A pipe without a writer would keep `open` for ever.
+        opened = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        try:
+            status = os.fstat(opened)
+            if not stat.S_ISREG(status.st_mode) or status.st_size > max_bytes:
+                return None
+            return os.read(opened, status.st_size)
+        finally:
+            os.close(opened)
+    except (OSError, ValueError):
+        return None
 
 
 def has_history(folder: Path) -> bool:
