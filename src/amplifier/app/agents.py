@@ -126,6 +126,8 @@ class AgentLibrary:
         Args:
             session: the plan of the session that uses them, as in `choose`.
         """
+        # Invalid files take their name as well: an agent of the person's own, which a
+        # project's broken file means to replace, must not run in its place unnoticed.
         found: dict[str, AgentFile | InvalidFile] = {}
         for agent in self.every():
             found.setdefault(
@@ -149,6 +151,7 @@ class AgentLibrary:
         problems = list(missing_modules(agent.plan, session))
         if not problems:
             return agent
+        # One line, since it is shown among the warnings of a session.
         problem = " ".join(
             str(ConfigError(problems, subject=f"agent {str(agent.path)!r}")).split()
         )
@@ -167,6 +170,8 @@ class AgentLibrary:
             of_user(self.places.home, _FOLDER, _FOLDER, "*.md"),
             of_collections(self.collections, _FOLDER, "*.md"),
         ):
+            # A file that the environment names is an agent whatever it is called; in a
+            # folder, a README beside the agents is none.
             if file.level == _ENVIRONMENT or is_definition(file.place):
                 yield self._read(file)
 
@@ -187,6 +192,8 @@ class AgentLibrary:
                 path=file.path,
                 level=file.level,
                 name=file.name if is_named else None,
+                # A person who names a file in the environment vouches for it, also
+                # where it lies in the project.
                 is_narrow=not is_named and self.project.owns(file.path),
             )
         except ConfigError as error:
@@ -253,6 +260,8 @@ def parse_agent(
     """
     subject = f"agent {str(path)!r}"
     read = decode_front_matter(data, subject=subject)
+    # An empty list looks like "no tools" and would mean "all tools of the session"; it
+    # is refused rather than misread.
     empty = [
         Problem(key, _EMPTY)
         for key in _LISTS
@@ -271,9 +280,12 @@ def parse_agent(
     }
     if system:
         plan["system"] = system
+    # Trust in a project's agents covers instructions, and not more than the session
+    # itself may do.
     if is_narrow and (problems := list(widening(plan))):
         raise ConfigError(with_lines(problems, read.head), subject=subject)
     own = name or head.meta.name or head.name or re.sub(r"\.md$", "", path.name)
+    # The plan outlives its file's folder: a child may work elsewhere.
     plan = anchor_sources(plan, path.absolute().parent)
     return AgentFile(
         name=own, path=path, level=level, description=description, plan=plan

@@ -129,6 +129,8 @@ def choose_from(
         more = [entry for entry in offers if identity(entry) not in named]
         only = _only(options.provider, [*known, *more], installed_modules())
         chosen["providers"] = only
+        # The loop's provider and model belong to the one that was replaced: asked of
+        # another, they would fail the first turn.
         if named != set(map(identity, only)):
             for key in ("default_provider", "model"):
                 set_loop(chosen, key, None)
@@ -196,6 +198,7 @@ def complete_plan(
     session = {key: module for key, module in session.items() if module in installed}
     return {
         "session": {
+            # Defaults first: whatever the plan says of its session stays.
             **session,
             "ask_before_changes": True,
             **as_object(plan.get("session")),
@@ -249,6 +252,8 @@ def _only(
 ) -> list[JSONObject]:
     """Return the entries of one provider or instance as they are; else a new entry."""
     module = full_id(provider, installed)
+    # An instance is more precise than its module, which may stand in the plan several
+    # times.
     named = [entry for entry in known if entry.get("instance_id") == provider]
     alike = [entry for entry in known if entry.get("module") == module]
     return named or alike or [{"module": module}]
@@ -269,6 +274,7 @@ def set_loop(plan: JSONObject, key: str, value: str | None) -> None:
             "config": _with_key(entry.get("config"), key, value),
         }
         plan["session"] = session
+        # The entry wins over the section below, which needs no copy of it.
         if value is not None:
             return
     if value is not None or key in as_object(section.get("config")):

@@ -73,6 +73,8 @@ class Catalogue:
         Raises:
             ConfigError: as `locate`.
         """
+        # `locate` prefers a folder of that name in the working directory, which is not
+        # the one that the person had when they installed it.
         if is_bare_name(source):
             return self.locate_name(source)
         return self.locate(source, Path("/"))

@@ -106,6 +106,8 @@ def show_collection(name: str, places: Places | None = None) -> ShownCollection:
         ConfigError: there is none; names the nearest.
     """
     places = places or Places.find()
+    # Before the list: it would show a weaker collection of the name, which the person
+    # does not mean.
     CollectionLibrary(places, ProjectFiles(places)).require_trusted(name)
     found = list_collections(places)
     wanted = canonical_name(name)
@@ -157,6 +159,8 @@ def _resources(collection: Collection) -> dict[str, list[str]]:
         for kind, glob in _PATTERNS
     }
     taken = {name for names in found.values() for name in names}
+    # Texts are what mentions can name, and collections keep them in folders of any
+    # name.
     texts = sorted(
         path
         for path in collection.path.rglob("*.md")

@@ -79,6 +79,8 @@ class Collection:
     def own(self, resource: str) -> Path | None:
         """Return what `find` does, without looking into weaker ones."""
         found = self.path / resource
+        # Links are followed first: one in a collection could lead to any file of the
+        # person's.
         if not os.path.exists(found) or not found.resolve().is_relative_to(
             self.path.resolve()
         ):
@@ -114,6 +116,8 @@ class CollectionLibrary:
         if self._found is None:
             found: dict[str, Collection] = {}
             for collection in self.every():
+                # Also the weaker ones of a refused name: who asks for a changed
+                # collection must not silently get another one.
                 if collection.name in self._refused:
                     continue
                 problem = self._problem(collection)
@@ -146,6 +150,8 @@ class CollectionLibrary:
         """Return the collections of every level, the strongest first, also those that another one hides."""
         for level, folder in self._folders():
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                # Dots begin the folders of changes that are under way, underscores what
+                # is no collection by itself.
                 if not path.is_dir() or path.name.startswith((".", "_")):
                     continue
                 try:
@@ -199,6 +205,8 @@ class CollectionLibrary:
             if not path.startswith(prefix) or not inner or name.startswith((".", "_")):
                 continue
             found[canonical_name(name)] = f"{prefix}{name}"
+            # Both names are taken: a folder that nobody trusted could otherwise call
+            # itself otherwise and make room for its own.
             if inner == METADATA and (claimed := _claimed_name(data)) is not None:
                 found[canonical_name(claimed)] = f"{prefix}{name}"
         return found
@@ -232,6 +240,7 @@ class CollectionLibrary:
         else:
             locked = lock.read().get(collection.name)
         if (
+            # An entry for another folder says nothing of this one.
             lock is None
             or locked is None
             or lock.folder / locked.path != collection.root
@@ -324,6 +333,8 @@ def _requires(value: object, file: Path) -> dict[str, str]:
 
 
 def _resources_of(path: Path) -> Path:
+    # A package for PyPI has its resources inside its import folder, a plain folder has
+    # them on top.
     if any((path / kind).is_dir() for kind in _RESOURCES):
         return path
     inner = [

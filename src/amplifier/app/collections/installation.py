@@ -106,8 +106,12 @@ class CollectionInstaller:
                 self.catalogue.locate(source, self.places.working_dir), waiting / "0"
             )
             locked = self.lock.read()
+            # Before anything else is fetched: the answer to a taken name needs no
+            # network.
             if not force:
                 self._require_free(first, locked)
+            # All is fetched and checked before the first folder is replaced, so that a
+            # missing dependency changes nothing.
             staged = self._with_needed([first], waiting)
             changes = [self._change(found, locked) for found in staged]
             self._put(staged)
@@ -141,6 +145,8 @@ class CollectionInstaller:
                 for index, source in enumerate(sources)
             ]
             for entry, found in zip(wanted, staged, strict=True):
+                # Under its new name it would not replace the old one, but stand beside
+                # it.
                 if found.collection.name != entry.name:
                     problem = f"{entry.source} calls itself {found.collection.name} now; remove it and install that"
                     raise ConfigError(
@@ -167,6 +173,8 @@ class CollectionInstaller:
             ConfigError: it is not installed, or others need it.
             OSError: it cannot be removed; it is still there.
         """
+        # Only what was installed: a person's own folder of the name is theirs to
+        # delete.
         name = require_locked(name, self.lock).name
         with self._changing():
             needed = [
@@ -203,12 +211,16 @@ class CollectionInstaller:
                 [Problem(entry.name, problem)], subject="choice of collections"
             )
         with self._changing():
+            # Without an entry there is nothing to compare with, and that is what makes
+            # it the person's own.
             self.lock.change(drop=entry.name)
         return entry
 
     @contextmanager
     def _changing(self) -> Iterator[Path]:
         """Keep others from changing the collections, and what was trusted of a project trusted."""
+        # The digest of what was trusted covers these files: the change itself must not
+        # cost the project its trust.
         changed = _OWN if self.is_local else ()
         with (
             trust_again(self.places, "profiles", changed),
@@ -229,6 +241,8 @@ class CollectionInstaller:
         """Refuse to put a collection in place of another; the same files, without an entry, are taken over."""
         name = found.collection.name
         place = CollectionFolder(self.lock).folder / name
+        # A project's repository may hold the files and not the lock: noting them then
+        # is no replacement.
         if name not in locked and (not place.exists() or has_digest(place, found.hash)):
             return
         remedy = "give --force to put this one in its place"
@@ -245,6 +259,8 @@ class CollectionInstaller:
             **{found.collection.name: found.collection for found in staged},
         }
         result = list(staged)
+        # What is needed may need more; a name is fetched once, also where what came
+        # calls itself otherwise.
         tried: set[str] = set()
         while lacking := [
             name
@@ -295,6 +311,8 @@ class CollectionInstaller:
 
     def _is_spoilt(self, entry: LockedCollection, found: Staged) -> bool:
         """Say whether what is here is not what was installed, or that not what the same commit holds."""
+        # A commit has one content. Another digest of it means that the entry or the
+        # files were changed here.
         is_other = (
             entry.commit is not None
             and entry.commit == found.commit

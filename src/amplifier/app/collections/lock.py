@@ -135,6 +135,8 @@ class CollectionLock:
             or not isinstance(modules, Mapping)
         ):
             self._refuse(f"the entry {name!a} is damaged")
+        # `remove` deletes this folder: a lock file that came with a project must not
+        # name another.
         if Path(path).is_absolute() or ".." in Path(path).parts:
             self._refuse(f"the path of {name!a} leads elsewhere")
         return LockedCollection(

@@ -72,6 +72,7 @@ def _problems(
         return
     is_any = versions.strip() in ("", "*")
     try:
+        # Without a version nothing but "any" can be promised.
         if is_any or (found.version and satisfies(found.version, versions)):
             return
     except ValueError as error:
@@ -99,5 +100,6 @@ def _circle(
         circle = _circle(needed, collections, (*trail, name), sound)
         if circle is not None:
             return circle
+    # Each is walked once: without this, diamonds would double the work at each level.
     sound.add(name)
     return None

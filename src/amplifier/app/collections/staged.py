@@ -84,10 +84,13 @@ def stage(
     commit: str | None = None
     match location:
         case GitLocation():
+            # The commit is asked for first: what is noted is then exactly what is
+            # fetched, whatever is pushed meanwhile.
             commit = git.latest(location)
             git.fetch(location, commit, folder)
         case ArchiveLocation():
             archive = folder.with_name(
+                # The ending tells which kind of archive it is.
                 f"{folder.name}.{location.url.rpartition('/')[2]}"
             )
             download(location, archive, offline=git.is_offline)
@@ -103,6 +106,7 @@ def stage(
             copy_tree(location.path, folder)
         case PackageLocation():
             _refuse(source, "a package is no collection")
+    # Before the digest: compiled files would run in place of the source that it covers.
     clean_tree(folder)
     return _checked(folder, source, commit)
 
@@ -145,6 +149,8 @@ def _modules(collection: Collection, folder: Path) -> dict[str, dict[str, str]]:
     for metadata in collection.resources("modules", "*/pyproject.toml"):
         for module in offered_by(str(metadata.parent)):
             path = metadata.parent.relative_to(folder).as_posix()
+            # The type is read from the name alone; importing would run code that nobody
+            # allowed yet.
             found[module.id] = {"path": path, "type": loader.type_of(module.id)}
     return found
 

@@ -93,8 +93,12 @@ class CollectionFolder:
         try:
             for name, path in waiting.items():
                 place = self.folder / name
+                # Noted before the rename: if that fails, the old folder is put back as
+                # well.
                 begun.append((self._put_aside(place), place))
                 path.rename(place)
+            # The names must be on disk before the lock file counts: after a power
+            # failure it would name folders that are not there.
             sync_folder(self.folder)
             self.lock.change(entries)
         except (OSError, AmplifierError):
@@ -115,6 +119,9 @@ class CollectionFolder:
             OSError: it failed; the collection is still there.
             ConfigError: likewise; the lock file is damaged.
         """
+        # Renamed before the entry goes, deleted after it: a program that is killed in
+        # between leaves the files, and `_recover` puts them back where the entry still
+        # names them.
         place, old = self.folder / name, self._beside(_REMOVED, name)
         is_there = place.exists()
         if is_there:
@@ -130,8 +137,11 @@ class CollectionFolder:
 
     def _put_aside(self, place: Path) -> Path:
         """Make a place free, and return what says what was there."""
+        # A link that leads nowhere does not exist, and yet takes the name.
         if place.exists() or place.is_symlink():
             return place.rename(self._beside(_OLD, place.name))
+        # An empty folder is the note that there was nothing; without it, a killed
+        # installation could not be told from one that is finished.
         nothing = self._beside(_NEW, place.name)
         nothing.mkdir()
         return nothing
@@ -147,6 +157,8 @@ class CollectionFolder:
         for aside, place in [*self._aside(_OLD), *self._aside(_NEW)]:
             entry = locked.get(place.name)
             if (
+                # Only the digest tells which of the two the lock file means: a kill may
+                # have come before or after it was written.
                 entry is not None
                 and has_digest(place, entry.hash)
                 and not has_digest(aside, entry.hash)

@@ -71,6 +71,7 @@ def judge(entry: LockedCollection, lock: CollectionLock) -> Verification:
         if hash_tree(path) == entry.hash:
             return Verification(name=entry.name, state="sound", path=path)
         problem = f"the files in {path} are not the ones that were installed"
+    # A tree that cannot be read or that has links out of it is not what was installed.
     except (ConfigError, OSError) as error:
         problem = explain(error)
     reason = (

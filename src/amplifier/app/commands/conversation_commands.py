@@ -151,6 +151,8 @@ class ConversationCommands:
             raise CommandError(
                 f"{path.name!r:.80} says no form; end the name with {', '.join(_FORMS)}"
             )
+        # A session that is not stored has no record; what is exported names it all the
+        # same.
         own = attrs.evolve(
             new_record(opened.composition), session_id=opened.session.session_id
         )
@@ -180,6 +182,8 @@ def _lines(
 ) -> Iterator[TranscriptLine]:
     """Say to which turn each message belongs."""
     for at, message in enumerate(messages):
+        # The conversation knows where turns begin, and not their ids: any text that
+        # differs by turn will do.
         yield TranscriptLine(at=at, turn=str(bisect_right(starts, at)), message=message)
 
 
@@ -188,12 +192,15 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _write_new(path: Path, text: str) -> None:
+    # Made by this call or not at all: a check before it would leave a moment for a
+    # link.
     handle = os.open(path, NEW, 0o600)
     with open(handle, "w", encoding="utf-8", errors="replace") as file:
         file.write(text)
 
 
 def _number(text: str, what: str) -> int:
+    # Python refuses to read numbers of thousands of digits with an error of its own.
     if not text.isdecimal() or len(text) > 6:
         raise CommandError(f"A number of {what} is missing; got {text!r:.40}")
     return int(text)

@@ -78,6 +78,8 @@ class CommandFiles:
     def _read(self, file: DefinitionFile) -> SessionCommand | None:
         folders = file.place.parent.parts
         if file.refusal is not None:
+            # The refusing command keeps the name, so that what is typed for it never
+            # reaches the model as a prompt.
             source = ":".join(("project", *folders))
             return refusing_command(file.name, file.refusal, source=source)
         try:
@@ -118,6 +120,8 @@ class CommandFiles:
             match part.kind:
                 case "run":
                     text.append(await self._output(found.file.name, part.text.strip()))
+                # Read here, since a session follows mentions with the person's own
+                # rights, which a project's file must not borrow.
                 case "file" if not is_own:
                     text.append(
                         await to_thread.run_sync(
@@ -126,6 +130,8 @@ class CommandFiles:
                     )
                 case kind:
                     text.append(f"@{part.text}" if kind == "file" else part.text)
+                    # Outputs and files are left out: what they mention was written by
+                    # nobody who may.
                     written.append(text[-1])
         metadata: dict[str, JSONValue]
         if found.file.model is None:
@@ -151,6 +157,8 @@ class CommandFiles:
             run_command,
         )
 
+        # Asked through the hooks' own way, so that modes, remembered answers and the
+        # record apply as to a tool call.
         question = HookResult.ask(
             f"/{name} wants to run this command:\n{text}",
             options=("Allow once", "Allow always", "Deny"),
@@ -196,6 +204,8 @@ class CommandFiles:
                 if spot.kind != "file":
                     return f"@{path}"
                 with spot.open_file() as file:
+                    # One more than allowed, which tells a file that is too large from
+                    # one that just fits.
                     data = file.read(_MOST_FILE_BYTES + 1)
             if len(data) > _MOST_FILE_BYTES:
                 raise CommandError(

@@ -111,6 +111,7 @@ class ModelCommands:
             raise CommandError(
                 f"No provider {arguments!r:.60} is mounted: {known}{did_you_mean(arguments, names)}"
             )
+        # A model of the provider before means nothing to this one.
         talk.provider, talk.model = arguments, None
         return CommandAnswer(
             text=f"{arguments} answers from the next turn on, with its own model."
@@ -149,6 +150,8 @@ class ModelCommands:
                 )
             )
         name, slash, model = arguments.partition("/")
+        # Names of models have slashes too: it is a provider only where one is called
+        # so.
         if slash and name in self._every():
             talk.provider, talk.model = name, model
         else:

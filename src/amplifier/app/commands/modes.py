@@ -15,6 +15,7 @@ from amplifier_sdk.results import HookResult
 __all__ = ["PlanMode"]
 
 _NAME: Final = "plan-mode"
+# Before hooks that ask the person: what plan mode refuses is not worth a question.
 _FIRST: Final = -1000
 _TOLD: Final = (
     "Plan mode is on. Find out what you need to know and write a plan. Use only tools that read; tools that write, run"
@@ -77,4 +78,5 @@ class PlanMode:
         )
 
     async def _tell(self, _: str, data: PromptSubmit) -> HookResult | None:  # noqa: ARG002  # a handler's signature
+        # Ephemeral, since the history would still say so after the mode is turned off.
         return HookResult.inject(_TOLD, ephemeral=True)

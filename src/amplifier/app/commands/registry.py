@@ -60,6 +60,8 @@ class CommandRegistry:
             names = [command.name, *command.aliases]
             if command.source:
                 names.append(f"{command.source}:{command.name}")
+            # The first who has a name keeps it: a module's `/clear` must not replace
+            # the application's own.
             free = [
                 name
                 for name in names

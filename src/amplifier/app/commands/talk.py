@@ -61,6 +61,8 @@ class Talk:
         written: WrittenText | None = None,
     ) -> AsyncIterator[TurnStream]:
         """Take a turn, as `OpenSession.stream` does; `metadata` wins over what the person chose."""
+        # Counted before the turn: its own messages may be changed by modules while it
+        # runs.
         before = len(await self.said())
         self.starts.append(before)
         try:
