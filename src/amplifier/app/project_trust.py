@@ -117,6 +117,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
     try:
         yield
     finally:
+        # Also when the block failed: it may have changed files before it did.
         after = judge_project(store, places.root, kind)
         # Where nothing is left there is nothing to trust, but what was trusted is not missing.
         is_other = dict(before.items) != dict(after.items)

@@ -82,6 +82,8 @@ def reopen(
         return Reopened(composition=attrs.evolve(composed, replaces_recorded=True))
     try:
         recorded = find_recorded(store, record)
+        # A recorded plan that cannot be restored refuses the session. Only one that was
+        # never recorded falls back to the plan of now.
         if recorded is not None:
             return _restored(recorded, record, options, places, folder)
     except ConfigError as error:
@@ -110,6 +112,8 @@ def describe_composition(composition: Composition) -> RecordedComposition:
         profile = None
     else:
         profile = composition.profile.name
+    # A child has its agent's name for a profile; its guards are those of the profile
+    # that its root was made of.
     if composition.agent_name is not None:
         profile = composition.chosen.profile
     return RecordedComposition(
@@ -166,6 +170,8 @@ def _restored(
         model=options.model or recorded.model,
     )
     if recorded.plan_file is not None:
+        # Neither a profile nor the settings reach a plan file, so there is nothing of
+        # now that could restrict it.
         present = bare_composition(places, session=folder)
         now: Mapping[str, JSONValue] = _plan_file_of(recorded)
     else:
@@ -178,6 +184,8 @@ def _restored(
     restricted = Restricted(plan=plan)
     if recorded.plan_file is None:
         restricted = restrict(plan, now, agent=recorded.agent_name)
+    # After the restrictions: what they added may hold secrets that were concealed as
+    # well.
     revealed, missing = reveal(restricted.plan, [now, present.plan])
     _refuse([*restricted.problems, *missing], subject)
     if recorded.is_literal:
@@ -195,6 +203,8 @@ def _restored(
         is_literal=recorded.is_literal,
         plan_file=recorded.plan_file,
     )
+    # Last, since the sources of modules are references to the environment too, which
+    # are filled in by now.
     _refuse(check_origins(recorded.modules, filled, resolver_of(composition)), subject)
     return Reopened(
         composition=composition,
@@ -231,6 +241,8 @@ def _differ(plan: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> bool
     """Tell whether two plans differ, but for who answers: that is the person's choice."""
     alike = []
     for each in (plan, now):
+        # Merged with nothing, both plans are written in one form; concealed, a renewed
+        # key is no difference.
         copy: JSONObject = {**conceal(merge_plans(each, {})), "providers": []}
         for key in ("default_provider", "model"):
             set_loop(copy, key, None)
@@ -263,6 +275,7 @@ def _other_choices(
         )
     if options.file is not None:
         known = recorded.plan_file
+        # By content, not by path: the same plan may stand elsewhere now.
         if known is None or PlanFile.of(options.file).sha256 != known.sha256:
             if known is None:
                 was = "not made of a plan file"
@@ -290,6 +303,8 @@ def _untrusted(recorded: RecordedComposition, project: ProjectFiles) -> list[Pro
     problems = []
     for kind in recorded.project:
         decision = project.judge(kind)
+        # Trusted and empty is not enough: what guarded the session may have been
+        # deleted.
         if decision is None or (decision.trusted and decision.contents):
             continue
         why = decision.reason or "the files are not there any more"

@@ -21,6 +21,7 @@ from amplifier_sdk.limits import Limits
 
 __all__ = ["Restricted", "find_lacking", "restrict"]
 
+# Decisions that several modules take, in one scale.
 _STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
 _DECISIONS: Final = ("otherwise", "unlisted", "default_action", "on_failure")
 _DENIES: Final = (
@@ -58,6 +59,7 @@ def restrict(
         present: the plan that a new session would have.
         agent: the agent of a child, which may have tools that its parent lacks.
     """
+    # Merging with nothing writes modules that are named by their ids alone as mappings.
     base = cast("JSONObject", merge_plans(recorded, {}))
     now = cast("JSONObject", merge_plans(present, {}))
     work = _Work()
@@ -66,6 +68,8 @@ def restrict(
         *entries(now, "tools"),
         *entries(as_object(agents.get(agent or "")), "tools"),
     ]
+    # Without the section the recorded plan has no tools, and nothing of now may add
+    # some.
     if "tools" in base:
         base["tools"] = work.tools(entries(base, "tools"), offered)
     if "hooks" in base or "hooks" in now:
@@ -101,6 +105,8 @@ def _lacking(required: JSONObject, now: JSONObject, path: str = "") -> Iterator[
     for section in ("hooks", "tools"):
         known = {identity(entry): entry for entry in entries(now, section)}
         for entry in entries(required, section):
+            # Compared as configured, not by name: a guard with other rules is another
+            # guard.
             if _plain(known.get(identity(entry), {})) != _plain(entry):
                 yield f"{path}{section}[{label(entry)}]"
     session, wanted = as_object(now.get("session")), as_object(required.get("session"))
@@ -143,6 +149,8 @@ class _Work:
         kept: list[JSONValue] = [
             self._module(entry, known.get(identity(entry), {})) for entry in recorded
         ]
+        # New hooks come last: hooks of one priority run in the plan's order, which
+        # stays.
         return [*kept, *(entry for entry in present if identity(entry) not in base)]
 
     def session(self, recorded: JSONObject, present: JSONObject) -> JSONObject:
@@ -170,6 +178,7 @@ class _Work:
         for name, entry in recorded.items():
             now = present.get(name)
             if not isinstance(entry, Mapping) or not isinstance(now, Mapping):
+                # An agent that was taken away since may not be delegated to any more.
                 if isinstance(entry, Mapping):
                     self.removed.append(f"agent {name}")
                 continue
@@ -221,6 +230,8 @@ class _Work:
                 config[key] = _required(old, value)
             elif key in _DECISIONS and _strictness(value) > _strictness(old):
                 config[key] = value
+            # Only what restricts inside is taken; an empty result means that nothing
+            # does.
             elif isinstance(value, Mapping) and (
                 old is None or isinstance(old, Mapping)
             ):
@@ -241,6 +252,8 @@ class _Work:
         new = [
             entry
             for entry in value
+            # An exclamation mark takes something out of what is denied: that would
+            # allow more.
             if entry not in old and not str(entry).startswith("!")
         ]
         config[key] = [*old, *new]
@@ -248,6 +261,8 @@ class _Work:
 
 def _lower(recorded: JSONObject, present: JSONObject) -> JSONObject:
     """Return the limits, each as the lower of two; one that is not given is the default, which may be none."""
+    # A limit that is not recorded was the default's, which may be lower than the new
+    # one.
     defaults = {field.name: field.default for field in attrs.fields(Limits)}
     limits = dict(recorded)
     for name, value in present.items():

@@ -153,6 +153,8 @@ def compose(
     if options.file is None:
         made = _of_profile(bare, lasting, installed)
     else:
+        # What a plan file says is final: no reference of it is filled in, and no
+        # profile completes it.
         made = attrs.evolve(
             bare,
             plan_file=PlanFile.of(options.file),
@@ -178,6 +180,7 @@ def _of_profile(
     is_provider_named = bool(options.provider or given.providers)
     provider: str | None = DEFAULT_PROVIDER
     if is_provider_named:
+        # Then the default one is not needed, nor has it to be installed.
         provider = None
     default = partial(default_plan, installed, provider)
     places, project, collections = bare.places, bare.project, bare.collections
@@ -186,6 +189,8 @@ def _of_profile(
     known_agents = AgentLibrary(places, project, collections)
     if profile is None:
         profile_plan, base_plan = {}, default()
+        # The settings come first: an agent of a project may name only modules that the
+        # session has in the end.
         agents = known_agents.choose("all", apply_settings(base_plan, settings))
     else:
         profile_plan = _profile_plan(profile, options.provider)
@@ -216,6 +221,8 @@ def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySe
     if profile is not None:
         shown = profile.ui
     merged = {
+        # In a profile `null` leaves a key to the settings; in the settings it takes a
+        # weaker scope's value away.
         **{name: value for name, value in shown.items() if value is not None},
         **as_object(settings.values.get("ui")),
     }
@@ -229,7 +236,10 @@ def display_of(profile: CompiledProfile | None, settings: Settings) -> DisplaySe
 def _profile_plan(profile: CompiledProfile, provider: str | None) -> JSONObject:
     """Return what a profile says of a plan; a section that it leaves empty on purpose is there, and empty."""
     empty: JSONObject = {
-        section: [] for section in ("providers", "hooks") if profile.says(section)
+        # Empty on purpose is not missing: what is installed must not fill it.
+        section: []
+        for section in ("providers", "hooks")
+        if profile.says(section)
     }
     plan = {**empty, **profile.plan}
     _choose_model(plan, profile.model, provider)
@@ -242,8 +252,12 @@ def _completed(
     """Return what a profile says of a plan with what is installed, where it says nothing."""
     named = dict(profile_plan)
     if is_provider_named:
+        # The chosen provider is added by `make_plan`; the default one beside it would
+        # be asked first.
         named.setdefault("providers", [])
     plan = complete_plan(named, installed)
+    # A plan has no empty sections: they would read as "changed" beside one that never
+    # had them.
     return {section: value for section, value in plan.items() if value != []}
 
 

@@ -99,6 +99,8 @@ class OpenSession:
             Exception: whatever ended the turn.
         """
         if self.kept is not None:
+            # Before the turn: a session that is killed in it is still found by its
+            # prompt.
             await self.kept.note_prompt(prompt)
         self.mentions.expect(prompt, prompt if typed is None else typed, written)
         has_begun = False
@@ -127,6 +129,7 @@ class OpenSession:
                 set_loop(each, "default_provider", provider)
             if provider is not None or model is not None:
                 set_loop(each, "model", model)
+        # Mostly nobody chose, and recording costs a write to disk each turn.
         if plan == self.composition.plan:
             return
         self.composition = attrs.evolve(self.composition, written=written, plan=plan)
@@ -155,6 +158,8 @@ class OpenSession:
             OSError: it could not be stored; the session has it all the same.
         """
         await replace_history(self.session.coordinator.context, messages)
+        # What was shown may be in the part of the history that is gone, and would not
+        # be shown again.
         self.mentions.forget()
         self.mentions.restore(messages)
         kept = self.kept
@@ -168,6 +173,8 @@ class OpenSession:
         """Store the history, also when the turn was cancelled."""
         if self.kept is None:
             return
+        # A cancelled turn leaves messages too; resumed without them, the model would
+        # not know of its own calls.
         with anyio.CancelScope(shield=True):
             messages = await self.session.coordinator.context.get_messages()
             await self.kept.note_turn(
@@ -212,6 +219,7 @@ async def open_session(
         LockedError: another process has the session open.
         OSError: it cannot be stored.
     """
+    # Before anything can be reported: a plan with a problem may hold a key.
     redact_reports_by(StrictRedactor, default=True)
     await to_thread.run_sync(require_guards, composition)
     record = record or new_record(composition)
@@ -223,6 +231,8 @@ async def open_session(
     async with AsyncExitStack() as stack:
         kept: KeptSession | None = None
         if store is not None:
+            # First on the stack, so that it runs last: the session must be closed and
+            # unlocked before it can be deleted.
             stack.push_async_callback(_forget_unused, store, record.session_id)
             kept = await stack.enter_async_context(
                 store.open(record, durability=durability)
@@ -233,6 +243,8 @@ async def open_session(
             )
         before, cut_off = Spending(), tuple[CutOff, ...]()
         if store is not None and kept is not None:
+            # What children of a killed turn spent counts against the limits before a
+            # first new call.
             cut_off = await charge_cut_off(store, kept)
             before = Spending.from_dict(kept.spending)
         session = AmplifierSession(
@@ -253,6 +265,8 @@ async def open_session(
             cut_off=cut_off,
             spent_before=before,
         )
+        # Before the modules are mounted: they may ask for capabilities as soon as they
+        # are.
         await _equip(opened, store)
         session.coordinator.register_capability(ACCEPTED, accepted)
         if display is not None:
@@ -262,10 +276,13 @@ async def open_session(
         if not session.is_resumed:
             await opened.record_composition()
         await stack.enter_async_context(session)
+        # Checked once all modules had their turn: one may mount what another failed to.
         if needs_provider:
             _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
+        # The history first, the instruction after it: it is built anew and replaces the
+        # one that was stored.
         await restore(opened, store)
         await instruct(opened)
         if kept is not None:
@@ -328,6 +345,8 @@ def _require_provider(session: AmplifierSession) -> None:
     """Raise why no provider of the plan could be mounted."""
     named = {spec.module for spec in session.plan.modules["provider"]}
     failed = [failure for failure in session.failures if failure.module_id in named]
+    # A provider that found no key is skipped, not failed; with one provider that works
+    # the session is of use.
     if not failed or session.coordinator.get("providers"):
         return
     if len(failed) == 1:

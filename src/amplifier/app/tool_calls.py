@@ -91,6 +91,7 @@ class OneCall:
 
 def to_look(composition: Composition) -> Composition:
     """Say that a session is made for a look at its tools: it has no provider, and no hook that would log the look."""
+    # Neither is needed to list tools, and a provider without a key would fail the look.
     return _without(composition, "providers", "hooks")
 
 
@@ -138,6 +139,7 @@ def read_arguments(given: Iterable[str], schema: Mapping[str, JSONValue]) -> JSO
             raise ValueError(f"an argument is written as KEY=VALUE; got {text!r}")
         if key in arguments:
             raise ValueError(f"the argument {key} stands twice")
+        # The schema may be anything that a server sent.
         wanted = as_object(as_object(properties).get(key))
         kind = wanted.get("type")
         arguments[key] = value if _is_plain(value, kind) else read_value(value)

@@ -53,6 +53,7 @@ class TrustedFiles:
         else:
             directory = Path.cwd()
         call = await call_of(data, coordinator, directory)
+        # Most calls only read: they must not pay for a look at what was trusted.
         if call is None or not _may_write(call.effects):
             return None
         named = await run_blocking(partial(self._written, call), name="trust.covered")
@@ -69,6 +70,7 @@ class TrustedFiles:
             return None
         for covered in self._covered():
             literal = covered.translate(_LITERAL)
+            # Itself and what lies below: covered are files and folders alike.
             for pattern in (PathPattern(literal), PathPattern(f"{literal}/**")):
                 if any(
                     pattern.catches(path.value, call.directory, deep=True)

@@ -90,7 +90,7 @@ def stage(
             git.fetch(location, commit, folder)
         case ArchiveLocation():
             archive = folder.with_name(
-                # The ending tells which kind of archive it is.
+                # The ending says which kind of archive it is.
                 f"{folder.name}.{location.url.rpartition('/')[2]}"
             )
             download(location, archive, offline=git.is_offline)

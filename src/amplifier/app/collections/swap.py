@@ -140,8 +140,8 @@ class CollectionFolder:
         # A link that leads nowhere does not exist, and yet takes the name.
         if place.exists() or place.is_symlink():
             return place.rename(self._beside(_OLD, place.name))
-        # An empty folder is the note that there was nothing; without it, a killed
-        # installation could not be told from one that is finished.
+        # An empty folder says that there was nothing: without it, a killed installation
+        # would look like one that is finished.
         nothing = self._beside(_NEW, place.name)
         nothing.mkdir()
         return nothing
@@ -157,7 +157,7 @@ class CollectionFolder:
         for aside, place in [*self._aside(_OLD), *self._aside(_NEW)]:
             entry = locked.get(place.name)
             if (
-                # Only the digest tells which of the two the lock file means: a kill may
+                # Only the digest shows which of the two the lock file means: a kill may
                 # have come before or after it was written.
                 entry is not None
                 and has_digest(place, entry.hash)

@@ -204,8 +204,8 @@ class CommandFiles:
                 if spot.kind != "file":
                     return f"@{path}"
                 with spot.open_file() as file:
-                    # One more than allowed, which tells a file that is too large from
-                    # one that just fits.
+                    # One more than allowed, so that a file that just fits is none that
+                    # is too large.
                     data = file.read(_MOST_FILE_BYTES + 1)
             if len(data) > _MOST_FILE_BYTES:
                 raise CommandError(

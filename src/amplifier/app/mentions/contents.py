@@ -46,6 +46,7 @@ Status: TypeAlias = Literal[
 SHOWN: Final = frozenset[Status]({"loaded", "directory", "image"})
 """Where there is something to show."""
 
+# Base64 makes four characters of three bytes.
 _MOST_IMAGE_BYTES: Final = MAX_IMAGE_CHARACTERS // 4 * 3
 _MOST_ENTRIES: Final = 200
 
@@ -112,6 +113,8 @@ def _read_spot(
     if stat.S_ISDIR(status.st_mode):
         return _list(spot)
     with spot.open_file() as file:
+        # By content, since names lie; a file that is no image is read once all the
+        # same.
         head = file.read(IMAGE_HEAD)
         if image_type(head) is not None and lines is None:
             return _image(spot, head, file.read(_MOST_IMAGE_BYTES + 1))
@@ -120,6 +123,7 @@ def _read_spot(
             wanted = max_bytes
         else:
             wanted = max(max_bytes, 16_000_000)
+        # One byte more than wanted shows that there is more.
         data = head + file.read(max(0, wanted + 1 - len(head)))
     return _text(spot, data, status.st_size, lines, max_bytes)
 
@@ -150,9 +154,12 @@ def _text(
     note = what = ""
     if lines is not None:
         text, what = _chosen(text, lines, read=len(data) if is_cut else None)
+        # The part that is shown is complete, though the file was not read to its end.
         note, is_cut = what, False
     encoded = text.encode()
     if len(encoded) > max_bytes:
+        # A character at the cut is dropped, not replaced: the file has no such
+        # character.
         text = encoded[:max_bytes].decode(errors="ignore")
         is_cut = True
     if is_cut:
@@ -201,6 +208,8 @@ def _list(spot: ResolvedPath) -> PlaceContents:
     handle = spot.open_directory()
     try:
         with os.scandir(handle) as entries:
+            # A link is listed as a file: following it could leave the folders that may
+            # be read.
             names = [
                 ("DIR" if entry.is_dir(follow_symlinks=False) else "FILE", entry.name)
                 for entry in entries

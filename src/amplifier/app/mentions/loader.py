@@ -33,6 +33,7 @@ __all__ = [
     "shown_places",
 ]
 
+# Files mention files: without a bound a hostile one would keep a turn from beginning.
 _MOST_MENTIONS: Final = 1000
 _LOOKED_AT: Final = 64
 """How many times as many bytes may be read as may be shown."""
@@ -189,6 +190,8 @@ class _Loading:
     def run(self, text: str, writer: Writer) -> Batch:
         self.left = self.loader.limits.max_turn_bytes
         self.unread = _LOOKED_AT * self.left
+        # Breadth first: what the person typed is loaded before what their files
+        # mention, while the budget lasts.
         queue = deque(self._wanted(text, writer, ()))
         for _ in range(_MOST_MENTIONS):
             if not queue:
@@ -213,6 +216,7 @@ class _Loading:
         return (_Wanted(mention, writer, trail) for mention in find_mentions(text))
 
     def _load(self, wanted: _Wanted) -> Iterator[_Wanted]:
+        # Files that are refused cost time too, so reading has a budget besides showing.
         if self.unread < 0:
             return self._told(
                 wanted,
@@ -229,6 +233,8 @@ class _Loading:
             if lines is None
             else f"{found.path}:{lines.first}-{lines.last}"
         )
+        # By the resolved path: a link to a file above would be a cycle under another
+        # name.
         if found.path in wanted.trail:
             return self._told(wanted, "cycle", found)
         if len(wanted.trail) > self.loader.limits.max_depth:
@@ -240,6 +246,7 @@ class _Loading:
             )
         if not found.is_shown:
             return self._told(wanted, found.status, found)
+        # The same place twice in one text is credited, and shown once.
         if key in self.entries:
             self.entries[key].credits.append((wanted.mention.text, key))
             return self._told(wanted, "duplicate", found)
@@ -283,7 +290,10 @@ class _Loading:
         """Return what the mention names: of the first of its targets and places where there is something."""
         refused: PlaceContents | None = None
         for written in wanted.mention.targets:
+            # A file may be called `name:10`, so lines are what is tried second.
             for target, lines in ((written, None), split_range(written)):
+                # A name that an untrusted collection claims must not be looked for
+                # elsewhere: another file would be shown for it.
                 if refusal := self.loader.resolver.refusal(target):
                     self._told(wanted, "denied", None, refusal)
                     return None, None
@@ -292,6 +302,8 @@ class _Loading:
                     if reading.status != "missing":
                         if reading.status != "denied":
                             return reading, lines
+                        # A weaker place may have it; the first refusal is reported
+                        # where none has.
                         refused = refused or reading
         if refused is not None:
             return refused, None

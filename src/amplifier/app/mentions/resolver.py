@@ -150,6 +150,8 @@ class MentionResolver:
             self.places.working_dir,
             self.places.root / FOLDER / _CONTEXT,
         ]
+        # A file of a project could otherwise show the model what stands in the person's
+        # own folder.
         if not self._is_of_project(writer):
             folders.append(self.places.home / _CONTEXT)
         bundled = self.collections.known(_BUNDLED)
@@ -160,6 +162,7 @@ class MentionResolver:
         if writer.mentioned:
             root = self._root_of(writer.folder)
             folders = [folder for folder in folders if is_below(folder, root)]
+        # The working directory is often the writer's own folder: each is searched once.
         yield from dict.fromkeys((*folders, *bundles))
 
     def _is_of_project(self, writer: Writer) -> bool:
@@ -174,11 +177,15 @@ class MentionResolver:
             every = (own, *roots)
         else:
             every = (own, self.places.root, *roots)
+        # The person's folder holds their secrets' names and sessions, and may lie below
+        # a project's root.
         is_persons = any(is_below(root, self.places.home) for root in (own, *roots))
         return Place(path, every, () if is_persons else (self.places.home,))
 
     def _reach(self, path: Path) -> Path:
         """Return how far what a person types may lead: anywhere, but a link of the project no further than that."""
+        # As it is written, links not followed: a link of the project that leads out was
+        # placed by its author.
         written = Path(os.path.normpath(path))
         if written.is_relative_to(self.places.root):
             return self.places.root
@@ -192,6 +199,7 @@ class MentionResolver:
         holding = [
             root for root in roots if real.is_relative_to(os.path.realpath(root))
         ]
+        # The innermost: a collection inside a project is bounded by its own folder.
         return max(holding, key=lambda root: len(root.parts), default=folder)
 
 

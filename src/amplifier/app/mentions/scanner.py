@@ -9,6 +9,7 @@ import attrs
 
 __all__ = ["LineRange", "Mention", "find_mentions", "has_mentions", "split_range"]
 
+# Possessive quantifiers: a prompt of backticks must not cost quadratic time.
 _FENCE: Final = re.compile(
     r"^[ \t]*(?P<fence>`{3,}+|~{3,}+)[^\n]*+\n.*?(?:^[ \t]*(?P=fence)[`~]*+[ \t]*$|\Z)",
     re.MULTILINE | re.DOTALL,
@@ -86,6 +87,7 @@ def _mention(match: re.Match[str]) -> Mention | None:
         return None
     plain = match["plain"]
     targets = [plain]
+    # A file's name may end in a dot, though a sentence more often does.
     while targets[-1] and targets[-1][-1] in _TRAILING:
         targets.append(targets[-1][:-1])
     shortest = targets[-1]
@@ -97,10 +99,12 @@ def _mention(match: re.Match[str]) -> Mention | None:
 
 def _without_code(text: str) -> str:
     """Return the text with blanks in place of what is code or quoted."""
+    # Fences first: what stands in one would confuse the patterns after it.
     for pattern in (_FENCE, _CODE, _DECORATOR, _QUOTED):
         text = pattern.sub(_blank, text)
     return text
 
 
 def _blank(match: re.Match[str]) -> str:
+    # Blanks keep the offsets, so that mentions behind code are found where they stand.
     return re.sub(r"[^\n]", " ", match[0])

@@ -85,6 +85,8 @@ class SessionMentions:
         async def follow(_: str, data: PromptSubmit) -> None:
             await self._tell(coordinator, *self._untold)
             self._untold.clear()
+            # Hooks hear the sessions that work for this one; their prompts were written
+            # by a model.
             if data.get("session_id", coordinator.session_id) != coordinator.session_id:
                 return
             for text, writer in self._texts(data):
@@ -115,6 +117,7 @@ class SessionMentions:
             if metadata.get("typed"):
                 return [(prompt, person)]
             return []
+        # Taken away: a second prompt in the same turn was typed by nobody.
         expected, self._expected = self._expected, _Expected()
         texts = [(expected.typed, person)]
         if expected.written is not None:
@@ -124,6 +127,8 @@ class SessionMentions:
                 expected.written.text, _mentions_in(expected.written.text) - typed
             )
             texts.append((text, Writer(expected.written.folder)))
+        # A guard that takes a mention out of a prompt takes it out of what is followed,
+        # too.
         if prompt == expected.prompt:
             return texts
         left = _mentions_in(prompt)
@@ -169,6 +174,7 @@ class SessionMentions:
     async def _load(
         self, text: str, writer: Writer, deduplicator: ContentDeduplicator
     ) -> Batch:
+        # Most prompts mention nothing, and a thread costs more than this test.
         if "@" not in text:
             return Batch()
         return await to_thread.run_sync(self._loader.load, text, writer, deduplicator)

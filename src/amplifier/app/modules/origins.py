@@ -42,6 +42,7 @@ def check_origins(
     hints = _modules(plan)
     problems = []
     for origin in recorded:
+        # A module that restrictions removed need not be anywhere.
         if not origin.is_known or origin.module not in hints:
             continue
         try:
@@ -83,6 +84,8 @@ def _difference(then: ModuleOrigin, now: ModuleOrigin) -> str:
         return f"it came from {_told(then)}, and is not there any more"
     if then.source != now.source or then.distribution != now.distribution:
         return f"it came from {_told(then)}, and comes from {_told(now)} now"
+    # Minor versions of a package keep its behaviour; refusing them would end every
+    # session at each update.
     if _major(then.version) != _major(now.version):
         return f"it was version {then.version} of {then.distribution}, and is {now.version} now"
     return ""

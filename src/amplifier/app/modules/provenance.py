@@ -39,6 +39,8 @@ class TracedModule:
     @property
     def used(self) -> Tried | None:
         """The layer that counts: the first that has it; `None` where none has, or one before it is refused."""
+        # A layer that is refused ends the search: falling through would run another
+        # module than the one that was named.
         first = next(
             (tried for tried in self.layers if tried.is_found or tried.is_refused), None
         )

@@ -35,6 +35,7 @@ from amplifier_sdk.errors import (
 
 __all__ = ["LayeredResolver", "Tried", "make_resolver"]
 
+# A folder that the person names themselves is used as it is, and changes with it.
 _OF_THE_PERSON: Final = frozenset(
     {"environment", "settings (user)", "settings (session)"}
 )
@@ -125,6 +126,8 @@ class LayeredResolver:
         if tried.layer in _OF_THE_PERSON or not isinstance(location, PathLocation):
             return location
         try:
+            # Between the check and the import the folder may be changed; the copy holds
+            # what was trusted.
             copy = approved_copy(self.project, location.path)
         except (AmplifierError, OSError) as error:
             raise self._refused(module_id, tried.layer, tried.place, error) from error
@@ -158,6 +161,7 @@ class LayeredResolver:
         self, module_id: str, hint: object, *, keep_going: bool = False
     ) -> Iterator[Tried]:
         variable = _VARIABLE + module_id.upper().replace("-", "_")
+        # The most specific first; each is asked only where no earlier one answers.
         asked: list[tuple[str, str, Callable[[], _Answer | str]]] = [
             ("environment", variable, lambda: self._environment(variable)),
             (
@@ -182,6 +186,8 @@ class LayeredResolver:
             try:
                 answer = ask()
             except (AmplifierError, OSError) as error:
+                # A source that may not be used is an error: the next layer has another
+                # module of the name.
                 if not keep_going:
                     raise self._refused(module_id, name, place, error) from error
                 yield Tried(
@@ -251,6 +257,8 @@ class LayeredResolver:
                 for layer in self.collections.layers()
                 for metadata in layer.resources("modules", "*/pyproject.toml")
             ]
+        # Before the collections that may be used: one of them may offer the same
+        # module.
         for path in self.project.untrusted("profiles"):
             folder = (self.places.root / path).parent
             if (

@@ -57,6 +57,7 @@ def add_bundle(
     library = ProfileLibrary.of(places, refresh.open)
     location = read_location(address, places.working_dir)
     if isinstance(location, PathLocation):
+        # Absolute, since settings are read from any folder.
         address = os.path.normpath(location.path)
     else:
         address = str(location)
@@ -68,11 +69,13 @@ def add_bundle(
             "a name has no ':' and begins with no '.', '~' or '/'; give another one with --name",
         )
         raise ConfigError([problem], subject="name of a bundle")
+    # Compiled before it is pinned: a bundle that cannot be used leaves nothing behind.
     compile_chain(follow(library, as_bundle(address)))
     refresh.pin()
     known = name
 
     def added(values: JSONObject) -> Iterator[tuple[Key, JSONValue]]:
+        # Literally: a dollar sign in a path is no reference to the environment.
         yield (*ADDED, known), literally(address)
         listed = _everywhere(values)
         if every_session and known not in listed:
@@ -121,6 +124,8 @@ def remove_bundle(places: Places, name: str, *, scope: str = "user") -> Path | N
         listed = _everywhere(values)
         if name in listed:
             yield _EVERYWHERE, [each for each in listed if each != name] or None
+        # The settings of a scope must not name what the same scope forgot: no session
+        # could be made.
         if value_at(values, _ACTIVE) == name:
             yield _ACTIVE, None
         yield (*ADDED, name), None

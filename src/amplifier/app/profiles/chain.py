@@ -119,8 +119,10 @@ class Chain:
         if _holds(trail, file):
             problem = Problem(shown, f"{rule} in a cycle")
             raise ConfigError([problem], subject=f"chain of {kind}s")
+        # A base that two files share is laid down once, below both.
         if _holds(self.files, file):
             return
+        # The trail as well: a chain that goes deeper and deeper has added nothing yet.
         if max(len(self.of(kind)), len(trail)) >= MAX_FILES[kind]:
             problem = Problem(file.own_name, f"more than {MAX_FILES[kind]} {rule}")
             raise ConfigError([problem], subject=f"chain of {kind}s")
@@ -138,6 +140,7 @@ class Chain:
                 problems = [problem, *error.problems]
                 raise ConfigError(problems, subject=error.subject) from error
             self.follow(base, (*trail, file))
+        # Behind its bases: later files are laid over earlier ones.
         self.files.append(file)
 
     def _base(self, file: ProfileFile, name: str) -> ProfileFile:

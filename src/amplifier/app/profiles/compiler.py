@@ -95,6 +95,8 @@ def choose_profile(
     chain = follow(library, *everywhere, *filter(None, [chosen]))
     if not chosen:
         path = library.places.home / "profile.md"
+        # Bundles of every session are laid under something: without a profile, under
+        # what is installed.
         chain.files.append(ProfileFile(path=path, level="bundled", plan=default()))
     return compile_chain(chain, chosen)
 
@@ -118,6 +120,8 @@ def compile_chain(chain: Chain, name: str | None = None) -> CompiledProfile:
     origins: dict[str, ValueOrigin] = {}
     ui: object = {}
     for file in chain.files:
+        # Excluded before the file is laid over it, so that a file can replace a section
+        # as a whole.
         rest = as_object(_without(plan, file.exclude, ("exclude",), file))
         # What its sources are relative to is lost once plans are merged.
         overlay = anchor_sources(dict(file.plan), file.path.absolute().parent)
@@ -183,6 +187,7 @@ def _without(value: object, rule: JSONValue, key: Key, file: ProfileFile) -> obj
         rest = dict(value)
         for name in [name for name in rule if name in rest]:
             left = _without(rest.pop(name), rule[name], (*key, name), file)
+            # An empty mapping would still count as a section that the plan has.
             if left:
                 rest[name] = left
         return rest

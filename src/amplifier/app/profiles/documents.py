@@ -138,6 +138,7 @@ def parse_file(
         fields, body, text = read.fields, read.body.strip(), read.head
     else:
         (fields, text), body = decode_mapping(data, subject=subject), ""
+    # Present or absent matters: an empty section is laid over that of a base.
     plan = {key: fields[key] for key in _PLAN_SECTIONS[kind] if key in fields}
     file = ProfileFile(
         kind=kind,

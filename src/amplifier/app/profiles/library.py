@@ -123,6 +123,8 @@ class ProfileLibrary:
         """
         strongest: dict[str, DefinitionFile] = {}
         for file in self._files(kind):
+            # Files come in order of precedence, so the first of a name is the
+            # strongest.
             strongest.setdefault(file.name, file)
         return list(strongest.values())
 
@@ -154,6 +156,7 @@ class ProfileLibrary:
             if beside is None or file.path != beside.path:
                 return self._read(file, kind)
             is_itself = True
+        # After all files: an added name must not hide a bundle that the person has.
         if kind == "bundle" and name in self.added:
             return self._read_added(name)
         if is_itself:
@@ -290,6 +293,8 @@ class ProfileLibrary:
         if self.opens is not None:
             return self.opens(location)
         cache = SourceCache.of(self.places)
+        # Starting a session must not fetch: what runs is what the person saw when it
+        # was pinned.
         if cache.pins.find(str(location)) is None:
             remedy = "'amplifier bundle add' fetches it and pins its commit"
             raise refused("bundle", str(location), f"it was never fetched; {remedy}")

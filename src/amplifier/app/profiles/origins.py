@@ -46,6 +46,8 @@ def trace(
     old = dict(flatten(before))
     traced: dict[str, ValueOrigin] = {}
     for path, value in flatten(after):
+        # A file that repeats a value takes nothing's place: the origin stays with who
+        # said it first.
         if path in origins and old[path] == value:
             traced[path] = origins[path]
         else:

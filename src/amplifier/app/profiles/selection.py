@@ -25,6 +25,8 @@ def active_profile(settings: Settings) -> str | None:
     """
     chosen = settings.read()
     bundle, profile = chosen.bundle.active, chosen.profile.active
+    # The scope decides first: a project's profile is meant for it, whatever bundle the
+    # person uses elsewhere.
     if bundle is not None and (
         profile is None or _rank(settings, _BUNDLE_KEY) <= _rank(settings, _PROFILE_KEY)
     ):

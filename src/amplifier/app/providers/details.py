@@ -99,6 +99,8 @@ async def inspect_providers(
     async def inspect(number: int, entry: ProviderEntry) -> None:
         states[number] = await _inspect(entry, composition, keys, timeout)
 
+    # At once: each may import a vendor's library, and one that hangs costs its own time
+    # alone.
     async with anyio.create_task_group() as group:
         for number, entry in enumerate(entries):
             group.start_soon(inspect, number, entry)
@@ -142,6 +144,7 @@ async def _inspect(
     timeout: float,
 ) -> ProviderState:
     """Look at a provider; one that lacks its key says what it is with a stand-in, and is asked nothing."""
+    # Set first: the deadline leaves the block without a word.
     problem = f"it was not mounted within {timeout:g} s"
     with anyio.move_on_after(timeout):
         try:
@@ -153,6 +156,7 @@ async def _inspect(
             given = config
         else:
             given = {}
+        # With a key of its own the failure is real; a stand-in would only hide it.
         if not given.get("api_key"):
             stand_in: JSONObject = {
                 **entry.entry,

@@ -112,6 +112,8 @@ def load_keys(
     Raises:
         PrivateFileError: others may have written the file of secrets, or it is damaged.
     """
+    # Before they enter the environment, where they could not be distinguished from what
+    # was set.
     kept = store.names()
     before: dict[str, KeySource] = {
         name: "environment" for name, value in environ.items() if value
@@ -134,6 +136,7 @@ def list_entries(
     used = entries(composition.plan, "providers")
     ordered = sorted(used, key=_priority)
     asked, _ = provider_and_model(composition.plan)
+    # A stable sort: after the one that is asked, the order by priority stays.
     ordered.sort(key=lambda entry: asked is None or asked not in _names(entry))
     modules = {entry.get("module") for entry in used}
     others: list[JSONValue] = [

@@ -48,11 +48,15 @@ def change_settings(scope: Scope, path: Path, revision: Revision) -> None:
         raise _lacks(error) from error
 
     def changed(text: str) -> str:
+        # A file that is damaged already is refused before it is touched: the error is
+        # its own and not the change's.
         wanted = deepcopy(read_layer(scope, path, text.encode()).values)
         if "\r\n" in text:
             ending = "\r\n"
         else:
             ending = "\n"
+        # YAML libraries write one ending for all lines; the file gets back the one that
+        # it had.
         text = text.replace("\r\n", "\n")
         for key, value in revision(deepcopy(wanted)):
             _set(wanted, key, value)
@@ -75,6 +79,8 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
         AmplifierError: the package that locks files is not installed, or it is a link.
         OSError: it cannot be written, or another process writes it.
     """
+    # Written by a rename, which would replace the link and leave the file behind it as
+    # it was.
     if path.is_symlink():
         raise AmplifierError(
             f"{path} is a link, and is not written over; edit {os.path.realpath(path)}"
@@ -94,6 +100,8 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
             before = ""
         after = change(before)
         if after != before:
+            # What is written must be readable by the next command, or the person could
+            # not repair it with one.
             read_layer(scope, path, after.encode())
             write_private(path, after.encode())
     finally:
@@ -118,6 +126,7 @@ def _round_trip() -> _RoundTrip:
 
     yaml = YAML()
     yaml.preserve_quotes = True
+    # Long lines are not folded: the file keeps the shape that its author gave it.
     yaml.width = 4096
     yaml.indent(mapping=2, sequence=4, offset=2)
     result: _RoundTrip = yaml
@@ -128,9 +137,12 @@ def _with(
     yaml: _RoundTrip, text: str, key: Key, value: JSONValue, wanted: JSONObject
 ) -> str:
     """Return a text in which one value is changed, which then holds what is wanted and nothing else."""
+    # Setting what is there already changes no byte.
     if _holds(text, wanted):
         return text
     if value is None:
+        # By its lines first: the round trip loses or moves comments beside what it
+        # removes.
         cut = cut_entry(text, key)
     else:
         cut = None
@@ -139,6 +151,7 @@ def _with(
     document = yaml.load(text)
     comments = ""
     if document is None:
+        # A file of comments alone has no document, and writing one would drop them.
         document, comments = (
             {},
             text if text.endswith("\n") or not text else f"{text}\n",
@@ -167,6 +180,7 @@ def _holds(text: str, wanted: JSONObject) -> bool:
 
 def _plain(values: JSONValue) -> str:
     """Write values so that what differs in type alone differs as well."""
+    # In Python `True == 1`, and in a settings file they differ.
     return json.dumps(values, sort_keys=True)
 
 

@@ -14,6 +14,7 @@ __all__ = ["Lookup", "expand", "literally"]
 Lookup: TypeAlias = Callable[[str], str | None]
 """Returns the value of a name; `None` when it has none."""
 
+# `$$` is part of the pattern, so that `$${NAME}` is read from the left and stays text.
 _REFERENCE: Final = re.compile(
     r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-?(?P<default>[^}]*))?\})"
 )
@@ -42,6 +43,7 @@ def expand(
 
 def literally(text: str) -> str:
     """Write a text so that it stands for itself, whatever dollar signs it has."""
+    # Other dollar signs begin no reference, and stay legible.
     return re.sub(r"\$(?=[${])", "$$", text)
 
 
@@ -87,5 +89,6 @@ def _value_of(
     if found is None:
         remedy = f"set it, write ${{{name}:default}}, or keep it with 'amplifier config secret set {name}'"
         problems.append(Problem(path, f"the variable {name} is not set; {remedy}"))
+        # Every missing name is reported at once, not one for each attempt.
         return ""
     return found

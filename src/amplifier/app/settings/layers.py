@@ -203,6 +203,7 @@ def read_fields(
 
 def with_lines(problems: Sequence[Problem], text: str) -> list[Problem]:
     """Return problems of a text in YAML with the lines of their places, where they have any."""
+    # The text is parsed once for all problems: a hostile file has thousands.
     lines = find_lines(text, map(_key_of, problems))
     return [
         problem
@@ -229,6 +230,8 @@ def read_key(text: str) -> Key:
     end = 0
     while end < len(text) and (part := _PART.match(text, end)):
         name, index, quoted = part.groups()
+        # Quoted parts are JSON texts, since names of modules may have dots and
+        # brackets.
         parts.append(
             int(index)
             if index is not None
@@ -262,6 +265,8 @@ def _check(layer: Layer, subject: str) -> None:
         for path in _plain_secrets(layer.values)
     ]
     try:
+        # The schema knows no null: it says only that a weaker scope's value is taken
+        # away.
         read_config(SettingsSchema, _without_nulls(layer.values), subject=subject)
     except ConfigError as error:
         problems += error.problems
@@ -287,6 +292,8 @@ def _plain_secrets(
             for number, item in enumerate(value)
             for found in _plain_secrets(item, f"{path}[{number}]", secret=secret)
         ]
+    # Settings are shown, shared and backed up as they are; a secret must stand
+    # elsewhere.
     if secret and isinstance(value, str) and value and _REFERENCE not in value:
         return [path]
     return []

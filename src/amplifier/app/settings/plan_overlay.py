@@ -27,10 +27,16 @@ def apply_settings(plan: Mapping[str, JSONValue], settings: Settings) -> JSONObj
     overlay: JSONObject = {name: _listed(values, name) for name in _LISTS}
     if limits := values.get("limits"):
         overlay["session"] = {"limits": limits}
+    # Merged first, overridden after it: overrides reach the modules that the settings
+    # add.
     merged = merge_plans(plan, overlay)
     changed = _overridden(merged, settings.read())
     return {
-        name: value for name, value in changed.items() if value != [] or name in plan
+        # A section that the plan has empty is empty on purpose; one that only the
+        # overlay has is noise.
+        name: value
+        for name, value in changed.items()
+        if value != [] or name in plan
     }
 
 
@@ -78,6 +84,7 @@ def _module(entry: object, settings: SettingsSchema) -> object:
         return entry
     override = settings.overrides.get(name)
     source = settings.sources.get(name)
+    # `overrides` is the more precise of two places that name a source.
     if override is not None and override.source is not None:
         source = override.source
     changed = dict(whole)
@@ -85,4 +92,5 @@ def _module(entry: object, settings: SettingsSchema) -> object:
         changed["source"] = source
     if override is not None and override.config:
         changed["config"] = merge_values(whole.get("config"), dict(override.config))
+    # An entry that nothing changes stays a plain id, as its author wrote it.
     return entry if changed == whole else changed

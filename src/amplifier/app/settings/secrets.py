@@ -63,6 +63,7 @@ class Keyring:
         import keyring
 
         with _asking(name):
+            # Deleting what somebody else removed would be an error.
             if keyring.get_password(self.service, name) is not None:
                 keyring.delete_password(self.service, name)
 
@@ -142,6 +143,8 @@ class SecretStore:
             where = "file"
         entry: dict[str, JSONValue] = {"value": value}
         if where == "keyring":
+            # The keyring first: a name in the file without a secret behind it would be
+            # reported as lost.
             self.keyring.set(name, value)
             entry = {}
         self.file.update(lambda content: {**_entries(content), name: entry})
@@ -168,6 +171,8 @@ class SecretStore:
         """
         put = []
         for name in self.names():
+            # What the person set for this process wins; the keyring is not even asked,
+            # which could prompt for a password.
             if environ.get(name):
                 value = None
             else:

@@ -140,6 +140,7 @@ def load_settings(
         is not None
     ]
     values: JSONObject = {}
+    # The weakest scope is the ground that the stronger ones are laid on.
     for layer in reversed(layers):
         values = _merged(values, layer.values)
     decision = project.judge("settings")
@@ -171,6 +172,8 @@ def _read_scope(scope: Scope, path: Path | None, project: ProjectFiles) -> Layer
     if path is None:
         return None
     if scope in ("project", "local"):
+        # The bytes that were trusted, not those on disk: the file may change after it
+        # was checked.
         data = project.contents("settings").get(f"{FOLDER}/{path.name}")
         if data is None:
             return None
@@ -189,6 +192,8 @@ def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
     else:
         result = {}
     for section, name in _MODULE_LISTS:
+        # A list of modules is merged by module; as plain values the stronger list would
+        # replace the other.
         lower, upper = (
             value_at(below, (section, name)),
             value_at(above, (section, name)),
