@@ -7,7 +7,7 @@ to run children elsewhere. A stored child is found again through a `ChildStore`,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import (
     Literal,
@@ -75,8 +75,8 @@ class ProviderPreference(TypedDict, total=False):
 
 
 @attrs.frozen(kw_only=True)
-class ChildResult:
-    """What a child session's turn came to.
+class ChildResult(Mapping[str, JSONValue]):
+    """What a child session's turn came to; its parts may be read by name as well, as those of a mapping.
 
     Args:
         output: the child's answer, or what it had written when it was cancelled.
@@ -110,8 +110,13 @@ class ChildResult:
         }
 
     def __getitem__(self, key: str) -> JSONValue:
-        """Read one part by its name, as modules do that were written for the original's mapping."""
         return self.to_dict()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
 
 
 @attrs.frozen(kw_only=True)

@@ -388,6 +388,32 @@ class Emission:
         return None
 
     @property
+    def approval_timeout(self) -> float:
+        """The seconds that the first question waits for an answer; 300 without one."""
+        return (self.question or CONTINUE).approval_timeout
+
+    @property
+    def approval_default(self) -> Literal["allow", "deny"]:
+        """What the first question means unanswered; `"deny"` without one."""
+        return (self.question or CONTINUE).approval_default
+
+    @property
+    def user_message_level(self) -> MessageLevel:
+        """The level of the most serious message; `"info"` without one."""
+        levels = {message.level for message in self.user_messages}
+        return next((level for level in _SERIOUS if level in levels), "info")
+
+    @property
+    def user_message_source(self) -> str | None:
+        """Who says the first message, or `None`."""
+        return next((message.source for message in self.user_messages), None)
+
+    @property
+    def suppress_output(self) -> bool:
+        """Whether a handler wants what it adds and changes left out of logs."""
+        return any(decision.result.suppress_output for decision in self.decisions)
+
+    @property
     def context_injection(self) -> str | None:
         """All injected texts joined by a blank line, or `None`."""
         return "\n\n".join(injection.content for injection in self.injections) or None
@@ -404,10 +430,20 @@ class Emission:
         return bool(injections) and all(injection.ephemeral for injection in injections)
 
     @property
+    def append_to_last_tool_result(self) -> bool:
+        """Whether every injection belongs at the end of the last tool result."""
+        injections = self.injections
+        return bool(injections) and all(
+            injection.append_to_last_tool_result for injection in injections
+        )
+
+    @property
     def _leading(self) -> Decision:
         # of several that weigh the same, `min` takes the first handler's
         return min(self.decisions, key=lambda decision: _WEIGHT[decision.result.action])
 
+
+_SERIOUS: Final[tuple[MessageLevel, ...]] = ("error", "warning")
 
 _WEIGHT: Final[Mapping[HookAction, int]] = {
     "deny": 0,

@@ -31,6 +31,10 @@ def test_a_result_reads_as_a_value_and_as_plain_data() -> None:
         "spending": {"total_tokens": 3},
         "metadata": {"task": "t"},
     }
+    assert dict(result) == result.to_dict()
+    assert (result.get("output"), result.get("outptu", "none")) == ("found", "none")
+    assert "status" in result
+    assert len(result) == 7
     with pytest.raises(KeyError):
         result["outptu"]
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from types import MappingProxyType
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,6 +22,7 @@ from amplifier_sdk.results import (
     Emission,
     HookAction,
     HookResult,
+    MessageLevel,
     ToolResult,
     UserMessage,
 )
@@ -215,6 +217,54 @@ def test_an_emission_without_decisions_lets_the_operation_go_on() -> None:
         False,
     )
     assert emission.context_injection_role == "system"
+
+
+def _said(emission: Emission | HookResult) -> list[object]:
+    """Return the fields of a result that an emission reads like."""
+    return [
+        getattr(emission, field.name)
+        for field in attrs.fields(HookResult)
+        if hasattr(Emission, field.name) and field.name != "data"
+    ]
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        HookResult(),
+        HookResult.deny("no"),
+        HookResult.inject("x", append_to_last_tool_result=True, suppress_output=True),
+        HookResult(
+            action="ask_user",
+            approval_prompt="sure?",
+            approval_options=("Yes", "No"),
+            approval_timeout=5.0,
+            approval_default="allow",
+        ),
+        HookResult(
+            user_message="look",
+            user_message_level="warning",
+            user_message_source="me",
+        ),
+    ],
+    ids=["nothing", "deny", "inject", "ask", "message"],
+)
+def test_an_emission_of_one_answer_reads_like_it(result: HookResult) -> None:
+    assert _said(Emission(data={}, decisions=[Decision("h", result)])) == _said(result)
+
+
+def test_the_most_serious_message_gives_an_emission_its_level() -> None:
+    levels: list[MessageLevel] = ["info", "error", "warning"]
+    emission = Emission(
+        data={},
+        decisions=[
+            Decision(level, HookResult(user_message=level, user_message_level=level))
+            for level in levels
+        ],
+    )
+
+    assert emission.user_message_level == "error"
+    assert emission.user_message_source == "info"
 
 
 def test_an_emission_is_ephemeral_when_all_its_injections_are() -> None:

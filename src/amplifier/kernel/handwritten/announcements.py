@@ -1,4 +1,4 @@
-"""The tool calls that a loop written by hand announces itself: what was decided of each, and how it ended."""
+"""The calls that a loop written by hand announces itself: what was decided of each, and how it ended."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.results import Decision, ToolResult
+from amplifier_sdk.results import Decision, Emission, ToolResult
 
 __all__ = ["AnnouncedCall", "Announcements"]
 
@@ -43,13 +43,81 @@ class _EndedCall:
 
 
 class Announcements:
-    """The tool calls that a loop written by hand announced and ran in one turn; each entry is used once."""
+    """What a loop written by hand announced and ran in one turn; each entry is used once."""
 
     def __init__(self) -> None:
+        self._requests: dict[object, Emission] = {}
+        self._responses: list[tuple[str, ChatResponse, Sequence[Decision]]] = []
+        self._failures: list[str] = []
+        self._expected: list[ToolCall] = []
         self._announced: list[AnnouncedCall] = []
         self._ended: list[_EndedCall] = []
         self._decisions: dict[str, Sequence[Decision]] = {}
         self._results: list[tuple[str, JSONObject, ToolResult]] = []
+
+    # -- provider calls
+
+    def note_request(self, provider: object, decided: Emission) -> None:
+        """Note what was decided of a request that the loop announced, under the name that it gave the provider."""
+        self._requests[provider] = decided
+
+    def take_request(self, provider: str) -> Emission | None:
+        """Return what was decided of the request that the loop makes now, if it announced it.
+
+        A loop may call a provider by another name than it is mounted under.
+        """
+        if provider in self._requests:
+            return self._requests.pop(provider)
+        if self._requests:
+            return self._requests.pop(next(iter(self._requests)))
+        return None
+
+    def note_response(
+        self, provider: str, response: ChatResponse, decisions: Sequence[Decision]
+    ) -> None:
+        """Note that an answer was reported, and what is left of the decisions for a loop that reports it too."""
+        self._responses.append((provider, response, decisions))
+
+    def take_response(self, data: Mapping[str, object]) -> Sequence[Decision] | None:
+        """Return what was decided on the answer that an event speaks of; `None` if it was not reported."""
+        given = data.get("response")
+        for entry in self._responses:
+            provider, response, decisions = entry
+            if given is response or (
+                given is None and data.get("provider") == provider
+            ):
+                self._responses.remove(entry)
+                return decisions
+        return None
+
+    def note_failure(self, provider: str) -> None:
+        """Note that the failure of a provider call was reported."""
+        self._failures.append(provider)
+
+    def take_failure(self, data: Mapping[str, object]) -> bool:
+        """Return whether the failure that an event speaks of was reported."""
+        provider = data.get("provider")
+        if provider not in self._failures:
+            return False
+        self._failures.remove(str(provider))
+        return True
+
+    # -- tool calls
+
+    def expect(self, calls: Sequence[ToolCall]) -> None:
+        """Note the calls of an answer, which the loop runs next."""
+        self._expected = list(calls)
+
+    def adopt(self, name: str, arguments: Mapping[str, JSONValue]) -> str | None:
+        """Return the id that the model gave a call, known by its tool and its input; each is returned once.
+
+        The journal then pairs the call with the answer that asked for it, also where the loop passes no ids.
+        """
+        for call in self._expected:
+            if call.name == name and call.arguments == arguments:
+                self._expected.remove(call)
+                return call.id
+        return None
 
     def announce(self, announced: AnnouncedCall) -> None:
         """Note what was decided of a call that the loop announced."""

@@ -1,5 +1,8 @@
 """The hook registry as a loop written by hand receives it: what it announces of a call is reported once.
 
+Requests to providers are the same: what the loop announces is decided on there and then, and what was reported of an
+answer or a failure is not reported again.
+
 Such a loop emits `tool:pre` and `tool:post` itself and then calls the tool it received, which owes the same
 events. Here the loop's own `tool:pre` is carried out at once, the question to the person included, and noted; the
 tool's `execute` takes the note instead of asking again. The loop's own `tool:post` or `tool:error` of a call that
@@ -10,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Mapping, Sequence
 from random import getrandbits
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import attrs
 
@@ -20,7 +23,14 @@ from amplifier.kernel.turn.decisions import SettledEmission
 from amplifier.kernel.turn.registry import HookRegistry
 from amplifier.kernel.turn.tool_calls import ToolRunner, tool_info
 from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.events import TOOL_ERROR, TOOL_POST, TOOL_PRE
+from amplifier_sdk.events import (
+    PROVIDER_ERROR,
+    PROVIDER_REQUEST,
+    PROVIDER_RESPONSE,
+    TOOL_ERROR,
+    TOOL_POST,
+    TOOL_PRE,
+)
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 
@@ -28,6 +38,10 @@ if TYPE_CHECKING:
     from amplifier_sdk.contracts import Tool
 
 __all__ = ["LoopHooks"]
+
+_PROVIDER_EVENTS: Final = frozenset(
+    {str(PROVIDER_REQUEST), str(PROVIDER_RESPONSE), str(PROVIDER_ERROR)}
+)
 
 
 class LoopHooks(HookRegistry):
@@ -64,7 +78,27 @@ class LoopHooks(HookRegistry):
                 )
         elif data and event in (TOOL_POST, TOOL_ERROR):
             return self._end(event, data)
+        elif data and event in _PROVIDER_EVENTS:
+            return self._emit_of_provider(event, data)
         return self._registry.emit(event, data)
+
+    async def _emit_of_provider(
+        self, event: str, data: Mapping[str, object]
+    ) -> Emission:
+        """Let handlers decide on a request and note it; what was reported of its end is not reported again."""
+        if event == PROVIDER_RESPONSE:
+            decisions = self._announcements.take_response(data)
+            if decisions is not None:
+                return SettledEmission(dict(data), decisions)
+        if event == PROVIDER_ERROR and self._announcements.take_failure(data):
+            return SettledEmission(dict(data), ())
+        emission = await self._registry.emit(event, data)
+        if event != PROVIDER_REQUEST:
+            return emission
+        # at once, since a loop that asks nobody must not get past a question
+        decided = await self._runner.decisions.carry_out(emission, event)
+        self._announcements.note_request(data.get("provider"), decided)
+        return SettledEmission(emission.data, decided.decisions)
 
     async def _end(self, event: str, data: Mapping[str, object]) -> Emission:
         """Return what was decided at the end of a call, or let handlers decide where it was not reported."""
@@ -80,10 +114,12 @@ class LoopHooks(HookRegistry):
         # two copies: handlers see one, and what they may do to it changes no other
         asked, shown = copied(given), copied(given)
         call_id = data.get("tool_call_id")
+        # taken in any case: the call is no other's
+        adopted = self._announcements.adopt(str(data["tool_name"]), asked)
+        if not isinstance(call_id, str) or not call_id:
+            call_id = adopted or f"call_{getrandbits(64):016x}"
         call = ToolCall(
-            id=call_id
-            if isinstance(call_id, str) and call_id
-            else f"call_{getrandbits(64):016x}",
+            id=call_id,
             name=str(data["tool_name"]),
             arguments=asked,
             problem=self._runner.services.schemas.problem(tool, asked),

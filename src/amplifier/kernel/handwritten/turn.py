@@ -7,7 +7,7 @@ note in place of asking again, and a context that stores what waited for a resul
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -15,6 +15,8 @@ import attrs
 from amplifier.kernel.handwritten.announcements import Announcements
 from amplifier.kernel.handwritten.context import LoopContext
 from amplifier.kernel.handwritten.hooks import LoopHooks
+from amplifier.kernel.handwritten.provider_calls import ReceivedProviderCaller
+from amplifier.kernel.handwritten.providers import proxy_of, unwrapped_provider
 from amplifier.kernel.turn.tool_calls import SettledCall, ToolRunner
 from amplifier.kernel.turn.turn import RunningTurn
 from amplifier_sdk.content import ToolCallBlock
@@ -22,11 +24,17 @@ from amplifier_sdk.messages import Message
 
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
+    from amplifier.kernel.turn.provider_calls import ProviderCaller
     from amplifier.kernel.turn.registry import HookRegistry
     from amplifier.kernel.turn.services import SessionServices
     from amplifier.kernel.turn.stream import EventSink
-    from amplifier_sdk.chat import ToolCall
-    from amplifier_sdk.contracts import ContextManager, Tool
+    from amplifier_sdk.chat import ChatResponse, ToolCall
+    from amplifier_sdk.contracts import (
+        ContextManager,
+        Provider,
+        RequestBuilder,
+        Tool,
+    )
     from amplifier_sdk.history import OpenCall
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.messages import MessageDict
@@ -51,7 +59,10 @@ class AnnouncedToolRunner(ToolRunner):
         else:
             announced = self.announcements.take(call)
         settled, asked = None, call.arguments
-        if announced is not None:
+        if announced is None:
+            adopted = self.announcements.adopt(call.name, call.arguments)
+            call = attrs.evolve(call, id=adopted or call.id)
+        else:
             call, asked = announced.call, announced.asked
             settled = SettledCall(call, announced.refusal)
         result = await self.run(call, {call.name: tool}, settled=settled)
@@ -116,11 +127,46 @@ class HandwrittenTurn(RunningTurn):
         tools: Mapping[str, Tool],
     ) -> None:
         super().__init__(services, budget, metadata, stream)
-        runner = AnnouncedToolRunner(services, budget, self.log, self.decisions, stream)
+        parts = services, budget, self.log, self.decisions, stream
+        runner = AnnouncedToolRunner(*parts)
         self.tool_calls: ToolRunner = runner
+        self.provider_calls: ProviderCaller = ReceivedProviderCaller(
+            *parts, runner.announcements
+        )
         self.loop_hooks: HookRegistry | None = LoopHooks(
             hooks, runner, runner.announcements, tools
         )
+
+    def complete(
+        self,
+        provider: Provider,
+        request: RequestBuilder,
+        *,
+        context: ContextManager,
+        name: str | None = None,
+        model: str | None = None,
+        iteration: int = 0,
+        max_reached: bool = False,
+    ) -> Coroutine[object, object, ChatResponse]:
+        """Run one provider call; such a loop passes on the proxy that it received, which would start it anew."""
+        return super().complete(
+            unwrapped_provider(provider),
+            request,
+            context=context,
+            name=name,
+            model=model,
+            iteration=iteration,
+            max_reached=max_reached,
+        )
+
+    def providers_for_loop(
+        self, providers: Mapping[str, Provider], hooks: HookRegistry
+    ) -> dict[str, Provider]:
+        """Return the providers as such a loop receives them."""
+        return {
+            name: proxy_of(provider, hooks, name)
+            for name, provider in providers.items()
+        }
 
     def context_for_loop(self, context: ContextManager) -> ContextManager:
         """Return the context as such a loop receives it."""

@@ -233,8 +233,7 @@ class TurnQueue:
         arguments: dict[str, object] = {
             "prompt": prompt,
             "context": turn.context_for_loop(coordinator.context),
-            # a copy: the loop may drop a provider for itself and for nobody else
-            "providers": dict(providers),
+            "providers": turn.providers_for_loop(providers, coordinator.hooks),
             "tools": self._proxied(),
             "hooks": coordinator.hooks,
         }

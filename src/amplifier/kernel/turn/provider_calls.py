@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     from amplifier.kernel.turn.services import SessionServices
     from amplifier.kernel.turn.stream import EventSink
     from amplifier_sdk.chat import Usage
+    from amplifier_sdk.results import Emission
 
-__all__ = ["ProviderCaller"]
+__all__ = ["ProviderCall", "ProviderCaller"]
 
 
 @attrs.define(eq=False, repr=False)
-class _Call:
+class ProviderCall:
     """One provider call: whom it asks for what, and how far it is.
 
     `reached` is the limit that makes its answer the last one; `held` is what is reserved for it until its account is
@@ -113,7 +114,7 @@ class ProviderCaller:
                     await services.decisions.store_waiting()
                 view: Sequence[MessageDict] | None = None
                 if hooks.has_handlers(PROVIDER_REQUEST):
-                    view = await self._announce_request(call, context)
+                    view = await self.announce_request(call, context)
                 # Read anew: a handler may have added to the context by itself.
                 if view is None:
                     view = await _view(context, call.provider)
@@ -131,15 +132,17 @@ class ProviderCaller:
             if self.stream is not None and response.usage is not None:
                 await self.stream.send(self._usage(call, response.usage))
             if call.reached is not None:
-                # Nobody would run them, and a call without a result spoils the next
-                # request.
-                response = response.without_tool_calls()
-                self.budget.end_last_answer()
+                response = self._end_turn(response)
             if services.journal is not None:
                 await services.journal.append(self._record(response))
             return response
         finally:
             current_span.reset(token)
+
+    def _end_turn(self, response: ChatResponse) -> ChatResponse:
+        """Return the last answer without calls: nobody would run them, and a call without a result spoils a request."""
+        self.budget.end_last_answer()
+        return response.without_tool_calls()
 
     def _begin(
         self,
@@ -149,7 +152,7 @@ class ProviderCaller:
         model: str | None,
         iteration: int,
         max_reached: bool,
-    ) -> _Call:
+    ) -> ProviderCall:
         """Choose whom the call asks, and count it.
 
         Raises:
@@ -180,7 +183,7 @@ class ProviderCaller:
             outer=budget.scope,
             grace=budget.limits.cleanup_timeout,
         )
-        return _Call(
+        return ProviderCall(
             provider,
             name,
             model,
@@ -193,8 +196,8 @@ class ProviderCaller:
             foreign,
         )
 
-    async def _announce_request(
-        self, call: _Call, context: ContextManager
+    async def announce_request(
+        self, call: ProviderCall, context: ContextManager
     ) -> Sequence[MessageDict] | None:
         """Emit `provider:request`; what handlers inject for this one request waits in `pending`.
 
@@ -225,7 +228,7 @@ class ProviderCaller:
             return None
         return cast("Sequence[MessageDict]", left)
 
-    def _build(self, call: _Call, view: Sequence[MessageDict]) -> ChatRequest:
+    def _build(self, call: ProviderCall, view: Sequence[MessageDict]) -> ChatRequest:
         """Build the request of what the model shall read."""
         messages = typed(view)
         if self.decisions.pending or call.max_reached:
@@ -235,14 +238,10 @@ class ProviderCaller:
             return attrs.evolve(asked, conversation_id=self.services.session_id)
         return asked
 
-    def _open(self, call: _Call, asked: ChatRequest) -> Awaitable[object]:
+    def _open(self, call: ProviderCall, asked: ChatRequest) -> Awaitable[object]:
         """Reserve what the call may take, and return the call of the provider, which is to be awaited."""
         budget, foreign = self.budget, call.foreign
-        call.total = asked.timeout or budget.limits.provider_timeout
-        call.started = perf_counter()
-        if budget.account is not None:
-            # Reserved at the last moment: handlers of the request may wait for a person.
-            call.held = budget.account.hold()
+        self._reserve(call, asked.timeout)
         # A provider of the older contract does not stream, and need not say so.
         open_stream = getattr(call.provider, "stream", None)
         if open_stream is None:
@@ -256,7 +255,15 @@ class ProviderCaller:
         )
         return foreign.run(call.reader.read(partial(self._deliver, call.blocks)))
 
-    def _settle(self, call: _Call, answer: object) -> ChatResponse:
+    def _reserve(self, call: ProviderCall, timeout: float | None) -> None:
+        """Reserve what the call may take: at the last moment, since handlers of the request may wait for a person."""
+        budget = self.budget
+        call.total = timeout or budget.limits.provider_timeout
+        call.started = perf_counter()
+        if budget.account is not None:
+            call.held = budget.account.hold()
+
+    def _settle(self, call: ProviderCall, answer: object) -> ChatResponse:
         """Return the answer, which is paid for from here on.
 
         Raises:
@@ -309,8 +316,10 @@ class ProviderCaller:
             await self.stream.send(delta)
         await blocks.grow(delta)
 
-    async def _announce_response(self, call: _Call, response: ChatResponse) -> None:
-        """Emit `provider:response`."""
+    async def _announce_response(
+        self, call: ProviderCall, response: ChatResponse
+    ) -> Emission:
+        """Emit `provider:response`; return what is left of the decisions."""
         payload: ProviderResponse = {
             "provider": call.name,
             "model": call.model,
@@ -322,10 +331,11 @@ class ProviderCaller:
         if response.degradation is not None:
             payload["degradation"] = response.degradation
         emission = await self.services.hooks.emit(PROVIDER_RESPONSE, payload)
-        if emission.decisions:
-            await self.decisions.carry_out(emission, PROVIDER_RESPONSE)
+        if not emission.decisions:
+            return emission
+        return await self.decisions.carry_out(emission, PROVIDER_RESPONSE)
 
-    def _usage(self, call: _Call, usage: Usage) -> UsageReported:
+    def _usage(self, call: ProviderCall, usage: Usage) -> UsageReported:
         total = self.budget.spending.usage or usage
         return UsageReported(provider=call.name, usage=usage, total=total)
 
@@ -336,7 +346,7 @@ class ProviderCaller:
             spending=self.budget.spent_so_far,
         )
 
-    async def _failed(self, call: _Call, error: BaseException) -> None:
+    async def _failed(self, call: ProviderCall, error: BaseException) -> None:
         """Give back what was reserved, and end what was announced, also when the call was cancelled."""
         hooks, account = self.services.hooks, self.budget.account
         if call.held is not None and account is not None:

@@ -187,6 +187,15 @@ class RunningTurn:
 
     # -- what the session asks for
 
+    def providers_for_loop(
+        self, providers: Mapping[str, Provider], _: HookRegistry
+    ) -> dict[str, Provider]:
+        """Return the providers as the loop of this turn receives them.
+
+        It is a copy: the loop may drop a provider for itself and for nobody else.
+        """
+        return dict(providers)
+
     def context_for_loop(self, context: ContextManager) -> ContextManager:
         """Return the context as the loop of this turn receives it."""
         return context
