@@ -39,6 +39,8 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
         for message in await context.get_messages()
         if message.get("role") != "system"
     ]
+    # Its own history may be newer, and compacted; only what the journal adds is given
+    # to it.
     if not own and kept.messages:
         await context.set_messages(kept.messages)
     elif turn is not None:
@@ -62,6 +64,7 @@ async def instruct(opened: OpenSession) -> None:
     if not stored:
         await context.add_message(system)
     elif stored[0] != system:
+        # Metadata marks what a module put there, and the profile does not own.
         is_earlier = stored[0].get("role") == "system" and not stored[0].get("metadata")
         await replace_history(context, [system, *stored[is_earlier:]])
 

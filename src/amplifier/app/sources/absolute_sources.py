@@ -30,6 +30,8 @@ def anchor_source(source: JSONValue, base: Path) -> JSONValue:
             return {**source, "path": str(base / os.path.expanduser(path))}
         return source
     path = path_of(source)
+    # A bare name is a package's, and yet people write a folder beside the plan without
+    # `./`.
     if path is None or (is_bare_name(source) and not (base / path).is_dir()):
         return source
     return str(base / path)

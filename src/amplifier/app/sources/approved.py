@@ -68,6 +68,8 @@ def _copied(contents: Mapping[str, bytes], folder: Path) -> Path:
     """Write files into a folder that goes by their digest, unless they are there."""
     digest = hashlib.sha256()
     for name, data in sorted(contents.items()):
+        # With their lengths: otherwise a name could take over the beginning of a
+        # content.
         for part in (name.encode(), data):
             digest.update(len(part).to_bytes(8, "big"))
             digest.update(part)
@@ -79,6 +81,8 @@ def _copied(contents: Mapping[str, bytes], folder: Path) -> Path:
             (tree / name).parent.mkdir(parents=True, exist_ok=True)
             (tree / name).write_bytes(data)
         if not has_digest(place, hash_tree(tree)):
+            # Somebody changed the copy; it is taken away whole, so that no file of it
+            # is left.
             if place.is_dir():
                 place.rename(Path(staged) / "before")
             with suppress(FileExistsError):  # another process was first

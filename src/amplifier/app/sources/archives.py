@@ -85,6 +85,8 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
             _refuse(archive, f"it has more than {MAX_FILES} entries")
         parts = _parts(archive, name)
         path = target.joinpath(*parts)
+        # On a file system that ignores case the second of two would replace the first
+        # after it was checked.
         key = "/".join(parts).casefold()
         if key in seen and (content is not None or seen[key]):
             _refuse(
@@ -97,6 +99,7 @@ def _write(archive: Path, target: Path, entries: Iterator[_Entry]) -> None:
             if content is None:
                 path.mkdir(exist_ok=True, mode=0o755)
                 continue
+            # Exclusive: no entry may write through what an earlier one made.
             made = path.open("xb")
         except (FileExistsError, NotADirectoryError):
             _refuse(archive, f"it holds a file and a folder of one name, at {name!a}")
@@ -137,6 +140,8 @@ def _parts(archive: Path, name: str) -> list[str]:
 def _tar_entries(archive: Path) -> Iterator[_Entry]:
     with GzipFile(archive, "rb") as unzipped:
         stream = _Bounded(archive, unzipped)
+        # As a stream, so that no header can send the reader back and forth in what is
+        # unpacked.
         with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]  # it is only read from
             for member in tar:
                 if member.isdir():
@@ -162,6 +167,7 @@ def _zip_entries(archive: Path) -> Iterator[_Entry]:
             mode = info.external_attr >> 16
             if info.flag_bits & 1:
                 _refuse(archive, f"{info.filename!a} is encrypted")
+            # Archives made on Windows have no Unix mode.
             if mode and stat.S_IFMT(mode) not in (0, stat.S_IFREG, stat.S_IFDIR):
                 _refuse(
                     archive,

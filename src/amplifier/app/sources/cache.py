@@ -66,6 +66,8 @@ class SourceCache:
         path = self._place(location, pin.commit)
         if not path.is_dir():
             self._fill(location, pin.commit, path)
+        # Each time it is opened: the cache lies in a folder that any program of the
+        # person's can write.
         if (found := hash_tree(path)) != pin.hash:
             problem = (
                 f"its files in {path} are not the ones that were pinned ({found} is not {pin.hash});"
@@ -115,6 +117,7 @@ class SourceCache:
             tree = Path(staged) / "tree"
             self.git.fetch(location, commit, tree)
             clean_tree(tree)
+            # Refuses what no source may hold before the folder has its name.
             hash_tree(tree)
             if replace and path.is_dir():
                 path.rename(Path(staged) / "before")

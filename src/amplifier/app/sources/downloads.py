@@ -51,6 +51,8 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
                 f"it leads on to {request.url.host}, which is not asked by https",
             )
 
+    # The client's own limit counts from each piece: a server that drips could keep it
+    # for ever.
     end = time.monotonic() + _TIMEOUT
     # what arrives is the archive, byte for byte
     headers = {"Accept-Encoding": "identity"}

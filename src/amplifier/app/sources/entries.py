@@ -99,6 +99,7 @@ def add_module(
         problem = f"a session has one {kind}, which its profile names; only a source can be added here: give --source"
         raise ConfigError([Problem(module, problem)], subject="choice of modules")
     written, path, pin = _obtain(module, source, places, cache, agree, scope)
+    # A folder of the person's own has an environment that they look after.
     lacks = () if path is None or pin is None else _lacking(path)
     place: Key = ("sources", module)
     if written is None:
@@ -119,6 +120,8 @@ def add_module(
         else:
             yield (*place, "source"), literal
 
+    # The pin first: settings that name an unpinned source would fetch whatever is there
+    # at the next start.
     if pin is not None:
         cache.pins.set(pin)
     file = revise(scope, named, places)
@@ -234,6 +237,7 @@ def _entries(values: JSONObject, section: str) -> list[JSONValue]:
 def _keys_of(values: JSONObject, module: str) -> Iterator[Key]:
     """Return the keys under which a file of settings names a module, the last of each list first."""
     for section in _SECTIONS.values():
+        # From the end, so that removing one does not shift those that follow.
         for index, entry in reversed(list(enumerate(_entries(values, section)))):
             if isinstance(entry, Mapping) and entry.get("module") == module:
                 yield "modules", section, index

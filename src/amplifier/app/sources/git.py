@@ -38,6 +38,8 @@ _VARIABLES: Final = (
     "XDG_CONFIG_HOME",
     "TMPDIR",
 )
+# Each closes a way by which a repository, or a configuration made for interactive use,
+# could run a program, ask for a password or change bytes.
 _SETTINGS: Final[Mapping[str, str]] = {
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
@@ -93,6 +95,7 @@ class Git:
         Raises:
             FetchError: the repository cannot be asked, or has no such branch or tag.
         """
+        # A commit is what it is; no server has to be asked.
         if location.commit is not None:
             return location.commit
         with tempfile.TemporaryDirectory(prefix="amplifier-git-") as folder:
@@ -129,6 +132,8 @@ class Git:
     async def _latest(self, location: GitLocation, folder: Path) -> str:
         ref = location.ref or "HEAD"
         names = (
+            # The commit that an annotated tag points at comes before the tag's own
+            # object.
             (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref)
             if location.ref
             else (ref,)
@@ -169,6 +174,7 @@ class Git:
             )
         lost = f"it has no commit {commit} any more"
         listing = ("ls-tree", "-r", "-z", "-l", "--full-tree", f"{commit}^{{commit}}")
+        # Checked by its list before the checkout: what is refused is never written.
         _require_sound(
             location, await self._run(location, folder, *own, *listing, problem=lost)
         )

@@ -104,7 +104,9 @@ def find_installer(environ: Mapping[str, str] = os.environ) -> Installer:
     uv = find_program("uv", environ=environ)
     if uv is not None:
         return Installer(
-            name="uv", argv=(uv, "pip", "install", "--python", sys.executable, "--")
+            # Two dashes end the options: no requirement is read as one.
+            name="uv",
+            argv=(uv, "pip", "install", "--python", sys.executable, "--"),
         )
     if find_spec("pip") is not None:
         options = ("install", "--disable-pip-version-check", "--no-input", "--")

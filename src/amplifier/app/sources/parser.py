@@ -222,6 +222,7 @@ def _checked_host(source: str, url: SplitResult, port: int | None) -> str:
 
 
 def _checked_ref(ref: str) -> str:
+    # Git's own rules for names, so that a ref is never an option or an expression.
     bad = ".." in ref or "//" in ref or ref.endswith((".lock", "/", ".")) or "/." in ref
     if bad or len(ref) > 200 or not _REF.fullmatch(ref):
         _refuse(ref, "it is no name of a branch, a tag or a commit")

@@ -123,6 +123,7 @@ class SourcePins:
             given = {}
         fields = {key: value for key, value in given.items() if isinstance(value, str)}
         known = {field.name for field in attrs.fields(Pin)}
+        # An unknown field may be what a newer version guards a source by.
         if fields.get("source") != name or "hash" not in fields or set(given) - known:
             self._refuse(f"the entry {name!a} is damaged")
         return Pin(**fields)

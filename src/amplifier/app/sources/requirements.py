@@ -31,4 +31,5 @@ def satisfies(version: str, versions: str) -> bool:
         raise AmplifierError(
             "To compare versions, packaging is needed: pip install 'amplifier[cli]'"
         ) from error
+    # What is installed already was somebody's choice, a prerelease as well.
     return SpecifierSet(versions).contains(Version(version), prereleases=True)

@@ -48,6 +48,7 @@ def hash_tree(folder: Path) -> str:
         size += len(content)
         if size > MAX_BYTES:
             _refuse(folder, f"it has more than {MAX_BYTES} bytes")
+        # With their lengths, so that no two trees have one stream of bytes.
         for part in (kind, name.encode("utf-8", "surrogateescape"), content):
             found.update(len(part).to_bytes(8, "big"))
             found.update(part)
@@ -145,6 +146,7 @@ def _content(root: Path, path: Path, status: os.stat_result) -> tuple[bytes, byt
         _refuse(path, "it is no plain file, folder or link")
     if status.st_size > MAX_BYTES:
         _refuse(path, f"it has more than {MAX_BYTES} bytes")
+    # Without following a link that took the file's place since.
     handle = os.open(path, READ)
     with open(handle, "rb") as file:
         content = file.read(MAX_BYTES + 1)

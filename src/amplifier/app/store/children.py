@@ -62,6 +62,8 @@ class StoredChildren:
             self._new(record), durability=self.durability
         ) as kept:
             kept.clean_with(self.clean())
+            # Before the first record: a kill in the child's turn must show which turn
+            # of its parent owes it.
             kept.journal.works_for = self._turn_of(record.parent_id)
             # Before its first turn: a child that is cut off in it has what it began with.
             if not record.turn_count:
@@ -91,6 +93,8 @@ class StoredChildren:
             # Only what this turn added: earlier turns of the child were counted before.
             spent = subtracted(new.spending, kept.record.account)
             spent = added(spent, {"children": 1})
+            # Before the child's turn is stored: a kill in between leaves that in the
+            # child's journal, and this note prevents charging it again.
             await parent.journal.note_child(record.session_id, turn_id, spent)
         about = attrs.evolve(
             kept.record,

@@ -49,6 +49,8 @@ async def fork_session(
         ConfigError: both are given, or there are not so many; or a file of the session is not understood.
         OSError: the system refuses.
     """
+    # Read without its lock, since the session may be open: a line that is half written
+    # is not part of it.
     history = await to_thread.run_sync(read_history, session.folder)
     recorded = await to_thread.run_sync(find_recorded, store, session.record)
     lines = _beginning(history, at_turn, at_message)

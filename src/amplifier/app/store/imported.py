@@ -79,6 +79,8 @@ def _read_clean(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
     redactor = SinkRedactor(StrictRedactor())
     turns: dict[str, str] = {}
     for line in lines:
+        # The names of turns are text of the file, too, and appear in messages and
+        # traces.
         turns.setdefault(
             line.turn,
             line.turn if _is_clean(line.turn, redactor) else f"turn-{len(turns) + 1}",
@@ -103,6 +105,7 @@ def _read_clean(path: Path) -> tuple[SessionRecord, list[TranscriptLine]]:
         name=name,
         tags=tuple(map(redactor.redact_text, record.tags)),
         prompt=redactor.redact_text(record.prompt),
+        # Counted anew from what the spending says: the two must not differ.
         usage={},
     )
     spent = Spending.from_dict(record.spending or record.spending_of_usage)

@@ -243,6 +243,8 @@ def read_turns(records: Iterable[AppendedRecord]) -> tuple[InterruptedTurn, ...]
             works_for = data.get("works_for")
             if isinstance(works_for, str):
                 turns[-1].works_for = works_for
+        # A message alone needs no turn; a call without an answer would make vendors
+        # refuse the history.
         elif (not turns or turns[-1].turn_id != turn_id) and _makes_calls(
             data.get("message")
         ):
@@ -346,6 +348,8 @@ class _Turn:
         message, spending = data.get("message"), data.get("spending")
         if isinstance(spending, Mapping):
             self.spending = spending
+            # The account of the session includes what children were owed before it was
+            # written.
             self.owed.clear()
         if kind == "message" and isinstance(message, dict):
             self._add(message)

@@ -40,6 +40,8 @@ def reveal(
 
 
 def _concealed(value: object, withheld: object, redactor: SinkRedactor) -> object:
+    # Before the value is matched as a secret: a reference under `api_key` is how plans
+    # should name one.
     if isinstance(value, str) and _REFERENCE.fullmatch(value):
         return value
     if isinstance(withheld, Mapping) and isinstance(value, Mapping):

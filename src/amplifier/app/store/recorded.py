@@ -194,5 +194,6 @@ def write_recorded(folder: Path, recorded: RecordedComposition) -> None:
         OSError: the system refuses.
     """
     content, file = recorded.to_bytes(), folder / COMPOSITION
+    # A session that is only opened and read keeps the times of its files.
     if not file.is_file() or file.read_bytes() != content:
         write_private(file, content)

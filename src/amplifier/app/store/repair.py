@@ -139,6 +139,7 @@ async def repair(store: SessionStore, session_id: str) -> Diagnosis:
         OSError: the system refuses.
     """
     found = await to_thread.run_sync(diagnose, store, session_id)
+    # An open one goes further, to the lock: it is refused there by whoever has it open.
     if found.is_sound and not found.is_open:
         return found
     await to_thread.run_sync(_restore_files, store.folder(session_id), session_id)
@@ -218,6 +219,7 @@ def _renew(folder: Path, session_id: str) -> None:
         is_renewed=True,
     )
     if file.exists():
+        # The damaged record stays: a person may yet read from it what no program can.
         os.replace(file, file.with_name(f"{METADATA}.damaged"))
     write_record(folder, _with_composition(folder, record))
 

@@ -112,6 +112,8 @@ def _grouped(calls: Sequence[ModelCall]) -> list[_Group]:
     groups = []
     for first in range(0, len(calls), size):
         members = calls[first : first + size]
+        # The largest, not the mean: a chart is read for the call that filled the
+        # context.
         top = max(members, key=lambda call: call.input_tokens + call.output_tokens)
         groups.append(
             _Group(
