@@ -95,6 +95,7 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
         ApprovalUnavailableError: there is none, or the command runs in its background.
     """
     try:
+        # Without O_NOCTTY a daemon that opens a terminal would take it as its own.
         descriptor = os.open(TERMINAL, os.O_RDWR | getattr(os, "O_NOCTTY", 0))
     except OSError as error:
         raise ApprovalUnavailableError(
@@ -103,10 +104,13 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
     try:
         import termios  # where there is no terminal there may be no such module
 
+        # A background job that reads its terminal is stopped by the system, and would
+        # look as if it hung.
         if os.tcgetpgrp(descriptor) != os.getpgrp():
             raise ApprovalUnavailableError(
                 f"the command runs in the background of its terminal; {_FLAGS}"
             )
+        # What was typed before the question cannot be an answer to it.
         termios.tcflush(descriptor, termios.TCIFLUSH)
         with open(descriptor, "w", errors="backslashreplace", closefd=False) as screen:
             yield descriptor, screen
@@ -116,6 +120,8 @@ def _open_terminal() -> Iterator[tuple[int, TextIO]]:
 
 def _question(prompt: str, options: Sequence[str], timeout: float, default: str) -> str:
     lines = [
+        # Options may hold names that a model chose: on one line, none can look like
+        # another option.
         f"  {number}  {one_line(escaped(option, kept=''))}"
         for number, option in enumerate(options, 1)
     ]
@@ -162,6 +168,8 @@ async def _until_readable(descriptor: int) -> None:
     is_readable = anyio.Event()
 
     async def wait() -> None:
+        # The thread watches the descriptors until the byte arrives; let go of earlier,
+        # they would be closed under it.
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(select.select, (descriptor, woken), (), ())
         is_readable.set()

@@ -133,6 +133,7 @@ def _validate_composition(compose: Callable[[], Composition], *, output: str) ->
         mentioned = _mentions_of(composition)
     except ConfigError as error:
         problems = list(error.problems)
+        # To standard error: the problems alone are the result, one line each.
         notice(f"in the {error.subject}")
     if output == "json":
         found: list[JSONValue] = [

@@ -43,6 +43,8 @@ def leave(ctx: click.Context, command: Callable[[click.Context], object]) -> int
     except OutputClosedError:
         _discard_output()
         code = OUTPUT_CLOSED
+    # Last: `os._exit` runs no handlers, so everything must be written and closed by
+    # now.
     _end_beside_threads(code)
     return code
 
@@ -51,6 +53,8 @@ def _open_what_is_closed() -> None:
     """Let a standard stream that the command was started without lead nowhere, so that no file takes its number."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
+            # The next file opened would get the free number 1 or 2, and prints would be
+            # written into it.
             setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115  # open to the very end
 
 
@@ -126,6 +130,8 @@ def _flush() -> None:
     if sys.stdout is not None:
         try:
             sys.stdout.flush()
+        # Buffered text meets a closed pipe only here; unnoticed, the exit code would be
+        # 0.
         except BrokenPipeError as error:
             raise OutputClosedError from error
 

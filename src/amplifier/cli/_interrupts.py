@@ -47,6 +47,8 @@ async def _beside_signals(program: Callable[[Interrupts], Awaitable[T]]) -> T:
     failures: list[Exception] = []
     async with anyio.create_task_group() as group:
         interrupts = Interrupts(group)
+        # Started before the program: a signal in between would end the process without
+        # its clean-up.
         await group.start(interrupts.listen)
         with interrupts.scope:
             try:
@@ -58,6 +60,7 @@ async def _beside_signals(program: Callable[[Interrupts], Awaitable[T]]) -> T:
         raise failure
     for result in results:
         return result
+    # Neither a result nor a failure: the scope was cancelled by a signal.
     raise SignalledError(interrupts.received or signal.SIGINT)
 
 
@@ -93,6 +96,7 @@ class Interrupts:
         heard = [
             number
             for number in SIGNALS
+            # `nohup` and background jobs rely on signals that stay ignored.
             if signal.getsignal(number) is not signal.SIG_IGN
         ]
         with anyio.open_signal_receiver(*heard) as received:

@@ -32,6 +32,7 @@ def choose_logs(
     chosen = chosen or [library.newest()]
     if tree:
         chosen = [member for log in chosen for member in library.family(log)]
+    # A session and its family may name the same log twice.
     return list({log.path: log for log in chosen}.values())
 
 

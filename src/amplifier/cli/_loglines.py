@@ -77,6 +77,7 @@ class LogLines:
             )
         parts.append((f"{one_line(record.event, 60):<{_NAME}}", "cyan"))
         head = "  ".join(text for text, _ in parts)
+        # The width is that of the plain text: escapes of colours take no columns.
         rest = one_line(summary_of(record), max(10, self.width - len(head) - 2))
         if not self.has_colour:
             return cut(f"{head}  {rest}".rstrip(), self.width)
@@ -90,6 +91,7 @@ class LogLines:
 
 def _clock(ts: str) -> str:
     try:
+        # A damaged log may have any text for a time, also a year that has no local one.
         moment = datetime.fromisoformat(ts).astimezone()
     except (ValueError, OverflowError):
         return one_line(ts, 12)

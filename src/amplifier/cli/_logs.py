@@ -41,6 +41,7 @@ def configure_logs(*, debug: bool) -> None:
         ],
         wrapper_class=structlog.make_filtering_bound_logger(level),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        # A chat configures it again once standard error leads above the prompt.
         cache_logger_on_first_use=False,
     )
 

@@ -49,6 +49,8 @@ def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 def is_debug(ctx: click.Context) -> bool:
     """Whether tracebacks are wanted: `--debug`, or `AMPLIFIER_DEBUG` set to anything but nothing and 0."""
+    # In the context's `meta`, which groups and their commands share: the option may
+    # stand before either.
     return bool(ctx.meta.get(_DEBUG)) or os.environ.get("AMPLIFIER_DEBUG", "0") not in {
         "",
         "0",
@@ -176,6 +178,8 @@ def session_choices(ctx: click.Context) -> SessionChoices:
 
 
 def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> None:
+    # Gathered beside the parameters, so that a command does not list fifteen of them to
+    # hand them on.
     ctx.meta.setdefault(_CHOICES, {})[parameter.name] = value
 
 
@@ -249,6 +253,8 @@ current_plan_option = _chosen(
 
 def made_of_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add what decides what a session is made of; `session_choices` returns it."""
+    # Decorators apply from the bottom up, and help lists options in the order of the
+    # source.
     for option in reversed(_MADE_OF):
         command = option(command)
     return command

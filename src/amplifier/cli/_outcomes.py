@@ -16,6 +16,7 @@ def ending_notes(event: TurnFinished) -> Iterator[str]:
     if event.limit is not None:
         yield f"the turn ended early: its limit {event.limit!r} is reached"
     reason = event.finish_reason
+    # Vendors add reasons of their own; what is not known as complete is reported.
     if reason is not None and reason not in COMPLETE_FINISH_REASONS:
         yield f"the answer is incomplete: the model stopped because of {one_line(reason)!r}"
     for degradation in event.degradations:

@@ -214,6 +214,7 @@ class TextAnswer:
     def _write_text(self, text: str) -> None:
         """Write all but the line ends at the end: the next text decides whether they were the last."""
         self._written.append(text)
+        # A model's text must not move the cursor or change the terminal's title.
         text = self._held + visible(text)
         shown = text.rstrip("\n")
         self._held = text[len(shown) :]
@@ -250,6 +251,8 @@ class OutputRecord:
             case TextDelta(text=text):
                 self._text.append(text)
             case ToolFinished(call=call, result=result):
+                # The answer is what follows the last tool call; what came before
+                # announced it.
                 self._text.clear()
                 self._tools.append(
                     {
@@ -294,6 +297,7 @@ class EventLines:
             "error": type(error).__name__,
             "message": describe(error),
         }
+        # A program that reads the last line alone gets the text as well.
         if isinstance(error, TurnCancelled):
             line["text"] = error.partial_text
         self.output.write_json({**line, "session_id": self.session_id})
@@ -390,4 +394,6 @@ def _data(value: object) -> JSONValue:
     try:
         return to_json(value)
     except (TypeError, ValueError):
+        # A tool of a program's own may return any object, and a line is lost if one of
+        # its parts is.
         return repr(value)

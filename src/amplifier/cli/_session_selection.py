@@ -63,6 +63,7 @@ def choose_session(options: PlanOptions, wanted: Wanted) -> Chosen:
         AmplifierError: sessions cannot be stored here.
     """
     places = Places.find()
+    # Before anything is composed: plans refer to stored keys as to the environment.
     SecretStore.of(places).enter()
     store = SessionStore.of(places)
     stored = _stored(store, wanted)
@@ -128,6 +129,7 @@ def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:
     if wanted.resume is not None:
         with moved_reported():
             return store.find(wanted.resume).record
+    # Sessions of one tool call are no conversation that a person means by "the latest".
     every = [session for session in store.all() if session.record.command is None]
     if not every:
         report_moved()

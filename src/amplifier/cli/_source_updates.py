@@ -42,6 +42,7 @@ def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) 
     def agree(changes: Sequence[SourceChange]) -> bool:
         for change in changes:
             _describe(change)
+        # On standard error, since standard output may be JSON for a program.
         return yes or click.confirm("Pin it as it is now?", default=False, err=True)
 
     if check_only:

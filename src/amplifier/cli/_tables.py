@@ -46,4 +46,6 @@ def columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
         cells = [
             cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)
         ]
+        # The last column is not padded: it is the longest, and would wrap on a narrow
+        # terminal.
         yield "  ".join([*cells, row[-1]]).rstrip()

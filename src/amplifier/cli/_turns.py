@@ -51,6 +51,7 @@ def answer(
     leaves open is asked at the terminal.
     """
     output = Output.standard()
+    # Made before the session: a program that reads JSON gets its error as JSON, too.
     writer = make_writer(form, output, wanted.resume or "")
     try:
         with _one_screen(writer), redirect_stdout(sys.stderr):
@@ -68,6 +69,7 @@ def answer(
                 ),
                 backend,
             )
+    # Nobody is left to read how it failed.
     except OutputClosedError:
         raise
     except Exception as error:

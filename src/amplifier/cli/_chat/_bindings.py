@@ -29,6 +29,8 @@ def make_bindings(
     def _enter(event: KeyPressEvent) -> None:
         buffer = event.current_buffer
         if (
+            # The first Enter takes the completion that is marked, as in other shells;
+            # the second sends.
             buffer.complete_state is not None
             and buffer.complete_state.current_completion is not None
         ):
@@ -53,6 +55,8 @@ def make_bindings(
 
     @bindings.add("c-d", filter=is_typing)
     def _end(event: KeyPressEvent) -> None:
+        # As in a shell: Ctrl-D deletes a character, and only on an empty line is it the
+        # end.
         if event.current_buffer.text:
             event.current_buffer.delete()
             return

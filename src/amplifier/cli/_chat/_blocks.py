@@ -35,6 +35,8 @@ class MarkdownBlocks:
 
     def feed(self, text: str) -> list[str]:
         """Take a piece, and return the blocks that are whole by now."""
+        # Joined once at the line's end: adding each piece to the text so far would be
+        # quadratic.
         if "\n" not in text:
             self._begun.append(text)
             return []
@@ -59,6 +61,7 @@ class MarkdownBlocks:
             return self._fenced(line)
         found = _FENCE.match(line)
         if found is not None and not (
+            # CommonMark: a line with backticks after the fence is inline code.
             found["fence"][0] == "`" and "`" in found["info"]
         ):
             return self._open_fence(line, found["fence"])
@@ -81,6 +84,7 @@ class MarkdownBlocks:
             self._fence[0]
         ):
             self._fence = ""
+            # A fence inside a list ends with its item, not with the block.
             if _FENCE.match(self._lines[0]):
                 return self._close()
         return []

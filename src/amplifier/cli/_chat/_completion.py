@@ -55,6 +55,7 @@ class ChatCompleter(Completer):
                 for name in choices()
                 if name.startswith(word)
             )
+        # Every second word is the beginning of some file; only Tab asks for those.
         elif complete_event.completion_requested and word:
             yield from self._paths(word, self.folder)
 
@@ -96,6 +97,8 @@ class ChatCompleter(Completer):
         except OSError:
             return
         for name, is_folder in found[:_MOST]:
+            # A name with blanks or control characters would not be read back as the one
+            # that was offered.
             if visible(name) == name and not any(
                 character.isspace() for character in name
             ):

@@ -93,6 +93,8 @@ class ChatLoop:
     async def run(self) -> None:
         """Hold the conversation until its end: `/exit`, Ctrl-D, or the terminal is gone."""
         self.interrupts.at_prompt = self._interrupted
+        # Unbounded: the thread of the keyboard hands keys on and must never wait for
+        # the turn.
         send, keys = anyio.create_memory_object_stream[Key](math.inf)
         ask, asked = anyio.create_memory_object_stream[Typed](math.inf)
         try:
@@ -104,6 +106,8 @@ class ChatLoop:
                 await self._serve()
                 group.cancel_scope.cancel()
         except BaseExceptionGroup as failures:
+            # The task group wraps it, and whoever ends the command looks for the error
+            # itself.
             closed, others = failures.split(OutputClosedError)
             if closed is not None and others is None:
                 raise OutputClosedError from closed
@@ -164,6 +168,7 @@ class ChatLoop:
         if self._painter is not None:
             self.interrupts.press()
         elif self._scopes:
+            # The innermost: a command may have been typed while another one runs.
             self._scopes[-1].cancel()
         elif not self.is_working and not self._is_over:
             self.screen.note("Ctrl-D or /exit ends the chat.")
@@ -187,6 +192,8 @@ class ChatLoop:
         typed = read_line(text)
         if typed is not None and self.registry.is_at_once(typed.name):
             ask.send_nowait(typed)
+        # Only a running turn can be steered; while a command works there is none to
+        # hear it.
         elif typed is None and self._painter is not None and text.strip():
             self.waiting.steer(text)
         elif text.strip():
@@ -213,6 +220,7 @@ class ChatLoop:
         if scope.cancelled_caught:
             self.screen.note("Cancelled.")
             return None
+        # It may have changed what is shown.
         if typed.name == "config":
             await self._reload()
         if isinstance(made, CommandPrompt):
@@ -250,6 +258,8 @@ class ChatLoop:
                 async with made as events:
                     async for event in events:
                         if isinstance(event, SteeringInjected):
+                            # Echoed when the agent reads it, so that the screen shows
+                            # it where it entered the conversation.
                             self.waiting.heard(event.text)
                             screen.echo(event.text)
                         painter.paint(event)

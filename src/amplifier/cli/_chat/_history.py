@@ -48,8 +48,10 @@ class HistoryFile(History):
 
     def store_string(self, string: str) -> None:
         """Write a text behind the others."""
+        # A leading blank keeps a line out of the history, as in most shells.
         if string[:1].isspace() or len(string) > _LONGEST:
             return
+        # A prompt with a key in it is typed once, and would stay here for years.
         line = json.dumps(StrictRedactor().redact_text(string)) + "\n"
         with suppress(OSError):
             make_folders(self._folder)
@@ -62,6 +64,7 @@ class HistoryFile(History):
     def _read(self) -> list[str]:
         try:
             with (self._folder / NAME).open("rb") as file:
+                # Cut at a byte, so the first line may be torn; `_text` drops it.
                 file.seek(max(0, file.seek(0, os.SEEK_END) - _MOST_BYTES))
                 lines = file.read().decode("utf-8", "replace").splitlines()
         except OSError:

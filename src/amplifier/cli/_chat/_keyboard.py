@@ -75,6 +75,8 @@ class Keyboard:
         self._below = ""
         self._has_colour = has_colour
         self._take: Callable[[Key], object] = _ignore
+        # Taken by three sides: the program's loop, the prompt's thread, and threads
+        # that log.
         self._lock = threading.RLock()
         self._waiting: deque[str] = deque()
         self._is_printing = False
@@ -115,6 +117,7 @@ class Keyboard:
         """
         self._take = take
         while not self._is_over:
+            # Somebody else has the terminal; no second reader may take their keys.
             if self._away:
                 await self._changed.wait()
                 continue
@@ -156,6 +159,8 @@ class Keyboard:
             self._waiting.append(text)
             reading = self._reading
             if reading is not None:
+                # One call for all lines that gather until the loop runs it: each costs
+                # a redraw.
                 if not self._is_printing:
                     self._is_printing = True
                     # the loop is closed: whoever waits for its end writes
@@ -200,11 +205,14 @@ class Keyboard:
                 self._hand_on_early()
                 await self._session.prompt_async(default=self._text)
         except asyncio.CancelledError:
+            # The cancellation was `_withdraw`'s way to end the prompt, and not
+            # asyncio.run's to end the thread.
             task.uncancel()
         except EOFError:  # the terminal is gone
             self._is_over = True
             self._hand_on(EndOfInput())
         finally:
+            # What was typed so far is the next prompt's beginning.
             self._text = self._session.default_buffer.text
             with self._lock:
                 self._reading = None
@@ -247,6 +255,7 @@ class Keyboard:
                 return
             app.renderer.erase()
             self._write_waiting()
+        # The menu of completions needs to know how many rows are left below.
         app.renderer.request_absolute_cursor_position()
         app.renderer.render(app, app.layout)
 

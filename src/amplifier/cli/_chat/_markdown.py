@@ -79,6 +79,7 @@ class Rendering:
     def block(self, text: str, *, dim: bool = False) -> str:
         """Return a block with a line end; control characters are visible, and no link hides its address."""
         text = visible(text)
+        # Laying out a huge block would stop the screen for seconds.
         if not self.is_rich or len(text) > _LONGEST:
             return text + "\n"
         try:
@@ -108,6 +109,7 @@ class Rendering:
         console.width = min(columns(), _WIDEST) - 1
         with console.capture() as captured:
             console.print(
+                # No hyperlinks: a link's text could show another address than it opens.
                 Markdown(text, code_theme=_THEME, hyperlinks=False),
                 style="dim" if dim else None,
             )
@@ -126,6 +128,7 @@ class Rendering:
                 no_color=not self.has_colour,
                 color_system="auto" if self.has_colour else None,
                 highlight=False,
+                # `:name:` and `[name]` are what the model wrote, not commands of rich.
                 emoji=False,
                 markup=False,
                 legacy_windows=False,

@@ -142,6 +142,7 @@ class Painter:
         self._is_thinking = False
 
     def _add(self, text: str, *, is_thinking: bool) -> None:
+        # A block is either of the two: mixed, the style of one would colour the other.
         if is_thinking is not self._is_thinking:
             self.flush()
             self._is_thinking = is_thinking
@@ -196,6 +197,7 @@ class Painter:
 
     def _finish_tool(self, call: ToolCall, result: ToolResult) -> None:
         self.flush()
+        # A call that was refused ends without having started.
         running = self._tools.pop(call.id, None) or _Running.of(call, self.redactor)
         if not self.display.show_tool_lines and result.success:
             return
@@ -215,6 +217,7 @@ class Painter:
 
     def _finish(self, event: TurnFinished) -> None:
         self.flush()
+        # A loop may answer with a text that it never streamed.
         if event.text.strip() and event.text.strip() not in "".join(self._seen):
             self._add(event.text, is_thinking=False)
             self.flush()

@@ -79,6 +79,8 @@ class PromptQueue:
 
     def wake(self) -> None:
         """Let whoever waits for a change look."""
+        # An event stays set: each change wakes who waits now, and the next one waits
+        # anew.
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -108,7 +110,10 @@ class PromptQueue:
         """Let the texts that came too late for the turn be the next prompts."""
         unread = set(self.opened.session.withdraw_steering())
         self._prompts.extendleft(
-            Prompt(text=text) for text in reversed(self._texts) if text in unread
+            # `extendleft` turns the order round, so it is given the texts backwards.
+            Prompt(text=text)
+            for text in reversed(self._texts)
+            if text in unread
         )
         self._texts.clear()
 

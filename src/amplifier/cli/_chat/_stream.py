@@ -39,6 +39,8 @@ class LineStream(io.TextIOBase):
         """Hand on the lines that are whole by now."""
         with self._lock:
             whole, end, self._begun = (self._begun + text).rpartition("\n")
+        # Outside the lock: `take` has one of its own, and whoever holds that may write
+        # here.
         if end:
             self._take(whole + end)
         return len(text)

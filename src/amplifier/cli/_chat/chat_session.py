@@ -120,6 +120,8 @@ class _Chat:
     @contextmanager
     def output_of_others(self) -> Iterator[None]:
         """Bring what others write above the prompt, where a terminal shows it."""
+        # Standard error goes to a file: what others write belongs there, and not on the
+        # screen.
         if not sys.stderr.isatty():
             with redirect_stdout(sys.stderr):
                 yield
@@ -179,6 +181,8 @@ class _Chat:
             for block in [*blocks.feed(text), *blocks.end()]
         ]
         lines = "\n".join(shown).split("\n")
+        # The end of an answer says more of where the conversation stands than its
+        # beginning.
         if len(lines) > _RECALLED:
             lines = ["...", *lines[-_RECALLED:]]
         self._board.write("\n".join(lines) + "\n")
