@@ -146,6 +146,8 @@ class ApprovalHook:
         if pending is None:
             return None
         answer = data.get("reason", "")
+        # Another hook may have asked about the same call; its answer is none to this
+        # question.
         is_own = asked_text(pending.text) in data.get("prompt", "")
         if is_own:
             decision = "granted"
@@ -203,7 +205,10 @@ class ApprovalHook:
         call, keys = asked.call, asked.keys
         if verdict.by_rule:
             asked = attrs.evolve(
-                asked, assessment=attrs.evolve(asked.assessment, coverages=())
+                # A rule that asks wants each call asked about, not a kind of them at
+                # once.
+                asked,
+                assessment=attrs.evolve(asked.assessment, coverages=()),
             )
         if verdict.by_state:
             before = None
@@ -218,6 +223,8 @@ class ApprovalHook:
             self._scopes(keys), () if keys is None else asked.assessment.coverages
         )
         text = _question(asked, verdict, choices, self._config.permission_days)
+        # By the step's id: the answer comes as an event of its own, and questions may
+        # overlap.
         self._pending[data.get("span_id")] = _Pending(
             asked=asked, text=text, choices=choices
         )
@@ -251,6 +258,8 @@ class ApprovalHook:
         if keys.identity.distribution is None or self._home.resolve().is_relative_to(
             self._directory.resolve()
         ):
+            # A model that may write in the project could otherwise write its own
+            # permission.
             return tuple(scope for scope in wanted if scope in ("once", "session"))
         return wanted
 

@@ -33,6 +33,7 @@ class Distributions:
                 for entry in entry_points(group=_GROUP)
                 if entry.dist is not None and entry.module.partition(".")[0] == package
             }
+            # Two distributions of one package: nobody can say which code would run.
             if len(found) == 1:
                 self._known[package] = found.pop()
             else:
@@ -55,6 +56,7 @@ class ToolIdentity:
     @classmethod
     def of(cls, tool: object, distributions: Distributions) -> ToolIdentity:
         """Find out where a tool came from."""
+        # A decorated function's own module, not the decorator's.
         source = getattr(tool, "function", tool)
         module = getattr(source, "__module__", None) or type(source).__module__
         distribution, version = distributions.find(str(module).partition(".")[0])

@@ -48,6 +48,8 @@ class PatternRule:
             words[-1:] = [word for word in (words[-1].rstrip("*"), "**") if word]
         if (
             not words
+            # A wildcard inside a word would approve what nobody thought of, as `rm*`
+            # does `rmdir`.
             or any(_WILD & set(word) for word in words if word != "**")
             or words[0] == "**"
         ):

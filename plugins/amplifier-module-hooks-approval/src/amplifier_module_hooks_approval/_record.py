@@ -43,7 +43,12 @@ class AnswersFile:
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with open_private_folder(self.path.parent) as folder:
             handle = os.open(
-                self.path.name, ADD_TO | os.O_RDWR | os.O_NONBLOCK, 0o600, dir_fd=folder
+                # Readable, to check the last byte; not blocking, in case the name is a
+                # pipe's.
+                self.path.name,
+                ADD_TO | os.O_RDWR | os.O_NONBLOCK,
+                0o600,
+                dir_fd=folder,
             )
             try:
                 status = os.fstat(handle)
@@ -52,6 +57,8 @@ class AnswersFile:
                     line = b"\n" + line  # an earlier line was cut off
                 written = os.write(handle, line)
                 if written < len(line):
+                    # The rest is not written after it: another session's line may stand
+                    # there by now.
                     raise OSError(f"{self.path}: the disk took a part of the line only")
             finally:
                 os.close(handle)

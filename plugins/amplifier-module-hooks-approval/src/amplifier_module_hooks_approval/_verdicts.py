@@ -43,10 +43,13 @@ def evaluate(
         wanted: the tools that the session's state wants asked about.
     """
     evaluated, said = policy.rules.evaluate(call), assessment.decision
+    # The tool's own denial first: it knows what its arguments mean.
     if said == "deny":
         return ApprovalDecision(decision="deny", reason=assessment.reason)
     if evaluated.decision == "deny":
         return ApprovalDecision(decision="deny", reason=evaluated.reason)
+    # Rules of the configuration come first in the set, before those that are derived
+    # from options.
     is_configured = evaluated.rule is not None and evaluated.rule < policy.configured
     if (
         said == "ask"

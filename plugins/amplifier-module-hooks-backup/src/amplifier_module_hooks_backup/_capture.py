@@ -76,6 +76,7 @@ class Taker:
             BackupError: what is there can be reached, but not be copied.
         """
         confined = ConfinedPaths([Path("/")], base=self.directory)
+        # Both: a tool may replace the link or write through it.
         for follow in (False, True):
             try:
                 with confined.locate(path, follow=follow) as spot:
@@ -192,6 +193,7 @@ class Taker:
                 )
             )
         elif (rule := self._rules.rule((), path_parts(path))) is not None:
+            # A copy of a secret would outlive its deletion.
             reason = f"its name says that it holds secrets ({rule})"
             self._note(
                 State(
@@ -225,6 +227,7 @@ class Taker:
             raise BackupError(
                 f"one call may change more than {self.config.max_files:,} files (max_files)"
             )
+        # The first state counts: it is from before the call changed anything.
         self._states.setdefault(state.path, state)
 
 

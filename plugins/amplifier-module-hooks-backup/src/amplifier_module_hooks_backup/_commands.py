@@ -115,6 +115,7 @@ class _Typed:
             return [
                 part
                 for entry in _latest(await self._of_path(wanted))
+                # A directory is an entry by itself; what was in it are others.
                 for part in _parts(entry, entries)
             ]
         found = [

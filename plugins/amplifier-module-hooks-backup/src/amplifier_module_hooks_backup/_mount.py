@@ -40,6 +40,8 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
         BackupConfig, config, subject="configuration of hooks-backup"
     )
     parent = Backups.OPEN.get(coordinator.parent_id or "")
+    # One store for a family: the person undoes a turn, whichever agent changed the
+    # file.
     backups = parent or Backups(_folder(coordinator), settings, coordinator.session_id)
     hook = _Hook(coordinator, settings, backups)
     Backups.OPEN[coordinator.session_id] = backups
@@ -98,6 +100,7 @@ class _Hook:
     async def keep(self, _: str, data: ToolPre) -> HookResult | None:
         """Keep what a call may change, or deny it."""
         # not every loop reports that a turn begins
+        # A child's turns belong to the turn of its parent that they work for.
         if self.backups.session_id == self.coordinator.session_id:
             self.backups.turn = data.get("turn_id", self.backups.turn)
         warnings: list[str] = []
@@ -150,6 +153,7 @@ class _Hook:
         found: list[PathsToCopy] = []
         if effects is None or "write" in effects:
             named = [path for path in touched_paths(call) if not path.is_of_command]
+            # A tool that does not say what it does names folders that it may only read.
             depth: Depth = "none"
             if effects is not None:
                 depth = "all"

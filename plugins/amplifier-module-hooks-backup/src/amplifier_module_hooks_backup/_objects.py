@@ -58,6 +58,8 @@ class Objects:
         try:
             with open(os.open(temporary, NEW, 0o600), "wb") as copy:
                 while data := source.read(_CHUNK):
+                    # A large file takes seconds, and a cancelled turn must not wait for
+                    # its copy.
                     check_cancelled()
                     size += len(data)
                     if size > most:
@@ -69,6 +71,7 @@ class Objects:
             if self._sizes.get(name) != size:
                 place = self.folder / name[:2] / name
                 place.parent.mkdir(exist_ok=True, mode=0o700)
+                # Named only once it is complete: a name stands for its content.
                 os.replace(temporary, place)
                 self._sizes[name] = size
         finally:

@@ -36,6 +36,7 @@ class RequestListener:
     def request_began(self, _: str, data: Data) -> None:
         """Begin a request, and its iteration when it is the first one there."""
         turn, id = self.trace.turn_of(data), data.get("span_id")
+        # A hand-written loop may report requests without a turn or an id.
         if turn is None or not isinstance(id, str):
             return
         earlier = turn.requests.pop(id, None)
@@ -58,6 +59,8 @@ class RequestListener:
         turn.requests[id] = step
         messages = data.get("messages")
         if self.trace.config.capture_content and isinstance(messages, Sequence):
+            # A copy now, since the history changes before the worker's thread writes
+            # it.
             newest: list[MessageDict] = list(messages[-_MESSAGES:])
             writer = self.trace.writer()
             step.contents.append(
@@ -89,6 +92,7 @@ class RequestListener:
         turn, step, response = self.trace.turn, self._take(data), data.get("response")
         if turn is None or step is None:
             return
+        # A request that failed and was retried is no failure of the turn.
         turn.error = None
         if isinstance(response, ChatResponse):
             step.attributes.update(answer(response))

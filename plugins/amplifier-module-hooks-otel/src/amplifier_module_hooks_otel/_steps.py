@@ -120,6 +120,7 @@ class Steps:
 
     def abandon(self, step: OpenSpan, error: str | None) -> None:
         """End a step whose end was not reported, perhaps in another task than the one where it is current."""
+        # In another task the old context is that task's own business.
         if get_current_span() is not step.span:
             step.before = None
         self.close(step, error)
@@ -128,6 +129,7 @@ class Steps:
         """End a step's span, in the worker's thread."""
         if not step.ended:
             self.stop(step, error)
+        # A span that is not sampled is ended by nobody: nothing is exported of it.
         if step.span.is_recording():
             self.worker.put(partial(_end, step))
 

@@ -59,6 +59,7 @@ class SpanTrace:
         id, own = data.get("turn_id"), self.coordinator.session_id
         if (
             not isinstance(id, str)
+            # Events may come after a turn's end, and would begin it a second time.
             or id == self._last
             or data.get("session_id", own) != own
         ):
@@ -90,6 +91,7 @@ class SpanTrace:
     def end(self, turn: TurnTrace, error: str | None, *, is_told: bool = True) -> None:
         """End a turn, and whatever of it is still open."""
         self.turn, self._last = None, turn.id
+        # Inner steps first, so that what was current is set back in order.
         for step in reversed([*turn.requests.values(), *turn.calls.values()]):
             self.steps.abandon(step, error or UNFINISHED)
         if turn.iteration is not None:

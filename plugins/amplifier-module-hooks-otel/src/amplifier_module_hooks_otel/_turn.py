@@ -32,6 +32,8 @@ class TurnTrace:
 
     def above(self, number: object) -> Context:
         """Return the context of what a step belongs to: its iteration, where that has a span, else the turn."""
+        # A step of an earlier iteration may begin late; it would stand below the wrong
+        # one.
         if self.iteration is None or number != self.number:
             return self.step.context
         return self.iteration.context

@@ -36,6 +36,7 @@ class TurnListener:
         prompt = data.get("prompt")
         if (
             turn is None
+            # Two events report the prompt; the first one counts.
             or turn.step.contents
             or not self.trace.config.capture_content
             or not isinstance(prompt, str)

@@ -33,10 +33,12 @@ class Worker:
 
     def put(self, job: Callable[[], None]) -> None:
         """Hand a job to the thread; never waits."""
+        # A collector that hangs must cost spans, not memory without bounds.
         if self._queue.qsize() >= self.queue_size:
             self.dropped += 1
             return
         self._queue.put(job)
+        # Lazily: a session that records nothing needs no thread.
         if self._thread is None:
             self._thread = threading.Thread(
                 target=self._work, args=(self._queue,), name="telemetry", daemon=True
@@ -62,6 +64,7 @@ class Worker:
         thread, self._thread = self._thread, None
         if thread is not None:
             self._queue.put(None)
+            # It had its time in `flush` already.
             thread.join(0 if self._is_stuck else self.timeout)
             atexit.unregister(self._finish)
             self._queue = SimpleQueue()  # a thread that hangs keeps its own

@@ -109,6 +109,7 @@ class MessageReader:
         return ()
 
     def _begin(self, data: JSONObject) -> None:
+        # Two answers in one stream would be mixed into one.
         if self._message is not None:
             raise StreamError("The API began a second answer in the same stream")
         self._message = dict(_part(data, "message"))
@@ -119,6 +120,7 @@ class MessageReader:
         index = data.get("index")
         if (
             not isinstance(index, int)
+            # In Python a bool is an int, and `true` is no place.
             or isinstance(index, bool)
             or index < 0
             or index in self._blocks
@@ -127,6 +129,8 @@ class MessageReader:
                 f"The API began a content block at {index!r}, where none can begin"
             )
         block = ArrivingBlock(index, dict(_part(data, "content_block")), self.names)
+        # Results are matched to calls by id: with two of one id, one call would never
+        # get its own.
         if block.call_id is not None and block.call_id in (
             other.call_id for other in self._blocks.values()
         ):
@@ -165,6 +169,7 @@ class MessageReader:
             raise StreamError(
                 f"The API ended the answer and left content block {unfinished[0]} open"
             )
+        # Without it nobody could say whether the answer is complete.
         if not isinstance(self._end.get("stop_reason"), str):
             raise StreamError("The API ended the answer without a reason")
         self._is_ended = True
@@ -199,6 +204,7 @@ class MessageReader:
             ],
             tool_calls=calls or None,
             usage=self._tokens(),
+            # Compatible servers report `end_turn` for an answer that calls tools.
             finish_reason="tool_calls" if calls and reason == "stop" else reason,
             metadata=self._metadata(),
         )
@@ -216,6 +222,8 @@ class MessageReader:
             STOP_REASON: self._end.get("stop_reason"),
         }
         return {
+            # Present also where the API gave none: the key marks the answer as the
+            # API's own.
             MESSAGE_ID: "",
             **{key: value for key, value in told.items() if value is not None},
         }

@@ -36,6 +36,7 @@ def mark(
     else:
         sign = {"type": "ephemeral", "ttl": ttl}
     loaded = [tool for tool in tools if tool.get("defer_loading") is not True]
+    # Tools and system first: they are what all requests of a session share.
     ends = [blocks[-1] for blocks in (loaded, system) if blocks]
     ends += _ends(messages, max_marks - len(ends))
     for block in ends[:max_marks]:
@@ -44,6 +45,7 @@ def mark(
 
 def _ends(messages: Sequence[JSONObject], count: int) -> Iterator[JSONObject]:
     """Yield the last blocks of the user's last messages that can be marked, two messages at most."""
+    # Two, as the module's head explains: one to be read from, one to be written.
     left = min(count, 2)
     for message in reversed(messages):
         if left <= 0:

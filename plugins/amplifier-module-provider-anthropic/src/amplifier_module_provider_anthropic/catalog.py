@@ -40,6 +40,7 @@ def listed_models(listing: JSONValue, more: Mapping[str, Model]) -> list[ModelIn
 
 
 def _listed(entry: JSONValue, more: Mapping[str, Model]) -> ModelInfo | None:
+    # A retired model is listed and answers nothing but an error.
     if not isinstance(entry, Mapping) or entry.get("lifecycle") == "retired":
         return None
     id, name = entry.get("id"), entry.get("display_name")

@@ -36,6 +36,8 @@ class Continuation:
     def is_paused(self) -> bool:
         """Whether the last part ended with a pause, and there is something to go on from."""
         last = self._parts[-1]
+        # An empty part would be sent back as nothing, and the API would pause again for
+        # ever.
         return bool(last.content) and (last.metadata or {}).get(STOP_REASON) == PAUSED
 
     def next_request(self) -> ChatRequest:
@@ -71,6 +73,7 @@ class Continuation:
             else:
                 usage = usage if part.usage is None else usage + part.usage
         return attrs.evolve(
+            # The last part says how the answer ended.
             more[-1],
             content=[block for part in self._parts for block in part.content],
             tool_calls=[call for part in self._parts for call in part.tool_calls or ()]

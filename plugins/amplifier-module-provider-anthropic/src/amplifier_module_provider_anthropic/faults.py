@@ -80,6 +80,8 @@ def reported_fault(event: Mapping[str, JSONValue], *, multiplier: float) -> LLME
     """Return the error that an event in an answer's stream reports."""
     body = write_json(event)
     kind = read_problem(body).get("type")
+    # An error inside a stream comes with status 200; the type says which one it would
+    # have had.
     status, _ = _BY_TYPE.get(
         kind if isinstance(kind, str) else "", _BY_TYPE["api_error"]
     )
@@ -93,6 +95,8 @@ def _kind(problem: Mapping[str, JSONValue]) -> type[LLMError] | None:
         problem.get("type"),
         problem.get("message"),
     )
+    # Before the type, which for a spent account is that of a rate limit: retrying it
+    # would be of no use.
     if isinstance(details, Mapping) and details.get("error_code") in _SPENT:
         return QuotaExceededError
     if kind == "invalid_request_error" and isinstance(message, str):

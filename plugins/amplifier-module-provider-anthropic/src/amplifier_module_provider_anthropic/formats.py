@@ -31,6 +31,7 @@ def output_format(request: ChatRequest, losses: Losses) -> JSONObject | None:
     if form.get("type") != "json_schema":
         return None
     nested = form.get("json_schema")
+    # OpenAI nests the schema one level deeper; requests come in either form.
     schema = (nested if isinstance(nested, Mapping) else form).get("schema")
     if isinstance(schema, Mapping):
         return {"type": "json_schema", "schema": _closed(schema)}

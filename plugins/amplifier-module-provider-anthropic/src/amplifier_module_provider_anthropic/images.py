@@ -12,6 +12,7 @@ __all__ = ["image_source"]
 def image_source(source: Mapping[str, JSONValue]) -> JSONObject:
     """Write an image's source; a `data:` address becomes the data it holds, what is unknown goes as it is."""
     match source:
+        # The API fetches addresses itself and takes no `data:` among them.
         case {"url": str(url)} if url.startswith("data:"):
             head, _, data = url.removeprefix("data:").partition(",")
             return _data(head.partition(";")[0] or "image/png", data)

@@ -124,6 +124,8 @@ class _Writing:
 
     def _place_late(self) -> None:
         """Place the later system messages: the API takes them behind a user's message, before an answer."""
+        # Elsewhere the API refuses it, so the text goes to the system's, where it
+        # changes the beginning.
         if self.late and self.messages[-1]["role"] == "user":
             self.messages.append(
                 {"role": "system", "content": [_text(text) for text in self.late]}

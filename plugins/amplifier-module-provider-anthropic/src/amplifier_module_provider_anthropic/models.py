@@ -145,7 +145,9 @@ def model_of(id: str, more: Mapping[str, Model]) -> Model:
         id: as requests name it; a date or `latest` at its end does not matter.
         more: what the configuration says of models; it goes before the table.
     """
+    # Dated ids name a snapshot of the same model.
     undated = _DATED.sub("", id)
+    # What the person configures wins over a table that is older than some models.
     found = more.get(id) or more.get(undated) or _MODELS.get(undated)
     if found is None:
         if id.startswith("claude-"):

@@ -127,12 +127,16 @@ class AnthropicProvider(VendorProvider):
         """Answer a request; an answer that the API pauses is sent back to be continued."""
         begun = Continuation(request=request)
         while True:
+            # Closed here: left to the garbage collector, the connection would stay open
+            # after a cancelled turn.
             async with aclosing(super().deltas(begun.next_request())) as items:
                 async for item in items:
                     if not isinstance(item, ChatResponse):
                         yield begun.shifted(item)
                         continue
                     begun.add(item)
+            # A bound, since each round is paid for and a tool of the API may never
+            # finish.
             if not begun.is_paused or begun.rounds > self.settings.max_continuations:
                 yield begun.answer()
                 return

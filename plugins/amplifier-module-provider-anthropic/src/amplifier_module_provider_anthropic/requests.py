@@ -53,6 +53,8 @@ def write_request(
     """
     losses = Losses()
     body = _body(request, model, config, losses)
+    # Newer versions of the API refuse sampling parameters, also of models that have
+    # them.
     has_sampling = not _SAMPLING.isdisjoint((*body, *config.extra_request_params))
     if has_sampling:
         headers = {"anthropic-version": _VERSION_WITH_SAMPLING}
@@ -74,6 +76,8 @@ def _body(
     thought = decide_thinking(
         request, config, known, is_forced=is_forced, losses=losses
     )
+    # Only with earlier thoughts: the beta header would otherwise be sent with every
+    # request.
     if known.binds_thinking and has_thoughts(request.messages):
         thought = thought.binding(config.changed_history)
     # A model that binds its thoughts may refuse them where thinking is turned off.
@@ -131,12 +135,14 @@ def _prompt(
     prompt: JSONObject = {}
     if tools:
         prompt["tools"] = tools
+    # These are tools that were called before and are offered no more.
     if len(tools) > len(config.server_tools) and not request.tools:
         prompt["tool_choice"] = {"type": "none"}
     if system:
         if config.enable_prompt_caching:
             prompt["system"] = system
         else:
+            # One text, which every compatible server takes; only marks need blocks.
             prompt["system"] = "\n\n".join(texts)
     return prompt | {"messages": messages}
 

@@ -32,6 +32,7 @@ def sampling(
     if temperature is not None:
         reason = _refused_temperature(temperature, model, is_thinking=is_thinking)
         if reason is None:
+            # Other vendors go up to 2: what was meant is "as varied as possible".
             fields["temperature"] = min(temperature, 1.0)
         if reason is not None or temperature > 1:
             if reason is not None:

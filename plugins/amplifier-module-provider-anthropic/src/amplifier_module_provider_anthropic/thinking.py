@@ -109,6 +109,7 @@ def decide_thinking(
         # the nearest to no thinking that such a model has
         level = "low"
     if (
+        # The API refuses the two highest levels where thinking is turned off.
         level in ("xhigh", "max")
         and thinking is not None
         and thinking["type"] == model.thinking_off

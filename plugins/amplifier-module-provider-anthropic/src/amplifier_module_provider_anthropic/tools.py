@@ -59,6 +59,7 @@ def _tool(spec: ToolSpec) -> JSONObject:
     if "type" in spec.parameters:
         tool["input_schema"] = spec.parameters
     else:
+        # The API wants the type; a tool without parameters may leave it out.
         tool["input_schema"] = {"type": "object", **spec.parameters}
     extras = {
         key: value for key, value in spec.extras.items() if key != "cache_control"
@@ -87,6 +88,7 @@ def tool_choice(
     if config.disable_parallel_tool_use and (
         choice is None or choice["type"] != "none"
     ):
+        # The option is a part of the choice, so there must be one.
         choice = {**(choice or {"type": "auto"}), "disable_parallel_tool_use": True}
     return choice
 

@@ -20,6 +20,8 @@ agent_config: Final[Mapping[str, Restriction]] = {
 }
 """What an agent may make stricter: it reads and writes in some of the session's folders, or in none."""
 
+# Reading a device can block or change it, and `/proc` shows other processes'
+# environments.
 _SYSTEM_PATHS: Final = (
     "/proc",
     "/sys",

@@ -23,7 +23,10 @@ def unified(before: str, after: str) -> str:
     Long lines are cut, and so is a long diff, each with a mark. Lines end with `\\n`.
     """
     old, new = before.split("\n"), after.split("\n")
+    # Equal ends are cut away first: difflib takes quadratic time, and most changes are
+    # small.
     head = _common(old, new, 0)
+    # Without the lines that the head took, or one line would be counted for both.
     tail = _common(old[::-1], new[::-1], head)
     first = max(0, head - _CONTEXT)
     old = old[first : max(len(old) - tail + _CONTEXT, 0)]

@@ -142,6 +142,8 @@ def walk_directory(
             walked = walk_tree(
                 handle,
                 budget,
+                # A protected directory is listed and not entered: its name is no
+                # secret, its content is.
                 lambda parts: enter(parts) and not is_protected(parts),
                 ignores=ignores,
             )
@@ -185,6 +187,7 @@ def _take(
         if len(taken) < limit:
             taken.append(describe(entry))
         else:
+            # Counted to the end, so that the model knows how much it does not see.
             omitted += 1
     return taken, omitted
 

@@ -203,6 +203,7 @@ def _decode(file_path: str, data: bytes) -> FileText:
 
 def _replacements(file_path: str, text: str, edit: Edit) -> list[Replacement]:
     old = unify_line_ends(edit.old_string)
+    # Without overlaps, as the replacements themselves must be.
     starts = [match.start() for match in re.finditer(re.escape(old), text)]
     if not starts:
         raise ToolError(f"{file_path!r}: old_string is not there{_hint(text, old)}")
@@ -239,6 +240,8 @@ def _hint(text: str, old: str) -> str:
 
 def _spaced_otherwise(lines: Sequence[str], old: str) -> int | None:
     """Return the number of the line where the text begins when white space does not count."""
+    # Joined lines are searched once; comparing window by window would be quadratic in
+    # the file.
     there, wanted = (
         "\n".join(["", *(" ".join(line.split()) for line in of), ""])
         for of in (lines, old.strip().split("\n"))

@@ -85,6 +85,7 @@ class IgnoreRules:
         try:
             for depth, name in enumerate(prefix):
                 found.load(handle, prefix[:depth])
+                # A person who searches inside `build/` wants what is in it.
                 if found._decide(tuple(prefix[: depth + 1]), is_directory=True):
                     return cls(tuple(prefix))
                 inner = open_beneath(handle, (name,))
@@ -96,6 +97,7 @@ class IgnoreRules:
         return found
 
     def _decide(self, path: _Parts, *, is_directory: bool) -> bool:
+        # The nearest directory's file decides, as in git.
         for depth in range(len(path) - 1, -1, -1):
             rules = self._rules.get(path[:depth])
             if rules is None:
@@ -199,6 +201,7 @@ def _as_bytes(name: str) -> str:
 
 
 def _parse(content: bytes) -> Iterator[_Rule]:
+    # Latin-1 gives each byte a character, so patterns and names are compared by bytes.
     lines = content.removeprefix(codecs.BOM_UTF8).decode("latin-1").split("\n")
     for line in lines[:_MAX_RULES]:
         if len(line) <= _MAX_PATTERN_LENGTH:

@@ -57,6 +57,8 @@ class KnownFiles:
             ToolError: the session has not read the file, or it changed since.
         """
         version = FileVersion.of(status)
+        # The version is returned all the same: a write checks that nothing changed in
+        # between.
         if not self.is_required or self.is_typed():
             return version
         known = self._versions.get(path)

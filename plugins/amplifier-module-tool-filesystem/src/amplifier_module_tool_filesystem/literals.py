@@ -67,6 +67,8 @@ def _longest_literals(pattern: str) -> tuple[str, ...]:
             alternatives.append([""])
         else:
             if token.lastgroup == "optional":
+                # The repeat belongs to the last character, which then need not be
+                # there.
                 literals[-1] = literals[-1][:-1]
             literals.append("")
     # What a group and other escapes need is not looked into; one more alternative may stand behind them.

@@ -119,6 +119,8 @@ class LineMatcher:
     def _start(self) -> subprocess.Popen[bytes]:
         try:
             return start_python(
+                # One second more than the deadline here, which gives the better
+                # message.
                 python_argv(_PROGRAM, str(ceil(self._seconds) + 1), str(self._memory)),
                 new_session=False,
             )
@@ -161,6 +163,7 @@ class LineMatcher:
         _, answers = self._pipes()
         poll = select.poll()
         poll.register(answers, select.POLLIN)
+        # In short steps: this thread must notice a cancelled call soon.
         while not poll.poll(_POLL_MILLISECONDS):
             check_cancelled()
             if time.monotonic() > self._deadline:
@@ -175,6 +178,8 @@ class LineMatcher:
         return self._child.stdin, self._child.stdout
 
     def _end(self) -> None:
+        # Killed, not asked: a child inside the regular expression engine hears no
+        # signal handler.
         self._child.kill()
         self._child.wait()
         requests, answers = self._pipes()

@@ -102,6 +102,7 @@ class _Rendering:
         if len(self.images) == _MAX_IMAGES or len(data) > self.room:
             self.omitted += 1
             return f"[{media_type}, left out]"
+        # A common budget: twenty plots must not fill the context of a model.
         self.room -= len(data)
         self.images.append(image_block(media_type, data))
         return f"[{media_type}, image {len(self.images)}]"

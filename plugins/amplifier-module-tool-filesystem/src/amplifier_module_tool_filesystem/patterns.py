@@ -43,6 +43,7 @@ class GlobPattern:
             raise ToolError(
                 f"a pattern has at most {_MAX_LENGTH} characters; this has {len(pattern)}"
             )
+        # Lazily: braces in braces multiply, and the bound must come before the memory.
         alternatives = list(islice(_expand(pattern), _MAX_ALTERNATIVES + 1))
         if len(alternatives) > _MAX_ALTERNATIVES:
             raise ToolError(

@@ -106,6 +106,8 @@ class FilePageReader:
             with spot.open_file() as file:
                 status = os.fstat(file.fileno())
                 found = self._read(spot.shown, file, status.st_size)
+            # The status from before the reading: what changes meanwhile makes the file
+            # another one.
             self.workspace.known.note(spot.path, FileVersion.of(status))
             return found
 
@@ -117,6 +119,7 @@ class FilePageReader:
             most = self.config.max_image_bytes
             Image.check_size(self.file_path, media_type, size, most)
             return Image(path=path, media_type=media_type, data=file.read(most))
+        # JSON must be read whole, so a larger notebook is shown as the text that it is.
         if path.endswith(".ipynb") and size <= self.config.max_file_bytes:
             data = file.read(self.config.max_file_bytes)
             notebook = Notebook.parse(data, self.config.max_image_bytes)
