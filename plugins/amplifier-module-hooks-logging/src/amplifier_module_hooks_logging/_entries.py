@@ -73,6 +73,7 @@ def taken(
     data: Mapping[str, object], *, strip_raw: bool, max_text: int
 ) -> dict[str, object]:
     """Copy what an event carries, as far as somebody could change it before it is written."""
+    # In a list, so that all levels of the recursion count down the same number.
     left = [_MAX_VALUES]
     return {
         key: _left_out(key, value)
@@ -126,6 +127,8 @@ def line_of(
         for key, value in data.items()
         if key not in _HEADER
     }
+    # After trimming: the rules take time for each character, and a log must not hold up
+    # a turn's end.
     redacted = entry.redactor.redact(plain)
     body: JSONObject
     if isinstance(redacted, Mapping):
@@ -138,6 +141,7 @@ def line_of(
     note: JSONObject = {
         "left_out": f"the record has {len(line)} bytes, at most {max_bytes} are written"
     }
+    # A quarter each: escapes may make a text several times as long in JSON.
     share = max_bytes // (4 * len(body))
     kept = {key: value for key, value in body.items() if len(str(value)) <= share}
     line = encode_record(_record(entry, session_id, run, {**kept, **note}))
@@ -200,6 +204,7 @@ class _Trimmer:
 
     def _scalar(self, value: object, depth: int) -> JSONValue:
         if isinstance(value, float):
+            # False for infinities and NaN, which JSON does not have.
             if value - value == 0:
                 return value
             return str(value)
@@ -219,5 +224,6 @@ class _Trimmer:
         if len(text) <= self.max_text:
             return text
         redacted = self.redactor.redact_text(text[: self.max_text + _SPARE])
+        # Redaction may shorten a text, so its end is measured after it.
         kept = redacted[: min(self.max_text, max(0, len(redacted) - _EDGE))]
         return f"{kept}… ({max(size, len(text))} characters)"

@@ -61,6 +61,7 @@ async def _lines(repository: Repository, config: StatusContextConfig) -> list[st
     try:
         changes, commits = await _ask_both(repository, config, private)
     finally:
+        # The folder is removed also when the turn is cancelled while git runs.
         with anyio.CancelScope(shield=True):
             await to_thread.run_sync(
                 partial(shutil.rmtree, private, ignore_errors=True)
@@ -92,7 +93,11 @@ async def _ask_both(
             untracked = f"--untracked-files={'normal' if config.git_status_include_untracked else 'no'}"
             flags = (
                 "--porcelain=v1",
+                # Finding renames compares contents, which in a large repository takes
+                # longer than the turn.
                 "--no-renames",
+                # A submodule has a configuration of its own, which the private folder
+                # does not replace.
                 "--ignore-submodules=all",
                 untracked,
             )
@@ -102,6 +107,8 @@ async def _ask_both(
         if config.git_include_commits and repository.commit is not None:
             flags = (
                 "--format=%h %s",
+                # Each would run a program or read what the repository says of how
+                # commits are shown.
                 "--no-show-signature",
                 "--no-decorate",
                 "--no-notes",

@@ -63,6 +63,7 @@ class _Status:
     async def tell(self, _: str, data: ProviderRequest) -> HookResult | None:
         """Put the status behind everything else of the request, where it changes nothing that a vendor has cached."""
         turn = data.get("turn_id")
+        # Once a turn: the same text in each request of it keeps a vendor's cache valid.
         if self._text is None or turn != self._turn:
             self._text, self._turn = await self._read(), turn
         if not self._text:
@@ -91,6 +92,7 @@ class _Status:
         room = longest_injection(self.coordinator, _LONGEST) - len(status)
         if room < 0:
             return ""
+        # Cut by lines and marked anew, since redaction and marks change the length.
         while said and len(marked := self._marked(said)) >= room:
             shorter = said[
                 : len(said) - (len(marked) - room) - len(_CUT) - 1

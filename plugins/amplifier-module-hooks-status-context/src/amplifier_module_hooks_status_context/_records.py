@@ -30,6 +30,7 @@ class Records:
         for piece in ended:
             self._take(self._open + piece)
             self._open = b""
+        # A record without an end must not grow in memory.
         self._open = (self._open + rest)[:_MAX_BYTES]
 
     @property

@@ -111,7 +111,9 @@ class Repository:
             **allowed_environment(of={}),
             **_CLOSED,
             **_QUIET,
+            # The system's programs alone: a project may put others on the path.
             "PATH": os.defpath,
+            # The person's own configuration names filters and signers, too.
             "HOME": str(private),
             "GIT_DIR": str(private),
             "GIT_WORK_TREE": str(self.root),
@@ -137,6 +139,7 @@ class Repository:
         (folder / "config").write_text(
             f"[core]\n\trepositoryformatversion = {version}\n\tbare = false\n{extension}"
         )
+        # A commit and no branch: the private folder has no references.
         (folder / "HEAD").write_text(f"{self.commit or 'ref: refs/heads/unborn'}\n")
         for source, name in ((self.shallow, "shallow"), (self.exclude, "info/exclude")):
             if (data := _read(source)) is not None:
@@ -170,6 +173,8 @@ async def open_repository(
     try:
         await _run(git, [*asked, "HEAD"], directory, environment, told.write, timeout)
     except GitError as error:
+        # The message is stable, since `LC_ALL` is C; the exit code is that of every
+        # failure.
         if "not a git repository" in str(error):
             return None
         if told.count < len(_PARTS) + 2:  # else it is the commit alone that is missing
@@ -177,6 +182,8 @@ async def open_repository(
     lines = told.paths
     if lines[0] not in _FORMATS or told.count > len(_PARTS) + 3:
         raise GitError("its parts are ambiguous")
+    # `core.worktree` may name any folder, whose files would then be listed as the
+    # project's.
     if Path(lines[1]) != await to_thread.run_sync(_folder_with_git, directory):
         raise GitError("its configuration names another folder for its files")
     root, objects, index, shallow, exclude, head, packed, *mains = map(
@@ -264,6 +271,8 @@ async def _run(
     complaint = bytearray()
 
     def complain(data: bytes) -> None:
+        # As much as a message shows; the rest is still read, or git would wait for its
+        # pipe.
         complaint.extend(data[: 1000 - len(complaint)])
 
     command = Command(

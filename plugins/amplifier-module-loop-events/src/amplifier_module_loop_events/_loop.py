@@ -81,6 +81,7 @@ class EventsLoop(Loop):
         choice = self.first_choice(turn.tools)
         if self._plans:
             plan = await self._plan(turn)
+            # A limit may be reached by the plan alone.
             if turn.is_over:
                 return plan
         while True:
@@ -89,6 +90,7 @@ class EventsLoop(Loop):
             if not response.tool_calls:
                 return response.text
             await self._run_tools(turn, response.tool_calls)
+            # Only the first answer is forced; the rest of the turn is the model's.
             choice = None
 
     async def _plan(self, turn: Turn) -> str:
@@ -102,6 +104,7 @@ class EventsLoop(Loop):
             )
             response = await self._complete(turn, "none")
             calls = response.tool_calls or ()  # of a model that calls all the same
+            # Every call needs a result, or vendors refuse the next request.
             await turn.store_results(calls, [NOT_YET] * len(calls))
             end["plan"] = plan = response.text
         finally:
@@ -137,12 +140,14 @@ class EventsLoop(Loop):
 
     async def _run_tools(self, turn: Turn, calls: Sequence[ToolCall]) -> None:
         """Select a tool for each call, run what may run, and store the results as answers to the model's calls."""
+        # One after the other: handlers vote in the order of the calls.
         selections = [await select_tool(turn, call, self._timeout) for call in calls]
         chosen = [
             selection.call for selection in selections if selection.refusal is None
         ]
         turn.calls_made += len(chosen)
         ran = iter(await turn.host.run_tools(chosen, turn.tools))
+        # In the order of the calls, whatever ran first.
         results = [selection.refusal or next(ran) for selection in selections]
         await turn.store_results(calls, results)
         for selection, result in zip(selections, results, strict=True):

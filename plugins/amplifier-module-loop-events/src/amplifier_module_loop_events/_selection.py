@@ -63,6 +63,7 @@ async def select_tool(turn: Turn, call: ToolCall, timeout: float) -> SelectedCal
             return SelectedCall(call=call, refusal=refusal)
         changed = emission.data["tool"]
         if isinstance(changed, str) and changed != name:
+            # The reason and the score were those of another tool.
             name, vote = changed, None
     if turn.hooks.has_handlers(TOOL_SELECTED):
         selected = ToolSelected(tool=name, requested=call.name, tool_call_id=call.id)

@@ -64,6 +64,7 @@ def _read(answer: Mapping[str, object], candidates: Sequence[str]) -> Vote | Non
     if (
         isinstance(score, bool)
         or not isinstance(score, (int, float))
+        # Infinity would win over every reason, and NaN compares as nothing.
         or not isfinite(score)
     ):
         return None

@@ -94,10 +94,12 @@ class ChatAnswer:
             self._is_done = True
             return
         chunk = read_object(event.data)
+        # Servers report errors inside a stream in three forms.
         if chunk.get("error") or "error" in (chunk.get("object"), event.event):
             raise self.fail(event.data)
         self._usage = read_usage(chunk) or self._usage
         for choice in _objects(chunk.get("choices")):
+            # One answer is asked for; a server that sends more would mix them.
             if not choice.get("index"):
                 yield from self._choose(choice)
 
@@ -109,6 +111,7 @@ class ChatAnswer:
         """
         calls = [draft.finish() for draft in self._calls.drafts]
         reason = self._finish_reason(bool(calls))
+        # Running it would need a guess of which tool was meant.
         if reason == "tool_calls" and not all(call.name for call in calls):
             raise StreamError("The server sent a call that names no tool")
         by_id = {call.id: call for call in calls}
@@ -157,6 +160,7 @@ class ChatAnswer:
         else:
             said = {}
         if reason == "error":
+            # The server's own word, since `error` says nothing of what happened.
             said["finish_reason"] = self._reason
         return said or None
 

@@ -35,6 +35,7 @@ class CallDraft:
         if name and name != self.name and not (self.name and self._arguments):
             self.name += name
         if arguments:
+            # Joined at the end: adding to a text piece by piece would be quadratic.
             self._arguments.append(arguments)
             yield from self.announce()
 
@@ -84,6 +85,7 @@ class CallDrafts:
         else:
             known = self._unnumbered(id, name)
         known = known or self._begin(id, next_index)
+        # Some servers send the id with a later piece.
         known.given_id = known.given_id or id
         # the first call of an id keeps it
         self._by_id.setdefault(known.given_id, known)

@@ -42,4 +42,5 @@ class ChatCompletionsConfig(VendorConfig):
     @property
     def longest_answer(self) -> int:
         """Tokens that a model writes of which the server does not tell."""
+        # A quarter at most, so that a small window has room for the conversation.
         return min(self.max_tokens or _LONGEST_ANSWER, self.context_window // 4)

@@ -108,6 +108,7 @@ class _Writer:
         if text or more or not message.blocks:
             yield {
                 "role": "assistant",
+                # With calls the protocol wants null in place of an empty text.
                 "content": text or (None if calls else ""),
                 **more,
             }

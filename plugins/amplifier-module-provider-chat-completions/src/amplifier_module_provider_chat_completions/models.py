@@ -62,6 +62,7 @@ def _model(
         id=id,
         display_name=name if isinstance(name, str) else id,
         context_window=takes,
+        # Some servers report an output limit that is larger than the window.
         max_output_tokens=min(writes, takes),
         capabilities=("streaming", "tools"),
     )

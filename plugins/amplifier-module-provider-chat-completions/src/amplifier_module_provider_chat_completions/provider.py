@@ -78,6 +78,8 @@ class ChatCompletionsProvider(VendorProvider):
         """Return the environment variable of the key: OpenAI's is for no other server that the configuration names."""
         if self.settings.key_variable is not None:
             return self.settings.key_variable
+        # A key that is sent to an address which a project's plan names would be given
+        # away.
         is_openai = self._is_openai or self.base_url == os.environ.get(
             "OPENAI_BASE_URL"
         )

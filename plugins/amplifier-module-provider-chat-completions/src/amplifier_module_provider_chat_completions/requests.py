@@ -82,6 +82,7 @@ def _tool(spec: ToolSpec) -> JSONObject:
     function: JSONObject = {"name": spec.name, "parameters": spec.parameters}
     if spec.description is not None:
         function["description"] = spec.description
+    # The extras first: they must not rename the tool.
     return {"type": "function", "function": {**spec.extras, **function}}
 
 

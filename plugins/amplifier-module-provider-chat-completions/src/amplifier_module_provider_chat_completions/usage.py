@@ -19,6 +19,7 @@ def read_usage(chunk: Mapping[str, JSONValue]) -> Usage | None:
         read_tokens(usage, "prompt_tokens"),
         read_tokens(usage, "completion_tokens"),
     )
+    # Some servers send an empty usage with every chunk.
     if not isinstance(usage, Mapping) or read is None:
         return None
     details, further = (
@@ -42,6 +43,7 @@ def read_usage(chunk: Mapping[str, JSONValue]) -> Usage | None:
 def _cost(value: JSONValue) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
+    # By its text: a float has digits that nobody counted.
     cost = Decimal(str(value))
     # another one would give back what was spent
     return cost if cost.is_finite() and cost >= 0 else None

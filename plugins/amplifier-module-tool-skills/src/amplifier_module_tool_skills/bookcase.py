@@ -113,6 +113,8 @@ class Bookcase:
 
         own, library = await to_thread.run_sync(look)
         self._places = attrs.evolve(own, folders=(*own.folders, *others.folders))
+        # Before they are reported: problems of places and of skills are one list for
+        # the person.
         library = attrs.evolve(
             library, broken=(*own.broken, *others.broken, *library.broken)
         )

@@ -39,6 +39,8 @@ def listing(skills: Sequence[Skill], most: int) -> SkillListing:
     kept: list[Skill] = []
     room = most
     for skill in skills:
+        # Below this a description says too little to choose by, so fewer skills are
+        # shown.
         room -= len(skill.name) + _FRAME + min(len(skill.head.description), _SHORTEST)
         if room < 0:
             break
@@ -69,6 +71,7 @@ def catalogue(skills: Sequence[Skill], *, most_skills: int, most: int) -> str:
 def _share(lengths: Sequence[int], room: int) -> int:
     """Return how long a text may be so that all have room; those that are shorter leave theirs to the others."""
     share = room
+    # The shortest first: what they leave over is shared among the longer ones.
     for left, length in zip(range(len(lengths), 0, -1), sorted(lengths), strict=True):
         share = room // left
         if length > share:

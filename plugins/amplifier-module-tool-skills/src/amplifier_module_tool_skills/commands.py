@@ -39,6 +39,8 @@ async def commands_of(bookcase: Bookcase, config: SkillsConfig) -> list[SessionC
             source=f"skill:{skill.source}",
         )
         for skill in library.skills.values()
+        # A skill that nobody trusts has no place in a prompt, which counts as the
+        # person's word.
         if skill.head.for_person and skill.is_trusted
     ]
 

@@ -85,6 +85,7 @@ class SkillsConfig:
 def _check(key: str, entry: str) -> None:
     if not entry.strip() or "\0" in entry:
         raise ConfigError([Problem(key, f"names a folder; got {entry!r}")])
+    # A missing folder is no error, so an address would be passed over in silence.
     if "://" in entry or entry.startswith("@"):
         problem = f"names folders of this machine; fetch {entry!r} and name the folder it is in"
         raise ConfigError([Problem(key, problem)])

@@ -131,6 +131,7 @@ class Skills:
             raise ToolError("give skill_name, list, search or info")
         skill, offset = self._find(skills, str(name)), input.get("offset")
         if isinstance(offset, int):
+            # A negative offset would count from the end.
             start = max(0, offset)
         else:
             start = 0

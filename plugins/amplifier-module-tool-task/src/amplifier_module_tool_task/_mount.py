@@ -36,6 +36,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> Ta
     async def collect(*_: object) -> None:
         await agents.collect()
 
+    # Modules that are mounted after this one may contribute as well.
     for event in (SESSION_START, SESSION_RESUME):
         coordinator.register_cleanup(
             coordinator.hooks.register(event, collect, 0, _NAME, decides=False)

@@ -44,6 +44,7 @@ class Agents:
         contributed: dict[str, object] = {}
         for answer in await self.coordinator.collect_contributions(AGENTS):
             if isinstance(answer, Mapping):
+                # Earlier contributions win, in the order in which modules were mounted.
                 contributed = {
                     **{str(name): agent for name, agent in answer.items()},
                     **contributed,
@@ -65,6 +66,7 @@ class Agents:
 
     def is_copy(self, name: str) -> bool:
         """Tell whether an agent is the session itself, and none of its plan or its modules."""
+        # A plan may have an agent of its own by this name.
         return name == SELF and SELF not in self._named
 
     def find(self, name: str) -> str:
@@ -76,6 +78,7 @@ class Agents:
         plans = self.plans
         if name in plans:
             return name
+        # A model may give a whole task as the name.
         asked = name[:_LONGEST_NAME]
         shown = ", ".join(list(plans)[:_SHOWN_NAMES]) or "none"
         if len(plans) > _SHOWN_NAMES:

@@ -141,6 +141,7 @@ class Answers:
         # what there is of an answer may hold all that was wanted
         if written:
             error |= {"response": self._marked(written), "trust": UNTRUSTED}
+        # Without the id the model would begin anew and lose what the agent has done.
         if can_resume:
             error["session_id"] = self.session_id
         return ToolResult(success=False, error={"message": message, **error})

@@ -41,6 +41,8 @@ def bounded(
         return agent
     wanted: dict[str, object] = {**limits, "delegation_depth": depth_left}
     above = _mapping(_mapping(parent.get("session")).get("limits"))
+    # The agent's own limits win over its parent's, and these over the defaults: what
+    # holds now is compared.
     has = {
         **{name: getattr(_DEFAULTS, name) for name in wanted},
         **above,
@@ -62,6 +64,7 @@ def _is_less(value: object, than: object) -> bool:
     if than is None:
         return True
     try:
+        # Costs may be given as text, to the cent.
         return Decimal(str(value)) < Decimal(str(than))
     except InvalidOperation:
         return False

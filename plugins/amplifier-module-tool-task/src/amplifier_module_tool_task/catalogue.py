@@ -29,6 +29,7 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
         plans: the agents' partial plans by name.
         most: characters that the list may take.
     """
+    # Names come from files of others: one must not look like several, or like marks.
     names = [without_marks(" ".join(name.split()))[:_NAME] for name in plans]
     if not names:
         return "There are no agents."
@@ -86,6 +87,7 @@ def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
         )
 
     scores = {name: score(name) for name in plans}
+    # Stable: agents that fit equally well stay in the order of their names.
     best = sorted(plans, key=lambda name: -scores[name])[:_MOST_FITTING]
     if any(scores.values()):
         best = [name for name in best if scores[name]]

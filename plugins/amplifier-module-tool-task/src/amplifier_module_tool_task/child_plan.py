@@ -43,6 +43,8 @@ class Maker:
             depth_left: how many generations there may be below the child.
         """
         plans = self.agents.plans
+        # In the child's plan, so that the limits hold in its own sessions and after a
+        # resume.
         plans[agent] = bounded(
             plans[agent], self.coordinator.config, self.config.limits.given, depth_left
         )

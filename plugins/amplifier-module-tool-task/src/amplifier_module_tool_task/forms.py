@@ -43,6 +43,8 @@ class Form:
 
     def step(self, messages: Sequence[Message]) -> Iterator[MessageDict]:
         """Yield an answer, the calls of it that are inherited, and their results; each call has its result here."""
+        # A result without its call, and a call without its result, would be refused by
+        # vendors.
         kept = {call.id for message in messages for call in self._calls(message)}
         for message in messages:
             if message.role == "assistant":
@@ -93,6 +95,7 @@ class Form:
             for key, value in given.items()
             if isinstance(value, str)
         }
+        # Numbers and lists cannot be shortened and stay what they are.
         if len(short) < len(given):
             return {**short, "left_out": "the other arguments are too long"}
         return {**short}

@@ -48,6 +48,7 @@ def inherited(
     there = split(history)
     kept: list[_Turn] = []
     left = most
+    # The newest first: they are the nearest to what the agent is asked for.
     for found in reversed(there):
         whole = _read(history, found, form)
         if kept:
@@ -124,6 +125,7 @@ def _read(history: Sequence[MessageDict], turn: TurnSpan, form: Form) -> _Turn:
 def _start_of(messages: Sequence[MessageDict], turns: int) -> int:
     """Return where the last so many turns begin."""
     for place in range(len(messages) - 1, -1, -1):
+        # Only prompts of a person begin a turn; a message that a hook put in does not.
         turns -= messages[place].get("role") == "user" and is_prompt(messages[place])
         if not turns:
             return place

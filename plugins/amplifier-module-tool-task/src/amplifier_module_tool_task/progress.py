@@ -130,6 +130,8 @@ class DelegationProgress:
 
     def _progress(self, _: str, data: dict[str, object]) -> None:
         tool, message = data.get("tool_name"), str(data.get("message"))
+        # A report of the task tool itself is that of a deeper agent, which names
+        # itself.
         self._tell(message if tool == self.context.tool_name else f"{tool}: {message}")
 
     def _refused(self, _: str, data: dict[str, object]) -> None:

@@ -76,5 +76,6 @@ class Request:
 
 def _text(value: JSONValue) -> str | None:
     if isinstance(value, str):
+        # Models fill what they do not need with empty texts.
         return value.strip() or None
     return None

@@ -62,11 +62,14 @@ class TaskTool:
         if self._delegations.depth_left > 0:
             plans = self._agents.plans
         else:
+            # A list of agents that cannot be called only costs tokens.
             plans = {}
         told = [
             (name, plan.get("description") if isinstance(plan, Mapping) else None)
             for name, plan in plans.items()
         ]
+        # The same object each time keeps the request the same, and a vendor's cache
+        # valid.
         if self._described is None or self._described[0] != told:
             shown = catalogue(plans, self._config.catalogue_chars)
             roles = roles_of(self._coordinator.config)

@@ -19,6 +19,7 @@ def shortened(text: str, most: int, remedy: str = "") -> str:
     """
     if len(text) <= most:
         return text
+    # The conclusion of an answer stands at its end.
     tail = most // 3
     note = (
         f"[{len(text) - most:,} of {len(text):,} characters are left out here{remedy}]"

@@ -35,6 +35,7 @@ def project_skills(project: Path, name: str, store: TrustStore) -> ProjectSkills
         store: what the person trusted.
     """
     usual = PROJECT_FILES[_KIND]
+    # Together, since a person thinks of "the skills of this project" as one thing.
     if name in usual:
         kind, items = (_KIND, usual)
     else:
