@@ -73,6 +73,8 @@ class _Log:
         for event in map(str, events):
             if event in self._heard or not (
                 self.config.wants(event)
+                # These three are heard whatever is logged: they begin the discovery and
+                # end the log.
                 or event in (SESSION_START, SESSION_RESUME, SESSION_END)
             ):
                 continue
@@ -128,6 +130,7 @@ class _Log:
     async def _report(self) -> None:
         """Tell the person once what is not in the log."""
         missing = self.writer.missing
+        # A resumed session ends more than once.
         if missing <= self._told:
             return
         self._told = missing

@@ -55,6 +55,7 @@ def _check(template: str) -> None:
         ]
     except ValueError as error:
         fields, problem = [], str(error)
+    # A format or a conversion could reach into attributes of what is filled in.
     if any(name not in _FIELDS or form or convert for name, form, convert in fields):
         problem = "has other fields than {session_id} and {project}"
     elif problem is None and "session_id" not in [name for name, *_ in fields]:

@@ -63,6 +63,7 @@ class SessionLogWriter:
 
     def put(self, entry: EventEntry) -> None:
         """Hand an entry to the thread; never waits."""
+        # A slow disk costs lines, not the memory or the time of a turn.
         if self._queue.qsize() >= self.config.queue_size:
             self.dropped += 1
             return
@@ -125,6 +126,8 @@ class SessionLogWriter:
         while going:
             waiting = [self._queue.get()]
             with suppress(Empty):
+                # Bounded, so that an event to be set is not waited for behind a queue
+                # that never empties.
                 while len(waiting) < _BATCH:
                     waiting.append(self._queue.get_nowait())
             going = None not in waiting
@@ -145,6 +148,8 @@ class SessionLogWriter:
             count, self._told = self.dropped - self._told, self.dropped
             lines += filter(None, [self._line(_dropped(count, entries[-1]))])
         try:
+            # One by one: after an error the lines that were written are not counted as
+            # lost.
             while lines:
                 self._append(lines[0])
                 del lines[0]
@@ -193,6 +198,7 @@ class SessionLogWriter:
         """Close the file and give it the name of an earlier one; the oldest goes."""
         self._close()
         kept = self.config.keep_files
+        # From the oldest on, so that no file is renamed over one that is still to be.
         for number in range(kept, 0, -1):
             if number == 1:
                 earlier = self.path

@@ -99,8 +99,11 @@ class HookRunner:
                 chosen.append((loaded, entry))
         if not chosen:
             return Verdicts(())
+        # The others are not promised the file, and writing it takes time before each
+        # tool call.
         if event in _READERS:
             await self._transcript.write()
+        # By place, so that the verdict does not depend on which hook ends first.
         answers: list[HookOutput] = [HookOutput()] * len(chosen)
         limiter = anyio.CapacityLimiter(_AT_ONCE)
 
@@ -162,7 +165,11 @@ class HookRunner:
         config = self._surroundings.config
         try:
             text = write_input(
-                told, config.max_input_bytes, may_cut=event not in _DECIDING
+                # A blocking hook that reads half of a command could allow the other
+                # half.
+                told,
+                config.max_input_bytes,
+                may_cut=event not in _DECIDING,
             )
         except InputError as error:
             return HookOutput(failure=str(error))

@@ -57,6 +57,7 @@ class LoadedPlugin:
 
     def copies_in(self, text: str) -> frozenset[str]:
         """Return the files of the project in place of which a shell text, as it is run, names copies."""
+        # Normalised, since `./a` and `a` are one file.
         named = (os.path.normpath(found["path"]) for found in _FILE.finditer(text))
         return frozenset(name for name in named if name in self.copied)
 

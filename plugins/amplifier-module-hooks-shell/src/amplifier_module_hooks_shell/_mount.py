@@ -50,6 +50,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     observers = Observers()
     own = [OwnHook(hook, surroundings, observers) for hook in settings.hooks]
     runner = HookRunner(surroundings, found.loaded, observers)
+    # A task of its own only where something runs in it.
     if runner.observes or not all(hook.decides for hook in own):
         await observers.open(coordinator)
     for hook in own:
@@ -61,6 +62,7 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     if limits:
         OnlyTools(surroundings, limits).register()
     _contribute(surroundings, found)
+    # Commands and questions are for a person, who speaks to the root session alone.
     if not surroundings.is_child:
         await _offer(surroundings, found)
 

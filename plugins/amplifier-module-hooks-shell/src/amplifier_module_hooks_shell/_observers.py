@@ -37,6 +37,7 @@ class Observers:
 
     async def open(self, coordinator: Coordinator) -> None:
         """Open the queue, where the session has a task for it; it is worked off at the end, as far as seconds go."""
+        # A session without a task of its own does the work where it is given.
         with suppress(OwnerTaskError):
             await coordinator.own(self._running(), name="hooks-shell")
 
@@ -62,6 +63,8 @@ class Observers:
             group.start_soon(self._work)
             try:
                 yield
+                # The last notifications still go out, and a hook that hangs does not
+                # hold up the end.
                 with anyio.move_on_after(_DRAIN_SECONDS):
                     await self._drained()
             finally:
@@ -71,6 +74,8 @@ class Observers:
         while True:
             self._idle = anyio.Event()
             while self._waiting:
+                # One after the other: notifications appear in the order of their
+                # events.
                 await self._waiting.pop(0)()
             self._idle.set()
             assert self._news is not None  # `_running` made it

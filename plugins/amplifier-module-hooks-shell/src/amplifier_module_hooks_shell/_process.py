@@ -62,6 +62,7 @@ def write_input(data: Mapping[str, object], limit: int, *, may_cut: bool) -> str
         InputError: it has no JSON form, or is too long.
     """
     try:
+        # ASCII, so that no locale of a command misreads it.
         text = json.dumps(data, ensure_ascii=True, allow_nan=False, default=_plain)
         if len(text) > limit and may_cut:
             text = json.dumps(
@@ -111,12 +112,15 @@ async def run_hook(
         return ran(failure=f"it took longer than {timeout:g} s")
     if ending.error is not None:
         return ran(failure=f"it could not be started: {ending.error}")
+    # Shells use these two codes for a command that they cannot run, which decides
+    # nothing.
     if ending.code in _UNRUNNABLE:
         return ran(
             failure=f"it could not be run: {ran().complaint or f'exit code {ending.code}'}"
         )
     if ending.code in _SIGNALLED:
         return ran(failure=f"it was ended by signal {ending.code - 128}")
+    # What is cut is no JSON any more, and could read as another verdict.
     if output.is_cut:
         return ran(
             failure=f"it put out {output.total} bytes; max_output_bytes is {limit}"

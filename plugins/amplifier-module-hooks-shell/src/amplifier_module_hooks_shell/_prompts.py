@@ -108,6 +108,7 @@ def fill(prompt: str, data: Mapping[str, object], limit: int) -> str:
         InputError: it is longer, or cannot be written.
     """
     whole = write_input(data, limit, may_cut=False)
+    # For the model, as people read it: escapes cost tokens and hide words.
     readable = json.dumps(json.loads(whole), ensure_ascii=False, indent=1)
     used = False
 

@@ -40,6 +40,7 @@ class EnvironmentFile:
             return
         env = {"CLAUDE_ENV_FILE": self.path}
         before = self._surroundings.environment(env)
+        # Read by a shell, since hooks write what only a shell can evaluate.
         ran = await self._surroundings.run(_READ, input="", timeout=_SECONDS, env=env)
         if ran.failure is not None or ran.code:
             return

@@ -204,6 +204,7 @@ class FileSearch:
         except UndecodableTextError:
             file.skipped = "binary"
         else:
+            # Most files are ruled out here, without their way to the child process.
             if data and self._matcher.may_match(text):
                 file.text = text.removesuffix("\n")
 
@@ -215,6 +216,7 @@ class FileSearch:
                 return
             texts = [file.text for file in batch if file.text is not None]
             if texts:
+                # One more than there is room for shows whether there are more.
                 self._matcher.send(texts, self._limit - len(self._matches) + 1)
             sent = batch
         self._take(sent)
@@ -222,6 +224,8 @@ class FileSearch:
     def _take(self, files: Sequence[_File]) -> bool:
         """Count the files of a batch and take their matches in; return whether the search goes on."""
         for file in files:
+            # Only where matching takes time; files that are ruled out are counted to
+            # the end.
             if file.text is not None and self._budget.is_out_of_time:
                 self._left_out = {**file.left_out, **self._budget.report()}
                 return False
@@ -232,6 +236,8 @@ class FileSearch:
             if file.text is not None:
                 self._take_matches(file.name, file.text)
             if self._more:
+                # What the walk reports by now is of files that were read ahead of this
+                # one.
                 self._left_out = file.left_out
                 return False
         return True
@@ -285,6 +291,7 @@ def _anywhere(glob: str) -> str:
     """Let a pattern for a name match at any depth."""
     if "/" in glob:
         return glob
+    # As in git and ripgrep: `*.py` means every Python file.
     return f"**/{glob}"
 
 

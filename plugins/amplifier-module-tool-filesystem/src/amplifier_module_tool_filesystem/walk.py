@@ -19,6 +19,7 @@ from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["Budget", "Ignores", "TreeEntry", "walk_tree"]
 
+# Each level holds a handle open, of which a process has a thousand.
 _MAX_DEPTH: Final = 64
 
 
@@ -153,6 +154,7 @@ def _entries(
         if budget.is_out_of_time:
             return
         try:
+            # By the open directory: its path may lead elsewhere by now.
             status = os.stat(name, dir_fd=handle, follow_symlinks=False)
         except FileNotFoundError:
             continue  # it went away meanwhile
@@ -201,5 +203,6 @@ def _names(handle: int, budget: Budget) -> list[str]:
         for entry in entries:
             if not budget.spend():
                 break
+            # Names alone: a status from the listing may be old by the time it is used.
             names.append(entry.name)
     return sorted(names)

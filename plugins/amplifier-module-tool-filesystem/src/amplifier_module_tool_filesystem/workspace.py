@@ -73,6 +73,7 @@ def open_workspace(
         problems += _missing(key, roots[key] if entries is not None else [])
     if problems:
         raise ConfigError(problems, subject="configuration of tool-filesystem")
+    # After the check, so that a message names the directory as it was written.
     directory = Path(os.path.realpath(directory))
     return Workspace(
         directory=directory,

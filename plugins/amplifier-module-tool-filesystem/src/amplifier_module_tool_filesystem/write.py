@@ -53,6 +53,8 @@ def write_text(
                 planned.data,
                 dir_fd=spot.directory,
                 expected=expected,
+                # Between the look and the write somebody may have put a file there,
+                # which nobody read.
                 must_be_new=expected is None,
             )
         workspace.known.note(spot.path, written.version)
@@ -71,6 +73,7 @@ def planned_write(
         ToolError: the path may not be written, the file there was not read or changed since, or the text cannot
             be stored.
     """
+    # Before the path is opened: a text that cannot be stored changes nothing.
     data = encode_text(content)
     check_size(file_path, len(data), config)
     with workspace.writable.locate(file_path) as spot:

@@ -44,8 +44,11 @@ class Carrier:
         """
         client = httpx2.AsyncClient(
             transport=network(url),
+            # Not packed: a few bytes of an answer could unpack to more than memory
+            # holds.
             headers={**headers, "Accept-Encoding": "identity"},
             timeout=httpx2.Timeout(timeout, read=_SILENT_SECONDS),
+            # A proxy or a password of the environment is meant for other addresses.
             trust_env=False,
         )
         return cls(
@@ -97,6 +100,8 @@ class Carrier:
                     **request.extensions["timeout"],
                     "read": None,
                 }
+            # Redirects are followed by hand: the client would follow them to any host,
+            # with the headers' secrets.
             response = await self._client.send(
                 await self._checked(request), stream=True
             )
@@ -111,6 +116,8 @@ class Carrier:
                     return
                 url = place
             finally:
+                # A connection that is not closed here would stay open until the garbage
+                # collector comes.
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
         raise httpx2.TooManyRedirects("it leads on and on")
@@ -145,6 +152,7 @@ class Carrier:
             place = url.join(response.headers["location"])
         except httpx2.InvalidURL:
             return None
+        # Elsewhere the headers, and with them a token, would go to somebody else.
         same = (place.scheme, place.host, place.port, place.userinfo) == (
             url.scheme,
             url.host,
@@ -161,7 +169,11 @@ class Carrier:
             return request
         url = read_url(str(request.url))
         self._connector.policy.check_url(url)
+        # The request goes to this very address: a second lookup could answer with
+        # another one.
         address = (await self._connector.resolve(url))[0]
+        # The server and its certificate are known by name, though the request goes to
+        # an address.
         request.headers["Host"] = url.authority
         request.extensions = {**request.extensions, "sni_hostname": url.host}
         request.url = request.url.copy_with(host=str(address))

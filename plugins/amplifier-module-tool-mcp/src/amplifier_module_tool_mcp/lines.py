@@ -80,6 +80,7 @@ class LineSplitter:
 
     def _add(self, piece: bytes) -> None:
         self._line += piece
+        # From here on only the beginning and the end stay in memory.
         if not self._dropped and len(self._line) > self.max_bytes:
             self._head = bytes(self._line[:_KEPT])
         if self._head:
@@ -99,6 +100,8 @@ class LineSplitter:
 def answered_id(line: TooLong) -> RequestId | None:
     """Return the id of the request that a message answers; `None` when it is no answer, or the id is unknown."""
     found = _ID_FIRST.match(line.head)
+    # In between, an `"id"` may stand inside the result, where the server can write
+    # anything.
     if found is None and _IS_ANSWER.match(line.head):
         found = _ID_LAST.search(line.tail)
     if found is None:

@@ -74,6 +74,7 @@ class Links:
             raise ServerRefusedError(str(error)) from error
         # they would write what servers say on the terminal where nobody set logging up
         for name in _LOGGERS:
+            # A handler that the person set up stays the one that hears them.
             if not getLogger(name).handlers:
                 getLogger(name).addHandler(NullHandler())
         server = expanded.config
@@ -117,6 +118,7 @@ class Links:
 
     def _command(self, server: ServerConfig, program: str, *, is_own: bool) -> Command:
         directory = start_folder(server, self.working_dir)
+        # Made one by one, so that each has the mode of a private folder.
         if server.cwd is None:
             for folder in (directory.parent.parent, directory.parent, directory):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -142,5 +144,7 @@ class Links:
         )
         is_inside = directory.is_relative_to(os.path.realpath(self.working_dir))
         if is_own and is_inside and not {"-m", "-c"}.isdisjoint(server.args):
+            # With `-m` and `-c` Python takes modules from the working directory, where
+            # a model may write.
             environment["PYTHONSAFEPATH"] = "1"
         return {**environment, **server.env}

@@ -70,6 +70,8 @@ class McpServers:
 
     async def open(self) -> None:
         """Start what is declared, and wait for it as long as the configuration says."""
+        # First, and without servers as well: a model that is asked about them can say
+        # so.
         await self._coordinator.mount("tools", self.mcp_status, "mcp_status")
         declared = await to_thread.run_sync(
             declared_servers, self._config, self._project
@@ -93,6 +95,7 @@ class McpServers:
         if self._config.prompts:
             self._coordinator.register_contributor(COMMANDS, "tool-mcp", self._commands)
         begun = [server.start() for server in self.servers.values()]
+        # Slow servers join later; the session does not wait for them.
         with anyio.move_on_after(self._config.start_timeout):
             for settled in begun:
                 await settled.wait()
@@ -140,6 +143,7 @@ class McpServers:
             if isinstance(present, McpTool) and present.server is server:
                 if (
                     name in wanted
+                    # The same tool stays mounted: a model may be calling it now.
                     and wanted[name].definition.digest == present.definition.digest
                 ):
                     del wanted[name]
@@ -193,6 +197,7 @@ class McpServers:
             )
         is_own = (
             isinstance(called, FunctionTool)
+            # By identity: another module may have a tool of this name.
             and getattr(called.function, "__self__", None) is self
         )
         if not is_own or getattr(called, "name", "") != "mcp_accept":
@@ -281,6 +286,7 @@ class McpServers:
         """
         found = self._find(server)
         done = await self._agreements.carry_out(found, context.call_id)
+        # One agreement to the project's files covers all servers that they declare.
         for each in self.servers.values():
             each.reopen()
         if found.ready is None:

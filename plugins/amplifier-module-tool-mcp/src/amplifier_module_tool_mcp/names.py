@@ -44,5 +44,6 @@ def command_name(server: str, prompt: str) -> str:
 
 def _digest(server: str, offered: str) -> str:
     return hashlib.sha256(
+        # With the length: `a`, `bc` and `ab`, `c` are two pairs.
         f"{len(server)}:{server}{offered}".encode("utf-8", "surrogatepass")
     ).hexdigest()[:_DIGEST]

@@ -80,6 +80,7 @@ class ResultCollector:
     def text(self) -> str:
         """All text between its marks; of a long one the head and the tail, with its true length."""
         text = "\n\n".join(self._texts)
+        # The head and the tail: logs and failures end with what matters.
         if len(text) > self.max_chars:
             half = self.max_chars // 2
             left_out = len(text) - 2 * half
@@ -106,6 +107,7 @@ def read_result(result: CallToolResult, source: str, max_chars: int) -> ToolResu
     reading = ResultCollector(source, max_chars)
     add_parts(reading, result.content)
     structured: JSONValue = result.structured_content
+    # Said twice, it would cost the context twice.
     if structured is not None and not _is_told(structured, result.content):
         reading.add_text(json.dumps(structured, ensure_ascii=False))
     return reading.to_result(is_error=result.is_error)
@@ -188,6 +190,8 @@ def _image_kind(data: str) -> str | None:
     """Tell an image's true kind; `None` for what is none that models take."""
     try:
         head = binascii.a2b_base64(data[: 2 * IMAGE_HEAD], strict_mode=False)
+        # Checked as a whole only where it may be shown: vendors refuse a request with
+        # damaged base64.
         if len(data) <= MAX_IMAGE_CHARACTERS:
             binascii.a2b_base64(data, strict_mode=True)
     except ValueError:

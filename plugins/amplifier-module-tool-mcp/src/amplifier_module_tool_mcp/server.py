@@ -110,6 +110,7 @@ class Server:
         if self._connection is None:
             if self.state in ("refused", "closed"):
                 raise self._error()
+            # An error at once, so that the model can do something else than wait.
             if (left := self._retry_at - anyio.current_time()) > 0:
                 raise self._error(f"; it is retried in {left:.0f} s")
         await self.start().wait()
@@ -139,6 +140,8 @@ class Server:
             and self._connection is not None
         ):
             self._connection.give_up()
+        # A slow tool is no dead server: it is asked for a sign of life before the next
+        # use.
         elif error.code == REQUEST_TIMEOUT:
             self._is_suspect = True
 
@@ -236,6 +239,7 @@ class Server:
             able.prompts is not None,
         )
         self.state, self.problem, self._failures = "ready", None, 0
+        # Before `settled`: whoever waited for the server finds its tools mounted.
         await self.refreshed(self)
         connection.settled.set()
         await self.teller.state(

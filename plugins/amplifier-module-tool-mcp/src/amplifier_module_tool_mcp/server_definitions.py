@@ -47,6 +47,7 @@ class ServerDefinition:
     def key(self) -> str:
         """What the server is known by: its name and what runs, or where it is, as it was written."""
         assert self.config is not None
+        # Not its variables: a renewed key is no other server.
         parts: JSONValue = [
             self.name,
             self.config.command,
@@ -82,6 +83,7 @@ def declared_servers(
             path = amplifier_home() / file
             for name, entry in _of_person(path).items():
                 found[name] = _declared(name, "home", entry)
+    # Last, so that the plan wins over the person's file, and both over the project's.
     for name, server in config.servers.items():
         found[name] = _declared(name, "plan", server)
     return [
@@ -105,4 +107,6 @@ def _of_person(path: Path) -> Mapping[str, ServerConfig | str]:
     try:
         return read_servers(read_mapping(path), str(path))
     except ConfigError as error:
+        # A broken file is shown as a server that cannot be used; the others still
+        # start.
         return {path.name: str(error)}

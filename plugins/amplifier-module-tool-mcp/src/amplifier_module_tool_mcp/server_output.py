@@ -41,6 +41,7 @@ class Hearing:
         *ended, rest = data.split(b"\n")
         part = self._parts.setdefault(level, bytearray())
         for piece in ended:
+            # A line without an end must not grow in memory.
             part += piece[: max(0, _LONGEST_LINE - len(part))]
             text = part.decode("utf-8", "replace")
             part.clear()
@@ -67,6 +68,7 @@ class Hearing:
 
     async def pass_on(self) -> None:
         """Pass the lines on until cancelled, from when there may be somebody who hears them."""
+        # Before the session begins nobody hears what is reported.
         await self.teller.begun.wait()
         while True:
             await self._news.wait()

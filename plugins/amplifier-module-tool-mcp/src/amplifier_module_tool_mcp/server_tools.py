@@ -112,6 +112,8 @@ class McpTool:
     ) -> ToolResult:
         client = await self.server.client()
         current = self.server.offers.offered.get(self.definition.name)
+        # Between a model's request and its call the server may have changed what the
+        # tool does.
         if current is None or current.digest != self.definition.digest:
             raise ToolError(
                 f"{self._who} no longer offers this tool as it was defined; see mcp_status"
@@ -152,6 +154,8 @@ class McpTool:
 
         self.server.failed(error)
         why: object = error.data
+        # By the message as well: a server may use the library's code for any failure of
+        # its own.
         if error.code == REQUEST_TIMEOUT and error.message == _TIMED_OUT:
             limit = f"within {self.server.call_timeout:g} s"
             return ToolError(

@@ -42,6 +42,7 @@ def read_servers(
     document: Mapping[str, JSONValue], name: str
 ) -> dict[str, ServerConfig | str]:
     """Read the servers of a document; what is wrong with one does not touch the others."""
+    # A misspelt key would mean no servers at all, without a word.
     unknown = [key for key in document if key not in _KEYS]
     if unknown:
         return {name: f"{name} has the unknown key {unknown[0]!a}; write mcpServers"}

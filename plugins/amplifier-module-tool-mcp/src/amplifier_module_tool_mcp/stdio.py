@@ -73,6 +73,8 @@ class StdioLink:
     @asynccontextmanager
     async def transport(self) -> AsyncGenerator[Streams, None]:
         """Start the program for the protocol's client, once; nothing of it is left when the block is."""
+        # A tree, since servers are often started by scripts, which would outlive their
+        # end.
         tree = ProcessTree.start(self.command)
         try:
             incoming, received = anyio.create_memory_object_stream[
@@ -101,6 +103,7 @@ class StdioLink:
         """Let the program go by itself when its input ends, and end it otherwise."""
         # set first: the end of its output is no failure from here on
         self._is_closing = True
+        # The protocol's way to say that the session is over.
         tree.close_input()
         with anyio.move_on_after(_LEAVING_SECONDS):
             await tree.wait()
@@ -150,6 +153,7 @@ class StdioLink:
         except MessageTooLargeError as error:
             return self._refused(TooLong.of(line), str(error))
         except ValueError:
+            # Servers print there by mistake; the person reads it in the log.
             self.hear("stdout", line + b"\n")
             return None
         if isinstance(message, (JSONRPCResponse, JSONRPCError)):
@@ -199,6 +203,7 @@ class StdioLink:
             is_sent = False
             with (
                 suppress(OSError, anyio.ClosedResourceError),
+                # A server that does not read would hold up every later request.
                 anyio.move_on_after(_WRITE_SECONDS),
             ):
                 await tree.send(data)

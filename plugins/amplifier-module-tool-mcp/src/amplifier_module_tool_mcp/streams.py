@@ -60,6 +60,8 @@ class EventStream:
                         ):
                             self.was_of_use = True
                             yield found
+                    # After the messages: an id is valid only once what it stands for
+                    # was passed on.
                     self._note(events)
         except EventTooLongError as error:
             raise MessageTooLargeError(
@@ -74,6 +76,7 @@ class EventStream:
         if events.last_id and is_header_value(events.last_id):  # it becomes a header
             self.last_id = events.last_id
         if events.retry is not None:
+            # A server may ask for any wait, also for none at all.
             self.wait = min(max(events.retry / 1000, _SHORTEST_WAIT), _LONGEST_WAIT)
 
 

@@ -23,6 +23,7 @@ class Unasked:
     def is_too_much(self) -> bool:
         """Count a message; true for those beyond 200 in a second, which are dropped."""
         now = anyio.current_time()
+        # Seconds are counted from the first message of each, which needs no timer.
         if now - self._second >= 1.0:
             self._second, self._count = now, 0
         self._count += 1

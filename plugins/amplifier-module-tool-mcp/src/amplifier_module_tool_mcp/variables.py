@@ -50,6 +50,7 @@ def expand(config: ServerConfig, variables: Mapping[str, str]) -> Expanded:
         def look_up(found: re.Match[str]) -> str:
             name, default = found[1], found[2]
             set_to = variables.get(name)
+            # As in a shell, `:-` stands in for an empty value, too.
             if set_to or default is None:
                 known = set_to
             else:

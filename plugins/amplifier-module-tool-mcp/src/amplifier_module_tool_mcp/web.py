@@ -112,6 +112,8 @@ class WebLink:
                     posts.start_soon(self._send_all, carrier, to_send, incoming, posts)
                     try:
                         yield received, outgoing
+                        # Not after an error: a server that does not answer would be
+                        # waited for once more.
                         await self._leave(carrier)
                     finally:
                         posts.cancel_scope.cancel()
@@ -239,6 +241,8 @@ class WebLink:
         ) as response:
             if message.method == "initialize":
                 self._session = response.headers.get(_SESSION)
+                # It is sent back as a header, where a line break would begin another
+                # one.
                 if not is_header_value(self._session or ""):
                     self._session = None
                     raise AnswerError(

@@ -71,6 +71,7 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
         TooLargeError: it holds so many values that reading them would hold up everything else.
         ValueError: it is none.
     """
+    # Counted before parsing: a few megabytes of brackets become gigabytes of objects.
     values = _values_in(data)
     if values > _MOST_VALUES:
         raise MessageTooLargeError(f"{_MOST_VALUES} values")
@@ -92,6 +93,7 @@ def _values_in(data: bytes | str) -> int:
     marks = _TEXT.sub(
         b"", data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     )
+    # Each value follows one of these.
     return marks.count(b",") + marks.count(b"[") + marks.count(b"{")
 
 

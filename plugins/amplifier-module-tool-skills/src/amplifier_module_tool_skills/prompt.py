@@ -71,6 +71,7 @@ class SkillPrompt:
     async def tell_once(self, _event: str, _data: PromptSubmit) -> HookResult | None:
         """Add the list to the history, unless it is there already: a resumed history brings its own."""
         text = await self._text()
+        # Twice in a history, the list would cost its tokens in every request.
         if not text or await self._is_known(text):
             return None
         return HookResult.inject(text, role=self._config.inject_role)

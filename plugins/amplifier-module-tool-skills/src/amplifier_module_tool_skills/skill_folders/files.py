@@ -22,6 +22,7 @@ MAIN: Final = "SKILL.md"
 
 _MAX_NAMES: Final = 500
 _MAX_DEPTH: Final = 6
+# Made by tools, and often thousands of files.
 _PASSED_OVER: Final = frozenset({"__pycache__", "node_modules"})
 
 

@@ -106,6 +106,7 @@ def find_skills(folder: SkillFolder) -> FoundSkills:
     lead to a skill; a `SKILL.md` that is a link itself is broken.
     """
     search = _Search(folder)
+    # What was trusted is searched as it was then, and not as the disk has it now.
     if folder.contents is not None:
         search.among(folder.contents)
     else:
