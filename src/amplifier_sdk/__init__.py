@@ -99,6 +99,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.results import ToolResult as ToolResult
     from amplifier_sdk.run_context import RunContext as RunContext
     from amplifier_sdk.secret import Secret as Secret
+    from amplifier_sdk.stores import SessionStore as SessionStore
     from amplifier_sdk.streaming import Delta as Delta
     from amplifier_sdk.streaming import SteeringInjected as SteeringInjected
     from amplifier_sdk.streaming import StreamEvent as StreamEvent
@@ -172,6 +173,7 @@ __all__ = [
     "SessionBusyError",
     "SessionClosedError",
     "SessionSpawn",
+    "SessionStore",
     "SpawnOptions",
     "SteeringInjected",
     "StreamEvent",
@@ -272,6 +274,7 @@ _HOME = {
     "SessionBusyError": "errors",
     "SessionClosedError": "errors",
     "SessionSpawn": "delegation",
+    "SessionStore": "stores",
     "SpawnOptions": "delegation",
     "SteeringInjected": "streaming",
     "StreamEvent": "streaming",

@@ -17,6 +17,12 @@ AmplifierError
 │   ├── BudgetExceededError         a limit is reached and nothing more may be spent
 │   ├── ChildNotFoundError          the session has no such child
 │   └── TurnCancelled               the turn was cancelled; holds the partial text
+├── StoreError                      a store of sessions cannot do what it was asked for
+│   ├── LeaseHeldError              somebody else may write the session
+│   ├── LeaseLostError              the writer's lease ended; nothing was written
+│   ├── QuestionClosedError         the question takes no such answer any more
+│   ├── StoreUnavailableError       the server of the store does not answer, or refuses
+│   └── StoreVersionError           another version wrote the store
 ├── ScopeLeftOpenError              foreign code left a task group or a cancel scope open
 ├── OutputMisfitError               (also ValueError) an answer is not of the wanted type
 ├── ApprovalTimeoutError            nobody answered in time
@@ -69,6 +75,8 @@ __all__ = [
     "InvalidToolCallError",
     "LLMError",
     "LLMTimeoutError",
+    "LeaseHeldError",
+    "LeaseLostError",
     "ModuleConfigError",
     "ModuleConflictError",
     "ModuleError",
@@ -81,12 +89,16 @@ __all__ = [
     "OwnerTaskError",
     "Problem",
     "ProviderUnavailableError",
+    "QuestionClosedError",
     "QuotaExceededError",
     "RateLimitError",
     "ScopeLeftOpenError",
     "SessionBusyError",
     "SessionClosedError",
     "SessionError",
+    "StoreError",
+    "StoreUnavailableError",
+    "StoreVersionError",
     "StreamError",
     "ToolError",
     "TurnCancelled",
@@ -321,6 +333,54 @@ class ApprovalTimeoutError(AmplifierError):
 
 class ApprovalUnavailableError(AmplifierError):
     """Nobody can be asked: raised by an approval system without a terminal, or whose person has left."""
+
+
+class StoreError(AmplifierError):
+    """A store of sessions cannot do what it was asked for; nothing of it was done."""
+
+
+class LeaseHeldError(StoreError):
+    """Somebody else may write the session now.
+
+    Args:
+        session_id: the session.
+        owner: who may write it, as they call themselves.
+    """
+
+    def __init__(self, session_id: str, owner: str) -> None:
+        self.session_id = session_id
+        self.owner = owner
+        super().__init__(
+            f"Session {session_id!r} is being written by {owner}."
+            " Wait until it is released, or until its lease ends"
+        )
+
+
+class LeaseLostError(StoreError):
+    """The lease of a writer ended, or was taken over: nothing was written.
+
+    Args:
+        session_id: the session.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(
+            f"The lease on session {session_id!r} has ended; nothing was written."
+            " Acquire it anew and read the session before you write"
+        )
+
+
+class QuestionClosedError(StoreError):
+    """A question takes no such answer: it was answered otherwise, expired, was voided, or never stored."""
+
+
+class StoreUnavailableError(StoreError):
+    """The server of a store cannot be reached, refuses, or went away in the middle of a statement."""
+
+
+class StoreVersionError(StoreError):
+    """A version of the program that does not fit this one wrote the store."""
 
 
 class ScopeLeftOpenError(AmplifierError):

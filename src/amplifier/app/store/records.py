@@ -26,6 +26,7 @@ __all__ = [
     "SessionRecord",
     "beginning_of",
     "is_intact",
+    "record_bytes",
 ]
 
 VERSION: Final = 1
@@ -175,20 +176,7 @@ class SessionRecord:
         Raises:
             ConfigError: it is too large to be read again; names its largest part.
         """
-        data = self.to_dict()
-        # Last: a version that knows none writes what it does not know first, so that one
-        # that it carried along, and that fits no more, is not taken for the file's.
-        data[CHECKSUM] = _checksum(data)
-        written = (json.dumps(data, indent=1) + "\n").encode()
-        if len(written) > MAX_BYTES:
-            sizes = {key: len(json.dumps(value)) for key, value in data.items()}
-            largest = max(sizes, key=sizes.__getitem__)
-            told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
-            raise ConfigError(
-                [Problem(largest, told)],
-                subject=f"record of session {self.session_id!r}",
-            )
-        return written
+        return record_bytes(self.to_dict(), self.session_id)
 
     @classmethod
     def from_dict(cls, data: JSONValue, *, subject: str) -> Self:
@@ -227,6 +215,27 @@ class SessionRecord:
         if further:
             return attrs.evolve(record, further=further)
         return record
+
+
+def record_bytes(record: JSONObject, session_id: str) -> bytes:
+    """Write the data of a record as its file has it, with a checksum.
+
+    Raises:
+        ConfigError: it is too large to be read again; names its largest part.
+    """
+    data = {key: value for key, value in record.items() if key != CHECKSUM}
+    # Last: a version that knows none writes what it does not know first, so that one
+    # that it carried along, and that fits no more, is not taken for the file's.
+    data[CHECKSUM] = _checksum(data)
+    written = (json.dumps(data, indent=1) + "\n").encode()
+    if len(written) > MAX_BYTES:
+        sizes = {key: len(json.dumps(value)) for key, value in data.items()}
+        largest = max(sizes, key=sizes.__getitem__)
+        told = f"it has {sizes[largest]:,} bytes, and the whole record {len(written):,}; {MAX_BYTES:,} can be read"
+        raise ConfigError(
+            [Problem(largest, told)], subject=f"record of session {session_id!r}"
+        )
+    return written
 
 
 def is_intact(data: JSONValue) -> bool:

@@ -25,6 +25,7 @@ from amplifier.app.directories import Places
 from amplifier.app.store.families import Branch, family_of, grow
 from amplifier.app.store.index import INDEX, SessionIndex
 from amplifier.app.store.journal import FileJournal
+from amplifier.app.store.leases import require_unleased
 from amplifier.app.store.recorded import COMPOSITION
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import find_session, outlines_in
@@ -47,7 +48,12 @@ from amplifier.app.store.writer import (
 from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private_append import make_folders
-from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
+from amplifier_sdk.errors import (
+    AmplifierError,
+    ConfigError,
+    LeaseHeldError,
+    Problem,
+)
 
 __all__ = ["Cleanup", "SessionStore"]
 
@@ -116,6 +122,7 @@ class SessionStore:
 
         Raises:
             LockedError: another process has it open; names it.
+            LeaseHeldError: somebody writes it under a lease.
             ConfigError: its record is damaged or a newer version's.
             OSError: the system refuses.
         """
@@ -124,6 +131,8 @@ class SessionStore:
         async with AsyncExitStack() as stack:
             journal = await FileJournal.open(folder / JOURNAL, durability)
             stack.push_async_callback(_close, journal)
+            # Nobody takes the lease from here on: that needs the journal's lock.
+            await to_thread.run_sync(require_unleased, folder, record.session_id)
             # The journal's lock is held: whoever had it open until now may have made or changed the record.
             stored = await to_thread.run_sync(_begin, folder, record)
             transcript = await Transcript.open(folder / TRANSCRIPT, durability)
@@ -290,7 +299,7 @@ class SessionStore:
                     if not _are_as_listed(doomed):
                         continue
                     self._remove(doomed)
-            except LockedError:
+            except (LockedError, LeaseHeldError):
                 stayed.append(tree.session.record.session_id)
             else:
                 deleted += [session.record.session_id for session in doomed]
@@ -345,6 +354,7 @@ def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
 
     Raises:
         LockedError: somebody has one of them open.
+        LeaseHeldError: somebody has the lease of one.
     """
     from amplifier_kit.files.locks import WriterLock
 
@@ -355,6 +365,8 @@ def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
             for name in (JOURNAL, TRANSCRIPT)
         ):
             locks.callback(WriterLock.take(file).release)
+        for session in sessions:
+            require_unleased(session.folder, session.record.session_id)
         yield
 
 

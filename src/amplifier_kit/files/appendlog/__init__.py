@@ -17,6 +17,7 @@ from amplifier_kit.files.appendlog._lines import (
     AppendedRecord,
     decode_line,
     encode_line,
+    header_line,
 )
 from amplifier_kit.files.appendlog._scan import Check, Damage, Expected
 from amplifier_kit.files.appendlog.errors import AppendError, LogFormatError
@@ -37,5 +38,6 @@ __all__ = [
     "LogFormatError",
     "decode_line",
     "encode_line",
+    "header_line",
     "read_log",
 ]

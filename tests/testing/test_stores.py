@@ -1,0 +1,120 @@
+"""The suite of stores finds what is wrong with a store: each fault here breaks the behaviour beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import pytest
+
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.leases import LEASE, LeaseState
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier.testing.stores import STORE_BEHAVIORS
+from amplifier.validation.behaviors import BehaviorFailed
+from amplifier_sdk.errors import QuestionClosedError
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.stores import (
+    Lease,
+    LogEntry,
+    LogName,
+    SessionLog,
+    SessionStore,
+    StoredQuestion,
+)
+
+
+class _Unfenced(FileSessionStore):
+    """Writes with whatever lease was given last."""
+
+    async def append(
+        self, lease: Lease, log: LogName, entries: Sequence[LogEntry]
+    ) -> None:
+        state = LeaseState.read(self.files.folder(lease.session_id))
+        if not state.is_live:
+            attrs.evolve(state, expires=9e9).write(self.files.folder(lease.session_id))
+        await super().append(attrs.evolve(lease, token=state.token), log, list(entries))
+
+
+class _Sorting(FileSessionStore):
+    """Sorts the keys of records, as databases do."""
+
+    async def read_record(self, session_id: str) -> JSONObject | None:
+        found = await super().read_record(session_id)
+        if found is None:
+            return None
+        return dict(sorted(found.items()))
+
+
+class _Forgetful(FileSessionStore):
+    """Returns all of a log, from wherever it is read."""
+
+    async def read_log(
+        self, session_id: str, log: LogName, *, after: int = 0
+    ) -> SessionLog:
+        return await super().read_log(session_id, log)
+
+
+class _Lenient(FileSessionStore):
+    """Takes every answer as if it were the one that is stored."""
+
+    async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
+        try:
+            return await super().answer(question_id, answer, by=by)
+        except QuestionClosedError:
+            (question,) = await self.questions("s1")
+            return question
+
+
+class _Deaf(FileSessionStore):
+    """Reports no change."""
+
+    async def wait_for_change(
+        self, session_id: str, seen: str, *, max_wait: float
+    ) -> str:
+        return "same"
+
+
+@attrs.frozen
+class _Faulty:
+    kind: type[FileSessionStore]
+    root: Path
+
+    async def open(self) -> SessionStore:
+        return self.kind(ProjectSessions(self.root))
+
+    async def expire_leases(self) -> None:
+        for file in self.root.glob(f"sessions/*/{LEASE}"):
+            state = LeaseState.read(file.parent)
+            attrs.evolve(state, expires=1.0).write(file.parent)
+
+
+@pytest.mark.parametrize(
+    ("kind", "behavior"),
+    [
+        (_Unfenced, "lease.fences-a-late-writer"),
+        (_Unfenced, "lease.fences-after-its-end"),
+        (_Unfenced, "lease.belongs-to-its-token"),
+        (_Sorting, "record.comes-back-as-written"),
+        (_Forgetful, "log.comes-back-as-written"),
+        (_Lenient, "question.is-answered-once"),
+        (_Lenient, "question.is-answered-once-in-a-race"),
+        (_Deaf, "session.reports-changes"),
+    ],
+)
+async def test_a_fault_breaks_a_behaviour(
+    kind: type[FileSessionStore], behavior: str, tmp_path: Path
+) -> None:
+    (found,) = (each for each in STORE_BEHAVIORS if each.id == behavior)
+
+    with pytest.raises(BehaviorFailed):
+        await found.check(_Faulty(kind, tmp_path))
+
+
+def test_each_behaviour_says_what_is_true_and_what_to_do() -> None:
+    ids = [each.id for each in STORE_BEHAVIORS]
+
+    assert len(set(ids)) == len(ids)
+    assert all(each.says.endswith(".") for each in STORE_BEHAVIORS)
+    assert all(each.fix.endswith(".") for each in STORE_BEHAVIORS)
