@@ -58,7 +58,6 @@ _READ_BY_NAME: Final[Mapping[_Field, str]] = {
 _LIMITS: Final = "plugins/amplifier-module-tool-task/tests/test_limits.py"
 _SHOWN_BY_A_TEST: Final[Mapping[_Field, str]] = {
     # for those who write approval providers, providers, handlers and loops
-    ("ApprovalRequest", "risk_level"): "tests/kernel/test_approvals.py",
     ("Arguments", "repaired"): "tests/sdk/test_arguments_figures.py",
     ("ToolInfo", "read_only"): "tests/kernel/test_toolinfo.py",
     ("RunContext", "attempt"): "tests/agent/test_outputs.py",

@@ -33,6 +33,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.kernel",
         "amplifier.validation",
     ),
+    "amplifier.compat": ("amplifier_sdk", "amplifier.kernel", "amplifier.compat"),
     "amplifier.testing": (
         "amplifier_sdk",
         "amplifier_kit",

@@ -21,6 +21,7 @@ from typing import Final
 import anyio
 from anyio.lowlevel import RunVar
 
+from amplifier.kernel.modules.adapters import provide
 from amplifier.kernel.modules.sources import FoundModule, holds_package
 from amplifier_sdk.errors import ModuleConflictError, ModuleError, ModuleLoadError
 from amplifier_sdk.threads import SharedCall
@@ -99,6 +100,7 @@ def import_error(found: FoundModule, error: BaseException) -> ModuleLoadError:
 
 def _import(found: FoundModule) -> ModuleType:
     top = found.package.partition(".")[0]
+    provide()
     if found.root is not None and top not in sys.modules:
         # a finder for this one name: on `sys.path` the folder would offer all it holds
         _PINS.pin(top, found.root)

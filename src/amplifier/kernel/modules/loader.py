@@ -14,6 +14,7 @@ from typing import Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import attrs
 
+from amplifier.kernel.modules.adapters import adapted
 from amplifier.kernel.modules.catalog import Catalog
 from amplifier.kernel.modules.imports import ImportPaths, import_error, import_package
 from amplifier.kernel.modules.mounts import RESOLVER
@@ -150,9 +151,10 @@ class ModuleLoader:
             home = getattr(target, "__module__", None) or getattr(
                 target, "__name__", None
             )
-            return ImportedModule(
+            own = ImportedModule(
                 id=spec.module, target=target, package=sys.modules.get(str(home))
             )
+            return adapted(own)
         if resolver is None:
             found = self._find_directly(spec)
         else:
@@ -165,13 +167,14 @@ class ModuleLoader:
             target = _named(found, package)
         else:
             target = main_of(package, found.id)
-        return ImportedModule(
+        imported = ImportedModule(
             id=found.id,
             target=target,
             package=package,
             distribution=found.distribution,
             location=found.path,
         )
+        return adapted(imported)
 
     async def load(
         self,

@@ -1,0 +1,65 @@
+"""Handlers of the original, as the session's registry calls them.
+
+Each gets a JSON copy of the data, of which nothing else is part, and answers with the original's result, a dict of
+its fields or nothing. What it answers is read here, so a wrong answer is its own failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isawaitable
+from typing import TypeAlias, cast
+
+import attrs
+
+from amplifier.compat.plain import plain_copy
+from amplifier.compat.results import native_hook_result
+from amplifier_sdk.results import Emission, HookResult
+
+__all__ = ["Handler", "OriginalHandler"]
+
+Handler: TypeAlias = Callable[[str, dict[str, object]], Awaitable[object] | object]
+"""A handler of the original: it gets the event's name and data."""
+
+
+class OriginalHandler:
+    """One handler of the original."""
+
+    __slots__ = ("handler",)
+
+    def __init__(self, handler: Handler) -> None:
+        if not callable(handler):
+            raise TypeError(f"A handler must be callable; got {handler!r:.200}")
+        self.handler: Handler = handler
+
+    async def __call__(
+        self, event: str, data: Mapping[str, object], /
+    ) -> HookResult | None:
+        """Call the handler with a copy of the data and read its answer."""
+        answer = self.handler(str(event), _copied(data))
+        if isawaitable(answer):
+            answer = await answer
+        if answer is None or answer == {}:
+            return None
+        result = native_hook_result(answer)
+        if isinstance(result, Emission):
+            # a handler that passes on what another event's handlers decided
+            result = HookResult(action="continue")
+        if result.action != "modify" or result.data is None:
+            return result
+        return attrs.evolve(result, data=_changes(result.data, data))
+
+
+def _copied(data: Mapping[str, object]) -> dict[str, object]:
+    return cast("dict[str, object]", plain_copy(data))
+
+
+def _changes(
+    answered: Mapping[str, object], data: Mapping[str, object]
+) -> dict[str, object]:
+    """Leave out what the handler sends back as it got it: the copy of a value is no change of it."""
+    return {
+        key: value
+        for key, value in answered.items()
+        if key not in data or plain_copy(value) != plain_copy(data[key])
+    }

@@ -1,0 +1,115 @@
+"""The coordinator of the original.
+
+`ModuleCoordinator.over(coordinator)` is the coordinator of a session as modules of the original see it. It shares all
+that the session's has, so what one module sets on it another finds; what is mounted through it is adapted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from typing import Self, cast
+
+from amplifier.compat.capabilities import adapted_capability, shown_capability
+from amplifier.compat.mounts import MountTable, adapted, shown
+from amplifier.compat.original.hooks import HookRegistry
+from amplifier.compat.original.models import HookResult
+from amplifier.compat.results import native_hook_result, original_result
+from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
+from amplifier.kernel.reports import report
+from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
+
+__all__ = ["ModuleCoordinator"]
+
+
+class ModuleCoordinator(KernelCoordinator):
+    """A session's parts by name.
+
+    Args:
+        session: any object with `session_id`, `parent_id` and `config`.
+        approval_system: asks the person.
+        display_system: shows messages to the person.
+    """
+
+    def __init__(
+        self,
+        session: object = None,
+        approval_system: ApprovalSystem | None = None,
+        display_system: DisplaySystem | None = None,
+        **given: object,
+    ) -> None:
+        fields = {
+            name: given.get(name, getattr(session, name, None))
+            for name in ("session_id", "parent_id", "config")
+        }
+        super().__init__(
+            None,
+            approval_system,
+            display_system,
+            session_id=str(fields["session_id"] or "unknown"),
+            parent_id=cast("str | None", fields["parent_id"]),
+            config=cast("dict[str, object]", fields["config"] or {}),
+        )
+        self.session = session  # type: ignore[assignment]  # any object will do
+        self.loader = getattr(session, "loader", None)
+
+    @classmethod
+    def over(cls, coordinator: KernelCoordinator) -> Self:
+        """Show a session's coordinator to modules of the original."""
+        view = object.__new__(cls)
+        view.__dict__ = coordinator.__dict__
+        return view
+
+    @property
+    def hooks(self) -> HookRegistry:
+        """The hook registry; as long as a loop runs, as that loop receives it."""
+        return HookRegistry.over(super().hooks)
+
+    @property
+    def mount_points(self) -> dict[str, object]:
+        """The live table of mount points; modules may write into it."""
+        return cast("dict[str, object]", MountTable(self, self._mounts.table))
+
+    def get(self, mount_point: str, name: str | None = None) -> object:
+        """Return what is mounted: a single point's instance, another's live table, or one of its instances."""
+        if mount_point == "hooks":
+            return self.hooks
+        found = super().get(mount_point, name)
+        if name is None and isinstance(found, dict):
+            return self.mount_points[mount_point]
+        return shown(found)
+
+    def mount(
+        self, mount_point: str, module: object, name: str | None = None
+    ) -> Awaitable[None]:
+        """Mount an instance in place of one that has its name."""
+        point, key = self._mounts.resolve(mount_point, name)
+        slot = self._mounts.table.get(point)
+        if isinstance(slot, dict):
+            key = key or getattr(module, "name", None)
+            if key in slot and shown(slot[key]) is not module:
+                report("mount.replaced", mount_point=point, name=key)
+                self.plugins.forget_mounted(point, key)
+                self._mounts.remove(point, key)
+        return super().mount(mount_point, adapted(point, module, self), name)
+
+    def register_capability(
+        self, name: str, value: object, *, inherited: bool = True
+    ) -> None:
+        """Offer a value to modules, in place of an earlier one of the name."""
+        earlier = super().get_capability(name)
+        super().register_capability(
+            name, adapted_capability(name, value, earlier), inherited=inherited
+        )
+
+    def get_capability(self, name: str) -> object:
+        """Return a capability, or `None`."""
+        return shown_capability(name, super().get_capability(name))
+
+    async def process_hook_result(  # type: ignore[override]  # the original's results
+        self, result: HookResult, event: str, hook_name: str = "unknown"
+    ) -> HookResult:
+        """Carry out what handlers decided."""
+        decided = native_hook_result(result)
+        return original_result(
+            await super().process_hook_result(decided, event, hook_name)
+        )

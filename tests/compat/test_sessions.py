@@ -1,0 +1,135 @@
+"""Sessions of modules in the original's shape: each kind alone among ours, and all of them together."""
+
+from __future__ import annotations
+
+import pytest
+
+from amplifier.testing import EventRecorder, MemoryJournal, create_test_session
+from tests.compat.modules import context, hook, loop, provider, tool
+from tests.doubles import answer, call, calling
+
+CALL = {"id": "c1", "name": "count_words", "input": {"text": "two words"}}
+
+
+async def test_a_session_of_original_modules_alone_runs_a_turn() -> None:
+    recorder, journal = EventRecorder(), MemoryJournal()
+    async with create_test_session(
+        provider=provider,
+        tools=[tool],
+        hooks=[hook, recorder],
+        orchestrator=loop,
+        context=context,
+        configs={"provider": {"steps": [CALL, "two"]}},
+        journal=journal,
+    ) as session:
+        assert await session.execute("how many?") == "two"
+        messages = await session.coordinator.context.get_messages()
+
+    assert [message["role"] for message in messages] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    assert messages[2]["content"] == '{"words": 2}'
+    assert recorder.one("tool:pre")["tool_name"] == "count_words"
+    assert recorder.one("words:counted")["words"] == "two words"
+    assert not session.failures
+
+
+async def test_an_original_tool_runs_under_our_loop() -> None:
+    script = [calling(call("count_words", {"text": "a b c"})), answer("three")]
+    async with create_test_session(*script, tools=[tool]) as session:
+        assert await session.execute("count") == "three"
+        messages = await session.coordinator.context.get_messages()
+
+    assert messages[2]["content"] == '{"words": 3}'
+    assert session.coordinator.counted == 3  # type: ignore[attr-defined]  # the module's own
+
+
+async def test_the_models_arguments_are_validated_before_an_original_tool() -> None:
+    script = [calling(call("count_words", {"text": 3})), answer("no")]
+    async with create_test_session(*script, tools=[tool]) as session:
+        await session.execute("count")
+        mounted = session.coordinator.tools["count_words"]
+
+    assert mounted.inputs == []  # type: ignore[attr-defined]  # the module's own
+
+
+async def test_an_original_provider_answers_our_loop() -> None:
+    async with create_test_session(
+        provider=provider,
+        tools=[tool],
+        configs={"provider": {"steps": [CALL, "two"]}},
+    ) as session:
+        assert await session.execute("how many?") == "two"
+        assert session.spending.usage is not None
+        assert session.spending.usage.total_tokens == 24
+        info = session.coordinator.providers["scripted-original"].get_info()
+
+    last = provider.ScriptedProvider.last
+    assert last is not None
+    assert last.closed
+    assert [message.role for message in last.requests[1].messages] == [
+        "user",
+        "assistant",
+        "tool",
+    ]
+    assert last.requests[0].tools[0].name == "count_words"
+    assert info.config_fields[0].field_type == "secret"
+
+
+async def test_an_original_hook_hears_copies_and_denies() -> None:
+    script = [calling(call("count_words", {"text": "a"})), answer("done")]
+    async with create_test_session(
+        *script,
+        tools=[tool],
+        hooks=[hook],
+        configs={"hook-0": {"deny": "count_words"}},
+    ) as session:
+        await session.execute("count")
+        messages = await session.coordinator.context.get_messages()
+
+    assert "not here" in str(messages[2]["content"])
+
+
+async def test_an_original_hook_injects_into_the_request() -> None:
+    async with create_test_session(
+        answer("done"), hooks=[hook], configs={"hook-0": {"inject": "be brief"}}
+    ) as session:
+        await session.execute("hello")
+        asked = session.coordinator.providers["scripted"].requests[0]  # type: ignore[attr-defined]
+
+    assert asked.messages[-1].text == "be brief"
+    assert asked.messages[-1].role == "user"
+
+
+async def test_what_an_original_handler_does_to_its_data_stays_with_it() -> None:
+    script = [calling(call("count_words", {"text": "a"})), answer("done")]
+    async with create_test_session(*script, tools=[tool], hooks=[hook]) as session:
+        await session.execute("count")
+        inputs = session.coordinator.tools["count_words"].inputs  # type: ignore[attr-defined]
+
+    assert inputs == [{"text": "a"}]
+
+
+async def test_an_original_context_serves_our_loop() -> None:
+    async with create_test_session(answer("hi"), context=context) as session:
+        assert await session.execute("hello") == "hi"
+        messages = await session.coordinator.context.get_messages()
+
+    assert [message["timestamp"] for message in messages] == ["now", "now"]
+
+
+async def test_an_original_loop_calls_our_provider_and_tools() -> None:
+    script = [calling(call("count_words", {"text": "x y"})), answer("two")]
+    async with create_test_session(*script, tools=[tool], orchestrator=loop) as session:
+        assert await session.execute("count") == "two"
+
+
+@pytest.mark.parametrize("module", [tool, provider, hook, context, loop])
+async def test_each_module_has_the_original_shape(module: object) -> None:
+    import amplifier_core
+
+    assert module.__amplifier_module_type__  # type: ignore[attr-defined]
+    assert amplifier_core.ToolResult is amplifier_core.models.ToolResult
