@@ -113,10 +113,8 @@ def make(cls: type[AmplifierError]) -> AmplifierError:
         return cls("tool-x", "it is broken", distribution="dist 1.0")
     if issubclass(cls, errors.BudgetExceededError):
         return cls("tokens", 10, partial_text="partial")
-    if issubclass(cls, errors.ChildNotFoundError):
-        return cls("child", "parent")
-    if issubclass(cls, errors.LeaseHeldError):
-        return cls("session", "worker 1")
+    if issubclass(cls, (errors.ChildNotFoundError, errors.LeaseHeldError)):
+        return cls("session", "another")
     if issubclass(cls, TurnCancelled):
         return cls("partial", immediate=True)
     if issubclass(cls, ToolError):

@@ -93,9 +93,9 @@ class ReceivedProviderCaller(ProviderCaller):
                 request = await self._decided_request(call, given)
                 self._reserve(call, getattr(request[0], "timeout", None))
                 call.foreign.seconds = call.total
-                asked = cast("_AnyProvider", call.provider)
+                inner = cast("_AnyProvider", call.provider)
                 answer: object = await call.foreign.run(
-                    asked.complete(*request, **options)
+                    inner.complete(*request, **options)
                 )
                 if call.foreign.cancelled_caught:
                     raise call.late_error
@@ -123,9 +123,9 @@ class ReceivedProviderCaller(ProviderCaller):
             try:
                 request = await self._decided_request(call, given)
                 self._reserve(call, getattr(request[0], "timeout", None))
-                asked = cast("_AnyProvider", call.provider)
+                inner = cast("_AnyProvider", call.provider)
                 with scope:
-                    async with asked.stream(*request, **options) as items:
+                    async with inner.stream(*request, **options) as items:
                         yield self._items(call, scope, items)
                 if scope.cancelled_caught:
                     raise late_error(call.name, "passed its deadline")
