@@ -78,11 +78,9 @@ def _text(block: ContentBlock) -> str:
                 json.dumps(arguments, indent=1, ensure_ascii=False, default=str)
             )
         case ToolResultBlock(output=output):
-            return fenced(
-                output
-                if isinstance(output, str)
-                else json.dumps(output, ensure_ascii=False, default=str)
-            )
+            if isinstance(output, str):
+                return fenced(output)
+            return fenced(json.dumps(output, ensure_ascii=False, default=str))
         case ReasoningBlock(content=content, summary=summary):
             return "\n".join(
                 f"> {part}" for part in (*content, *summary) if isinstance(part, str)

@@ -292,12 +292,12 @@ def fill_plan(
     filled: JSONObject = {}
     for key, value in plan.items():
         if key == "agents" and isinstance(value, Mapping):
-            filled[key] = {
-                name: fill_plan(agent, settings, f"{path}agents.{name}.")
-                if isinstance(agent, Mapping)
-                else agent
-                for name, agent in value.items()
-            }
+            agents = dict(value)
+            for name, agent in value.items():
+                if isinstance(agent, Mapping):
+                    place = f"{path}agents.{name}."
+                    agents[name] = fill_plan(agent, settings, place)
+            filled[key] = agents
         elif path and key in _TEXTS:
             filled[key] = value
         else:

@@ -51,11 +51,10 @@ def rename(session: str, name: str | None, all_projects: bool) -> None:
     """Call SESSION by NAME; without NAME it has none any more."""
     store, found = find(session, all_projects=all_projects)
     _store_changes(store, found, name=name or None)
-    notice(
-        f"{one_line(found.record.session_id)} has no name"
-        if not name
-        else f"It is called {one_line(name)}"
-    )
+    if name:
+        notice(f"It is called {one_line(name)}")
+    else:
+        notice(f"{one_line(found.record.session_id)} has no name")
 
 
 @click.command()

@@ -92,19 +92,7 @@ def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
         opened: the session.
         needs_provider: whether it matters that a provider is missing.
     """
-    left_out = (
-        frozenset()
-        if needs_provider
-        else frozenset(s.module for s in opened.session.plan.modules["provider"])
-    )
-    for failure in opened.session.failures:
-        if failure.module_id not in left_out:
-            notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
-    for module in opened.session.skipped:
-        if module not in left_out:
-            notice(
-                f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing"
-            )
+    _report_unmounted(opened, needs_provider=needs_provider)
     for damage in opened.kept.damage if opened.kept is not None else ():
         notice(f"warning: the session is damaged. {one_line(str(damage), 300)}")
     turn = opened.interrupted
@@ -120,6 +108,20 @@ def tell_opening(opened: OpenSession, *, needs_provider: bool = True) -> None:
         )
         for line in calls_of(cut.turn):
             notice(line)
+
+
+def _report_unmounted(opened: OpenSession, *, needs_provider: bool) -> None:
+    left_out = set[str]()
+    if not needs_provider:
+        left_out = {spec.module for spec in opened.session.plan.modules["provider"]}
+    for failure in opened.session.failures:
+        if failure.module_id not in left_out:
+            notice(f"warning: not mounted: {one_line(str(failure), 1000)}")
+    for module in opened.session.skipped:
+        if module not in left_out:
+            notice(
+                f"warning: not mounted: module {module!r} found nothing to mount; a key may be missing"
+            )
 
 
 def _stored(store: SessionStore, wanted: Wanted) -> SessionRecord | None:

@@ -161,6 +161,14 @@ def _use(
     _tell_choice(state, path)
 
 
+def _mark(state: ProviderState) -> str:
+    if state.entry.is_asked:
+        return "*"
+    if state.entry.is_used:
+        return "+"
+    return ""
+
+
 def key_text(state: ProviderState) -> str:
     """Say in a word or two whether a provider's key is there, never which it is."""
     found = next((key.source for key in state.keys if key.source is not None), None)
@@ -189,7 +197,7 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
     rows = [("", "PROVIDER", "KEY", "MODEL", "")]
     rows += [
         (
-            "*" if state.entry.is_asked else "+" if state.entry.is_used else "",
+            _mark(state),
             one_line(state.entry.name),
             key_text(state),
             one_line(state.model or ""),

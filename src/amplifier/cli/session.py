@@ -295,11 +295,8 @@ def _draw(tree: Branch) -> Iterator[str]:
             forked = ""
         yield f"{first}{one_line(record.session_id)}{who}{forked}  {_known(branch.session)}".rstrip()
         last = len(branch.branches) - 1
-        waiting += [
-            (
-                child,
-                rest + ("└─ " if at == last else "├─ "),
-                rest + ("   " if at == last else "│  "),
-            )
-            for at, child in reversed(list(enumerate(branch.branches)))
-        ]
+        for at, child in reversed(list(enumerate(branch.branches))):
+            if at == last:
+                waiting.append((child, f"{rest}└─ ", f"{rest}   "))
+            else:
+                waiting.append((child, f"{rest}├─ ", f"{rest}│  "))

@@ -250,11 +250,8 @@ class _Loading:
         if key in self.entries:
             self.entries[key].credits.append((wanted.mention.text, key))
             return self._told(wanted, "duplicate", found)
-        size = (
-            len(found.content.encode("utf-8", "surrogatepass"))
-            if found.image is None
-            else _size(found)
-        )
+        content = _content_of(found)
+        size = len(content.encode("utf-8", "surrogatepass"))
         if size > self.left:
             limit = self.loader.limits.max_turn_bytes
             return self._told(
@@ -263,9 +260,7 @@ class _Loading:
                 found,
                 f"all mentions together have more than {limit} bytes",
             )
-        news = self.deduplicator.note(
-            key, found.content if found.image is None else _data(found)
-        )
+        news = self.deduplicator.note(key, content)
         digest = self.deduplicator.digest_of(key)
         if news == "known":
             self._credit(wanted, key, digest)
@@ -372,11 +367,8 @@ def _guarded(content: str) -> str:
     return _TAG.sub("&lt;", content)
 
 
-def _data(reading: PlaceContents) -> str:
+def _content_of(reading: PlaceContents) -> str:
+    """Return what is counted and compared of a place: its text, or the data of its image."""
     if reading.image is None:
-        return ""
+        return reading.content
     return str(reading.image.source.get("data"))
-
-
-def _size(reading: PlaceContents) -> int:
-    return len(_data(reading))

@@ -7,7 +7,12 @@ from pathlib import Path
 
 from amplifier.app.modules.provenance import trace_module
 from amplifier.app.modules.resolver import LayeredResolver
-from amplifier.app.sources.locations import GitLocation, PackageLocation, is_bare_name
+from amplifier.app.sources.locations import (
+    GitLocation,
+    Location,
+    PackageLocation,
+    is_bare_name,
+)
 from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.updates import Refresh
 from amplifier_sdk.errors import ConfigError, Problem
@@ -36,11 +41,9 @@ def refresh_modules(
         sources = [pin.source for pin in resolver.cache.pins.all()]
     for source in sources:
         # What is written down as a package is one, also beside a folder of its name.
-        location = (
-            PackageLocation(requirement=source)
-            if is_bare_name(source)
-            else read_location(source, Path("/"))
-        )
+        location: Location = PackageLocation(requirement=source)
+        if not is_bare_name(source):
+            location = read_location(source, Path("/"))
         match location:
             case GitLocation():
                 refresh.open(location)

@@ -230,15 +230,13 @@ def read_key(text: str) -> Key:
     end = 0
     while end < len(text) and (part := _PART.match(text, end)):
         name, index, quoted = part.groups()
-        # Quoted parts are JSON texts, since names of modules may have dots and
-        # brackets.
-        parts.append(
-            int(index)
-            if index is not None
-            else name
-            if name is not None
-            else _UNQUOTE(quoted)
-        )
+        if index is not None:
+            parts.append(int(index))
+        elif name is not None:
+            parts.append(name)
+        else:
+            # JSON texts, since names of modules may have dots and brackets
+            parts.append(_UNQUOTE(quoted))
         end = part.end()
     if not parts or end != len(text):
         raise ValueError(

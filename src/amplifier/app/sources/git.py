@@ -131,13 +131,11 @@ class Git:
 
     async def _latest(self, location: GitLocation, folder: Path) -> str:
         ref = location.ref or "HEAD"
-        names = (
-            # The commit that an annotated tag points at comes before the tag's own
-            # object.
-            (f"refs/tags/{ref}^{{}}", f"refs/tags/{ref}", f"refs/heads/{ref}", ref)
-            if location.ref
-            else (ref,)
-        )
+        names = [ref]
+        if location.ref:
+            # The commit that an annotated tag points at comes before the tag's own object.
+            tag = f"refs/tags/{ref}"
+            names = [f"{tag}^{{}}", tag, f"refs/heads/{ref}", ref]
         text = await self._remote(
             location, folder, "ls-remote", "--", location.url, *names
         )

@@ -100,9 +100,10 @@ def clean_tree(folder: Path) -> None:
         if path.name == _COMPILED
     ]
     for path in compiled:
-        shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(
-            missing_ok=True
-        )
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def sync_folder(path: Path) -> None:

@@ -64,6 +64,13 @@ class Diagnosis:
     def to_dict(self) -> JSONObject:
         """Write it as JSON data."""
         turn = self.interrupted
+        interrupted: JSONObject | None = None
+        if turn is not None:
+            interrupted = {
+                "prompt": turn.prompt,
+                "in_doubt": [*turn.in_doubt],
+                "not_started": [*turn.not_started],
+            }
         return {
             "session_id": self.session_id,
             "sound": self.is_sound,
@@ -72,13 +79,7 @@ class Diagnosis:
             "damage": [
                 {"file": file, "problem": problem} for file, problem in self.damage
             ],
-            "interrupted": None
-            if turn is None
-            else {
-                "prompt": turn.prompt,
-                "in_doubt": [*turn.in_doubt],
-                "not_started": [*turn.not_started],
-            },
+            "interrupted": interrupted,
             "findings": [finding.to_dict() for finding in self.findings],
         }
 

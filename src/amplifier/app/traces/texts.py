@@ -34,13 +34,11 @@ class Texts:
 
     def of(self, value: JSONValue) -> str:
         """Write a value: a text as it is, anything else as indented JSON."""
-        return self.cut(
-            value
-            if isinstance(value, str)
-            else ""
-            if value is None
-            else _indented(value)
-        )
+        if value is None:
+            return self.cut("")
+        if isinstance(value, str):
+            return self.cut(value)
+        return self.cut(_indented(value))
 
     def cut(self, text: str) -> str:
         """Bring a text into the page: control characters and marks of direction become escapes."""

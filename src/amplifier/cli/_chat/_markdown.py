@@ -34,19 +34,17 @@ def wrapped(text: str) -> str:
     width = columns() - 1
     lines = []
     for line in text.split("\n"):
-        indent = " " * (len(line) - len(line.lstrip()) + 2)
-        lines += (
-            textwrap.wrap(
-                line,
-                width,
-                subsequent_indent=indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-                drop_whitespace=True,
-                replace_whitespace=False,
-            )
-            if columns_of(line) > width
-            else [line]
+        if columns_of(line) <= width:
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=" " * (len(line) - len(line.lstrip()) + 2),
+            break_long_words=False,
+            break_on_hyphens=False,
+            drop_whitespace=True,
+            replace_whitespace=False,
         )
     return "\n".join(lines)
 
