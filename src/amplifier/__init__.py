@@ -11,8 +11,6 @@ from amplifier_sdk.lazy import load_from
 
 if TYPE_CHECKING:
     from amplifier.agent.agent import Agent as Agent
-    from amplifier.agent.errors import OutputError as OutputError
-    from amplifier.agent.errors import OutputRejectedError as OutputRejectedError
     from amplifier.agent.result import AgentResult as AgentResult
     from amplifier.agent.session import AgentSession as AgentSession
     from amplifier.agent.session import AgentStream as AgentStream
@@ -57,6 +55,10 @@ if TYPE_CHECKING:
     )
     from amplifier.kernel.modules.loader import ModuleLoader as ModuleLoader
     from amplifier.kernel.plans.plan import MountPlanValidator as MountPlanValidator
+    from amplifier.kernel.sessions.output_errors import OutputError as OutputError
+    from amplifier.kernel.sessions.output_errors import (
+        OutputRejectedError as OutputRejectedError,
+    )
     from amplifier.kernel.sessions.session import AmplifierSession as AmplifierSession
     from amplifier.kernel.turn.registry import HookRegistry as HookRegistry
 
@@ -119,8 +121,8 @@ _HOME = {
     "ModuleLoader": "kernel.modules.loader",
     "MountPlanValidator": "kernel.plans.plan",
     "OpenSession": "app.sessions",
-    "OutputError": "agent.errors",
-    "OutputRejectedError": "agent.errors",
+    "OutputError": "kernel.sessions.output_errors",
+    "OutputRejectedError": "kernel.sessions.output_errors",
     "Places": "app.directories",
     "PlanOptions": "app.base_plans",
     "ProfileLibrary": "app.profiles.library",

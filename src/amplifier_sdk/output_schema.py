@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from inspect import isroutine
 from typing import Final, Generic, TypeVar, cast
 
 import attrs
@@ -12,10 +13,12 @@ from amplifier_sdk._problems import path_text
 from amplifier_sdk._readers import MisfitError
 from amplifier_sdk._shapes import ShapeBuilder
 from amplifier_sdk.arguments import ArgumentSchema, read_arguments
+from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import OutputMisfitError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.tools import FunctionTool, tool
 
-__all__ = ["OutputSchema"]
+__all__ = ["OutputCall", "OutputSchema"]
 
 T_co = TypeVar("T_co", covariant=True)
 
@@ -44,13 +47,16 @@ class OutputSchema(Generic[T_co]):
 
         Args:
             wanted: an attrs class, a dataclass, a TypedDict, a plain type, a list, a union or another annotation
-                with a JSON form; a pydantic model; or a JSON Schema, whose answers are JSON data.
+                with a JSON form; a pydantic model; a JSON Schema, whose answers are JSON data; or a function, whose
+                arguments are the answer, which is read as an `OutputCall`.
 
         Raises:
             TypeError: it, or a field in it, has no JSON form; the message names the field.
         """
         if isinstance(wanted, Mapping):
             name, schema, read = _of_schema(cast("Mapping[str, JSONValue]", wanted))
+        elif isinstance(wanted, FunctionTool) or isroutine(wanted):
+            name, schema, read = _of_function(wanted)
         else:
             name, schema, read = _of_annotation(wanted)
         is_wrapped = schema.get("type") != "object"
@@ -102,6 +108,43 @@ def _of_schema(
 ) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
     title = schema.get("title")
     return (title if isinstance(title, str) else "answer"), dict(schema), _as_it_is
+
+
+@attrs.frozen(eq=False)
+class OutputCall:
+    """An answer that is the arguments of a function: what the function returns is the output."""
+
+    _start: Callable[[Coordinator], Awaitable[object]]
+
+    async def run(self, coordinator: Coordinator) -> object:
+        """Call the function and return what it returns.
+
+        Args:
+            coordinator: for a function that asks for it, or for a `RunContext`.
+
+        Raises:
+            ToolError: what the function says that the model has to do better.
+            Exception: whatever else it raises.
+        """
+        return await self._start(coordinator)
+
+
+def _of_function(
+    wanted: object,
+) -> tuple[str, JSONObject, Callable[[JSONValue], object]]:
+    made = wanted
+    if not isinstance(made, FunctionTool):
+        made = tool(cast("Callable[[], object]", wanted))
+    function = made
+
+    def read(value: JSONValue) -> OutputCall:
+        def start(coordinator: Coordinator) -> Awaitable[object]:
+            called = function.with_coordinator(coordinator)
+            return called.result(cast("JSONObject", value))
+
+        return OutputCall(start)
+
+    return function.name, dict(function.input_schema), read
 
 
 def _of_annotation(

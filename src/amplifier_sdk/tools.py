@@ -192,6 +192,14 @@ class FunctionTool(Generic[P, R_co, DepsT_contra]):
             return value
         return ToolResult(output=_json(value))
 
+    async def result(self, input: JSONObject, /) -> object:
+        """Return what the function itself returns to arguments that fit the schema.
+
+        Raises:
+            Exception: whatever it raises.
+        """
+        return await self._run(self.signature.bind(input), None)
+
     async def _assessed(self, input: JSONObject, /) -> Assessment | None:
         assess = self._assess
         assert assess is not None  # `assess_call` offers it only then

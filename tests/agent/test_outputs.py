@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import ClassVar, TypedDict
 
 import attrs
 import pytest
 
 from amplifier import Agent, OutputError, OutputRejectedError
-from amplifier.agent.agent import OutputMode
+from amplifier.kernel.sessions.answers import OutputMode
 from amplifier_sdk import ProviderInfo, RunContext
-from amplifier_sdk.errors import InvalidRequestError
+from amplifier_sdk.chat import ChatResponse, ToolCall
+from amplifier_sdk.errors import InvalidRequestError, ToolError
+from amplifier_sdk.history import open_calls
+from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.loops.events import STOPPING
 from amplifier_sdk.output_schema import OutputSchema
 from amplifier_sdk.streaming import TurnFinished
 from tests.doubles import ScriptedProvider, call, calling
@@ -65,8 +69,6 @@ async def test_an_answer_becomes_a_value(
 
     assert result.output == value
     assert result.text == text
-    system = provider.requests[0].messages[0].text
-    assert system.startswith("Answer with nothing but a JSON object")
 
 
 async def test_what_does_not_fit_goes_back_with_its_paths() -> None:
@@ -198,20 +200,35 @@ def test_a_type_without_a_json_form_is_refused_by_its_field() -> None:
         Agent(ScriptedProvider(), output=Broken)
 
 
-class Formatting(ScriptedProvider):
-    """A provider with a schema mode."""
+class Able(ScriptedProvider):
+    """A provider that says what it can."""
+
+    able: ClassVar[tuple[str, ...]] = ()
 
     def get_info(self) -> ProviderInfo:
-        return attrs.evolve(super().get_info(), capabilities=("json_mode",))
+        return attrs.evolve(super().get_info(), capabilities=self.able)
+
+
+class Formatting(Able):
+    """A provider with a schema mode."""
+
+    able = ("json_mode",)
+
+
+class Calling(Able):
+    """A provider whose model calls tools."""
+
+    able = ("streaming", "tools")
 
 
 @pytest.mark.parametrize(
     ("mode", "provider", "is_asked"),
     [
         ("auto", Formatting, True),
-        ("auto", ScriptedProvider, False),
-        ("schema", ScriptedProvider, True),
+        ("auto", Able, False),
+        ("schema", Able, True),
         ("text", Formatting, False),
+        ("tool", Formatting, False),
     ],
 )
 async def test_the_vendor_is_asked_for_the_schema_where_it_can(
@@ -261,3 +278,172 @@ async def test_what_is_refused_as_text_as_well_is_the_vendors_error() -> None:
 
     with pytest.raises(InvalidRequestError, match="no such model"):
         await Agent(model, output=int).run("Hi")
+
+
+async def test_without_another_way_the_schema_stands_in_words() -> None:
+    model = Able('{"value": 1}')
+    result = await Agent(model, output=int, instructions="Be brief.").run("Hi")
+
+    first, *_, last = model.requests[0].messages
+    assert first.text == "Be brief."
+    assert last.text.startswith("Answer with nothing but a JSON object")
+    assert str(OutputSchema.of(int).schema["required"]).replace("'", '"') in last.text
+    # what is asked in words is no part of the conversation
+    assert "Answer with nothing" not in str(result.messages)
+
+
+# -- the output tool
+
+
+def given(name: str = "final_answer", **arguments: JSONValue) -> ChatResponse:
+    """Make an answer that calls the output tool."""
+    return calling(call(name, arguments))
+
+
+async def test_a_model_without_a_schema_mode_has_to_call_a_tool() -> None:
+    model = Calling(given(value=3))
+    result = await Agent(model, output=int).run("Hi")
+
+    assert result.output == 3
+    (request,) = model.requests
+    (spec,) = request.tools or ()
+    assert (spec.name, request.forced_tool) == ("final_answer", "final_answer")
+    assert spec.parameters == OutputSchema.of(int).schema
+    assert result.text == '{"value": 3}'
+    assert [message["role"] for message in result.messages] == ["user", "assistant"]
+
+
+async def test_tools_are_called_before_the_output_tool_counts() -> None:
+    called: list[int] = []
+
+    def double(number: int) -> int:
+        """Double a number."""
+        called.append(number)
+        return 2 * number
+
+    both = calling(call("double", {"number": 2}), call("final_answer", {"value": 0}))
+    model = Calling(both, given(value=4))
+    result = await Agent(model, output=int, tools=[double]).run("Hi")
+
+    assert (result.output, called) == (4, [2])
+    assert [request.tool_choice for request in model.requests] == ["required"] * 2
+    assert not open_calls(result.messages)
+    assert "final_answer" not in str(result.messages)
+
+
+async def test_the_output_tool_has_a_name_of_its_own() -> None:
+    def final_answer() -> str:
+        """Be in the way."""
+        return "no"
+
+    model = Calling(given("final_answer"), given("final_answer_", value=1))
+    result = await Agent(model, output=int, tools=[final_answer]).run("Hi")
+
+    assert result.output == 1
+    assert len(model.requests) == 2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (given(value="three"), "value: expected an integer"),
+        (
+            calling(
+                ToolCall(
+                    id="1", name="final_answer", raw_arguments="{", problem="cut off"
+                )
+            ),
+            "not the JSON object",
+        ),
+    ],
+    ids=["misfit", "no JSON"],
+)
+async def test_what_the_tool_is_given_is_checked(
+    answer: ChatResponse, said: str
+) -> None:
+    model = Calling(answer, given(value=3))
+    result = await Agent(model, output=int).run("Hi")
+
+    assert result.output == 3
+    assert said in model.requests[1].messages[-1].text
+
+
+async def test_a_model_that_writes_instead_of_calling_is_read_as_well() -> None:
+    model = Calling('{"value": 3}')
+
+    assert (await Agent(model, output=int).run("Hi")).output == 3
+
+
+async def test_each_refused_way_is_followed_by_the_next() -> None:
+    class All(Able):
+        able = ("json_schema", "tools")
+
+    refused = [InvalidRequestError("no schema"), InvalidRequestError("no choice")]
+    model = All(*refused, '{"value": 1}')
+    result = await Agent(model, output=int).run("Hi")
+
+    assert result.output == 1
+    first, second, third = model.requests
+    assert first.response_format is not None
+    assert second.forced_tool == "final_answer"
+    assert third.tools is None
+    assert [
+        (degradation.requested.rpartition(" ")[2], degradation.reason)
+        for degradation in result.degradations
+    ] == [("tool", "no choice"), ("schema", "no schema")]
+
+
+# -- functions
+
+
+async def test_a_function_is_called_with_the_answer() -> None:
+    @attrs.frozen
+    class Booking:
+        seat: int
+        name: str
+
+    booked: list[Booking] = []
+
+    async def book(ctx: RunContext[str], seat: int) -> Booking:
+        """Book a seat."""
+        if seat < 1:
+            raise ToolError("Seats begin with 1.")
+        booked.append(Booking(seat, ctx.deps))
+        return booked[-1]
+
+    model = Able('{"seat": 0}', '{"seat": "a"}', '{"seat": 4}')
+    result = await Agent(model, output=book, deps="Ada").run("Hi")
+
+    assert result.output is booked[0]
+    assert booked == [Booking(4, "Ada")]
+    texts = [request.messages[-2].text for request in model.requests[1:]]
+    assert "Seats begin with 1." in texts[0]
+    assert "seat: expected an integer" in texts[1]
+
+
+# -- a session's own turns
+
+
+async def test_a_turn_of_any_session_may_have_an_answer_of_a_type() -> None:
+    model = ScriptedProvider("no", '{"x": 1}', "as always")
+    async with Agent(model).session() as opened:
+        point = await opened.session.execute("Hi", output=Point)
+        text = await opened.session.execute("Hi")
+
+    assert (point, text) == (Point(1), "as always")
+
+
+async def test_a_turn_without_such_an_answer_is_given_up() -> None:
+    async with Agent(ScriptedProvider("a", "b")).session() as opened:
+        with pytest.raises(OutputError):
+            await opened.session.execute("Hi", output=Point, output_retries=1)
+
+        handlers = opened.session.coordinator.hooks.list_handlers()
+        assert STOPPING not in handlers
+
+
+async def test_the_answers_of_a_child_are_its_own() -> None:
+    helper = Agent(ScriptedProvider("Two."), name="helper")
+    model = ScriptedProvider(calling(call("helper", {"prompt": "x?"})), '{"x": 2}')
+    async with Agent(model, tools=[helper]).session() as opened:
+        assert await opened.session.execute("Hi", output=Point) == Point(2)

@@ -55,9 +55,16 @@ def check(ctx: RunContext[Bank], invoice: Invoice) -> Invoice:
     return invoice
 
 
+async def store(total: float) -> Invoice:
+    """Store an invoice."""
+    return Invoice(total)
+
+
 async def run() -> None:
     assert_type((await Agent("local").run("?")).output, str)
     assert_type((await Agent("local", output=Invoice).run("?")).output, Invoice)
+    assert_type((await Agent("local", output=plain).run("?")).output, int)
+    assert_type((await Agent("local", output=store).run("?")).output, Invoice)
     assert_type((await Agent("local", output=list[int]).run("?")).output, list[int])
     async with Agent(output=Invoice).session() as session:
         assert_type(await session.run("?"), AgentResult[Invoice])

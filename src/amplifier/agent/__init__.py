@@ -6,9 +6,9 @@ An agent is a face and no second engine: it becomes a mount plan, a loader and a
 from __future__ import annotations
 
 from amplifier.agent.agent import Agent
-from amplifier.agent.errors import OutputError, OutputRejectedError
 from amplifier.agent.result import AgentResult
 from amplifier.agent.session import AgentSession, AgentStream
+from amplifier.kernel.sessions.output_errors import OutputError, OutputRejectedError
 
 __all__ = [
     "Agent",

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -10,7 +17,6 @@ from typing import (
     TYPE_CHECKING,
     Final,
     Generic,
-    Literal,
     TypeAlias,
     TypedDict,
     cast,
@@ -21,7 +27,6 @@ import anyio
 import attrs
 from typing_extensions import TypeVar
 
-from amplifier.agent.answers import AnswerCheck, OutputValidator
 from amplifier.agent.instructions import (
     InstructionFunction,
     Instructions,
@@ -30,10 +35,10 @@ from amplifier.agent.instructions import (
 )
 from amplifier.agent.models import Model, ModelChoice, choose_model
 from amplifier.agent.modules import AgentHook, AgentTool, ModuleTable
-from amplifier.agent.prompts import instructions_of
 from amplifier.agent.session import AgentSession, AgentStream
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.overlays import merge_plans
+from amplifier.kernel.sessions.answers import AnswerCheck, OutputMode, OutputValidator
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import LimitChanges
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["Agent", "OutputMode", "RunLimits"]
+__all__ = ["Agent", "AsyncOutputFunction", "OutputFunction", "RunLimits"]
 
 DepsT_contra = TypeVar("DepsT_contra", default=None, contravariant=True)
 OutputT_co = TypeVar("OutputT_co", default=str, covariant=True)
@@ -54,8 +59,9 @@ _DEFAULT_CONTEXT: Final = "context-simple"
 _PREFIX: Final = "agent"
 _NAME_PATTERN: Final = r"[A-Za-z][A-Za-z0-9_-]{0,63}"
 
-OutputMode: TypeAlias = Literal["auto", "schema", "text"]
-"""How a model is asked for an answer of a type."""
+AsyncOutputFunction: TypeAlias = Callable[..., Coroutine[object, object, T]]  # type: ignore[explicit-any]  # of any signature
+OutputFunction: TypeAlias = Callable[..., T]  # type: ignore[explicit-any]  # likewise
+"""A function whose arguments are the answer of a model, and whose result is the output."""
 
 _Functions: TypeAlias = tuple[InstructionFunction[object], ...]
 
@@ -97,14 +103,14 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         limits: what each run may take, for example `{"cost": 0.10, "tool_calls": 20}`.
         deps: what its functions find as `ctx.deps`, unless a run brings its own; where only the runs do, say the type:
             `Agent[Bank, str](…)`.
-        output: what an answer has to be: a class, a type with a JSON form, a pydantic model or a JSON Schema; default
-            text.
+        output: what an answer has to be: a class, a type with a JSON form, a pydantic model or a JSON Schema; or a
+            function, which is called with the answer as its arguments and returns the output; default text.
         output_validators: functions of the run's context and an answer, which return it or another one in its place;
             one that raises `OutputRejectedError` says what the model has to do better.
         output_retries: how often the model may try again after an answer that does not fit, or is rejected.
-        output_mode: `schema` asks the vendor for answers of the schema, `text` only writes it into the system prompt;
-            `auto` asks the vendor where the provider says that it can. Where one refuses, the result's
-            `degradations` say that the answer came as text.
+        output_mode: `schema` asks the vendor for answers of the schema, `tool` has the model call a tool with the
+            answer, `text` asks in words; `auto` is the first of these that the provider says it has. Where a vendor
+            refuses one, the next is tried, and the result's `degradations` say so.
 
     Raises:
         ConfigError: an argument is none of what it may be; names it.
@@ -165,6 +171,46 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         limits: RunLimits | None = ...,
         deps: DepsT_contra = ...,
         output: type[T],
+        output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
+        output_retries: int = ...,
+        output_mode: OutputMode = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[DepsT_contra, T],
+        model: Model | None = None,
+        *,
+        name: str = ...,
+        description: str = ...,
+        instructions: Instructions[DepsT_contra] | None = ...,
+        tools: Sequence[AgentTool[DepsT_contra]] = ...,
+        hooks: Sequence[AgentHook] = ...,
+        context: str | Mapping[str, JSONValue] = ...,
+        loop: str | Mapping[str, JSONValue] | None = ...,
+        plan: Mapping[str, JSONValue] | None = ...,
+        limits: RunLimits | None = ...,
+        deps: DepsT_contra = ...,
+        output: AsyncOutputFunction[T],
+        output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
+        output_retries: int = ...,
+        output_mode: OutputMode = ...,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Agent[DepsT_contra, T],
+        model: Model | None = None,
+        *,
+        name: str = ...,
+        description: str = ...,
+        instructions: Instructions[DepsT_contra] | None = ...,
+        tools: Sequence[AgentTool[DepsT_contra]] = ...,
+        hooks: Sequence[AgentHook] = ...,
+        context: str | Mapping[str, JSONValue] = ...,
+        loop: str | Mapping[str, JSONValue] | None = ...,
+        plan: Mapping[str, JSONValue] | None = ...,
+        limits: RunLimits | None = ...,
+        deps: DepsT_contra = ...,
+        output: OutputFunction[T],
         output_validators: Sequence[OutputValidator[DepsT_contra, T]] = ...,
         output_retries: int = ...,
         output_mode: OutputMode = ...,
@@ -379,7 +425,9 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         validators = cast(
             "tuple[OutputValidator[object, object], ...]", self.output_validators
         )
-        return AnswerCheck(self.output_schema, validators, self.output_retries)
+        return AnswerCheck(
+            self.output_schema, validators, self.output_retries, self.output_mode
+        )
 
     def overlay(self, table: ModuleTable, check: AnswerCheck | None) -> JSONObject:
         """Return the agent as one of another agent's plan, with its objects in that one's table."""
@@ -388,9 +436,8 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
         hooks = self._hooks(table, check)
         if hooks:
             plan["hooks"] = hooks
-        always = instructions_of(text, self.output_schema)
-        if always is not None:
-            plan["system"] = {"instruction": always}
+        if text is not None:
+            plan["system"] = {"instruction": text}
         if self.description:
             plan["description"] = self.description
         if self.model is not None:

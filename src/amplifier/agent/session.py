@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 
 import attrs
 
-from amplifier.agent.answers import AnswerCheck
 from amplifier.agent.instructions import split
-from amplifier.agent.prompts import instructions_of
 from amplifier.agent.result import AgentResult
+from amplifier.kernel.sessions.answers import AnswerCheck
 from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier.kernel.turn.stream import TurnStream
 from amplifier_sdk.chat import Usage
@@ -99,31 +98,10 @@ class AgentSession(Generic[DepsT, OutputT]):
             yield AgentStream(events, self._result)
 
     def _form(self) -> JSONObject | None:
-        """Return what asks the vendor for answers of the schema, where it can do that."""
-        agent = self.agent
-        if agent.output_schema is None or agent.output_mode == "text":
+        """Return what asks the model for answers of the agent's type."""
+        if self.check is None:
             return None
-        if agent.output_mode == "auto" and not self._has_schema_mode():
-            return None
-        wanted = agent.output_schema
-        form: JSONObject = {
-            "type": "json_schema",
-            "name": wanted.name,
-            "schema": wanted.schema,
-        }
-        return {"response_format": form}
-
-    def _has_schema_mode(self) -> bool:
-        """Whether all that may be asked write answers of a schema.
-
-        Many can do so only where there are no tools: those that say `json_mode` are asked without any.
-        """
-        coordinator = self.session.coordinator
-        names = {"json_schema"} if coordinator.tools else {"json_schema", "json_mode"}
-        return all(
-            names.intersection(provider.get_info().capabilities)
-            for provider in coordinator.providers.values()
-        )
+        return self.check.metadata
 
     async def _result(self, text: str) -> AgentResult[OutputT]:
         """Return what the turn that ended last came to."""
@@ -145,8 +123,7 @@ class AgentSession(Generic[DepsT, OutputT]):
 
     async def _instruct(self) -> None:
         """Put what always holds before the conversation, unless there is one already."""
-        text, _ = split(self.agent.instructions)
-        always = instructions_of(text, self.agent.output_schema)
+        always, _ = split(self.agent.instructions)
         context = self.session.coordinator.context
         if always is not None and not await context.get_messages():
             await context.add_message({"role": "system", "content": always})

@@ -22,8 +22,8 @@ from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.results import ToolResult
 
 if TYPE_CHECKING:
-    from amplifier.agent.answers import AnswerCheck
     from amplifier.agent.modules import ModuleTable
+    from amplifier.kernel.sessions.answers import AnswerCheck
 
 __all__ = ["SubAgent", "SubAgentTool"]
 

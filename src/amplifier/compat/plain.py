@@ -33,7 +33,7 @@ _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def plain(value: object) -> object:
-    """Return a value without foreign models in it: itself where it has none, so that its identity tells that."""
+    """Return a value without foreign models in it: itself where it has none, so that its identity shows that."""
     if type(value) in _AS_THEY_ARE:
         return value
     if isinstance(value, models.ToolResult):

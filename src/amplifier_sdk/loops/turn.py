@@ -41,6 +41,7 @@ from amplifier_sdk.results import HookResult, ToolResult
 if TYPE_CHECKING:
     from amplifier_sdk.loops.choice import ProviderCandidate
     from amplifier_sdk.loops.loop import Loop
+    from amplifier_sdk.loops.output import OutputRequest
 
 __all__ = ["Turn"]
 
@@ -70,7 +71,8 @@ class Turn:
     calls_made: int = 0
     usage: Usage | None = None
     _plain_request: partial[ChatRequest] | None = None
-    _is_text_asked: bool = False
+    _output: OutputRequest | None = None
+    _is_output_read: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -158,7 +160,7 @@ class Turn:
             role: the role of the loop's `roles` whose candidates are asked instead.
             tool_choice: as in `ChatRequest`.
             response_format: likewise; default what the turn's metadata has under that name. Where a vendor refuses
-                that one, the answer is text.
+                that one, it is asked in another way; see `amplifier_sdk.loops.output`.
             model: likewise, as the rest; default the loop's settings.
 
         Raises:
@@ -167,12 +169,11 @@ class Turn:
             BudgetExceededError: a limit was reached and the last answer given.
         """
         config = self.loop.config
-        given = None
-        if response_format is None and self.metadata and not self._is_text_asked:
-            given = response_format = self._format()
+        output = None
+        if response_format is None and self.metadata:
+            output = self._output_request()
         request = self._request()
-        # almost no request wishes anything: the one of the settings will do
-        if (
+        wishes = (
             tool_choice,
             temperature,
             top_p,
@@ -180,7 +181,9 @@ class Turn:
             stop,
             response_format,
             reasoning_effort,
-        ) != _NO_WISHES:
+        )
+        # almost no request wishes anything: the one of the settings will do
+        if wishes != _NO_WISHES:
             request = partial(
                 request,
                 tool_choice=tool_choice,
@@ -191,6 +194,8 @@ class Turn:
                 response_format=response_format,
                 reasoning_effort=reasoning_effort or config.reasoning_effort,
             )
+        if output is not None:
+            request = output.asked(request, self.specs)
         try:
             # the usual turn asks the one provider there is: no rules to consult
             if self._is_decided(provider or role):
@@ -206,7 +211,7 @@ class Turn:
             else:
                 response = await self._choose(provider, role, model, request)
         except InvalidRequestError as error:
-            if given is None:
+            if output is None or len(output.strategies) == 1:
                 raise
             again = partial(
                 self.complete,
@@ -220,36 +225,48 @@ class Turn:
                 stop=stop,
                 reasoning_effort=reasoning_effort,
             )
-            return await self._ask_for_text(given, error, again)
+            return await self._ask_otherwise(output, error, again)
+        if output is not None:
+            response = output.read(response, self.specs)
+        self._count(response)
+        await self.context.add_message(response.to_message())
+        return response
+
+    def _count(self, response: ChatResponse) -> None:
         self.iteration += 1
         if response.usage is not None:
             if self.usage is None:
                 self.usage = response.usage
             else:
                 self.usage = self.usage + response.usage
-        await self.context.add_message(response.to_message())
-        return response
 
-    def _format(self) -> ResponseFormat | None:
-        """Return the form of answers that the application wants in this turn."""
-        wanted = self.metadata.get("response_format")
-        return wanted if isinstance(wanted, Mapping) else None
+    def _output_request(self) -> OutputRequest | None:
+        """Return what the application wants the turn's answers to be."""
+        if not self._is_output_read:
+            # few turns want more than text
+            from amplifier_sdk.loops.output import OutputRequest
 
-    async def _ask_for_text(
+            self._is_output_read = True
+            self._output = OutputRequest.of(
+                self.metadata, self.providers.values(), has_tools=bool(self.specs)
+            )
+        return self._output
+
+    async def _ask_otherwise(
         self,
-        refused: ResponseFormat,
+        output: OutputRequest,
         error: InvalidRequestError,
         again: Callable[[], Awaitable[ChatResponse]],
     ) -> ChatResponse:
-        """Ask without the form of answers with which the vendor refused the request."""
+        """Ask without the way of asking for an answer of a schema that the vendor refused."""
         # for the rest of the turn: the same vendor would refuse each further request
-        self._is_text_asked = True
+        refused = output.strategies.pop(0)
         response = await again()
-        # only now: what is refused without the form as well was wrong for another reason
+        # only now: what is refused otherwise as well was wrong for another reason
         self.host.note_degradation(
             Degradation(
-                requested=f"an answer as {refused.get('type')}",
-                actual="text",
+                requested=f"an answer of a schema by {refused}",
+                actual=output.strategy,
                 reason=str(error),
             )
         )

@@ -12,7 +12,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from time import time
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack, overload
 from uuid import uuid4
 
 import anyio
@@ -58,6 +58,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["AmplifierSession"]
+
+T = TypeVar("T")
 
 
 class AmplifierSession:
@@ -295,6 +297,7 @@ class AmplifierSession:
 
     # -- turns
 
+    @overload
     async def execute(
         self,
         prompt: str,
@@ -302,7 +305,39 @@ class AmplifierSession:
         *,
         metadata: Mapping[str, JSONValue] | None = None,
         sink: EventFunction | None = None,
-    ) -> str:
+    ) -> str: ...
+    @overload
+    async def execute(
+        self,
+        prompt: str,
+        limits: LimitChanges | None = None,
+        *,
+        metadata: Mapping[str, JSONValue] | None = None,
+        sink: EventFunction | None = None,
+        output: type[T],
+        output_retries: int = ...,
+    ) -> T: ...
+    @overload
+    async def execute(
+        self,
+        prompt: str,
+        limits: LimitChanges | None = None,
+        *,
+        metadata: Mapping[str, JSONValue] | None = None,
+        sink: EventFunction | None = None,
+        output: object,
+        output_retries: int = ...,
+    ) -> object: ...
+    async def execute(
+        self,
+        prompt: str,
+        limits: LimitChanges | None = None,
+        *,
+        metadata: Mapping[str, JSONValue] | None = None,
+        sink: EventFunction | None = None,
+        output: object = None,
+        output_retries: int = 2,
+    ) -> object:
         """Run one turn in the caller's task and return its answer.
 
         Args:
@@ -313,14 +348,21 @@ class AmplifierSession:
             sink: gets each event of the turn as it happens, `TurnFinished` last, in the task in which it happens; what
                 it returns is awaited, which holds the turn back, and what it raises ends the turn. It costs a third of
                 what `stream` does, and an event waits for no other task.
+            output: what the answer has to be, as in `Agent`; default text.
+            output_retries: how often the model may try again after an answer that does not fit.
 
         Raises:
+            OutputError: no answer was of the output type.
             SessionBusyError: a turn is running.
             SessionClosedError: the session was cleaned up.
             TurnCancelled: `cancel` stopped the turn; the history is closed and has the partial text.
             BudgetExceededError: nothing is left of a budget, or the turn took its `wall_time`.
             Exception: whatever a provider or the loop raised, unchanged.
         """
+        if output is not None:
+            return await self._execute_typed(
+                prompt, limits, metadata, sink, output, output_retries
+            )
         self._claim()
         if sink is None:
             return await self._run(prompt, limits, metadata)
@@ -330,6 +372,28 @@ class AmplifierSession:
         assert end is not None
         await events.send(end)
         return answer
+
+    async def _execute_typed(
+        self,
+        prompt: str,
+        limits: LimitChanges | None,
+        metadata: Mapping[str, JSONValue] | None,
+        sink: EventFunction | None,
+        output: object,
+        retries: int,
+    ) -> object:
+        """Run one turn whose answer is of a type."""
+        # most turns answer with text
+        from amplifier.kernel.sessions.answers import AnswerCheck
+        from amplifier_sdk.output_schema import OutputSchema
+
+        check = AnswerCheck(OutputSchema.of(output), retries=retries)
+        more = {**(metadata or {}), **check.metadata}
+        with check.registered(self.coordinator):
+            text = await self.execute(prompt, limits, metadata=more, sink=sink)
+        end = self.last_turn
+        assert end is not None
+        return await check.take(self.coordinator, text, end.usage)
 
     @asynccontextmanager
     async def stream(

@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from inspect import isawaitable
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
 
 import attrs
 
-from amplifier.agent.errors import OutputError, OutputRejectedError
+from amplifier.kernel.sessions.output_errors import OutputError, OutputRejectedError
 from amplifier_sdk.contracts import Coordinator
-from amplifier_sdk.errors import OutputMisfitError
-from amplifier_sdk.jsontypes import JSONValue
+from amplifier_sdk.errors import OutputMisfitError, ToolError
+from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops.events import STOPPING, Stopping
+from amplifier_sdk.output_schema import OutputCall
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.run_context import RUN_CONTEXT, RunContext, RunContextMaker
 
 if TYPE_CHECKING:
+    from amplifier.kernel.coordinator import ModuleCoordinator
     from amplifier_sdk.chat import Usage
     from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["AnswerCheck", "OutputValidator"]
+__all__ = ["AnswerCheck", "OutputMode", "OutputValidator"]
+
+OutputMode: TypeAlias = Literal["auto", "schema", "tool", "text"]
+"""How a model is asked for an answer of a type; `auto` is the best way that the provider says it has."""
+
+_NAME: Final = "output"
+_REJECTIONS: Final = (OutputMisfitError, OutputRejectedError, ToolError)
+"""What the model can mend."""
 
 DepsT = TypeVar("DepsT")
 OutputT = TypeVar("OutputT")
@@ -45,7 +57,7 @@ class _Outcome:
 
 @attrs.frozen(eq=False)
 class AnswerCheck:
-    """A hook module that keeps an agent at work until its answer is of the wanted type and nobody rejects it.
+    """Keeps an agent at work until its answer is of the wanted type and nobody rejects it; a hook module as well.
 
     Attempts are parts of one turn, so that the turn's limits hold for all of them together.
 
@@ -53,22 +65,57 @@ class AnswerCheck:
         wanted: the type; `None` is text.
         validators: the application's own checks, each of which gets what the one before returned.
         retries: how often the model may try again.
+        mode: how the model is asked for it.
     """
 
     wanted: OutputSchema[object] | None
-    validators: tuple[OutputValidator[object, object], ...]
-    retries: int
+    validators: tuple[OutputValidator[object, object], ...] = ()
+    retries: int = 2
+    mode: OutputMode = "auto"
     _outcomes: dict[str, _Outcome] = attrs.field(factory=dict, init=False)
 
     async def mount(
         self, coordinator: Coordinator, _config: Mapping[str, JSONValue]
     ) -> object:
-        """Register the handler of one session."""
+        """Register the handlers of one session."""
+        hooks = coordinator.hooks
+        if self.wanted is not None:
+            coordinator.register_cleanup(
+                hooks.register(PROMPT_SUBMIT, self._ask, name=_NAME)
+            )
+        handler = partial(self._check, coordinator)
+        return hooks.register(STOPPING, handler, name=_NAME)
 
-        async def check(_event: str, data: Stopping) -> HookResult | None:
-            return await self._check(coordinator, data["response"], data["continued"])
+    @contextmanager
+    def registered(self, coordinator: ModuleCoordinator) -> Iterator[None]:
+        """Check the answers of a session in the block; those of its children are for itself."""
+        handler = partial(self._check, coordinator)
+        unregister = coordinator.hooks.register(
+            STOPPING, handler, name=_NAME, inherited=False
+        )
+        try:
+            yield
+        finally:
+            unregister()
 
-        return coordinator.hooks.register(STOPPING, check, name="output")
+    @property
+    def metadata(self) -> JSONObject:
+        """What asks the model for such answers, in the metadata of a turn."""
+        if self.wanted is None:
+            return {}
+        form: JSONObject = {
+            "type": "json_schema",
+            "name": self.wanted.name,
+            "schema": self.wanted.schema,
+        }
+        return {"response_format": form, "output_mode": self.mode}
+
+    async def _ask(self, _: str, data: PromptSubmit) -> HookResult | None:
+        """Ask for such answers in a turn that nobody else asks so: one that a model starts."""
+        before = data.get("metadata") or {}
+        if "response_format" in before:
+            return None
+        return HookResult.modify({"metadata": {**before, **self.metadata}})
 
     async def take(
         self, coordinator: Coordinator, text: str, usage: Usage | None
@@ -93,7 +140,7 @@ class AnswerCheck:
         if outcome.seen != text:
             try:
                 return await self._read(coordinator, text, len(outcome.problems) + 1)
-            except (OutputMisfitError, OutputRejectedError) as misfit:
+            except _REJECTIONS as misfit:
                 outcome.problems.append(str(misfit))
         raise OutputError(text, tuple(outcome.problems), usage)
 
@@ -105,9 +152,10 @@ class AnswerCheck:
         return () if outcome.is_accepted else tuple(outcome.problems)
 
     async def _check(
-        self, coordinator: Coordinator, text: str, continued: int
+        self, coordinator: Coordinator, _: str, data: Stopping
     ) -> HookResult | None:
         """Say what the model has to do better; `None` lets the turn end."""
+        text, continued = data["response"], data["continued"]
         if continued == 0:
             self._outcomes[coordinator.session_id] = _Outcome()
         outcome = self._outcomes[coordinator.session_id]
@@ -115,7 +163,7 @@ class AnswerCheck:
         try:
             outcome.value = await self._read(coordinator, text, continued + 1)
             outcome.is_accepted = True
-        except (OutputMisfitError, OutputRejectedError) as misfit:
+        except _REJECTIONS as misfit:
             outcome.problems.append(str(misfit))
             if continued < self.retries:
                 return HookResult.deny(str(misfit))
@@ -126,6 +174,8 @@ class AnswerCheck:
     async def _read(self, coordinator: Coordinator, text: str, attempt: int) -> object:
         """Return an answer as a value of the wanted type that all validators accept."""
         value: object = text if self.wanted is None else self.wanted.read(text)
+        if isinstance(value, OutputCall):
+            value = await value.run(coordinator)
         if not self.validators:
             return value
         make = cast("RunContextMaker", coordinator.get_capability(RUN_CONTEXT))

@@ -1,4 +1,4 @@
-"""What an agent raises of its own."""
+"""What a turn raises whose answer has to be of a type."""
 
 from __future__ import annotations
 
