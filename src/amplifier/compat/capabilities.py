@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 from amplifier.compat.original import models
 from amplifier.compat.plain import plain_copy
-from amplifier.kernel.budgets.deadlines import deadlines_held
+from amplifier.kernel.budgets.deadlines import call_deadlines_held, deadlines_held
 from amplifier.kernel.reports import report
+from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
+from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.delegation import ResumeOptions, SpawnOptions
 
-__all__ = ["adapted_capability", "shown_capability"]
+__all__ = ["adapted_capability", "held_approval", "shown_capability"]
 
 REGISTER_PROVIDER = "approval.register_provider"
 
@@ -73,6 +75,36 @@ class _RegisterWithBoth:
             self._module(_HeldApprovalProvider(provider.original))
         else:
             self._module(_ShownApprovalProvider(provider))
+
+
+def held_approval(system: ApprovalSystem | None) -> ApprovalSystem | None:
+    """Return an approval system while whose questions no deadline runs."""
+    if system is None or isinstance(system, _HeldApprovalSystem):
+        return system
+    return _HeldApprovalSystem(system)
+
+
+class _HeldApprovalSystem:
+    """An approval system as modules of the original ask it themselves."""
+
+    def __init__(self, native: ApprovalSystem) -> None:
+        self._native = native
+
+    async def request_approval(
+        self,
+        prompt: str,
+        options: Sequence[str],
+        timeout: float = 300.0,
+        default: Literal["allow", "deny"] = "deny",
+    ) -> str:
+        """Return the option that the person chose."""
+        with deadlines_held():
+            return await self._native.request_approval(
+                prompt, options, timeout, default
+            )
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._native, name)
 
 
 def _register_original(register: _Register, provider: object) -> object:
@@ -153,8 +185,10 @@ async def _delegate(name: str, capability: object, **options: object) -> object:
     """Run a child; what the capability does not take is left out and reported."""
     known = _OPTIONS[name]
     unknown = sorted(set(options) - known)
-    if unknown:
+    # an application's own takes what it takes
+    if unknown and isinstance(getattr(capability, "__self__", None), AmplifierSession):
         report("compat.options_not_used", capability=name, options=unknown)
+        options = {key: value for key, value in options.items() if key in known}
     call = cast("Callable[..., Awaitable[object]]", capability)  # type: ignore[explicit-any]  # by keyword
-    given = {key: value for key, value in options.items() if key in known}
-    return await call(**given)
+    with call_deadlines_held():
+        return await call(**options)

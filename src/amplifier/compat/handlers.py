@@ -14,7 +14,7 @@ import attrs
 
 from amplifier.compat.plain import plain_copy
 from amplifier.compat.results import native_hook_result
-from amplifier_sdk.results import Emission, HookResult
+from amplifier_sdk.results import HookResult
 
 __all__ = ["Handler", "OriginalHandler"]
 
@@ -42,9 +42,6 @@ class OriginalHandler:
         if answer is None or answer == {}:
             return None
         result = native_hook_result(answer)
-        if isinstance(result, Emission):
-            # a handler that passes on what another event's handlers decided
-            result = HookResult(action="continue")
         if result.action != "modify" or result.data is None:
             return result
         return attrs.evolve(result, data=_changes(result.data, data))

@@ -9,7 +9,13 @@ from amplifier.compat.original.models import ContextInjection, HookResult, ToolR
 from amplifier.compat.plain import plain, plain_copy
 from amplifier_sdk import results
 
-__all__ = ["EmittedResult", "native_hook_result", "original_result", "original_value"]
+__all__ = [
+    "EmittedResult",
+    "native_decision",
+    "native_hook_result",
+    "original_result",
+    "original_value",
+]
 
 
 class EmittedResult(HookResult):
@@ -89,17 +95,22 @@ def original_value(value: object) -> object:
     return plain_copy(value)
 
 
-def native_hook_result(answer: object) -> results.Emission | results.HookResult:
+def native_decision(answer: object) -> results.Emission | results.HookResult:
+    """Return what a module of the original wants carried out: what handlers decided together, or its own result."""
+    if isinstance(answer, EmittedResult) and answer.emission is not None:
+        return answer.emission
+    if isinstance(answer, results.Emission):
+        return answer
+    return native_hook_result(answer)
+
+
+def native_hook_result(answer: object) -> results.HookResult:
     """Return what a module of the original decided as the SDK's value: plain, and frozen from here on.
 
     Raises:
         TypeError: it is no result, nor a dict of its fields.
         ValueError: a field has a value that it cannot have.
     """
-    if isinstance(answer, EmittedResult) and answer.emission is not None:
-        return answer.emission
-    if isinstance(answer, results.Emission):
-        return answer
     if isinstance(answer, Mapping):
         answer = HookResult(**answer)
     if not isinstance(answer, results.HookResult):

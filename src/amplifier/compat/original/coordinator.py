@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Self, cast
 
-from amplifier.compat.capabilities import adapted_capability, shown_capability
+from amplifier.compat.capabilities import (
+    adapted_capability,
+    held_approval,
+    shown_capability,
+)
 from amplifier.compat.mounts import MountTable, adapted, shown
 from amplifier.compat.original.hooks import HookRegistry
 from amplifier.compat.original.models import HookResult
-from amplifier.compat.results import native_hook_result, original_result
+from amplifier.compat.results import native_decision, original_result
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -105,11 +109,20 @@ class ModuleCoordinator(KernelCoordinator):
         """Return a capability, or `None`."""
         return shown_capability(name, super().get_capability(name))
 
+    @property
+    def approval_system(self) -> ApprovalSystem | None:
+        """Who asks the person; no deadline runs while it does."""
+        return held_approval(super().approval_system)
+
+    @approval_system.setter
+    def approval_system(self, system: ApprovalSystem | None) -> None:
+        self.decisions.approval = system
+
     async def process_hook_result(  # type: ignore[override]  # the original's results
         self, result: HookResult, event: str, hook_name: str = "unknown"
     ) -> HookResult:
         """Carry out what handlers decided."""
-        decided = native_hook_result(result)
+        decided = native_decision(result)
         return original_result(
             await super().process_hook_result(decided, event, hook_name)
         )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Self, cast
@@ -84,8 +85,6 @@ class _PydanticMethods:
         self, *, update: Mapping[str, object] | None = None, deep: bool = False
     ) -> Self:
         """Return another of the same fields, with those of `update` in their place."""
-        from copy import deepcopy  # few copies are deep
-
         given = self.model_dump()
         if deep:
             given = deepcopy(given)
@@ -192,22 +191,29 @@ class ToolResult(_PydanticMethods, results.ToolResult):
             return native
         shown = cls(
             success=native.success,
-            output=native.output,
-            error=None if native.error is None else dict(native.error),
+            output=deepcopy(native.output),
+            error=deepcopy(native.error),
             content=native.content,
         )
         shown._source = native
-        shown._shown = shown.model_dump()
+        shown._output = deepcopy(shown.output)
         return shown
 
     @property
     def native(self) -> results.ToolResult | None:
         """The SDK's result that this one shows; `None` for a module's own or a changed one."""
-        if self._source is None or self.model_dump() != self._shown:
+        source = self._source
+        if source is None:
             return None
-        return self._source
+        is_same = (
+            self.success == source.success
+            and self.output == self._output
+            and self.error == source.error
+            and self.content == source.content
+        )
+        return source if is_same else None
 
-    _shown: Mapping[str, object] = {}
+    _output: object = None
 
     def get_serialized_output(self) -> str:
         """Return the output as the model reads it."""
