@@ -53,7 +53,7 @@ async def test_the_models_arguments_are_validated_before_an_original_tool() -> N
         await session.execute("count")
         mounted = session.coordinator.tools["count_words"]
 
-    assert mounted.inputs == []  # type: ignore[attr-defined]  # the module's own
+    assert mounted.original.inputs == []  # type: ignore[attr-defined]  # the module's own
 
 
 async def test_an_original_provider_answers_our_loop() -> None:
@@ -108,7 +108,7 @@ async def test_what_an_original_handler_does_to_its_data_stays_with_it() -> None
     script = [calling(call("count_words", {"text": "a"})), answer("done")]
     async with create_test_session(*script, tools=[tool], hooks=[hook]) as session:
         await session.execute("count")
-        inputs = session.coordinator.tools["count_words"].inputs  # type: ignore[attr-defined]
+        inputs = session.coordinator.tools["count_words"].original.inputs  # type: ignore[attr-defined]
 
     assert inputs == [{"text": "a"}]
 

@@ -15,6 +15,7 @@ from amplifier.compat.finder import FINDER, OriginalImportedError, is_provided
 from amplifier.compat.sources import ModuleSources
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
 from amplifier.kernel.modules.shapes import ImportedModule
+from amplifier.kernel.spans import current_module
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ModuleLoadError
 from amplifier_sdk.jsontypes import JSONValue
@@ -78,6 +79,7 @@ def _mounting(
     ) -> object:
         sources.check_backend(imported.id, imported.distribution)
         view = _view(coordinator)
+        _leave_injections_whole(view)
         if takes_config:
             result = await mount(view, dict(config))
         else:
@@ -85,6 +87,16 @@ def _mounting(
         return _returned(result, view)
 
     return mount_original  # type: ignore[return-value]  # the contract's names
+
+
+def _leave_injections_whole(coordinator: object) -> None:
+    """Let the module that is mounted inject texts of any size, unless the plan itself limits that."""
+    module = current_module.get()
+    if module is None or not isinstance(coordinator, KernelCoordinator):
+        return
+    session = coordinator.config.get("session")
+    if not isinstance(session, Mapping) or "injection_size_limit" not in session:
+        coordinator.decisions.unbounded.append(module)
 
 
 def _view(coordinator: Coordinator) -> object:

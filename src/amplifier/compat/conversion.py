@@ -51,6 +51,9 @@ FINISH_REASONS: Final[Mapping[str, str]] = {
 }
 """The vendors' words for why an answer ended, which original providers pass on, and the SDK's."""
 
+_ORIGINAL: Final = "_original"
+"""Where an answer has the one that it was made of."""
+
 _BLOCKS: Final[Mapping[str, type[BaseModel]]] = {
     "text": message_models.TextBlock,
     "thinking": message_models.ThinkingBlock,
@@ -225,7 +228,7 @@ def native_response(
     reason = response.finish_reason
     if reason is not None:
         reason = FINISH_REASONS.get(reason, reason)
-    return chat.ChatResponse(
+    native = chat.ChatResponse(
         content=[native_block(block) for block in response.content or ()],
         tool_calls=tuple(native_call(call) for call in calls) if calls else None,
         usage=_native_usage(response.usage),
@@ -233,6 +236,9 @@ def native_response(
         finish_reason=reason,
         metadata=_json(response.metadata),
     )
+    # a loop of the original finds the very answer, with what its provider added to it
+    vars(native)[_ORIGINAL] = response
+    return native
 
 
 def native_block(block: object) -> ContentBlock:
@@ -274,10 +280,13 @@ def _native_degradation(degradation: object) -> chat.Degradation | None:
 
 
 def original_response(response: chat.ChatResponse) -> message_models.ChatResponse:
-    """Return an answer as the original's model."""
+    """Return an answer as the original's model: the very one, where it came from a provider of the original."""
+    known: object = vars(response).get(_ORIGINAL)
+    if isinstance(known, message_models.ChatResponse):
+        return known
     calls = response.tool_calls
     usage = response.usage
-    made = message_models.ChatResponse.model_construct(
+    return message_models.ChatResponse.model_construct(
         content=[original_block(block) for block in response.content],
         tool_calls=[original_call(call) for call in calls] if calls else None,
         usage=None
@@ -289,8 +298,6 @@ def original_response(response: chat.ChatResponse) -> message_models.ChatRespons
         finish_reason=response.finish_reason,
         metadata=_dict_or_none(response.metadata),
     )
-    made._native = response  # noqa: SLF001  # its own model's
-    return made
 
 
 def original_call(call: chat.ToolCall) -> message_models.ToolCall:

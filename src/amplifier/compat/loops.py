@@ -26,6 +26,8 @@ class OriginalLoop(Protocol):
 class AdaptedLoop:
     """A loop of the original as the session runs it."""
 
+    needs_provider: bool = False  # it says itself what it does without one
+
     def __init__(self, original: OriginalLoop, coordinator: object) -> None:
         self.original: OriginalLoop = original
         self._coordinator = coordinator
@@ -56,6 +58,3 @@ class AdaptedLoop:
             arguments["coordinator"] = self._coordinator
         answer = await self.original.execute(**arguments)
         return cast("str", answer)
-
-    def __getattr__(self, name: str) -> object:
-        return getattr(self.original, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import Protocol
+from typing import Protocol, cast
 
 from amplifier.compat.conversion import (
     RequestWriter,
@@ -17,6 +17,7 @@ from amplifier.compat.conversion import (
     original_response,
 )
 from amplifier.compat.original import message_models, models
+from amplifier.kernel.handwritten.providers import unwrapped_provider
 from amplifier_sdk import chat
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import LLMError
@@ -33,11 +34,19 @@ class OriginalProvider(Protocol):
     def list_models(self) -> Awaitable[Sequence[object]]:
         """List the models on offer."""
 
-    def complete(self, request: object, /) -> Awaitable[object]:
+    def complete(self, request: object, /, **options: object) -> Awaitable[object]:
         """Answer one request."""
 
     def parse_tool_calls(self, response: object, /) -> Sequence[object]:
         """Return the calls of an answer."""
+
+
+class _Complete(Protocol):
+    """A provider's `complete` that takes an original loop's options."""
+
+    async def __call__(
+        self, request: chat.ChatRequest, /, **options: object
+    ) -> chat.ChatResponse: ...
 
 
 class AdaptedProvider:
@@ -60,13 +69,16 @@ class AdaptedProvider:
         """List the models on offer."""
         return [native_model(model) for model in await self.original.list_models()]
 
-    async def complete(self, request: chat.ChatRequest, /) -> chat.ChatResponse:
-        """Answer one request.
+    async def complete(
+        self, request: chat.ChatRequest, /, **options: object
+    ) -> chat.ChatResponse:
+        """Answer one request; the options are those that an original loop gives.
 
         Raises:
             LLMError: what came is no answer.
         """
-        answer: object = await self.original.complete(self._writer.write(request))
+        asked = self._writer.write(request)
+        answer: object = await self.original.complete(asked, **options)
         if isinstance(answer, chat.ChatResponse):
             return answer
         if not isinstance(answer, message_models.ChatResponse):
@@ -114,10 +126,14 @@ class ShownProvider:
         return [original_model(model) for model in await found]
 
     async def complete(
-        self, request: message_models.ChatRequest, **_: object
+        self, request: message_models.ChatRequest, **options: object
     ) -> message_models.ChatResponse:
-        """Answer one request; keywords that only another vendor's provider takes are left out."""
-        return original_response(await self.native.complete(native_request(request)))
+        """Answer one request; keywords that only providers of the original take reach no other."""
+        asked = native_request(request)
+        if isinstance(unwrapped_provider(self.native), AdaptedProvider):
+            complete = cast("_Complete", self.native.complete)
+            return original_response(await complete(asked, **options))
+        return original_response(await self.native.complete(asked))
 
     def parse_tool_calls(
         self, response: message_models.ChatResponse

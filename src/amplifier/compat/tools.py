@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Mapping
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
 from amplifier.compat.original import models
 from amplifier.compat.plain import native_result, plain_copy
+from amplifier.kernel.turn.proxies import unwrapped
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops import schema_of
 from amplifier_sdk.results import ToolResult
 
 __all__ = ["AdaptedTool", "OriginalTool", "ShownTool"]
-
-_OURS: Final = frozenset(
-    {"effects", "exclusive", "read_only", "takes_context", "timeout"}
-)
-"""What the session reads of its own tools; an original's attribute of that name means something else."""
 
 
 class OriginalTool(Protocol):
@@ -28,10 +24,15 @@ class OriginalTool(Protocol):
 
 
 class AdaptedTool:
-    """A tool of the original as the session calls it."""
+    """A tool of the original as the session calls it.
+
+    It has what the contract names and nothing else: an original's own `timeout`, `effects` or `exclusive` would mean
+    something to the session that its author did not mean.
+    """
 
     def __init__(self, original: OriginalTool) -> None:
         self.original: OriginalTool = original
+        self._schema: JSONObject = {}
 
     @property
     def name(self) -> str:
@@ -47,7 +48,10 @@ class AdaptedTool:
     def input_schema(self) -> Mapping[str, JSONValue]:
         """The JSON Schema of the arguments."""
         schema = schema_of(self.original)  # type: ignore[arg-type]  # read by name
-        return cast("JSONObject", plain_copy(schema))
+        # one object as long as it says the same: its validator is compiled once
+        if schema != self._schema:
+            self._schema = cast("JSONObject", plain_copy(schema))
+        return self._schema
 
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Run the tool; what is no result is its output.
@@ -60,11 +64,6 @@ class AdaptedTool:
             return native_result(answer)
         # the original's loops write whatever a tool returns
         return ToolResult(output=cast("JSONValue", plain_copy(answer)))
-
-    def __getattr__(self, name: str) -> object:
-        if name in _OURS:
-            raise AttributeError(name)
-        return getattr(self.original, name)
 
 
 class ShownTool:
@@ -95,4 +94,7 @@ class ShownTool:
         )
 
     def __getattr__(self, name: str) -> object:
-        return getattr(self.native, name)
+        tool = unwrapped(self.native)
+        if isinstance(tool, AdaptedTool):
+            return getattr(tool.original, name)
+        return getattr(tool, name)

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import anyio
+
 from amplifier_core import ModuleCoordinator, ToolResult
 
 __amplifier_module_type__ = "tool"
@@ -43,6 +45,9 @@ class WordCount:
         text = input.get("text", "")
         if not text:
             return ToolResult(success=False, error={"message": "There is no text"})
+        if text == "cancel":
+            await self.coordinator.request_cancel(True)
+            await anyio.sleep(3600)
         self.coordinator.counted = len(text.split())
         await self.coordinator.hooks.emit("words:counted", {"words": text})
         return ToolResult(

@@ -12,7 +12,6 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
-    PrivateAttr,
     field_serializer,
     field_validator,
 )
@@ -239,5 +238,3 @@ class ChatResponse(_Model):
     degradation: Degradation | None = None
     finish_reason: str | None = None
     metadata: dict[str, object] | None = None
-
-    _native: object = PrivateAttr(default=None)

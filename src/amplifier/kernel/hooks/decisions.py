@@ -60,7 +60,8 @@ class DecisionProcessor:
     whom the application lets ask the person, `provider` whom a module or the application registered for it.
     `journal` is set while an application offers one, and `accepted` returns the kinds of calls that it accepts.
     `asker` is the agent whose session it is, which the person reads; empty in a session of their own.
-    `waiting` are the lasting injections that were made while calls waited for their results.
+    `waiting` are the lasting injections that were made while calls waited for their results. `unbounded` are the
+    plugins of modules written for another kernel, which had no such limit: theirs are not truncated.
     """
 
     hooks: HookDispatcher
@@ -74,6 +75,7 @@ class DecisionProcessor:
     accepted: Callable[[], object] = lambda: None
     asker: str = ""
     waiting: list[MessageDict] = attrs.field(factory=list)
+    unbounded: list[object] = attrs.field(factory=list)
     _approvals: Approvals | None = None
     _parent: DecisionProcessor | None = None
 
@@ -259,6 +261,8 @@ class DecisionProcessor:
         """Take out of an injection what no message should carry, and cut what is over the session's limit."""
         given = decision.result.context_injection or ""
         text, limit = re.sub(_UNSAFE, "", given), self.settings.injection_size_limit
+        if any(decision.plugin is plugin for plugin in self.unbounded):
+            limit = None
         if limit is not None and len(text) > limit:
             characters = len(text)
             report(
