@@ -11,6 +11,7 @@ from typing import Final
 import attrs
 
 from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.rules import RuledCall, TouchedPath, touched_paths
 from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.paths import PathPattern
@@ -47,11 +48,7 @@ class TrustedFiles:
     async def _evaluate(
         self, coordinator: ModuleCoordinator, _: str, data: ToolPre
     ) -> HookResult | None:
-        told = coordinator.get_capability("session.working_dir")
-        if isinstance(told, (str, Path)):
-            directory = Path(told)
-        else:
-            directory = Path.cwd()
+        directory = working_directory(coordinator)
         call = await call_of(data, coordinator, directory)
         # Most calls only read: they must not pay for a look at what was trusted.
         if call is None or not _may_write(call.effects):

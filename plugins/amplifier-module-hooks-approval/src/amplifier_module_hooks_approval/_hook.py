@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.homes import amplifier_home
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.rules import RuledCall
 from amplifier_kit.rules.permissions import PERMISSIONS, PermissionRule, Permissions
 from amplifier_module_hooks_approval._choices import DENY, ApprovalChoice, Choices
@@ -361,10 +362,7 @@ class ApprovalHook:
 
     @property
     def _directory(self) -> Path:
-        told = self._coordinator.get_capability("session.working_dir")
-        if isinstance(told, (str, Path)):
-            return Path(told).absolute()
-        return Path.cwd()
+        return working_directory(self._coordinator)
 
 
 _LASTING: Final = ("session", "project", "everywhere")

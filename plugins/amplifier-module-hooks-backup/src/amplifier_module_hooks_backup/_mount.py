@@ -9,8 +9,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_kit.files.homes import amplifier_home
-from amplifier_kit.files.names import folder_name
+from amplifier_kit.files.session_folders import session_folder, working_directory
 from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.calls import RuledCall
 from amplifier_kit.rules.touched import TouchedPath, touched_paths
@@ -42,7 +41,8 @@ async def mount(coordinator: Coordinator, config: Mapping[str, JSONValue]) -> No
     parent = Backups.OPEN.get(coordinator.parent_id or "")
     # One store for a family: the person undoes a turn, whichever agent changed the
     # file.
-    backups = parent or Backups(_folder(coordinator), settings, coordinator.session_id)
+    folder = session_folder(coordinator) / "backups"
+    backups = parent or Backups(folder, settings, coordinator.session_id)
     hook = _Hook(coordinator, settings, backups)
     Backups.OPEN[coordinator.session_id] = backups
     coordinator.register_capability(BACKUPS, backups)
@@ -74,17 +74,8 @@ class _Hook:
     @property
     def directory(self) -> Path:
         """Where relative paths of tools start."""
-        told = self.coordinator.get_capability("session.working_dir")
-        if isinstance(told, (str, Path)):
-            base = Path(told).absolute()
-        else:
-            base = Path.cwd()
-        configured = self.config.working_dir
-        return Path(
-            os.path.realpath(
-                base if configured is None else base / Path(configured).expanduser()
-            )
-        )
+        configured = os.path.expanduser(self.config.working_dir or "")
+        return Path(os.path.realpath(working_directory(self.coordinator) / configured))
 
     def redact(self, text: str) -> str:
         """Take secrets out of what is shown."""
@@ -183,16 +174,6 @@ def _of_commands(call: RuledCall) -> Iterator[PathsToCopy]:
 
 def _values(paths: Iterable[TouchedPath]) -> tuple[str, ...]:
     return tuple(path.value for path in paths if isinstance(path.value, str))
-
-
-def _folder(coordinator: Coordinator) -> Path:
-    """Return where a session's backups are: in the application's folder for sessions, else in the person's own."""
-    told = coordinator.get_capability("session.dir")
-    if isinstance(told, (str, Path)):
-        root = Path(told)
-    else:
-        root = amplifier_home()
-    return root / "sessions" / folder_name(coordinator.session_id) / "backups"
 
 
 def _forget(session_id: str) -> None:

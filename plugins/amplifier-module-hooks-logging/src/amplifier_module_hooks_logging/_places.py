@@ -6,8 +6,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Final
 
-from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.names import folder_name
+from amplifier_kit.files.session_folders import session_folder, working_directory
 from amplifier_sdk import ConfigError, Coordinator
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.logs import LOG_FILE
@@ -20,27 +20,19 @@ _FIELDS: Final = ("project", "session_id")
 def log_path(template: str | None, coordinator: Coordinator) -> Path:
     """Return the log of a session.
 
-    Without a template it is `sessions/ID/events.jsonl` in the application's folder for sessions (the capability
-    `session.dir`), else in `AMPLIFIER_HOME`, else in `~/.amplifier`. What a template's `{session_id}` and `{project}`
+    Without a template it is `events.jsonl` in the session's folder. What a template's `{session_id}` and `{project}`
     stand for is one folder name each, whatever the session is called.
 
     Raises:
         ConfigError: the template has other fields, or none that distinguishes sessions.
     """
-    session = folder_name(coordinator.session_id)
-    told = coordinator.get_capability("session.working_dir")
-    if isinstance(told, (str, Path)):
-        working = Path(told)
-    else:
-        working = Path.cwd()
     if template is None:
-        root = coordinator.get_capability("session.dir")
-        if not isinstance(root, (str, Path)):
-            root = amplifier_home()
-        return Path(root) / "sessions" / session / LOG_FILE
+        return session_folder(coordinator) / LOG_FILE
     _check(template)
+    working = working_directory(coordinator)
     filled = template.format(
-        session_id=session, project=folder_name(working.resolve().name or "root")
+        session_id=folder_name(coordinator.session_id),
+        project=folder_name(working.resolve().name or "root"),
     )
     return working / Path(filled).expanduser()
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.injections import longest_injection
 from amplifier_kit.terminal import one_line
 from amplifier_module_hooks_status_context._settings import StatusContextConfig
@@ -120,17 +121,8 @@ class _Status:
         return self._slow
 
     def _directory(self) -> Path:
-        told = self.coordinator.get_capability("session.working_dir")
-        if isinstance(told, (str, Path)):
-            base = Path(told).absolute()
-        else:
-            base = Path.cwd()
-        configured = self.config.working_dir
-        return Path(
-            os.path.normpath(
-                base if configured is None else base / Path(configured).expanduser()
-            )
-        )
+        configured = os.path.expanduser(self.config.working_dir or "")
+        return Path(os.path.normpath(working_directory(self.coordinator) / configured))
 
     def _date(self) -> str:
         now = datetime.now().astimezone()

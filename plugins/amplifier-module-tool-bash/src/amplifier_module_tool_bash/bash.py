@@ -9,6 +9,7 @@ from typing import Final
 
 from anyio import to_thread
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.processes import Capture, run_command
 from amplifier_module_tool_bash.config import BashConfig
 from amplifier_module_tool_bash.jobs import Jobs
@@ -44,7 +45,7 @@ class Bash:
         self._coordinator = coordinator
         self._surroundings = ShellEnvironment(
             config,
-            coordinator.get_capability("session.working_dir"),
+            working_directory(coordinator),
             partial(coordinator.get_capability, "session.environment"),
         )
         self.permission: Final = CommandPermission(config, self._surroundings)

@@ -64,7 +64,7 @@ class ShellEnvironment:
 
     Args:
         config: the module's configuration.
-        session_directory: the capability `session.working_dir`: a path, or `None`.
+        directory: where the session works.
         session_environment: returns the capability `session.environment`: variables by name, or `None`.
 
     Raises:
@@ -74,17 +74,13 @@ class ShellEnvironment:
     def __init__(
         self,
         config: BashConfig,
-        session_directory: object,
+        directory: Path,
         session_environment: Callable[[], object] = lambda: None,
     ) -> None:
         self._config = config
         self._session_environment = session_environment
-        if isinstance(session_directory, (str, Path)):
-            fallback = Path(session_directory)
-        else:
-            fallback = Path.cwd()
-        self._project = os.path.realpath(fallback)
-        self._base = _resolved(config.working_dir or ".", fallback.absolute())
+        self._project = os.path.realpath(directory)
+        self._base = _resolved(config.working_dir or ".", directory)
         self.writable: Final = tuple(
             _resolved(path, Path(self._base)) for path in (".", *config.writable_paths)
         )

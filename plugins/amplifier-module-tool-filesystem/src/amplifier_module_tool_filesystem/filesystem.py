@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 import anyio
 from anyio import to_thread
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_module_tool_filesystem.config import FilesystemConfig
 from amplifier_module_tool_filesystem.directory_listing import find_files, list_entries
 from amplifier_module_tool_filesystem.edit import Edit, edit_text
@@ -57,7 +58,7 @@ class Filesystem:
         self._hooks = coordinator.hooks
         self._workspace = open_workspace(
             config,
-            coordinator.get_capability("session.working_dir"),
+            working_directory(coordinator),
             is_typed=lambda: bool(coordinator.get_capability(TYPED_CALLS)),
         )
         # Two edits of one file in one batch of calls would otherwise each drop the other's change.

@@ -40,7 +40,7 @@ class Workspace:
 
 def open_workspace(
     config: FilesystemConfig,
-    session_directory: object,
+    directory: Path,
     *,
     is_typed: Callable[[], bool],
 ) -> Workspace:
@@ -48,13 +48,13 @@ def open_workspace(
 
     Args:
         config: the module's configuration.
-        session_directory: the capability `session.working_dir`: a path, or `None`.
+        directory: where the session works.
         is_typed: whether the session's calls are a person's own.
 
     Raises:
         ConfigError: a directory of the configuration does not exist; lists all that do not.
     """
-    directory = _working_dir(config, session_directory)
+    directory = _resolve(config.working_dir or "", directory)
     if directory.is_dir():
         problems = []
     else:
@@ -97,16 +97,6 @@ def _confined(
         denied_names=[entry for entry in denied if "/" not in entry],
         denied_paths=[_resolve(entry, directory) for entry in denied if "/" in entry],
     )
-
-
-def _working_dir(config: FilesystemConfig, session_directory: object) -> Path:
-    if isinstance(session_directory, (str, Path)):
-        fallback = Path(session_directory)
-    else:
-        fallback = Path.cwd()
-    if config.working_dir is None:
-        return fallback.absolute()
-    return _resolve(config.working_dir, fallback.absolute())
 
 
 def _resolve(entry: str, directory: Path) -> Path:

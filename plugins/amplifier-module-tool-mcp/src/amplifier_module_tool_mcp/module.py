@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Final
 
 import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.consent import Agreements
@@ -58,10 +58,7 @@ class McpServers:
     def __init__(self, config: McpConfig, coordinator: Coordinator) -> None:
         self._config = config
         self._coordinator = coordinator
-        told = coordinator.get_capability("session.working_dir")
-        self._working_dir = Path(
-            told if isinstance(told, (str, Path)) else Path.cwd()
-        ).absolute()
+        self._working_dir = working_directory(coordinator)
         self._project = ProjectServers(self._working_dir)
         self._agreements = Agreements(self._project)
         self._teller = ServerNotices(coordinator)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 import anyio
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_skills.config import SkillsConfig
 from amplifier_module_tool_skills.events import SKILLS_DISCOVERED, SkillsDiscovered
@@ -97,10 +97,7 @@ class Bookcase:
         return [skill for skill in library.skills.values() if skill.head.for_model]
 
     async def _find(self) -> SkillLibrary:
-        told = self._coordinator.get_capability("session.working_dir")
-        directory = (
-            Path(told) if isinstance(told, (str, Path)) else Path.cwd()
-        ).absolute()
+        directory = working_directory(self._coordinator)
         # contributors answer on the event loop; only the look at the disk may block
         others = contributed(await self._coordinator.collect_contributions(FOLDERS))
         with_untrusted = self._config.untrusted == "mark"

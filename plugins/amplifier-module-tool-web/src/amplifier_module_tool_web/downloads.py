@@ -30,18 +30,14 @@ class DownloadFolders:
 
     Args:
         config: the module's configuration.
-        session_directory: the capability `session.working_dir`: a path, or `None`.
+        directory: where the session works.
 
     Raises:
         ConfigError: a directory of the configuration does not exist.
     """
 
-    def __init__(self, config: WebConfig, session_directory: object) -> None:
-        if isinstance(session_directory, (str, Path)):
-            start = Path(session_directory)
-        else:
-            start = Path.cwd()
-        base = start.absolute() / os.path.expanduser(config.working_dir or "")
+    def __init__(self, config: WebConfig, directory: Path) -> None:
+        base = directory / os.path.expanduser(config.working_dir or "")
         given = config.allowed_write_paths
         if given is None:
             roots = [base]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import anyio
 from anyio import to_thread
 
+from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.http.netguard import WebUrl, read_url
 from amplifier_kit.trust.untrusted import UNTRUSTED, without_marks
 from amplifier_module_tool_web.cache import PageCache
@@ -44,9 +45,7 @@ class Web:
         self._policy = config.policy
         self._cache = PageCache(config.cache_seconds)
         self._searcher = Searcher(config, coordinator, self._policy)
-        self._shelf = DownloadFolders(
-            config, coordinator.get_capability("session.working_dir")
-        )
+        self._shelf = DownloadFolders(config, working_directory(coordinator))
         self._pages: WebPageReader | None = None
 
     @tool(effects=("write", "network"))
