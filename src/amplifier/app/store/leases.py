@@ -106,7 +106,8 @@ def take_lease(folder: Path, session_id: str, owner: str, period: float) -> Leas
         raise LeaseHeldError(session_id, str(error.owner or "a process")) from error
     try:
         require_unleased(folder, session_id)
-        token = LeaseState.read(folder).token + 1
+        # A session that was deleted and made again knows no token: time has gone on.
+        token = max(LeaseState.read(folder).token + 1, time.time_ns())
         state = LeaseState(owner=owner, token=token, expires=time.time() + period)
         state.write(folder)
     finally:

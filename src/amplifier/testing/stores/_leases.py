@@ -146,6 +146,20 @@ async def _forged(subject: StoreSubject) -> None:
         same("the journal", (await store.read_log("s1", "journal")).entries, ())
 
 
+async def _deleted(subject: StoreSubject) -> None:
+    async with opened(subject) as store:
+        old = await begin(store, "s1")
+        await store.release(old)
+        await store.delete("s1")
+        late = store.append(old, "journal", [entry("late")])
+        await refuses(LeaseLostError, "a write into a deleted session", late)
+        same("the deleted session", await store.read_record("s1"), None)
+        new = await begin(store, "s1")
+        if new.token <= old.token:
+            raise BehaviorFailed(f"token {new.token} follows {old.token}")
+        await store.append(new, "journal", [entry("new")])
+
+
 async def _content(store: SessionStore) -> tuple[object, ...]:
     return (
         await store.read_record("s1"),
@@ -198,6 +212,12 @@ LEASES: Final = (
         says="The holder of a lease renews it and writes with every method.",
         fix="Move the end of the lease in `renew`, by the store's clock.",
         check=_renews,
+    ),
+    StoreBehavior(
+        id="lease.ends-with-its-session",
+        says="No lease on a session that was deleted writes, also where another one has its id now.",
+        fix="Take tokens from a sequence of the whole store, which deletions leave alone.",
+        check=_deleted,
     ),
     StoreBehavior(
         id="lease.belongs-to-its-token",

@@ -1,0 +1,153 @@
+"""Logs and documents of sessions. All functions run within a transaction.
+
+An entry is stored as the line that files have of it, with its checksum: it comes back byte for byte, or is reported.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from amplifier_kit.files.appendlog import AppendedRecord, decode_line, encode_line
+from amplifier_module_store_postgres._database import Connection
+from amplifier_module_store_postgres._rows import changed, require_record
+from amplifier_sdk.errors import StoreError
+from amplifier_sdk.stores import Lease, LogEntry, LogName, SessionLog
+
+__all__ = ["append", "read_documents", "read_log", "replace", "write_document"]
+
+_COUNT: Final = """
+INSERT INTO amplifier.logs AS log (namespace, session_id, log, began, count)
+VALUES (%s, %s, %s, %s, %s)
+ON CONFLICT (namespace, session_id, log) DO UPDATE
+SET count = log.count + excluded.count RETURNING count
+"""
+_ADD: Final = """
+INSERT INTO amplifier.entries (namespace, session_id, log, number, line)
+VALUES (%s, %s, %s, %s, %s)
+"""
+_READ: Final = """
+SELECT number, line FROM amplifier.entries
+WHERE namespace = %s AND session_id = %s AND log = %s AND number > %s
+ORDER BY number
+"""
+_WRITE_DOCUMENT: Final = """
+INSERT INTO amplifier.documents (namespace, session_id, name, content)
+VALUES (%s, %s, %s, %s)
+ON CONFLICT (namespace, session_id, name) DO UPDATE SET content = excluded.content
+"""
+
+
+def append(
+    connection: Connection,
+    namespace: str,
+    lease: Lease,
+    log: LogName,
+    entries: Sequence[LogEntry],
+) -> None:
+    """Add entries to the end of a log."""
+    lines = _lines(entries)
+    require_record(connection, namespace, lease)
+    _add(connection, (namespace, lease.session_id, log), lines, time.time())
+    changed(connection, namespace, lease.session_id)
+
+
+def replace(
+    connection: Connection,
+    namespace: str,
+    lease: Lease,
+    log: LogName,
+    content: SessionLog,
+) -> None:
+    """Put other entries in the place of all that a log has."""
+    lines = _lines(content.entries)
+    require_record(connection, namespace, lease)
+    key = (namespace, lease.session_id, log)
+    connection.execute(
+        "DELETE FROM amplifier.logs"
+        " WHERE namespace = %s AND session_id = %s AND log = %s",
+        key,
+    )
+    began = content.began
+    if began is None:
+        began = time.time()
+    _add(connection, key, lines, began)
+    changed(connection, namespace, lease.session_id)
+
+
+def read_log(
+    connection: Connection, namespace: str, session_id: str, log: LogName, after: int
+) -> SessionLog:
+    """Return what a log has behind its first entries.
+
+    Raises:
+        StoreError: a line of it is damaged.
+    """
+    key = (namespace, session_id, log)
+    known = connection.execute(
+        "SELECT began FROM amplifier.logs"
+        " WHERE namespace = %s AND session_id = %s AND log = %s",
+        key,
+    ).fetchone()
+    if known is None:
+        return SessionLog()
+    found = connection.execute(_READ, (*key, after))
+    entries = tuple(_entry(session_id, log, number, line) for number, line in found)
+    return SessionLog(entries=entries, began=known[0])
+
+
+def write_document(
+    connection: Connection, namespace: str, lease: Lease, name: str, content: bytes
+) -> None:
+    """Write a file of a session's own.
+
+    Raises:
+        StoreError: the name is none of a document.
+    """
+    # Whoever brings it back to files takes it for a name in the session's folder.
+    if not name.isprintable() or not name or name.startswith(".") or "/" in name:
+        raise StoreError(f"{name!r:.80} is no name of a document")
+    require_record(connection, namespace, lease)
+    values = (namespace, lease.session_id, name, content)
+    connection.execute(_WRITE_DOCUMENT, values)
+    changed(connection, namespace, lease.session_id)
+
+
+def read_documents(
+    connection: Connection, namespace: str, session_id: str
+) -> Mapping[str, bytes]:
+    """Return the documents of a session by name."""
+    found = connection.execute(
+        "SELECT name, content FROM amplifier.documents"
+        " WHERE namespace = %s AND session_id = %s ORDER BY name",
+        (namespace, session_id),
+    )
+    return {name: bytes(content) for name, content in found}
+
+
+def _add(
+    connection: Connection, key: tuple[str, str, str], lines: list[str], began: float
+) -> None:
+    (count,) = connection.execute(_COUNT, (*key, began, len(lines))).fetchone() or (0,)
+    first = count - len(lines) + 1
+    with connection.cursor() as cursor:
+        rows = [(*key, first + at, line) for at, line in enumerate(lines)]
+        cursor.executemany(_ADD, rows)
+
+
+def _lines(entries: Sequence[LogEntry]) -> list[str]:
+    """Encode all entries, before the first of them is stored."""
+    return [
+        encode_line(AppendedRecord(kind=each.kind, data=each.data, at=each.at)).decode()
+        for each in entries
+    ]
+
+
+def _entry(session_id: str, log: str, number: int, line: str) -> LogEntry:
+    try:
+        record = decode_line(line.encode())
+    except ValueError as error:
+        where = f"Entry {number} of the {log} of session {session_id!r}"
+        raise StoreError(f"{where} is damaged: {error}") from error
+    return LogEntry(kind=record.kind, data=record.data, at=record.at)

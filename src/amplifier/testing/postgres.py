@@ -1,0 +1,135 @@
+"""A PostgreSQL server on loopback for tests: made, started, stopped and removed by them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier_kit.processes.programs import find_program
+
+__all__ = ["PASSWORD", "PostgresServer", "find_programs", "running_server"]
+
+PASSWORD: Final = "s3cret/of:the@tests"  # noqa: S105  # of a server that lives as long as a test
+_USER: Final = "postgres"
+_SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "max_connections": "60",
+    # what is tested is the store, and not the disk
+    "fsync": "off",
+}
+
+
+@attrs.frozen
+class PostgresServer:
+    """A server that runs.
+
+    Args:
+        port: where it listens on 127.0.0.1.
+        data: the folder of its data.
+        programs: the folder of its programs.
+    """
+
+    port: int
+    data: Path
+    programs: Path
+
+    def url(self, database: str = "postgres", user: str = _USER) -> str:
+        """Return where a database is, without the password, which is in the environment."""
+        return f"postgresql://{user}@127.0.0.1:{self.port}/{database}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        self._control("start", "-l", str(self.data / "log"))
+
+    def stop(self) -> None:
+        """End it, and the connections to it."""
+        self._control("stop", "-m", "immediate")
+
+    def _control(self, *words: str) -> None:
+        pg_ctl = self.programs / "pg_ctl"
+        _run([str(pg_ctl), "-s", "-w", "-D", str(self.data), *words])
+
+
+def find_programs() -> Path | None:
+    """Return the folder of the newest server that is installed; `None` where there is none."""
+    # Debian puts it on no search path
+    debian = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if debian:
+        return debian[-1].parent
+    initdb = find_program("initdb")
+    if initdb is None:
+        return None
+    return Path(initdb).parent
+
+
+@contextmanager
+def running_server(programs: Path) -> Iterator[PostgresServer]:
+    """Run a server for a block, with the password `PASSWORD`; nothing of it is left.
+
+    Args:
+        programs: the folder of its programs.
+    """
+    # not below pytest's folder: the server does not run as root, and its user may not enter that
+    folder = Path(tempfile.mkdtemp(prefix="amplifier-postgres-"))
+    try:
+        secret = folder / "secret"
+        secret.write_text(PASSWORD, "utf-8")
+        if _is_root():
+            for path in (folder, secret):
+                shutil.chown(path, _USER)
+        server = PostgresServer(_free_port(), folder / "data", programs)
+        _run(
+            [
+                *(str(programs / "initdb"), "-D", str(server.data), "-U", _USER),
+                *("--auth=scram-sha-256", f"--pwfile={secret}", "--no-sync"),
+                *("-E", "UTF8", "--locale=C"),
+            ]
+        )
+        settings = {**_SETTINGS, "port": str(server.port)}
+        lines = [f"{name} = '{value}'\n" for name, value in settings.items()]
+        with (server.data / "postgresql.conf").open("a", encoding="utf-8") as file:
+            file.writelines(lines)
+        server.start()
+        try:
+            yield server
+        finally:
+            server.stop()
+    finally:
+        shutil.rmtree(folder)
+
+
+def _is_root() -> bool:
+    return os.geteuid() == 0
+
+
+def _run(command: list[str]) -> None:
+    if _is_root():
+        user = _USER
+    else:
+        user = None
+    # A file and no pipe: a server that is started keeps its starter's output open.
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run(
+            command, user=user, cwd="/", stdout=output, stderr=output, check=False
+        )
+        output.seek(0)
+        said = output.read().decode("utf-8", "replace")
+    if done.returncode:
+        raise OSError(f"{' '.join(command[:2])} failed: {said}")
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
+        return port
