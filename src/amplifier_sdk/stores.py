@@ -107,6 +107,11 @@ class StoredQuestion(Value):
     answered_by: str | None = None
     is_void: bool = False
 
+    @property
+    def asked(self) -> StoredQuestion:
+        """The question as it was asked, whatever became of it."""
+        return attrs.evolve(self, answer=None, answered_by=None, is_void=False)
+
     def with_answer(self, answer: str, *, by: str, now: float) -> StoredQuestion:
         """Return the question as it is answered; for stores, which put it in the place of this one in the same step.
 
@@ -200,6 +205,8 @@ class SessionStore(Protocol):
     async def ask(self, lease: Lease, question: StoredQuestion) -> None:
         """Store a question; the same one again changes nothing, so that a turn that is repeated asks once.
 
+        One that comes from another store is stored with what became of it there.
+
         Raises:
             StoreError: the session has no record yet, or another question has the id.
         """
@@ -259,8 +266,14 @@ class SessionStore(Protocol):
         """
         ...
 
-    async def delete(self, session_id: str) -> tuple[str, ...]:
+    async def delete(
+        self, session_id: str, *, leases: Sequence[Lease] = ()
+    ) -> tuple[str, ...]:
         """Delete a session and all that came of it; return the ids, children before their parents.
+
+        Args:
+            session_id: the session.
+            leases: those that the caller has on them: what they are on is deleted.
 
         Raises:
             LeaseHeldError: somebody writes one of them; nothing is deleted.

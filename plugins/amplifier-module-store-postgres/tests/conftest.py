@@ -22,7 +22,7 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # ended by the last test here, which may end processes
 def shared_server() -> Iterator[PostgresServer]:
     """The server of all tests that leave it running."""
     programs = find_programs()

@@ -121,9 +121,13 @@ class Database:
         finally:
             # one that was lost is not returned
             if not connection.closed:
-                self._idle.append(connection)
-            if self._is_closed:
-                self._close()
+                self._return(connection)
+
+    def _return(self, connection: Connection) -> None:
+        self._idle.append(connection)
+        # nobody else closes it where the store was closed meanwhile
+        if self._is_closed:
+            self._close()
 
     def _usable(self) -> Connection | None:
         """Return a connection that was used before, if the server has not closed it meanwhile."""

@@ -8,12 +8,13 @@ from typing import Final, NamedTuple
 
 from amplifier_module_store_postgres._database import Connection
 from amplifier_sdk.errors import LeaseHeldError
+from amplifier_sdk.stores import Lease
 
 __all__ = ["delete", "delete_old", "old_families"]
 
 _COLUMNS: Final = """
 SELECT session_id, parent_id, latest, coalesce(facts->>'name', '') <> '',
-    lease_expires > clock_timestamp(), lease_owner
+    lease_expires > clock_timestamp(), lease_owner, lease_token
 FROM amplifier.sessions WHERE namespace = %s AND record IS NOT NULL
 """
 # `UNION` and not `UNION ALL`: records that name each other as parents end it.
@@ -43,20 +44,30 @@ class _Member(NamedTuple):
     is_named: bool
     is_leased: bool
     owner: str
+    token: int
 
     def is_old(self, before: float) -> bool:
         return self.latest < before and not self.is_named and not self.is_leased
 
 
-def delete(connection: Connection, namespace: str, session_id: str) -> tuple[str, ...]:
+def delete(
+    connection: Connection, namespace: str, session_id: str, leases: Sequence[Lease]
+) -> tuple[str, ...]:
     """Delete a session and all that came of it; return the ids, children before their parents.
+
+    Args:
+        connection: the connection, in a transaction.
+        namespace: whose session it is.
+        session_id: the session.
+        leases: those that the caller has on them.
 
     Raises:
         LeaseHeldError: somebody writes one of them.
     """
     members = _locked(connection, namespace, session_id)
+    own = {(lease.session_id, lease.token) for lease in leases}
     for member in members:
-        if member.is_leased:
+        if member.is_leased and (member.session_id, member.token) not in own:
             raise LeaseHeldError(member.session_id, member.owner)
     return _delete(connection, namespace, members, session_id)
 

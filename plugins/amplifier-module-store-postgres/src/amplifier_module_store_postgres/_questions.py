@@ -18,8 +18,9 @@ __all__ = ["answer", "ask", "read_questions", "void_questions"]
 _Row: TypeAlias = tuple[str, str | None, str | None, bool]
 
 _ASK: Final = """
-INSERT INTO amplifier.questions (namespace, question_id, session_id, asked)
-VALUES (%s, %s, %s, %s) ON CONFLICT (namespace, question_id) DO NOTHING
+INSERT INTO amplifier.questions
+    (namespace, question_id, session_id, asked, answer, answered_by, is_void)
+VALUES (%s, %s, %s, %s, %s, %s, %s) ON CONFLICT (namespace, question_id) DO NOTHING
 """
 _FIND: Final = """
 SELECT asked::text, answer, answered_by, is_void FROM amplifier.questions
@@ -50,9 +51,10 @@ def ask(
         told = f"is of session {question.session_id!r}; the lease is on"
         raise StoreError(f"{name} {told} {lease.session_id!r}")
     require_record(connection, namespace, lease)
-    asked = json.dumps(to_json(question))
+    asked = json.dumps(to_json(question.asked))
     key = (namespace, question.question_id)
-    connection.execute(_ASK, (*key, question.session_id, asked))
+    became = (question.answer, question.answered_by, question.is_void)
+    connection.execute(_ASK, (*key, question.session_id, asked, *became))
     known = connection.execute(_FIND, key).fetchone()
     if known is None or json.loads(known[0]) != json.loads(asked):
         raise StoreError(f"Another question has the id {question.question_id!r}")

@@ -146,9 +146,12 @@ class PostgresSessionStore:
         """Return the ids of the sessions in which a text stands, the latest first."""
         return await self.database.run(_search.search, self.namespace, text, limit)
 
-    async def delete(self, session_id: str) -> tuple[str, ...]:
+    async def delete(
+        self, session_id: str, *, leases: Sequence[Lease] = ()
+    ) -> tuple[str, ...]:
         """Delete a session and all that came of it; return the ids, children before their parents."""
-        return await self.database.run(_families.delete, self.namespace, session_id)
+        run = self.database.run
+        return await run(_families.delete, self.namespace, session_id, leases)
 
     async def cleanup(self, before: float) -> tuple[str, ...]:
         """Delete the sessions in which, and in all that came of them, nothing has happened since."""

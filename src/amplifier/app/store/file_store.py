@@ -166,9 +166,11 @@ class FileSessionStore:
         """Return the ids of the sessions in which a text stands, the latest first."""
         return await _run(self._search, text, limit)
 
-    async def delete(self, session_id: str) -> tuple[str, ...]:
+    async def delete(
+        self, session_id: str, *, leases: Sequence[Lease] = ()
+    ) -> tuple[str, ...]:
         """Delete a session and all that came of it; return the ids, children before their parents."""
-        return await _run(self._delete, session_id)
+        return await _run(self._delete, session_id, leases)
 
     async def cleanup(self, before: float) -> tuple[str, ...]:
         """Delete the sessions in which, and in all that came of them, nothing has happened since."""
@@ -219,11 +221,11 @@ class FileSessionStore:
         found = search_sessions(sessions, text, limit=limit)
         return tuple(hit.session.record.session_id for hit in found.hits)
 
-    def _delete(self, session_id: str) -> tuple[str, ...]:
+    def _delete(self, session_id: str, leases: Sequence[Lease]) -> tuple[str, ...]:
         from amplifier_kit.files.locks import LockedError
 
         try:
-            return tuple(self.files.delete(session_id))
+            return tuple(self.files.delete(session_id, leases))
         except LockedError as error:
             owner = str(error.owner or "a process")
             raise LeaseHeldError(session_id, owner) from error
@@ -331,8 +333,7 @@ def _taken(question: StoredQuestion) -> StoreError:
 def _ask(folder: Path, question: StoredQuestion) -> None:
     with changing_questions(folder) as questions:
         known = questions.setdefault(question.question_id, question)
-        unanswered = attrs.evolve(known, answer=None, answered_by=None, is_void=False)
-        if unanswered != question:
+        if known.asked != question.asked:
             raise _taken(question)
 
 

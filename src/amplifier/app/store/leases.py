@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Self
@@ -78,15 +78,23 @@ class LeaseState:
         write_private(folder / LEASE, data + b"\n")
 
 
-def require_unleased(folder: Path, session_id: str) -> None:
+def require_unleased(
+    folder: Path, session_id: str, leases: Sequence[Lease] = ()
+) -> None:
     """Raise where somebody has the lease of a session; call it while the session is locked.
+
+    Args:
+        folder: where the session is stored.
+        session_id: the session.
+        leases: those that the caller has.
 
     Raises:
         LeaseHeldError: somebody has it.
         ConfigError: the lease cannot be understood.
     """
     state = LeaseState.read(folder)
-    if state.is_live:
+    own = {lease.token for lease in leases if lease.session_id == session_id}
+    if state.is_live and state.token not in own:
         raise LeaseHeldError(session_id, state.owner)
 
 

@@ -54,6 +54,7 @@ from amplifier_sdk.errors import (
     LeaseHeldError,
     Problem,
 )
+from amplifier_sdk.stores import Lease
 
 __all__ = ["Cleanup", "SessionStore"]
 
@@ -204,24 +205,31 @@ class SessionStore:
         related = read_sessions(folders).sessions
         return [family_of(session_id, related) for session_id in session_ids]
 
-    def delete(self, session_id: str) -> list[str]:
+    def delete(self, session_id: str, leases: Sequence[Lease] = ()) -> list[str]:
         """Delete a session and all that came of it, children first; return their ids.
+
+        Args:
+            session_id: the session.
+            leases: those that the caller has on them.
 
         Raises:
             LockedError: one of them is open; nothing is deleted.
+            LeaseHeldError: somebody else has the lease of one; likewise.
             OSError: the system refuses.
         """
         (doomed,) = self.families([session_id])
-        return self.delete_family(doomed)
+        return self.delete_family(doomed, leases)
 
-    def delete_family(self, family: Sequence[StoredSession]) -> list[str]:
+    def delete_family(
+        self, family: Sequence[StoredSession], leases: Sequence[Lease] = ()
+    ) -> list[str]:
         """Delete the sessions of a family, as `families` returned them; return their ids.
 
         Raises:
             LockedError: one of them is open; nothing is deleted.
             OSError: the system refuses.
         """
-        with _held(family):
+        with _held(family, leases):
             self._remove(family)
         return [session.record.session_id for session in family]
 
@@ -349,7 +357,9 @@ async def _close(file: FileJournal | Transcript) -> None:
 
 
 @contextmanager
-def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
+def _held(
+    sessions: Sequence[StoredSession], leases: Sequence[Lease] = ()
+) -> Iterator[None]:
     """Keep everybody else from sessions.
 
     Raises:
@@ -366,7 +376,7 @@ def _held(sessions: Sequence[StoredSession]) -> Iterator[None]:
         ):
             locks.callback(WriterLock.take(file).release)
         for session in sessions:
-            require_unleased(session.folder, session.record.session_id)
+            require_unleased(session.folder, session.record.session_id, leases)
         yield
 
 

@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Final
 
 import anyio
+import attrs
 
 from amplifier.testing.stores.behavior import (
     PERIOD,
@@ -147,8 +148,11 @@ async def _delete(subject: StoreSubject) -> None:
         held = store.delete("s1")
         await refuses(LeaseHeldError, "the deletion of a child that is written", held)
         same("the parent", await store.read_record("s1"), record("s1"))
-        await store.release(child)
-        same("what was deleted", await store.delete("s1"), ("s2", "s1"))
+        forged = attrs.evolve(child, token=child.token + 1)
+        held = store.delete("s1", leases=[parent, forged])
+        await refuses(LeaseHeldError, "a deletion with another lease", held)
+        gone = await store.delete("s1", leases=[child])
+        same("what was deleted", gone, ("s2", "s1"))
         same("the parent", await store.read_record("s1"), None)
         same("its journal", (await store.read_log("s1", "journal")).entries, ())
         same("another session", await store.read_record("other"), record("other"))

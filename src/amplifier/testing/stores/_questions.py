@@ -56,6 +56,17 @@ async def _answered(subject: StoreSubject) -> None:
         same("the question", await store.questions("s1"), (wanted,))
 
 
+async def _moved(subject: StoreSubject) -> None:
+    answered = attrs.evolve(_QUESTION, answer="Deny", answered_by="ann")
+    void = attrs.evolve(_QUESTION, question_id="q2", is_void=True)
+    async with opened(subject) as store:
+        lease = await begin(store, "s1")
+        for question in (answered, void):
+            await store.ask(lease, question)
+        await store.ask(lease, _QUESTION)
+        same("the questions", await store.questions("s1"), (answered, void))
+
+
 async def _race(subject: StoreSubject) -> None:
     taken: list[StoredQuestion] = []
 
@@ -148,6 +159,12 @@ QUESTIONS: Final = (
         says="The first answer stays; the same one again is no error, and asking again does not open the question.",
         fix="Answer with `StoredQuestion.with_answer` while the row is locked.",
         check=_answered,
+    ),
+    StoreBehavior(
+        id="question.comes-with-its-answer",
+        says="A question of another store is stored with its answer, and voided where it was.",
+        fix="Compare questions by `StoredQuestion.asked`, and store the other fields as they come.",
+        check=_moved,
     ),
     StoreBehavior(
         id="question.is-answered-once-in-a-race",
