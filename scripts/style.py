@@ -51,6 +51,7 @@ NOUNS: Final = frozenset(
         "mapping",
         "pricing",
         "sampling",
+        "serving",
         "streaming",
         "string",
         "testing",

@@ -19,6 +19,7 @@ HEAVY: Final = frozenset(
         "jsonschema_rs",
         "prompt_toolkit",
         "rich",
+        "starlette",
         "structlog",
         "trio",
         "yaml",

@@ -26,7 +26,18 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
     "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
     "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
-    "amplifier.agent": ("amplifier_sdk", "amplifier.kernel", "amplifier.agent"),
+    "amplifier.agent": (
+        "amplifier_sdk",
+        "amplifier.kernel",
+        "amplifier.agent",
+        "amplifier.serving",
+    ),
+    "amplifier.serving": (
+        "amplifier_sdk",
+        "amplifier.kernel",
+        "amplifier.agent",
+        "amplifier.serving",
+    ),
     "amplifier.validation": (
         "amplifier_sdk",
         "amplifier_kit",

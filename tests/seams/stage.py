@@ -123,6 +123,7 @@ class Stage:
         since: what happens between the beginning of a session and its resumption.
         equip: registers what an application has on a session that it opens.
         removed: modules that the plan has no more.
+        session_id: the id of a session that a program opens.
         count_from: how many requests and calls there were before the turn that counts.
     """
 
@@ -141,6 +142,7 @@ class Stage:
     since: Callable[[], None] = lambda: None
     equip: Callable[[AmplifierSession], None] = lambda _: None
     removed: tuple[str, ...] = ()
+    session_id: str = "s1"
     count_from: tuple[int, int] = (0, 0)
 
     @property

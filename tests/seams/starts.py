@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, redirect_stderr
-from typing import ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, Never
 
 import anyio
 import attrs
@@ -19,6 +19,10 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier_sdk.delegation import ChildRecord
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
+from tests.serving.client import serving
+
+if TYPE_CHECKING:
+    from amplifier import AgentSession
 
 __all__ = ["BOTH", "STARTS", "EmbeddedStart", "Start"]
 
@@ -253,7 +257,7 @@ async def _opened(
     stage: Stage, shelf: Shelf | None = None
 ) -> AsyncIterator[AmplifierSession]:
     """Open a session of the plan as a program does, with the capabilities that modules need."""
-    session = AmplifierSession(stage.plan, session_id="s1")
+    session = AmplifierSession(stage.plan, session_id=stage.session_id)
     session.coordinator.register_capability("session.working_dir", str(stage.project))
     session.coordinator.register_capability("session.dir", str(stage.home / "embedded"))
     if shelf is not None:
@@ -281,13 +285,38 @@ class EmbeddedAgent(EmbeddedStart):
 
     async def embed(self, stage: Stage) -> str:
         stage.resume()
-        session = Agent("ay", plan=stage.plan).session(session_id="s1")
+        session = Agent("ay", plan=stage.plan).session(session_id=stage.session_id)
         coordinator = session.session.coordinator
         coordinator.register_capability("session.working_dir", str(stage.project))
         coordinator.register_capability("session.dir", str(stage.home / "embedded"))
         stage.equip(session.session)
         async with session:
             return (await session.run(stage.prompt)).output
+
+
+class ServedAgent(EmbeddedStart):
+    """A session of an agent, begun and asked over HTTP."""
+
+    name = "served-agent"
+
+    async def embed(self, stage: Stage) -> str:
+        stage.resume()
+
+        def prepare(session: AgentSession[Never, object], _token: str) -> None:
+            coordinator = session.session.coordinator
+            coordinator.register_capability("session.working_dir", str(stage.project))
+            coordinator.register_capability("session.dir", str(stage.home / "embedded"))
+            stage.session_id = session.session.session_id
+            stage.equip(session.session)
+
+        async with serving(Agent("ay", plan=stage.plan), prepare=prepare) as caller:
+            events = await caller.events(
+                await caller.turn(await caller.begin(), stage.prompt)
+            )
+        end = events[-1].data
+        if end["type"] != "turn_result":
+            raise RuntimeError(str(end))
+        return str(end["output"])
 
 
 class EmbeddedProfile(EmbeddedStart):
@@ -425,6 +454,7 @@ STARTS: Final[tuple[Start, ...]] = (
     ToolInvoke(),
     EmbeddedPlan(),
     EmbeddedAgent(),
+    ServedAgent(),
     EmbeddedProfile(),
     EmbeddedStored(),
     EmbeddedStoredFork(),

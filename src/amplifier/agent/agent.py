@@ -25,7 +25,7 @@ from typing import (
 
 import anyio
 import attrs
-from typing_extensions import TypeVar
+from typing_extensions import TypeVar, Unpack
 
 from amplifier.agent.instructions import (
     InstructionFunction,
@@ -45,6 +45,7 @@ from amplifier_sdk.limits import LimitChanges
 
 if TYPE_CHECKING:
     from amplifier.agent.result import AgentResult
+    from amplifier.serving.application import AgentServer, ServerOptions
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
     from amplifier_sdk.output_schema import OutputSchema
 
@@ -385,6 +386,19 @@ class Agent(Generic[DepsT_contra, OutputT_co]):
             display_system=display_system,
             session_id=session_id,
         )
+
+    def asgi(self, **options: Unpack[ServerOptions]) -> AgentServer:
+        """Make an ASGI application in which the agent answers; the options are those of `AgentServer`.
+
+        It needs the extra `amplifier[server]`.
+
+        Raises:
+            ConfigError: as `AgentServer`.
+        """
+        # a web framework, which few programs need
+        from amplifier.serving.application import AgentServer
+
+        return AgentServer(self, **options)
 
     @contextmanager
     def override(

@@ -22,21 +22,16 @@ from amplifier.cli._terminal import (
     visible,
 )
 from amplifier_kit.terminal import arguments_text, progress_text
-from amplifier_sdk.chat import ToolCall, Usage
-from amplifier_sdk.convert import to_json
 from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.event_json import end_to_json, event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.progress import ToolOutput, ToolProgress
 from amplifier_sdk.streaming import (
-    SteeringInjected,
     StreamEvent,
     TextDelta,
-    ThinkingDelta,
-    ToolCallDelta,
     ToolFinished,
     ToolStarted,
     TurnFinished,
-    UsageReported,
 )
 
 if TYPE_CHECKING:
@@ -257,12 +252,12 @@ class OutputRecord:
                 self._tools.append(
                     {
                         "name": call.name,
-                        "arguments": _data(call.arguments),
+                        "arguments": json_or_text(call.arguments),
                         "success": result.success,
                     }
                 )
             case TurnFinished(text=text):
-                self._write(text, **_end(event))
+                self._write(text, **end_to_json(event))
             case _:
                 pass
 
@@ -303,97 +298,7 @@ class EventLines:
         self.output.write_json({**line, "session_id": self.session_id})
 
     def _line(self, event: StreamEvent) -> JSONObject:
-        match event:
-            case TextDelta(text=text, index=index):
-                return {"type": "text_delta", "text": text, "index": index}
-            case ThinkingDelta(text=text, index=index):
-                return {"type": "thinking_delta", "text": text, "index": index}
-            case ToolCallDelta(id=call_id, name=name, arguments=arguments, index=index):
-                return {
-                    "type": "tool_call_delta",
-                    "id": call_id,
-                    "name": name,
-                    "arguments": arguments,
-                    "index": index,
-                }
-            case ToolStarted(call=call):
-                return {"type": "tool_started", **_call(call)}
-            case ToolProgress(
-                call_id=call_id, tool_name=name, message=text, done=done, total=total
-            ):
-                place: JSONObject = {"id": call_id, "name": name}
-                return {
-                    "type": "tool_progress",
-                    **place,
-                    "message": text,
-                    "done": done,
-                    "total": total,
-                }
-            case ToolOutput(call_id=call_id, tool_name=name, text=text):
-                return {
-                    "type": "tool_output",
-                    "id": call_id,
-                    "name": name,
-                    "text": text,
-                }
-            case ToolFinished(call=call, result=result):
-                text = result.get_serialized_output()
-                return {
-                    "type": "tool_finished",
-                    **_call(call),
-                    "success": result.success,
-                    "output": text,
-                }
-            case _:
-                return self._turn_line(event)
-
-    def _turn_line(
-        self, event: UsageReported | SteeringInjected | TurnFinished
-    ) -> JSONObject:
-        """Return the line of an event that is about the turn, and not about a part of an answer or a tool."""
-        match event:
-            case UsageReported(provider=provider, usage=usage, total=total):
-                return {
-                    "type": "usage",
-                    "provider": provider,
-                    "usage": _usage(usage),
-                    "total": _usage(total),
-                }
-            case SteeringInjected(text=text):
-                return {"type": "steering_injected", "text": text}
-            case TurnFinished(text=text, unread=unread):
-                rest: JSONObject = {
-                    "unread": list(unread),
-                    "session_id": self.session_id,
-                }
-                return {"type": "turn_finished", "text": text, **_end(event), **rest}
-
-
-def _call(call: ToolCall) -> JSONObject:
-    return {"id": call.id, "name": call.name, "arguments": _data(call.arguments)}
-
-
-def _end(event: TurnFinished) -> JSONObject:
-    return {
-        "usage": _usage(event.usage),
-        "iterations": event.iterations,
-        "finish_reason": event.finish_reason,
-        "limit": event.limit,
-        "degradations": [_data(degradation) for degradation in event.degradations],
-    }
-
-
-def _usage(usage: Usage | None) -> JSONValue:
-    if usage is None:
-        return None
-    return _data(usage)
-
-
-def _data(value: object) -> JSONValue:
-    """Turn a value into JSON data; what has no JSON form becomes its Python text."""
-    try:
-        return to_json(value)
-    except (TypeError, ValueError):
-        # A tool of a program's own may return any object, and a line is lost if one of
-        # its parts is.
-        return repr(value)
+        line = event_to_json(event)
+        if isinstance(event, TurnFinished):
+            line["session_id"] = self.session_id
+        return line

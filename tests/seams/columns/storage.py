@@ -73,7 +73,7 @@ class Backup(Guard):
         ]
         if start.name in PLANS:
             assert all(
-                path.is_relative_to(stage.home / "embedded/sessions/s1")
+                path.is_relative_to(stage.home / "embedded/sessions" / stage.session_id)
                 for path in copies
             )
             return

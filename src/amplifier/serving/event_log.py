@@ -1,0 +1,96 @@
+"""The last events of a turn, for any number of readers: each begins after an event it knows and waits for more."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["EventLog"]
+
+_KEEP_ALIVE: Final = b": keep-alive\n\n"
+
+
+def _frame(number: int, event: JSONObject) -> bytes:
+    """Write an event of the stream; JSON in ASCII has no line end in it, so nothing in it ends the frame."""
+    return b"id: %d\ndata: %b\n\n" % (
+        number,
+        json.dumps(event, separators=(",", ":")).encode("ascii"),
+    )
+
+
+@attrs.define(eq=False)
+class EventLog:
+    """The events of a turn, numbered from 1, as server-sent events; at most so many are stored.
+
+    An event is written once, whoever reads it. A reader that is slower than the turn holds nothing back.
+    """
+
+    max_events: int
+    max_bytes: int
+    is_ended: bool = False
+    last: int = 0
+    _frames: deque[bytes] = attrs.field(factory=deque)
+    _bytes: int = 0
+    _changed: anyio.Event | None = None
+
+    def append(self, event: JSONObject) -> None:
+        """Add an event; the first ones are dropped where there are too many."""
+        self.last += 1
+        frame = _frame(self.last, event)
+        self._frames.append(frame)
+        self._bytes += len(frame)
+        # the newest one stays, however large it is
+        while len(self._frames) > self.max_events or (
+            self._bytes > self.max_bytes and len(self._frames) > 1
+        ):
+            self._bytes -= len(self._frames.popleft())
+        self._notify()
+
+    def end(self) -> None:
+        """Say that there are no more."""
+        self.is_ended = True
+        self._notify()
+
+    async def read(self, after: int, keep_alive: float) -> tuple[int, bytes] | None:
+        """Wait for events after a number; return the number of the last one and all that are there.
+
+        What is not stored any more is a `gap` event, whose number is that of the last event that is missing.
+
+        Args:
+            after: the number of the last event that the reader has.
+            keep_alive: seconds without an event after which a comment is returned.
+
+        Returns:
+            `None` where the turn has ended and the reader has everything.
+        """
+        is_new = after < self.last or self.is_ended or await self._wait(keep_alive)
+        if not is_new:
+            return after, _KEEP_ALIVE
+        dropped = self.last - len(self._frames)
+        if after < dropped:
+            gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
+            return dropped, _frame(dropped, gap)
+        if after == self.last:
+            return None
+        # counted from the right, where a deque is fast
+        new = [self._frames[index] for index in range(after - self.last, 0)]
+        return self.last, b"".join(new)
+
+    async def _wait(self, timeout: float) -> bool:
+        """Wait for a change; return whether there was one."""
+        if self._changed is None:
+            self._changed = anyio.Event()
+        with anyio.move_on_after(timeout) as waited:
+            await self._changed.wait()
+        return not waited.cancelled_caught
+
+    def _notify(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None

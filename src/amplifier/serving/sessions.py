@@ -1,0 +1,244 @@
+"""The sessions that a server has open: each lives in a task of the server's, which runs its turns one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Never, TypeAlias
+from uuid import uuid4
+
+import anyio
+import attrs
+from anyio.abc import TaskGroup, TaskStatus
+
+from amplifier.kernel.groups import open_group
+from amplifier.kernel.reports import report
+from amplifier.serving.errors import RequestError, error_of_turn
+from amplifier.serving.event_log import EventLog
+from amplifier.serving.limits import ServerLimits
+from amplifier.serving.tokens import Client
+from amplifier.serving.turns import OnDisconnect, ServedTurn
+from amplifier_sdk.errors import TurnCancelled
+from amplifier_sdk.event_json import event_to_json, json_or_text
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.streaming import TurnFinished
+
+if TYPE_CHECKING:
+    from amplifier.agent.agent import Agent
+    from amplifier.agent.session import AgentSession
+
+__all__ = ["Prepare", "ServedSession", "SessionTable"]
+
+Prepare: TypeAlias = "Callable[[AgentSession[Never, object], str], object]"
+"""Gets each session before it is opened, and the name of the token for which it is."""
+
+
+@attrs.define(eq=False)
+class ServedSession:
+    """A session that a client began.
+
+    Args:
+        client: who began it; nobody else finds it.
+        limits: the server's.
+        agent_session: the session itself.
+    """
+
+    client: Client
+    limits: ServerLimits
+    agent_session: AgentSession[Never, object]
+    turns: dict[str, ServedTurn] = attrs.field(factory=dict)
+    closed: anyio.Event = attrs.field(factory=anyio.Event)
+    _waiting: list[ServedTurn] = attrs.field(factory=list)
+    _running: ServedTurn | None = None
+    _asked: anyio.Event = attrs.field(factory=anyio.Event)
+    _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
+
+    @property
+    def id(self) -> str:
+        """Its id, which nobody can guess."""
+        return self.agent_session.session.session_id
+
+    def to_json(self) -> JSONObject:
+        """Describe it."""
+        return {
+            "session_id": self.id,
+            "state": "idle" if self._running is None else "running",
+            "turns": [turn.to_json() for turn in self.turns.values()],
+        }
+
+    def turn(self, turn_id: str) -> ServedTurn:
+        """Return one of its turns.
+
+        Raises:
+            RequestError: it has no such turn, or has it no more.
+        """
+        found = self.turns.get(turn_id)
+        if found is None:
+            raise RequestError(404, "not_found", "There is no such turn")
+        return found
+
+    def add_turn(
+        self, prompt: str, *, on_disconnect: OnDisconnect, may_wait: bool
+    ) -> ServedTurn:
+        """Have a prompt answered.
+
+        Raises:
+            RequestError: a turn runs and the caller does not want to wait, or too many wait already.
+        """
+        is_busy = self._running is not None or bool(self._waiting)
+        if is_busy and not may_wait:
+            raise RequestError(
+                409,
+                "session_busy",
+                'The session runs a turn; `"when_busy": "queue"` waits',
+            )
+        if is_busy and len(self._waiting) >= self.limits.max_queued_turns:
+            raise RequestError(429, "queue_full", "Too many turns wait in this session")
+        self.client.check_room("turns", self.client.turns, self.client.token.max_turns)
+        log = EventLog(self.limits.max_events, self.limits.max_event_bytes)
+        turn = ServedTurn(prompt, on_disconnect, log)
+        self._forget_ended_turns()
+        self.turns[turn.id] = turn
+        self.client.turns += 1
+        self._waiting.append(turn)
+        self._asked.set()
+        return turn
+
+    def close(self) -> None:
+        """Cancel whatever runs and close it; `closed` says when that is done."""
+        self._scope.cancel()
+
+    # -- in a task of its own
+
+    async def serve(self, *, task_status: TaskStatus[None]) -> None:
+        """Open the session, answer prompts until it is idle for too long or is closed, and release everything."""
+        is_open = False
+        try:
+            with self._scope:
+                async with self.agent_session:
+                    is_open = True
+                    task_status.started()
+                    await self._take_turns()
+        except Exception as error:  # modules fail as they like, and the server stays
+            report("serving.session_failed", error, session=self.id)
+            if not is_open:
+                raise
+        finally:
+            self._running = None
+            for turn in self._waiting:
+                self._end_turn(turn)
+            self.closed.set()
+
+    async def _take_turns(self) -> None:
+        while True:
+            with anyio.move_on_after(self.limits.idle_timeout):
+                await self._asked.wait()
+            if not self._waiting:
+                return
+            while self._waiting:
+                self._running = self._waiting.pop(0)
+                try:
+                    if not self._running.is_ended:
+                        await self._answer(self._running)
+                finally:
+                    self._end_turn(self._running)
+                    self._running = None
+            self._asked = anyio.Event()
+
+    async def _answer(self, turn: ServedTurn) -> None:
+        """Run a turn, and cancel it when somebody asks for that."""
+        turn.begin(self.id)
+        try:
+            async with open_group() as group:
+                group.start_soon(self._cancel_when_asked, turn)
+                await self._run(turn)
+                group.cancel_scope.cancel()
+        except TurnCancelled as cancelled:
+            turn.end("cancelled", text=cancelled.partial_text)
+        except Exception as error:  # providers and tools fail as they like
+            report("serving.turn_failed", error, session=self.id, turn=turn.id)
+            turn.end("failed", error=error_of_turn(error))
+
+    async def _run(self, turn: ServedTurn) -> None:
+        async with self.agent_session.stream(turn.prompt) as events:
+            async for event in events:
+                line = event_to_json(event)
+                if isinstance(event, TurnFinished):
+                    line["session_id"] = self.id
+                turn.log.append(line)
+        turn.end("finished", output=json_or_text(events.result.output))
+
+    async def _cancel_when_asked(self, turn: ServedTurn) -> None:
+        while True:
+            immediate = await turn.cancellation()
+            await self.agent_session.session.cancel(immediate=immediate)
+
+    def _end_turn(self, turn: ServedTurn) -> None:
+        self.client.turns -= 1
+        # one that the session's end broke off
+        turn.end("cancelled")
+
+    def _forget_ended_turns(self) -> None:
+        ended = [turn.id for turn in self.turns.values() if turn.is_ended]
+        for turn_id in ended[: len(ended) - self.limits.max_ended_turns + 1]:
+            del self.turns[turn_id]
+
+
+@attrs.define(eq=False)
+class SessionTable:
+    """All sessions of a server.
+
+    Args:
+        agent: whom they are with.
+        limits: the server's.
+        prepare: gets each before it is opened.
+    """
+
+    agent: Agent[Never, object]
+    limits: ServerLimits
+    prepare: Prepare | None = None
+    open: int = 0
+    _group: TaskGroup | None = None
+
+    @contextmanager
+    def inside(self, group: TaskGroup) -> Iterator[None]:
+        """Let sessions live in a task group; those that are open at the end are closed with it."""
+        if self._group is not None:
+            raise RuntimeError("The server runs already")
+        self._group = group
+        try:
+            yield
+        finally:
+            self._group = None
+            group.cancel_scope.cancel()
+
+    async def begin(self, client: Client) -> ServedSession:
+        """Open a session.
+
+        Raises:
+            RequestError: there are too many, or the server does not run.
+            Exception: whatever a module raised.
+        """
+        if self._group is None:
+            raise RequestError(503, "not_running", "The server is not running")
+        client.check_room("sessions", len(client.sessions), client.token.max_sessions)
+        if self.open >= self.limits.max_sessions:
+            raise RequestError(503, "server_full", "Too many sessions are open")
+        agent_session = self.agent.session(session_id=str(uuid4()))
+        if self.prepare is not None:
+            self.prepare(agent_session, client.token.name)
+        session = ServedSession(client, self.limits, agent_session)
+        # counted before it is open: others may come meanwhile
+        client.sessions[session.id] = session
+        self.open += 1
+        await self._group.start(self._serve, session)
+        return session
+
+    async def _serve(
+        self, session: ServedSession, *, task_status: TaskStatus[None]
+    ) -> None:
+        try:
+            await session.serve(task_status=task_status)
+        finally:
+            self.open -= 1
+            del session.client.sessions[session.id]
