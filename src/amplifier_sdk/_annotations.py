@@ -139,6 +139,11 @@ class UnsupportedAnnotationError(TypeError):
             f"{annotation_name(annotation)}{where} {reason or 'has no JSON form; use ' + _SUPPORTED}"
         )
 
+    def in_field(self, cls: type, name: str) -> UnsupportedAnnotationError:
+        """Return the error as seen from the class whose field leads to the annotation."""
+        path = (cls.__name__, name, *self.path[1:])
+        return UnsupportedAnnotationError(self.annotation, path, self.reason)
+
 
 def annotation_name(annotation: object) -> str:
     """Return an annotation as its author would write it."""

@@ -7,13 +7,13 @@ that it reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Final, NoReturn
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name
 from amplifier_sdk._constraints import read_constrained
-from amplifier_sdk._readers import MisfitError, Reader
-from amplifier_sdk._record_readers import read_record
+from amplifier_sdk._readers import Reader
+from amplifier_sdk._record_readers import FieldReader, read_record
 from amplifier_sdk._records import fields_of
 from amplifier_sdk._scalars import Shape
 from amplifier_sdk._shapes import ShapeBuilder, tag_of
@@ -73,49 +73,16 @@ def make_loader(cls: type, build: Callable[[object], Shape]) -> Reader:
         cls: the class.
         build: builds the shape of a field's annotation.
     """
-    fields: dict[str, _LateField] = {}
+    fields: dict[str, FieldReader] = {}
     extras: str | None = None
     for name, annotation, is_required, default in fields_of(cls):
         if default is NO_EXTRAS:
             extras = name
         else:
-            fields[name] = _LateField(
-                cls, name, partial(build, annotation), is_required
+            fields[name] = FieldReader(
+                cls, name, partial(build, annotation), required=is_required
             )
     return read_record(fields, cls, extras=extras, tag=tag_of(cls))
-
-
-class _LateField:
-    """A field whose shape is built when a value first has it."""
-
-    def __init__(
-        self, cls: type, name: str, build: Callable[[], Shape], required: bool
-    ) -> None:
-        self.required = required
-        self._cls = cls
-        self._name = name
-        self._build = build
-
-    @cached_property
-    def _shape(self) -> Shape:
-        return self._build()
-
-    def read(self, value: object, /) -> object:
-        """Read the field's value."""
-        shape = self._shape
-        if shape.plain:
-            self.read = shape.read  # type: ignore[method-assign]  # nothing below it can be refused by its annotation
-        try:
-            return shape.read(value)
-        except UnsupportedAnnotationError as error:
-            path = (self._cls.__name__, self._name, *error.path[1:])
-            raise UnsupportedAnnotationError(
-                error.annotation, path, error.reason
-            ) from None
-
-    def refuse_missing(self, _: object, /) -> NoReturn:
-        """Say that the field is missing, and what is expected."""
-        raise MisfitError.missing(self._shape.expected)
 
 
 def _refuse(error: UnsupportedAnnotationError, _: object) -> NoReturn:

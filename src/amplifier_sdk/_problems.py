@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, TypeAlias
 
+from amplifier_sdk.errors import did_you_mean
+
 __all__ = ["Path", "any_of", "path_text", "type_text", "unknown_key", "value_text"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
@@ -74,12 +76,9 @@ def any_of(options: Sequence[str]) -> str:
 
 def unknown_key(name: object, known: Sequence[str]) -> str:
     """Say that a key is unknown, with the nearest known one or else all of them."""
-    # costs some milliseconds, and only a mistake needs it
-    from difflib import get_close_matches
-
-    near = get_close_matches(str(name), known, n=1, cutoff=0.6)
-    if near:
-        return f"unknown; did you mean {near[0]!r}?"
+    hint = did_you_mean(str(name), known)
+    if hint:
+        return f"unknown{hint}"
     if known:
         return f"unknown; the known keys are {', '.join(sorted(known))}"
     return "unknown; no keys are expected here"

@@ -3,30 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import NoReturn, Protocol
+from functools import cached_property, partial
+from typing import NoReturn
 
 import attrs
 
+from amplifier_sdk._annotations import UnsupportedAnnotationError
 from amplifier_sdk._problems import Path, unknown_key
 from amplifier_sdk._readers import MisfitError, Part, Reader, refuse_parts
+from amplifier_sdk._scalars import Shape
 
 __all__ = ["FieldReader", "read_record", "read_tagged"]
 
 
-class FieldReader(Protocol):
-    """One field of a record."""
+class FieldReader:
+    """One field of a record, whose shape is built when a value first has it.
 
-    required: bool
-    """Whether the field must be given."""
+    Args:
+        cls: the record's class.
+        name: the field's key.
+        build: builds its shape.
+        required: whether it must be given.
+    """
+
+    def __init__(
+        self, cls: type, name: str, build: Callable[[], Shape], *, required: bool
+    ) -> None:
+        self.required = required
+        self._cls = cls
+        self._name = name
+        self._build = build
+
+    @cached_property
+    def _shape(self) -> Shape:
+        return self._build()
 
     def read(self, value: object, /) -> object:
         """Read the field's value."""
+        shape = self._shape
+        if shape.plain:
+            self.read = shape.read  # type: ignore[method-assign]  # nothing below it can be refused by its annotation
+        try:
+            return shape.read(value)
+        except UnsupportedAnnotationError as error:
+            raise error.in_field(self._cls, self._name) from None
 
     def refuse_missing(self, _: object, /) -> NoReturn:
         """Say that the field is missing, and what is expected."""
+        raise MisfitError.missing(self._shape.expected)
 
 
 def read_record(

@@ -10,13 +10,21 @@ import attrs
 from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve_class
 from amplifier_sdk._docstrings import Docstring, parse
 
-__all__ = ["NO_DEFAULT", "Field", "class_docstring", "fields_of", "is_record"]
+__all__ = [
+    "NO_DEFAULT",
+    "Field",
+    "RawField",
+    "class_docstring",
+    "fields_of",
+    "is_record",
+    "raw_fields",
+]
 
 Field: TypeAlias = "tuple[str, object, bool, object]"
 """A record's field: its key, its annotation, whether it is required, its default or `NO_DEFAULT`."""
 
-_RawField: TypeAlias = "tuple[str, str, object, object]"
-"""A class's field: its name, its key, its annotation, its default or one of the two marks below."""
+RawField: TypeAlias = "tuple[str, str, object, object]"
+"""A class's field: its name, its key, its annotation, its default or a mark that it has none."""
 
 NO_DEFAULT: Final = object()
 _REQUIRED: Final = object()
@@ -52,10 +60,7 @@ def fields_of(cls: type) -> list[Field]:
         return _typed_dict_fields(cls)
     if issubclass(cls, tuple):
         return _named_tuple_fields(cls)
-    if attrs.has(cls):
-        fields = _attrs_fields(cls)
-    else:
-        fields = _dataclass_fields(cls)
+    fields = raw_fields(cls)
     types = _resolved(cls, [name for name, *_ in fields])
     return [
         (
@@ -77,12 +82,24 @@ def _resolved(cls: type, names: Sequence[str]) -> dict[str, object]:
         ) from error
 
 
-def _attrs_fields(cls: type) -> list[_RawField]:
-    return [
-        (field.name, str(field.alias), field.type, _attrs_default(field.default))
-        for field in attrs.fields(cls)
-        if field.init
-    ]
+def raw_fields(cls: type) -> list[RawField]:
+    """Return the same of an attrs class or a dataclass, without a look at any annotation."""
+    if attrs.has(cls):
+        return [
+            (field.name, str(field.alias), field.type, _attrs_default(field.default))
+            for field in attrs.fields(cls)
+            if field.init
+        ]
+    from dataclasses import MISSING, fields  # whoever has a dataclass has it imported
+
+    found: list[RawField] = []
+    for field in fields(cls):
+        default: object = field.default
+        if default is MISSING:
+            default = _REQUIRED if field.default_factory is MISSING else NO_DEFAULT
+        if field.init:
+            found.append((field.name, field.name, field.type, default))
+    return found
 
 
 def _attrs_default(default: object) -> object:
@@ -91,23 +108,6 @@ def _attrs_default(default: object) -> object:
     if type(default) is type(_FACTORY):
         return NO_DEFAULT
     return default
-
-
-def _dataclass_fields(cls: type) -> list[_RawField]:
-    from dataclasses import MISSING, fields  # whoever has a dataclass has it imported
-
-    return [
-        (
-            field.name,
-            field.name,
-            field.type,
-            field.default
-            if field.default is not MISSING
-            else (_REQUIRED if field.default_factory is MISSING else NO_DEFAULT),
-        )
-        for field in fields(cls)
-        if field.init
-    ]
 
 
 def _named_tuple_fields(cls: type) -> list[Field]:

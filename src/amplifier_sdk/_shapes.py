@@ -24,7 +24,7 @@ from collections.abc import (
 from contextlib import suppress
 from enum import Enum, Flag
 from functools import partial
-from typing import Annotated, Final, Literal, NoReturn, Union, get_args, get_origin
+from typing import Annotated, Final, Literal, Union, get_args, get_origin
 
 from amplifier_sdk._annotations import (
     UnsupportedAnnotationError,
@@ -35,7 +35,6 @@ from amplifier_sdk._constraints import constrained
 from amplifier_sdk._models import is_model, model_shape
 from amplifier_sdk._problems import any_of
 from amplifier_sdk._readers import (
-    MisfitError,
     Reader,
     read_array,
     read_object,
@@ -58,19 +57,6 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import NO_EXTRAS
 
 __all__ = ["ShapeBuilder", "described", "tag_of"]
-
-
-class Field:
-    """A field of a record, as its reader wants it."""
-
-    def __init__(self, shape: Shape, required: bool) -> None:
-        self.required = required
-        self.read = shape.read
-        self._expected = shape.expected
-
-    def refuse_missing(self, _: object, /) -> NoReturn:
-        """Say that the field is missing, and what is expected."""
-        raise MisfitError.missing(self._expected)
 
 
 _CONTENT: Final = "amplifier_sdk.content"
@@ -306,7 +292,7 @@ class ShapeBuilder:
         label = self._open.pop(key)
         self._readers[key] = shape.read
         if key in self._recursive:
-            # a definition is for what refers to itself; all else stands where it is used
+            # a definition is for what refers to itself; all else stands in its place
             self.definitions[label] = shape.schema
             shape = Shape({"$ref": f"#/$defs/{label}"}, shape.read, shape.expected)
         self._done[key] = shape
@@ -347,7 +333,9 @@ class ShapeBuilder:
             properties[name] = described(
                 shape.schema, texts.arguments.get(name), default
             )
-            readers[name] = Field(shape, is_required)
+            readers[name] = FieldReader(
+                cls, name, partial(_itself, shape), required=is_required
+            )
             if is_required:
                 required.append(name)
         schema: JSONObject = {"type": "object", "properties": properties}
@@ -366,10 +354,11 @@ class ShapeBuilder:
         try:
             return self.shape(annotation)
         except UnsupportedAnnotationError as error:
-            path = (cls.__name__, name, *error.path[1:])
-            raise UnsupportedAnnotationError(
-                error.annotation, path, error.reason
-            ) from None
+            raise error.in_field(cls, name) from None
+
+
+def _itself(shape: Shape) -> Shape:
+    return shape
 
 
 def _make_tuple(cls: Callable[..., object], items: list[object]) -> object:  # type: ignore[explicit-any]  # of any fields

@@ -15,6 +15,7 @@ import attrs
 
 from amplifier_sdk._models import is_model, written_model
 from amplifier_sdk._problems import Path, path_text
+from amplifier_sdk._records import raw_fields
 from amplifier_sdk.content import ContentBlock, block_to_dict
 from amplifier_sdk.messages import Message
 from amplifier_sdk.secret import Secret
@@ -168,7 +169,7 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
     """Write the fields that a record is made of; `None` where it is the default is left out, extras lie flat."""
     data: dict[str, object] = {}
     extras: dict[str, object] = {}
-    for name, key, default in _fields_of(type(value)):
+    for name, key, _, default in raw_fields(type(value)):
         item: object = getattr(value, name)
         if default is NO_EXTRAS:
             if isinstance(item, Mapping):
@@ -178,21 +179,6 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
         elif item is not None or default is not None:
             data[key] = _part(item, key, inner)
     return {**extras, **data}  # what the record itself says wins
-
-
-def _fields_of(cls: type) -> list[tuple[str, str, object]]:
-    """Return each field's name, its key and its default."""
-    if attrs.has(cls):
-        return [
-            (field.name, str(field.alias), field.default)
-            for field in attrs.fields(cls)
-            if field.init
-        ]
-    from dataclasses import fields  # whoever has a dataclass has it imported
-
-    return [
-        (field.name, field.name, field.default) for field in fields(cls) if field.init
-    ]
 
 
 def _duration(value: timedelta, _: Write) -> str:
