@@ -212,13 +212,13 @@ class Able(ScriptedProvider):
 class Formatting(Able):
     """A provider with a schema mode."""
 
-    able = ("json_mode",)
+    able: ClassVar[tuple[str, ...]] = ("json_mode",)
 
 
 class Calling(Able):
     """A provider whose model calls tools."""
 
-    able = ("streaming", "tools")
+    able: ClassVar[tuple[str, ...]] = ("streaming", "tools")
 
 
 @pytest.mark.parametrize(
@@ -376,7 +376,7 @@ async def test_a_model_that_writes_instead_of_calling_is_read_as_well() -> None:
 
 async def test_each_refused_way_is_followed_by_the_next() -> None:
     class All(Able):
-        able = ("json_schema", "tools")
+        able: ClassVar[tuple[str, ...]] = ("json_schema", "tools")
 
     refused = [InvalidRequestError("no schema"), InvalidRequestError("no choice")]
     model = All(*refused, '{"value": 1}')

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import get_args, get_type_hints
+from typing import BinaryIO, cast, get_args, get_type_hints
 
 import click
 import pytest
@@ -114,8 +114,11 @@ def test_json_is_valid_and_safe_whatever_stands_in_it(
 
 
 def test_what_stands_beside_the_answer_begins_on_a_line_of_its_own() -> None:
-    with TemporaryFile("w+", encoding="utf-8") as screen:
-        writer = TextAnswer(Output(screen.buffer))
+    with (
+        TemporaryFile(buffering=0) as file,
+        open(file.fileno(), "w+", encoding="utf-8", closefd=False) as screen,
+    ):
+        writer = TextAnswer(Output(cast("BinaryIO", file)))
         beside = writer.beside(screen)
 
         print("first", file=beside, flush=True)
