@@ -65,6 +65,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.kernel",
         "amplifier.validation",
         "amplifier.app",
+        "amplifier.compat",
         "amplifier.cli",
     ),
     "amplifier": ("amplifier_sdk", "amplifier_kit", "amplifier"),

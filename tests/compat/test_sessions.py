@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from amplifier.testing import EventRecorder, MemoryJournal, create_test_session
-from tests.compat.modules import context, hook, loop, provider, tool
+from tests.compat.modules import context, hook, loop, needs_asyncio, provider, tool
 from tests.doubles import answer, call, calling
 
 CALL = {"id": "c1", "name": "count_words", "input": {"text": "two words"}}
@@ -133,3 +133,19 @@ async def test_each_module_has_the_original_shape(module: object) -> None:
 
     assert module.__amplifier_module_type__  # type: ignore[attr-defined]
     assert amplifier_core.ToolResult is amplifier_core.models.ToolResult
+
+
+async def test_what_needs_asyncio_is_refused_elsewhere_by_name(
+    anyio_backend_name: str,
+) -> None:
+    script = [calling(call("sleeper")), answer("done")]
+    async with create_test_session(*script, tools=[needs_asyncio]) as session:
+        await session.execute("go")
+        messages = await session.coordinator.context.get_messages()
+
+    if anyio_backend_name == "asyncio":
+        assert messages[2]["content"] == "awake"
+    else:
+        (failure,) = session.failures
+        assert "it imports 'asyncio' (needs_asyncio.py:3)" in str(failure)
+        assert "anyio.run(main, backend='asyncio')" in str(failure)

@@ -25,6 +25,7 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("", (), 0),
     ("version", (), 0),
     ("completion", ("bash",), 0),
+    ("compat check", ("loop-basic",), 0),
     ("doctor", (), 0),
     ("provider use", ("provider-scripted", "--config", 'responses=["Done."]'), 0),
     ("run", ("Look at @notes.md here.", *PLANNED), 0),

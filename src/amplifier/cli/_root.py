@@ -25,6 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",
+    "compat": "amplifier.cli.compat",
     "completion": "amplifier.cli.completion",
     "config": "amplifier.cli.config",
     "continue": "amplifier.cli.resume:continue_",

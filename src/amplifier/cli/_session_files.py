@@ -73,6 +73,8 @@ def export(
 def import_(file: Path, output: str) -> None:
     """Store the session that `session export` wrote into FILE as JSON; print its id.
 
+    FILE may also be the `transcript.jsonl` of a session of the original.
+
     What it is made of is not taken from the file: it gets the profile and the settings of this project.
     Secrets are taken out of all that is stored.
     """

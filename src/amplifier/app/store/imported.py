@@ -12,6 +12,7 @@ from anyio import to_thread
 
 from amplifier.app.store import export
 from amplifier.app.store.fork import with_turns
+from amplifier.app.store.original_transcripts import is_transcript, read_transcript
 from amplifier.app.store.reader import turns_of
 from amplifier.app.store.records import VERSION, SessionRecord
 from amplifier.app.store.store import SessionStore
@@ -53,7 +54,7 @@ async def import_session(
 
     Args:
         store: where it is stored.
-        path: what `amplifier session export` wrote as JSON.
+        path: what `amplifier session export` wrote as JSON, or a transcript of the original.
         working_dir: where the person works.
 
     Raises:
@@ -178,6 +179,8 @@ def _read(path: Path, subject: str) -> JSONValue:
         raise _problem(subject, "", "it is not there, or no regular file")
     if path.stat().st_size > MAX_BYTES:
         raise _problem(subject, "", f"it is larger than {MAX_BYTES:,} bytes")
+    if is_transcript(path):
+        return read_transcript(path)
     try:
         data: JSONValue = json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
