@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
-from amplifier_core import (  # type: ignore[import-not-found]  # it is installed in an environment of its own
+from amplifier_core import (  # it is installed in an environment of its own
     AmplifierSession,
     ChatRequest,
     ChatResponse,
@@ -26,7 +26,7 @@ from amplifier_core import (  # type: ignore[import-not-found]  # it is installe
     ToolResult,
     ToolSpec,
 )
-from amplifier_core.message_models import TextBlock, ToolCallBlock  # type: ignore[import-not-found]  # likewise
+from amplifier_core.message_models import TextBlock, ToolCallBlock
 
 from benchmarks import floor
 from benchmarks.peers.adapter import Peer, main
