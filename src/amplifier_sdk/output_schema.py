@@ -79,6 +79,16 @@ class OutputSchema(Generic[T_co]):
             )
         return self.take(arguments.values)
 
+    def unwrapped(self, answer: JSONObject) -> JSONValue:
+        """Return the value that an object holds where the type is none of objects; else the object.
+
+        Args:
+            answer: as the schema has it, or a part of it: then `None` stands for what is not there yet.
+        """
+        if self._is_wrapped:
+            return answer.get(VALUE)
+        return answer
+
     def take(self, answer: JSONObject) -> T_co:
         """Read an answer that is JSON data already, such as the arguments of a tool call.
 
@@ -92,7 +102,7 @@ class OutputSchema(Generic[T_co]):
                 "\n".join([f"The answer is no {self.name}:", *problem.splitlines()[1:]])
             )
         try:
-            return self._read(answer[VALUE] if self._is_wrapped else answer)
+            return self._read(self.unwrapped(answer))
         except MisfitError as misfit:
             problems = [
                 f"- {path_text(path) or 'the answer'}: {message}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import ClassVar, TypedDict
 
@@ -10,6 +11,7 @@ import pytest
 
 from amplifier import Agent, OutputError, OutputRejectedError
 from amplifier.kernel.sessions.answers import OutputMode
+from amplifier_kit import scripted
 from amplifier_sdk import ProviderInfo, RunContext
 from amplifier_sdk.chat import ChatResponse, ToolCall
 from amplifier_sdk.errors import InvalidRequestError, ToolError
@@ -391,6 +393,56 @@ async def test_each_refused_way_is_followed_by_the_next() -> None:
         (degradation.requested.rpartition(" ")[2], degradation.reason)
         for degradation in result.degradations
     ] == [("tool", "no choice"), ("schema", "no schema")]
+
+
+# -- while it is written
+
+
+async def _partials(agent: Agent[None, object]) -> list[JSONValue]:
+    """Return the different partial values of a run, in their order."""
+    seen: list[JSONValue] = []
+    async with agent.stream("Hi") as events:
+        async for _ in events:
+            value = json.loads(json.dumps(events.partial))
+            if not seen or seen[-1] != value:
+                seen.append(value)
+    return seen
+
+
+async def test_an_answer_is_readable_while_it_is_written() -> None:
+    pieces = ['{"name": "a', "b", '", "n": 1', "2}"]
+    model = Able(scripted.answer(*pieces))
+
+    assert await _partials(Agent(model, output={"type": "object"})) == [
+        {"name": "a"},
+        {"name": "ab"},
+        {"name": "ab", "n": 12},
+    ]
+
+
+async def test_each_attempt_is_read_anew() -> None:
+    model = Able('{"x": "one"', '{"x": 1, "y": 2}')
+
+    partials = await _partials(Agent(model, output=Point))
+
+    assert {"x": "one"} in partials
+    assert partials[-1] == {"x": 1, "y": 2}
+
+
+async def test_what_the_tool_is_given_is_readable_as_well() -> None:
+    model = Calling(given(value="four"))
+
+    assert (await _partials(Agent(model, output=str)))[-1] == "four"
+
+
+async def test_the_end_of_a_fence_takes_nothing_back() -> None:
+    model = Able(scripted.answer("```json\n", '{"x": 1}', "\n```"))
+
+    assert (await _partials(Agent(model, output=Point)))[-1] == {"x": 1}
+
+
+async def test_text_has_no_partial_value() -> None:
+    assert await _partials(Agent(ScriptedProvider('{"a": 1}'))) == [None]
 
 
 # -- functions

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast
 import attrs
 
 from amplifier.agent.instructions import split
+from amplifier.agent.partial_answers import PartialAnswer
 from amplifier.agent.result import AgentResult
 from amplifier.kernel.sessions.answers import AnswerCheck
 from amplifier.kernel.sessions.session import AmplifierSession
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from amplifier.agent.agent import Agent
     from amplifier.kernel.modules.loader import ModuleLoader
     from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
-    from amplifier_sdk.jsontypes import JSONObject
+    from amplifier_sdk.jsontypes import JSONObject, JSONValue
     from amplifier_sdk.progress import ToolContext
 
 __all__ = ["AgentSession", "AgentStream"]
@@ -95,7 +96,11 @@ class AgentSession(Generic[DepsT, OutputT]):
     async def stream(self, prompt: str) -> AsyncIterator[AgentStream[OutputT]]:
         """Answer a prompt and read its events; see `Agent.stream`."""
         async with self.session.stream(prompt, metadata=self._form()) as events:
-            yield AgentStream(events, self._result)
+            yield AgentStream(events, self._result, self._partial_answer())
+
+    def _partial_answer(self) -> PartialAnswer | None:
+        wanted = self.agent.output_schema
+        return None if wanted is None else PartialAnswer(wanted)
 
     def _form(self) -> JSONObject | None:
         """Return what asks the model for answers of the agent's type."""
@@ -165,6 +170,7 @@ class AgentStream(Generic[OutputT]):
 
     _events: TurnStream
     _make: Callable[[str], Awaitable[AgentResult[OutputT]]]
+    _answer: PartialAnswer | None = None
     _result: AgentResult[OutputT] | None = None
 
     def __aiter__(self) -> Self:
@@ -172,9 +178,22 @@ class AgentStream(Generic[OutputT]):
 
     async def __anext__(self) -> StreamEvent:
         event = await self._events.__anext__()
+        if self._answer is not None:
+            self._answer.read(event)
         if isinstance(event, TurnFinished):
             self._result = await self._make(event.text)
         return event
+
+    @property
+    def partial(self) -> JSONValue:
+        """What is certain of a typed answer that is still being written, as JSON data; `None` before it begins.
+
+        Texts grow; a number is there when it ends. The next event changes the value; copy what you keep. Nothing of
+        it was checked yet, and a rejected answer is followed by another one.
+        """
+        if self._answer is None:
+            return None
+        return self._answer.value
 
     @property
     def result(self) -> AgentResult[OutputT]:
