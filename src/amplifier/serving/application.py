@@ -10,9 +10,10 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
+from amplifier.serving.document import document_of
 from amplifier.serving.errors import (
     RequestError,
     answer_http_exception,
@@ -20,7 +21,10 @@ from amplifier.serving.errors import (
     answer_unexpected,
 )
 from amplifier.serving.limits import ServerLimits
-from amplifier.serving.routes import Routes
+from amplifier.serving.metrics import Metrics
+from amplifier.serving.operations import routes_of
+from amplifier.serving.routes import SessionRoutes
+from amplifier.serving.server_routes import ServerRoutes
 from amplifier.serving.sessions import Prepare, SessionTable
 from amplifier.serving.tokens import Clients, Token
 
@@ -70,7 +74,16 @@ class AgentServer:
         prepare: Prepare | None = None,
     ) -> None:
         clients = Clients.of(tokens, allow_anonymous=allow_anonymous)
-        self._sessions = SessionTable(agent, limits or ServerLimits(), prepare)
+        self._metrics = Metrics()
+        self._sessions = SessionTable(
+            agent, limits or ServerLimits(), prepare, self._metrics
+        )
+        server = ServerRoutes(self._metrics)
+        operations = [
+            *SessionRoutes(self._sessions).operations(),
+            *server.operations(),
+        ]
+        server.document.update(document_of(agent.name, operations))
         cors = Middleware(
             CORSMiddleware,
             allow_origins=list(origins),
@@ -78,7 +91,10 @@ class AgentServer:
             allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
         )
         self._app = Starlette(
-            routes=Routes(self._sessions, clients, origins).all(),
+            routes=[
+                *server.public_routes(),
+                *routes_of(operations, clients, origins),
+            ],
             middleware=[cors] if origins else [],
             exception_handlers={
                 RequestError: answer_request_error,
@@ -90,7 +106,13 @@ class AgentServer:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or run for as long as the server does."""
-        await self._app(scope, receive, send)
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._metrics.requests[message["status"]] += 1
+            await send(message)
+
+        await self._app(scope, receive, counted)
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:

@@ -7,6 +7,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
+from amplifier.serving.sessions import SessionTable
 from amplifier.serving.tokens import Client
 from amplifier.serving.turns import ServedTurn
 
@@ -17,7 +18,7 @@ class EventStreamResponse(Response):
     """Server-sent events of a turn; it ends with the turn, or when the reader is gone."""
 
     def __init__(
-        self, turn: ServedTurn, client: Client, after: int, keep_alive: float
+        self, sessions: SessionTable, client: Client, turn: ServedTurn, after: int = 0
     ) -> None:
         # proxies would store an answer, or wait for its end
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -26,11 +27,13 @@ class EventStreamResponse(Response):
         self._turn = turn
         self._client = client
         self._after = after
-        self._keep_alive = keep_alive
+        self._keep_alive = sessions.limits.keep_alive
+        self._metrics = sessions.metrics
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
         self._client.streams += 1
+        self._metrics.streams_open += 1
         try:
             with self._turn.reader():
                 async with open_group() as group:
@@ -39,6 +42,7 @@ class EventStreamResponse(Response):
                     group.cancel_scope.cancel()
         finally:
             self._client.streams -= 1
+            self._metrics.streams_open -= 1
 
     async def _send(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}

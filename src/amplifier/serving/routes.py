@@ -1,29 +1,33 @@
-"""What each address of the server does."""
+"""Sessions and turns: what each address does."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterator
+from typing import Final, Literal
 
 import attrs
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
 
-from amplifier.kernel.reports import report
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse
-from amplifier.serving.schema import EVENT_SCHEMA
+from amplifier.serving.operations import EVENT_STREAM, Operation
+from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier.serving.sessions import ServedSession, SessionTable
-from amplifier.serving.tokens import Client, Clients
+from amplifier.serving.tokens import Client
 from amplifier.serving.turns import OnDisconnect, ServedTurn
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.output_schema import OutputSchema
 
-__all__ = ["CancelRequest", "Routes", "SessionRequest", "TurnRequest"]
+__all__ = [
+    "ApprovalAnswer",
+    "CancelRequest",
+    "SessionRequest",
+    "SessionRoutes",
+    "TurnRequest",
+]
 
-_Endpoint: TypeAlias = Callable[[Request, Client], Awaitable[Response]]
-
-_EVENT_STREAM: Final = "text/event-stream"
 _MAX_DIGITS: Final = 18
 
 
@@ -38,8 +42,8 @@ class TurnRequest:
 
     Args:
         prompt: what is asked.
-        when_busy: whether a turn waits for the one that runs, or is refused.
-        on_disconnect: whether the turn continues when nobody reads its events any more.
+        when_busy: whether the turn waits for the one that runs, or is refused.
+        on_disconnect: whether it continues when nobody reads its events any more.
     """
 
     prompt: str
@@ -54,76 +58,115 @@ class CancelRequest:
     immediate: bool = True
 
 
+@attrs.frozen(kw_only=True)
+class ApprovalAnswer:
+    """What answers a question: one of its options."""
+
+    option: str
+
+
 @attrs.frozen(eq=False)
-class Routes:
-    """The endpoints.
+class SessionRoutes:
+    """The endpoints of sessions and turns.
 
     Args:
         sessions: those of the server.
-        clients: who may call.
-        origins: the origins of pages that may call.
     """
 
     sessions: SessionTable
-    clients: Clients
-    origins: Sequence[str] = ()
 
-    def all(self) -> list[Route]:
-        """Return them with their addresses."""
-        session, turn = (
-            "/sessions/{session_id}",
-            "/sessions/{session_id}/turns/{turn_id}",
+    def operations(self) -> Iterator[Operation]:
+        """Describe them all."""
+        one, turn = "/sessions/{session_id}", "/sessions/{session_id}/turns/{turn_id}"
+        listed: JSONObject = {"type": "array", "items": SESSION_SCHEMA}
+        table: JSONObject = {
+            "type": "object",
+            "properties": {"sessions": listed},
+            "required": ["sessions"],
+        }
+        yield Operation(
+            method="GET",
+            path="/sessions",
+            endpoint=self.list_sessions,
+            answers={200: table},
         )
-        return [
-            Route("/health", _health, methods=["GET"]),
-            Route("/schema/events.json", _schema, methods=["GET"]),
-            self._route("GET", "/sessions", self.list_sessions),
-            self._route("POST", "/sessions", self.begin_session),
-            self._route("GET", session, self.show_session),
-            self._route("DELETE", session, self.close_session),
-            self._route("POST", f"{session}/turns", self.begin_turn),
-            self._route("GET", turn, self.show_turn),
-            self._route("GET", f"{turn}/events", self.read_events),
-            self._route("POST", f"{turn}/cancel", self.cancel_turn),
-        ]
-
-    def _route(self, method: str, path: str, endpoint: _Endpoint) -> Route:
-        """Let nobody in who is not known."""
-
-        async def guarded(request: Request) -> Response:
-            client = self.clients.identify(request.headers, self.origins)
-            client.count_request()
-            return await endpoint(request, client)
-
-        return Route(path, guarded, methods=[method])
+        yield Operation(
+            method="POST",
+            path="/sessions",
+            endpoint=self.begin_session,
+            body=_schema(SessionRequest),
+            answers={201: SESSION_SCHEMA},
+            errors=(503,),
+        )
+        yield Operation(
+            method="GET",
+            path=one,
+            endpoint=self.show_session,
+            answers={200: SESSION_SCHEMA},
+        )
+        yield Operation(
+            method="DELETE",
+            path=one,
+            endpoint=self.close_session,
+            answers={204: None},
+        )
+        yield Operation(
+            method="POST",
+            path=f"{one}/turns",
+            endpoint=self.begin_turn,
+            body=_schema(TurnRequest),
+            answers={202: TURN_SCHEMA},
+            streams=True,
+            errors=(409,),
+        )
+        yield Operation(
+            method="GET",
+            path=turn,
+            endpoint=self.show_turn,
+            answers={200: TURN_SCHEMA},
+        )
+        yield Operation(
+            method="GET",
+            path=f"{turn}/events",
+            endpoint=self.read_events,
+            answers={204: None},
+            streams=True,
+            headers={"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}},
+        )
+        yield Operation(
+            method="POST",
+            path=f"{turn}/cancel",
+            endpoint=self.cancel_turn,
+            body=_schema(CancelRequest),
+            answers={202: TURN_SCHEMA},
+        )
+        yield Operation(
+            method="POST",
+            path=f"{one}/approvals/{{approval_id}}",
+            endpoint=self.answer_approval,
+            body=_schema(ApprovalAnswer),
+            answers={204: None},
+        )
 
     # -- sessions
 
     async def list_sessions(self, _request: Request, client: Client) -> Response:
-        """List the client's sessions."""
+        """List the sessions of the token."""
         listed = [session.to_json() for session in client.sessions.values()]
         return JSONResponse({"sessions": listed})
 
     async def begin_session(self, request: Request, client: Client) -> Response:
         """Open a session."""
         await read_body(request, SessionRequest, self.sessions.limits)
-        try:
-            session = await self.sessions.begin(client)
-        except RequestError:
-            raise
-        except Exception as error:  # a module may refuse to be mounted
-            report("serving.session_not_opened", error)
-            raise RequestError(
-                500, "session_failed", "The session cannot be opened; the log says why"
-            ) from None
+        session = await self.sessions.begin(client)
         return JSONResponse(session.to_json(), 201)
 
     async def show_session(self, request: Request, client: Client) -> Response:
-        """Describe a session."""
+        """Show a session with its last turns and open questions."""
         return JSONResponse(_session(request, client).to_json())
 
     async def close_session(self, request: Request, client: Client) -> Response:
-        """Close a session, and wait until it is."""
+        """Cancel what runs in a session and close it."""
         session = _session(request, client)
         session.close()
         await session.closed.wait()
@@ -135,7 +178,7 @@ class Routes:
         """Begin a turn; where the caller accepts events, they are the answer."""
         session = _session(request, client)
         wanted = await read_body(request, TurnRequest, self.sessions.limits)
-        is_streamed = _EVENT_STREAM in request.headers.get("accept", "")
+        is_streamed = EVENT_STREAM in request.headers.get("accept", "")
         if is_streamed:
             client.check_room("streams", client.streams, client.token.max_streams)
         turn = session.add_turn(
@@ -144,11 +187,11 @@ class Routes:
             may_wait=wanted.when_busy == "queue",
         )
         if is_streamed:
-            return self._events(turn, client, 0)
+            return EventStreamResponse(self.sessions, client, turn)
         return JSONResponse(turn.to_json(), 202)
 
     async def show_turn(self, request: Request, client: Client) -> Response:
-        """Describe a turn."""
+        """Show how a turn stands, and its output when it has ended."""
         return JSONResponse(_turn(request, client).to_json())
 
     async def read_events(self, request: Request, client: Client) -> Response:
@@ -159,7 +202,7 @@ class Routes:
             # a browser that reconnects after the end stops only for this status
             return Response(status_code=204)
         client.check_room("streams", client.streams, client.token.max_streams)
-        return self._events(turn, client, after)
+        return EventStreamResponse(self.sessions, client, turn, after)
 
     async def cancel_turn(self, request: Request, client: Client) -> Response:
         """Cancel a turn, unless it has ended."""
@@ -168,17 +211,16 @@ class Routes:
         turn.cancel(immediate=wanted.immediate)
         return JSONResponse(turn.to_json(), 202)
 
-    def _events(self, turn: ServedTurn, client: Client, after: int) -> Response:
-        keep_alive = self.sessions.limits.keep_alive
-        return EventStreamResponse(turn, client, after, keep_alive)
+    async def answer_approval(self, request: Request, client: Client) -> Response:
+        """Answer a question of the turn that runs."""
+        session = _session(request, client)
+        wanted = await read_body(request, ApprovalAnswer, self.sessions.limits)
+        session.approvals.answer(request.path_params["approval_id"], wanted.option)
+        return Response(status_code=204)
 
 
-async def _health(_request: Request) -> Response:
-    return JSONResponse({"status": "ok"})
-
-
-async def _schema(_request: Request) -> Response:
-    return JSONResponse(EVENT_SCHEMA, media_type="application/schema+json")
+def _schema(request: type) -> JSONObject:
+    return OutputSchema.of(request).schema
 
 
 def _session(request: Request, client: Client) -> ServedSession:
@@ -196,10 +238,11 @@ def _turn(request: Request, client: Client) -> ServedTurn:
 def _last_event(request: Request, turn: ServedTurn) -> int:
     """Return the number of the last event that the reader has."""
     text = request.headers.get("last-event-id", "0")
-    if text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS:
-        number = int(text)
-        if number <= turn.log.last:
-            return number
-    raise RequestError(
-        400, "unknown_event", f"Last-Event-ID is a number up to {turn.log.last}"
-    )
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise RequestError(400, "unknown_event", "Last-Event-ID is no number")
+    number = int(text)
+    if number > turn.log.last:
+        raise RequestError(
+            404, "unknown_event", f"The turn has no event after {turn.log.last} so far"
+        )
+    return number

@@ -7,7 +7,13 @@ from typing import Final
 from amplifier_sdk.event_json import STREAM_EVENT_SCHEMAS
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["ERROR_SCHEMA", "EVENT_SCHEMA"]
+__all__ = [
+    "ERROR_SCHEMA",
+    "EVENT_SCHEMA",
+    "EVENT_SCHEMAS",
+    "SESSION_SCHEMA",
+    "TURN_SCHEMA",
+]
 
 _TEXT: Final[JSONObject] = {"type": "string"}
 _NUMBER: Final[JSONObject] = {"type": "integer", "minimum": 1}
@@ -19,6 +25,48 @@ ERROR_SCHEMA: Final[JSONObject] = {
     "additionalProperties": False,
 }
 """What is wrong: `code` for programs, `message` for people."""
+
+TURN_SCHEMA: Final[JSONObject] = {
+    "type": "object",
+    "properties": {
+        "turn_id": _TEXT,
+        "state": {"enum": ["queued", "running", "finished", "failed", "cancelled"]},
+        "output": {"description": "The answer of a turn that finished."},
+        "error": ERROR_SCHEMA,
+        "text": {**_TEXT, "description": "What a cancelled turn had written."},
+    },
+    "required": ["turn_id", "state"],
+    "additionalProperties": False,
+}
+"""How a turn stands."""
+
+_QUESTION: Final[dict[str, JSONObject]] = {
+    "approval_id": _TEXT,
+    "prompt": {**_TEXT, "description": "All that the person should read."},
+    "options": {"type": "array", "items": _TEXT},
+    "timeout": {"type": ["number", "null"], "description": "Seconds to answer."},
+}
+
+SESSION_SCHEMA: Final[JSONObject] = {
+    "type": "object",
+    "properties": {
+        "session_id": _TEXT,
+        "state": {"enum": ["idle", "running"]},
+        "turns": {"type": "array", "items": TURN_SCHEMA},
+        "approvals": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": dict(_QUESTION),
+                "required": list(_QUESTION),
+                "additionalProperties": False,
+            },
+        },
+    },
+    "required": ["session_id", "state", "turns", "approvals"],
+    "additionalProperties": False,
+}
+"""A session with its last turns and open questions."""
 
 
 def _event(kind: str, description: str, **properties: JSONObject) -> JSONObject:
@@ -43,7 +91,7 @@ def _with_session(schema: JSONObject) -> JSONObject:
     }
 
 
-_EVENTS: Final[dict[str, JSONObject]] = {
+EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
     **STREAM_EVENT_SCHEMAS,
     "turn_finished": _with_session(STREAM_EVENT_SCHEMAS["turn_finished"]),
     "turn_started": _event(
@@ -63,6 +111,20 @@ _EVENTS: Final[dict[str, JSONObject]] = {
         ),
         "required": ["type"],
     },
+    "approval_requested": _event(
+        "approval_requested", "The turn waits for a person's answer.", **_QUESTION
+    ),
+    "approval_answered": _event(
+        "approval_answered",
+        "The question was answered.",
+        approval_id=_TEXT,
+        option=_TEXT,
+    ),
+    "approval_withdrawn": _event(
+        "approval_withdrawn",
+        "Nobody answered the question in time, or the turn was cancelled.",
+        approval_id=_TEXT,
+    ),
     "gap": _event(
         "gap",
         "The events from `first` to `last` are not stored any more.",
@@ -70,12 +132,13 @@ _EVENTS: Final[dict[str, JSONObject]] = {
         last=_NUMBER,
     ),
 }
+"""The JSON Schema of each event's object, by its `type`."""
 
 EVENT_SCHEMA: Final[JSONObject] = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "Event",
     "description": "One event of a turn; `type` says which.",
-    "oneOf": [{"$ref": f"#/$defs/{name}"} for name in _EVENTS],
-    "$defs": dict(_EVENTS),
+    "oneOf": [{"$ref": f"#/$defs/{name}"} for name in EVENT_SCHEMAS],
+    "$defs": dict(EVENT_SCHEMAS),
 }
 """The schema of one event."""

@@ -13,9 +13,11 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
+from amplifier.serving.approvals import ServedApprovals
 from amplifier.serving.errors import RequestError, error_of_turn
 from amplifier.serving.event_log import EventLog
 from amplifier.serving.limits import ServerLimits
+from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
 from amplifier.serving.turns import OnDisconnect, ServedTurn
 from amplifier_sdk.errors import TurnCancelled
@@ -39,13 +41,15 @@ class ServedSession:
 
     Args:
         client: who began it; nobody else finds it.
-        limits: the server's.
+        table: the server's sessions.
         agent_session: the session itself.
+        approvals: what it asks a person.
     """
 
     client: Client
-    limits: ServerLimits
+    table: SessionTable
     agent_session: AgentSession[Never, object]
+    approvals: ServedApprovals
     turns: dict[str, ServedTurn] = attrs.field(factory=dict)
     closed: anyio.Event = attrs.field(factory=anyio.Event)
     _waiting: list[ServedTurn] = attrs.field(factory=list)
@@ -64,6 +68,7 @@ class ServedSession:
             "session_id": self.id,
             "state": "idle" if self._running is None else "running",
             "turns": [turn.to_json() for turn in self.turns.values()],
+            "approvals": self.approvals.to_json(),
         }
 
     def turn(self, turn_id: str) -> ServedTurn:
@@ -92,10 +97,11 @@ class ServedSession:
                 "session_busy",
                 'The session runs a turn; `"when_busy": "queue"` waits',
             )
-        if is_busy and len(self._waiting) >= self.limits.max_queued_turns:
+        if is_busy and len(self._waiting) >= self.table.limits.max_queued_turns:
             raise RequestError(429, "queue_full", "Too many turns wait in this session")
         self.client.check_room("turns", self.client.turns, self.client.token.max_turns)
-        log = EventLog(self.limits.max_events, self.limits.max_event_bytes)
+        limits = self.table.limits
+        log = EventLog(limits.max_events, limits.max_event_bytes)
         turn = ServedTurn(prompt, on_disconnect, log)
         self._forget_ended_turns()
         self.turns[turn.id] = turn
@@ -131,7 +137,7 @@ class ServedSession:
 
     async def _take_turns(self) -> None:
         while True:
-            with anyio.move_on_after(self.limits.idle_timeout):
+            with anyio.move_on_after(self.table.limits.idle_timeout):
                 await self._asked.wait()
             if not self._waiting:
                 return
@@ -148,6 +154,9 @@ class ServedSession:
     async def _answer(self, turn: ServedTurn) -> None:
         """Run a turn, and cancel it when somebody asks for that."""
         turn.begin(self.id)
+        metrics, begun = self.table.metrics, anyio.current_time()
+        metrics.turns_running += 1
+        self.approvals.log = turn.log
         try:
             async with open_group() as group:
                 group.start_soon(self._cancel_when_asked, turn)
@@ -158,6 +167,13 @@ class ServedSession:
         except Exception as error:  # providers and tools fail as they like
             report("serving.turn_failed", error, session=self.id, turn=turn.id)
             turn.end("failed", error=error_of_turn(error))
+        finally:
+            turn.end("cancelled")  # by the session's end, if by nothing else
+            self.approvals.log = None
+            metrics.turns_running -= 1
+            finished = self.agent_session.session.last_turn
+            usage = None if finished is None else finished.usage
+            metrics.count_turn(turn.state, anyio.current_time() - begun, usage)
 
     async def _run(self, turn: ServedTurn) -> None:
         async with self.agent_session.stream(turn.prompt) as events:
@@ -180,7 +196,7 @@ class ServedSession:
 
     def _forget_ended_turns(self) -> None:
         ended = [turn.id for turn in self.turns.values() if turn.is_ended]
-        for turn_id in ended[: len(ended) - self.limits.max_ended_turns + 1]:
+        for turn_id in ended[: len(ended) - self.table.limits.max_ended_turns + 1]:
             del self.turns[turn_id]
 
 
@@ -192,12 +208,13 @@ class SessionTable:
         agent: whom they are with.
         limits: the server's.
         prepare: gets each before it is opened.
+        metrics: what they do.
     """
 
     agent: Agent[Never, object]
     limits: ServerLimits
     prepare: Prepare | None = None
-    open: int = 0
+    metrics: Metrics = attrs.field(factory=Metrics)
     _group: TaskGroup | None = None
 
     @contextmanager
@@ -216,23 +233,36 @@ class SessionTable:
         """Open a session.
 
         Raises:
-            RequestError: there are too many, or the server does not run.
-            Exception: whatever a module raised.
+            RequestError: there are too many, the server does not run, or a module refuses to be mounted.
         """
         if self._group is None:
             raise RequestError(503, "not_running", "The server is not running")
         client.check_room("sessions", len(client.sessions), client.token.max_sessions)
-        if self.open >= self.limits.max_sessions:
+        if self.metrics.sessions_open >= self.limits.max_sessions:
             raise RequestError(503, "server_full", "Too many sessions are open")
-        agent_session = self.agent.session(session_id=str(uuid4()))
+        try:
+            session = self._made(client)
+            # counted before it is open: others may come meanwhile
+            client.sessions[session.id] = session
+            self.metrics.sessions_open += 1
+            await self._group.start(self._serve, session)
+        except Exception as error:  # a module may refuse to be mounted
+            report("serving.session_not_opened", error)
+            raise RequestError(
+                500, "session_failed", "The session cannot be opened; the log says why"
+            ) from None
+        self.metrics.sessions += 1
+        return session
+
+    def _made(self, client: Client) -> ServedSession:
+        approvals = ServedApprovals()
+        asked = approvals if client.token.may_approve else None
+        agent_session = self.agent.session(
+            session_id=str(uuid4()), approval_system=asked
+        )
         if self.prepare is not None:
             self.prepare(agent_session, client.token.name)
-        session = ServedSession(client, self.limits, agent_session)
-        # counted before it is open: others may come meanwhile
-        client.sessions[session.id] = session
-        self.open += 1
-        await self._group.start(self._serve, session)
-        return session
+        return ServedSession(client, self, agent_session, approvals)
 
     async def _serve(
         self, session: ServedSession, *, task_status: TaskStatus[None]
@@ -240,5 +270,5 @@ class SessionTable:
         try:
             await session.serve(task_status=task_status)
         finally:
-            self.open -= 1
+            self.metrics.sessions_open -= 1
             del session.client.sessions[session.id]

@@ -42,6 +42,8 @@ class Token:
         max_turns: running or queued at once.
         max_streams: read at once.
         max_requests: in a minute.
+        may_approve: whether it may answer what its sessions ask a person; without that, what needs approval is denied.
+        may_read_metrics: whether it may read what the server did for everybody.
     """
 
     name: str
@@ -50,6 +52,8 @@ class Token:
     max_turns: int = attrs.field(default=100, validator=integer(1))
     max_streams: int = attrs.field(default=100, validator=integer(1))
     max_requests: int = attrs.field(default=600, validator=integer(1))
+    may_approve: bool = False
+    may_read_metrics: bool = False
 
 
 @attrs.define(eq=False)

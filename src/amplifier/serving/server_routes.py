@@ -1,0 +1,69 @@
+"""The server itself: whether it runs, what it did, what can be asked of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from amplifier.serving.errors import RequestError
+from amplifier.serving.metrics import METRICS_TYPE, Metrics
+from amplifier.serving.operations import Operation
+from amplifier.serving.schema import EVENT_SCHEMA
+from amplifier.serving.tokens import Client
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["ServerRoutes"]
+
+
+@attrs.frozen(eq=False)
+class ServerRoutes:
+    """The endpoints that are about the server.
+
+    Args:
+        metrics: what it did.
+        document: what can be asked of it; the program fills it in.
+    """
+
+    metrics: Metrics
+    document: JSONObject = attrs.field(factory=dict)
+
+    def operations(self) -> Iterator[Operation]:
+        """Describe those that need a token."""
+        yield Operation(
+            method="GET",
+            path="/metrics",
+            endpoint=self.show_metrics,
+            answers={200: {"type": "string"}},
+            media_type="text/plain",
+            errors=(403,),
+        )
+
+    def public_routes(self) -> list[Route]:
+        """Return those that anybody may ask for: they say nothing of sessions."""
+        return [
+            Route("/health", _health, methods=["GET"]),
+            Route("/schema/events.json", _schema, methods=["GET"]),
+            Route("/openapi.json", self.show_document, methods=["GET"]),
+        ]
+
+    async def show_metrics(self, _request: Request, client: Client) -> Response:
+        """Show the metrics as Prometheus reads them."""
+        if not client.token.may_read_metrics:
+            raise RequestError(403, "forbidden", "The token may not read metrics")
+        return Response(self.metrics.to_text(), media_type=METRICS_TYPE)
+
+    async def show_document(self, _request: Request) -> Response:
+        """Show the OpenAPI document."""
+        return JSONResponse(self.document)
+
+
+async def _health(_request: Request) -> Response:
+    return JSONResponse({"status": "ok"})
+
+
+async def _schema(_request: Request) -> Response:
+    return JSONResponse(EVENT_SCHEMA, media_type="application/schema+json")
