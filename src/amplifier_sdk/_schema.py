@@ -144,18 +144,16 @@ def describe(function: AnyCallable, *, method: bool = False) -> Signature:
         schema["additionalProperties"] = others.schema or True
     if builder.definitions:
         schema["$defs"] = builder.definitions
+    given = {
+        contract: tuple(name for name, found in injected.items() if found == contract)
+        for contract in _INJECTED
+    }
     return Signature(
         schema=schema,
         description=docstring.text,
-        coordinators=tuple(
-            name for name, contract in injected.items() if contract == "Coordinator"
-        ),
-        contexts=tuple(
-            name for name, contract in injected.items() if contract == "ToolContext"
-        ),
-        runs=tuple(
-            name for name, contract in injected.items() if contract == "RunContext"
-        ),
+        coordinators=given["Coordinator"],
+        contexts=given["ToolContext"],
+        runs=given["RunContext"],
         readers=tuple(readers),
         others=None if others is None else others.read,
         declared=frozenset(properties),

@@ -207,42 +207,19 @@ class ShapeBuilder:
         if len(members) == 2 and members[1] is Ellipsis:
             return self._array(tuple, members[0])
         shapes = [self.part(member) for member in members]
-        items: list[JSONValue] = [shape.schema for shape in shapes]
-        schema: JSONObject = {
-            "type": "array",
-            "minItems": len(shapes),
-            "maxItems": len(shapes),
-        }
-        if items:
-            schema["prefixItems"] = items
-        return Shape(
-            schema,
-            read_places([shape.read for shape in shapes], tuple, len(shapes)),
-            "an array",
-        )
+        items = [(shape.schema, shape.read) for shape in shapes]
+        return _places(items, tuple, len(items))
 
     def _named_tuple(self, cls: type) -> Shape:
         """Build the shape of a NamedTuple: an array, as JSON writes it; the items of fields with defaults may lack."""
-        items: list[JSONValue] = []
-        readers: list[Reader] = []
+        items: list[tuple[JSONObject, Reader]] = []
         required = 0
         for name, annotation, is_required, default in fields_of(cls):
             shape = self._field(cls, name, annotation)
-            items.append({"title": name, **described(shape.schema, None, default)})
-            readers.append(shape.read)
+            titled = {"title": name, **described(shape.schema, None, default)}
+            items.append((titled, shape.read))
             required += is_required
-        schema: JSONObject = {
-            "type": "array",
-            "minItems": required,
-            "maxItems": len(items),
-        }
-        if items:
-            schema["prefixItems"] = items
-        return Shape(
-            schema,
-            read_places(readers, partial(_make_tuple, cls), required),
-            "an array",
-        )
+        return _places(items, partial(_make_tuple, cls), required)
 
     def _object(
         self, annotation: object, key: object = str, value: object = object
@@ -355,6 +332,23 @@ class ShapeBuilder:
             return self.shape(annotation)
         except UnsupportedAnnotationError as error:
             raise error.in_field(cls, name) from None
+
+
+def _places(
+    items: Sequence[tuple[JSONObject, Reader]],
+    build: Callable[[list[object]], object],
+    required: int,
+) -> Shape:
+    """Return the shape of an array in which each place has a schema and a reader of its own."""
+    schema: JSONObject = {
+        "type": "array",
+        "minItems": required,
+        "maxItems": len(items),
+    }
+    if items:
+        schema["prefixItems"] = [item for item, _ in items]
+    read = read_places([read for _, read in items], build, required)
+    return Shape(schema, read, "an array")
 
 
 def _itself(shape: Shape) -> Shape:

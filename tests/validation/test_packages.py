@@ -31,7 +31,6 @@ def test_repository_is_named_by_folder_metadata_or_package(
     assert package.root == project
     assert (candidate.id, candidate.target) == ("tool-sound", f"{PACKAGE}:Main")
     assert candidate.location == project / "src" / PACKAGE
-    assert candidate.import_root == project / "src"
 
 
 @pytest.mark.parametrize("layout", ["python", "flat", "module"])
@@ -121,7 +120,7 @@ def test_installed_module_whose_package_is_gone_has_no_location(
     package = find_package("tool-gone")
 
     (candidate,) = package.candidates
-    assert candidate.import_root is None
+    assert candidate.location is None
     assert (
         "sys.path"
         in _found(check_module_files(package, candidate), "module.layout").message

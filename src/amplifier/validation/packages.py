@@ -52,13 +52,6 @@ class PackagedModule:
         """The top-level package."""
         return self.target.partition(":")[0].partition(".")[0]
 
-    @property
-    def import_root(self) -> Path | None:
-        """The folder that must be on `sys.path`."""
-        if self.location is None:
-            return None
-        return self.location.parent
-
 
 @attrs.frozen(kw_only=True)
 class Package:

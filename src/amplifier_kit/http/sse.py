@@ -8,12 +8,12 @@ WHATWG HTML standard, section 9.2.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncGenerator, AsyncIterable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import attrs
 
-__all__ = ["Comment", "EventDecoder", "EventTooLongError", "ServerEvent", "read_events"]
+__all__ = ["Comment", "EventDecoder", "EventTooLongError", "ServerEvent"]
 
 _MAX_BYTES: Final = 16 * 1024 * 1024
 _BOM: Final = b"\xef\xbb\xbf"
@@ -161,17 +161,3 @@ class EventDecoder:
                 data="\n".join(data), event=event or "message", id=self._id
             )
         return None
-
-
-async def read_events(
-    pieces: AsyncIterable[bytes], *, max_bytes: int = _MAX_BYTES
-) -> AsyncGenerator[ServerEvent | Comment, None]:
-    """Yield the events and comments of a stream of bytes as they are complete; the caller closes `pieces`.
-
-    Raises:
-        EventTooLongError: a line or an event passes `max_bytes`.
-    """
-    decoder = EventDecoder(max_bytes=max_bytes)
-    async for piece in pieces:
-        for item in decoder.feed(piece):
-            yield item

@@ -42,9 +42,6 @@ _ENDS: Final = (
 _COMPILED_JS: Final = re.compile(r"\.([cm]?)js\Z")
 _ADDRESS: Final = re.compile(r"(?:git\+|[a-z][a-z0-9+.-]*://)", re.IGNORECASE)
 _HERE: Final = re.compile(r"\A(?:~\+|/proc/self/cwd)/")
-_INSTALLED: Final = frozenset({"node_modules", ".venv", "venv", "site-packages"})
-"""Folders of what package managers put there: of a project's programs these are not followed."""
-
 _STANDARD: Final = sys.stdlib_module_names - {
     "antigravity",
     "idlelib",

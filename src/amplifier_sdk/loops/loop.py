@@ -70,9 +70,9 @@ class Loop(ABC):
             ConfigError: it is not mounted.
         """
         name = self.config.first_tool
-        if name is None or name in tools:
-            if name is None:
-                return None
+        if name is None:
+            return None
+        if name in tools:
             return {"type": "tool", "name": name}
         known = ", ".join(tools) or "none"
         hint = did_you_mean(name, list(tools))

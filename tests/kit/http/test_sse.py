@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -14,7 +13,6 @@ from amplifier_kit.http.sse import (
     EventDecoder,
     EventTooLongError,
     ServerEvent,
-    read_events,
 )
 from tests.timing import grows_in_proportion
 
@@ -142,26 +140,18 @@ def test_lines_ending_in_carriage_returns_are_linear() -> None:
     assert grows_in_proportion(read, 1_000, 16_000)
 
 
-async def test_a_stream_of_pieces_becomes_events_as_they_are_complete() -> None:
-    taken = []
+def test_a_stream_of_pieces_becomes_events_as_they_are_complete() -> None:
+    decoder = EventDecoder()
+    pieces = (b"data: a\n\nda", b"ta: b\n", b"\n")
 
-    async def pieces() -> AsyncIterator[bytes]:
-        for piece in (b"data: a\n\nda", b"ta: b\n", b"\n"):
-            taken.append(piece)
-            yield piece
+    seen = [list(decoder.feed(piece)) for piece in pieces]
 
-    seen = [(item, len(taken)) async for item in read_events(pieces())]
-
-    assert seen == [(ServerEvent(data="a"), 1), (ServerEvent(data="b"), 3)]
+    assert seen == [[ServerEvent(data="a")], [], [ServerEvent(data="b")]]
 
 
-async def test_the_limit_holds_for_a_stream_as_well() -> None:
-    async def pieces() -> AsyncGenerator[bytes, None]:
-        yield b"data: " + b"x" * 100
-
-    async with aclosing(pieces()) as stream:
-        with pytest.raises(EventTooLongError):
-            _ = [item async for item in read_events(stream, max_bytes=50)]
+def test_the_limit_holds_for_a_piece_without_an_end() -> None:
+    with pytest.raises(EventTooLongError):
+        list(EventDecoder(max_bytes=50).feed(b"data: " + b"x" * 100))
 
 
 def test_the_last_id_is_kept_of_an_event_without_data_as_well() -> None:

@@ -82,6 +82,17 @@ class ConformanceTests:
             loader=cls.loader,
         )
 
+    def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
+        """Make a test of each behaviour of the type."""
+        if "behavior" in metafunc.fixturenames:
+            found = [pytest.param(each, id=each.id) for each in behaviors(self.kind)]
+            metafunc.parametrize("behavior", found)
+
+    @pytest.mark.anyio
+    async def test_behavior(self, behavior: Behavior) -> None:
+        """Check one behaviour."""
+        await self.check(behavior)
+
     async def check(self, behavior: Behavior) -> None:
         """Check one behaviour; fail with what was seen and what the author does about it."""
         if behavior.id in self.leave_out:
@@ -104,22 +115,10 @@ def _of(cls: type[ConformanceTests]) -> Iterable[Behavior]:
     return ()
 
 
-def _all(kind: str) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize(
-        "behavior", [pytest.param(found, id=found.id) for found in behaviors(kind)]
-    )
-
-
 class ToolBehaviorTests(ConformanceTests):
     """The suite of tool modules."""
 
     kind = "tool"
-
-    @pytest.mark.anyio
-    @_all("tool")
-    async def test_behavior(self, behavior: Behavior) -> None:
-        """Check one behaviour."""
-        await self.check(behavior)
 
 
 class ProviderBehaviorTests(ConformanceTests):
@@ -127,23 +126,11 @@ class ProviderBehaviorTests(ConformanceTests):
 
     kind = "provider"
 
-    @pytest.mark.anyio
-    @_all("provider")
-    async def test_behavior(self, behavior: Behavior) -> None:
-        """Check one behaviour."""
-        await self.check(behavior)
-
 
 class HookBehaviorTests(ConformanceTests):
     """The suite of hook modules."""
 
     kind = "hook"
-
-    @pytest.mark.anyio
-    @_all("hook")
-    async def test_behavior(self, behavior: Behavior) -> None:
-        """Check one behaviour."""
-        await self.check(behavior)
 
 
 class OrchestratorBehaviorTests(ConformanceTests):
@@ -151,23 +138,11 @@ class OrchestratorBehaviorTests(ConformanceTests):
 
     kind = "orchestrator"
 
-    @pytest.mark.anyio
-    @_all("orchestrator")
-    async def test_behavior(self, behavior: Behavior) -> None:
-        """Check one behaviour."""
-        await self.check(behavior)
-
 
 class ContextBehaviorTests(ConformanceTests):
     """The suite of context modules."""
 
     kind = "context"
-
-    @pytest.mark.anyio
-    @_all("context")
-    async def test_behavior(self, behavior: Behavior) -> None:
-        """Check one behaviour."""
-        await self.check(behavior)
 
 
 _SUITES: Final[Mapping[str, type[ConformanceTests]]] = {

@@ -85,7 +85,6 @@ class Scan:
         damage: the pieces that are not.
         has_header: whether the file says what it is.
         end: where the last whole line ends, in bytes from the start.
-        needs_break: the last record is whole and its line break is missing.
     """
 
     records: list[AppendedRecord] = attrs.field(factory=list)
@@ -93,7 +92,6 @@ class Scan:
     damage: list[Damage] = attrs.field(factory=list)
     has_header: bool = False
     end: int = 0
-    needs_break: bool = False
 
     @property
     def is_torn_only(self) -> bool:
@@ -118,7 +116,7 @@ def scan(path: Path, data: bytes, expected: Expected) -> Scan:
         _take(path, found, number, line, expected, is_tail=False)
     found.end = len(data) - len(tail)
     if tail and _take(path, found, len(lines) + 1, tail, expected, is_tail=True):
-        found.end, found.needs_break = len(data), True
+        found.end = len(data)
     if (
         found.damage
         and not found.records
