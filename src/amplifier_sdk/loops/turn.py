@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, cast
 
 import attrs
 
@@ -39,13 +39,10 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.results import HookResult, ToolResult
 
 if TYPE_CHECKING:
-    from amplifier_sdk.loops.choice import ProviderCandidate
     from amplifier_sdk.loops.loop import Loop
     from amplifier_sdk.loops.output import OutputRequest
 
 __all__ = ["Turn"]
-
-_NO_WISHES: Final = (None,) * 7
 
 
 @attrs.define(eq=False, repr=False)
@@ -168,68 +165,38 @@ class Turn:
             LLMError: the provider failed.
             BudgetExceededError: a limit was reached and the last answer given.
         """
-        config = self.loop.config
         output = None
         if response_format is None and self.metadata:
             output = self._output_request()
-        request = self._request()
-        wishes = (
-            tool_choice,
-            temperature,
-            top_p,
-            max_output_tokens,
-            stop,
-            response_format,
-            reasoning_effort,
+        request = self._request(
+            tool_choice=tool_choice,
+            temperature=temperature,
+            top_p=top_p,
+            max_output_tokens=max_output_tokens or None,
+            stop=stop,
+            response_format=response_format,
+            reasoning_effort=reasoning_effort or None,
         )
-        # almost no request wishes anything: the one of the settings will do
-        if wishes != _NO_WISHES:
-            request = partial(
-                request,
-                tool_choice=tool_choice,
-                temperature=config.temperature if temperature is None else temperature,
-                top_p=top_p,
-                max_output_tokens=max_output_tokens or config.max_output_tokens,
-                stop=stop,
-                response_format=response_format,
-                reasoning_effort=reasoning_effort or config.reasoning_effort,
-            )
-        if output is not None:
-            request = output.asked(request, self.specs)
-        try:
-            # the usual turn asks the one provider there is: no rules to consult
-            if self._is_decided(provider or role):
-                try:
-                    response = await self._ask(
-                        self.provider_name, model or config.model, request
-                    )
-                except LLMError as error:
-                    name = self.host.assigned or self.provider_name
-                    # noted although there was no other: the next turn may have one
-                    self.loop.choice.failed(name, error)
+        refused: list[tuple[str, InvalidRequestError]] = []
+        response: ChatResponse | None = None
+        while response is None:
+            asked = request
+            if output is not None:
+                asked = output.asked(request, self.specs)
+            try:
+                response = await self._ask_somebody(provider, role, model, asked)
+            except InvalidRequestError as error:
+                if output is None or len(output.strategies) == 1:
                     raise
-            else:
-                response = await self._choose(provider, role, model, request)
-        except InvalidRequestError as error:
-            if output is None or len(output.strategies) == 1:
-                raise
-            again = partial(
-                self.complete,
-                provider=provider,
-                role=role,
-                tool_choice=tool_choice,
-                model=model,
-                temperature=temperature,
-                top_p=top_p,
-                max_output_tokens=max_output_tokens,
-                stop=stop,
-                reasoning_effort=reasoning_effort,
-            )
-            return await self._ask_otherwise(output, error, again)
+                # for the rest of the turn: the vendor would refuse each further request
+                refused.append((output.strategies.pop(0), error))
         if output is not None:
             response = output.read(response, self.specs)
         self._count(response)
         await self.context.add_message(response.to_message())
+        # only now: what is refused otherwise as well was wrong for another reason
+        for strategy, refusal in reversed(refused):
+            self._note_refusal(strategy, refusal)
         return response
 
     def _count(self, response: ChatResponse) -> None:
@@ -252,25 +219,16 @@ class Turn:
             )
         return self._output
 
-    async def _ask_otherwise(
-        self,
-        output: OutputRequest,
-        error: InvalidRequestError,
-        again: Callable[[], Awaitable[ChatResponse]],
-    ) -> ChatResponse:
-        """Ask without the way of asking for an answer of a schema that the vendor refused."""
-        # for the rest of the turn: the same vendor would refuse each further request
-        refused = output.strategies.pop(0)
-        response = await again()
-        # only now: what is refused otherwise as well was wrong for another reason
+    def _note_refusal(self, strategy: str, error: InvalidRequestError) -> None:
+        """Report that the vendor refused a way of asking for an answer of a schema."""
+        assert self._output is not None  # which named the strategy
         self.host.note_degradation(
             Degradation(
-                requested=f"an answer of a schema by {refused}",
-                actual=output.strategy,
+                requested=f"an answer of a schema by {strategy}",
+                actual=self._output.strategy,
                 reason=str(error),
             )
         )
-        return response
 
     async def run_tools(self, calls: Sequence[ToolCall]) -> list[ToolResult]:
         """Run the calls of one answer and store their results in the calls' order.
@@ -304,8 +262,8 @@ class Turn:
             await self.loop.announce_steering(self, texts)
         return len(texts)
 
-    def _request(self) -> partial[ChatRequest]:
-        """Return what builds a request of the loop's settings; made once, unless the loop changes the `specs`."""
+    def _request(self, **wishes: object) -> partial[ChatRequest]:
+        """Return what builds a request; that of the settings is made once, unless the loop changes the `specs`."""
         request, tools = self._plain_request, self.specs or None
         if request is None or request.keywords["tools"] is not tools:
             config = self.loop.config
@@ -317,6 +275,10 @@ class Turn:
                 reasoning_effort=config.reasoning_effort,
                 conversation_id=self.host.conversation_id,
             )
+        given = {name: value for name, value in wishes.items() if value is not None}
+        # almost no request wishes anything: the one of the settings will do
+        if given:
+            return partial(request, **given)
         return request
 
     def _is_decided(self, wish: str | None) -> bool:
@@ -327,21 +289,29 @@ class Turn:
             return True
         return self.host.assigned is not None
 
-    async def _choose(
+    async def _ask_somebody(
         self,
         provider: str | None,
         role: str | None,
         model: str | None,
         request: partial[ChatRequest],
     ) -> ChatResponse:
-        """Ask whoever the rules of `amplifier_sdk.loops.choice` say."""
-        from amplifier_sdk.loops.choice import Wish  # most turns have one candidate
+        """Ask the one provider there is, or whoever the rules of `amplifier_sdk.loops.choice` say."""
+        if not self._is_decided(provider or role):
+            from amplifier_sdk.loops.choice import Wish  # most turns have one candidate
 
-        def attempt(candidate: ProviderCandidate) -> Awaitable[ChatResponse]:
-            return self._ask(candidate.provider, candidate.model, request)
-
-        wish = Wish(provider=provider, role=role, model=model)
-        return await self.loop.choice.ask(self, wish, attempt)
+            wish = Wish(provider=provider, role=role, model=model)
+            return await self.loop.choice.ask(
+                self, wish, lambda one: self._ask(one.provider, one.model, request)
+            )
+        try:
+            return await self._ask(
+                self.provider_name, model or self.loop.config.model, request
+            )
+        except LLMError as error:
+            # noted although there was no other: the next turn may have one
+            self.loop.choice.failed(self.host.assigned or self.provider_name, error)
+            raise
 
     def _ask(
         self, name: str, model: str | None, request: partial[ChatRequest]
