@@ -44,7 +44,12 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.kernel",
         "amplifier.validation",
     ),
-    "amplifier.compat": ("amplifier_sdk", "amplifier.kernel", "amplifier.compat"),
+    "amplifier.compat": (
+        "amplifier_sdk",
+        "amplifier.kernel",
+        "amplifier.testing",
+        "amplifier.compat",
+    ),
     "amplifier.testing": (
         "amplifier_sdk",
         "amplifier_kit",

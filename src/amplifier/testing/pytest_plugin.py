@@ -6,9 +6,11 @@ used. Async fixtures run under anyio's own plugin, on whichever backends the tes
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pytest
 
@@ -61,9 +63,38 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker `module_validation` known."""
+    """Make the marker `module_validation` known; a project of the original gets the original's fixtures."""
     config.addinivalue_line(
         "markers", "module_validation: the test validates an Amplifier module"
+    )
+    if _requires_original(config.rootpath):
+        # only there: everywhere else nothing but pytest is imported
+        from amplifier.kernel.modules.adapters import provide
+
+        provide()
+        # registered later, its fixtures go before those of the same name here
+        plugin = import_module(f"{_ORIGINAL}.pytest_plugin")
+        config.pluginmanager.register(plugin, f"{_ORIGINAL}.pytest_plugin")
+
+
+_ORIGINAL: Final = "amplifier_core"
+_REQUIREMENT: Final = re.compile(r"""["']amplifier-core\b""")
+
+
+def _requires_original(folder: Path) -> bool:
+    """Whether a project requires the original, or its package imports it."""
+    project = folder / "pyproject.toml"
+    if project.is_file() and _REQUIREMENT.search(project.read_text("utf-8", "replace")):
+        return True
+    packages = (
+        *folder.glob("amplifier_module_*"),
+        *folder.glob("src/amplifier_module_*"),
+    )
+    return any(
+        f"import {_ORIGINAL}" in text or f"from {_ORIGINAL}" in text
+        for package in packages
+        for file in package.rglob("*.py")
+        if (text := file.read_text("utf-8", "replace"))
     )
 
 

@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Final, Protocol, cast
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
-from amplifier.kernel.modules.shapes import ImportedModule
+if TYPE_CHECKING:
+    from amplifier.kernel.modules.shapes import (
+        ImportedModule,
+    )  # a test run needs the finder alone
 
 __all__ = ["adapted", "provide"]
 

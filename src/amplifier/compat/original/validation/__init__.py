@@ -1,0 +1,25 @@
+"""Validators of modules: each mounts the module on a coordinator of its own and checks what that mounted."""
+
+from __future__ import annotations
+
+from amplifier.compat.original.validation.base import (
+    ValidationCheck,
+    ValidationResult,
+)
+from amplifier.compat.original.validation.validators import (
+    ContextValidator,
+    HookValidator,
+    OrchestratorValidator,
+    ProviderValidator,
+    ToolValidator,
+)
+
+__all__ = [
+    "ContextValidator",
+    "HookValidator",
+    "OrchestratorValidator",
+    "ProviderValidator",
+    "ToolValidator",
+    "ValidationCheck",
+    "ValidationResult",
+]
