@@ -106,6 +106,7 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(
 PUBLIC: Final = (
     "amplifier",
     "amplifier.compat",
+    "amplifier.serving",
     "amplifier.testing",
     "amplifier.validation",
     "amplifier_sdk",

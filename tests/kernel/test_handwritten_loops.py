@@ -384,6 +384,15 @@ async def test_without_handlers_nothing_is_decided_and_all_runs() -> None:
 # -- denials
 
 
+async def test_a_loop_is_given_back_the_input_that_nobody_changed() -> None:
+    arguments: JSONObject = {"path": "a"}
+
+    async def steps(given: Given) -> None:
+        assert given.input_of(await given.announce(arguments)) is arguments
+
+    await a_turn(steps, always(HookResult.proceed()))
+
+
 async def test_a_denial_is_told_to_the_loop() -> None:
     async def steps(given: Given) -> None:
         before = await given.whole({})

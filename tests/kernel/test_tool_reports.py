@@ -119,6 +119,27 @@ async def test_a_tool_in_a_thread_reports_too() -> None:
     assert result_of(events) == "built"
 
 
+async def test_what_a_thread_reports_comes_while_it_works() -> None:
+    seen = threading.Event()
+
+    @tool
+    def wait(context: ToolContext) -> str:
+        """Wait until the report was read."""
+        context.progress("waiting")
+        return "read" if seen.wait(5) else "unread"
+
+    with anyio.fail_after(10):
+        async with (
+            build_session(calling(call("wait")), "end", tools=[wait]) as session,
+            session.stream("go") as events,
+        ):
+            async for event in events:
+                if isinstance(event, ToolProgress):
+                    seen.set()
+                if isinstance(event, ToolFinished):
+                    assert event.result.output == "read"
+
+
 async def test_unread_reports_are_joined_and_no_output_is_lost() -> None:
     events = await streamed("build_at_once", {"steps": 1000})
 

@@ -20,7 +20,8 @@ from tests.mutants.mutating import mutants_of
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 TESTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "src/amplifier_sdk": ("tests/sdk",),
+    # its own tests first: they are quick, and notice most
+    "src/amplifier_sdk": ("tests/sdk", "tests/loops", "tests/agent", "tests/kernel"),
     "src/amplifier/kernel": ("tests/kernel",),
     "src/amplifier_kit/shell": (
         "tests/kit/shell",

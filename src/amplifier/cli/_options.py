@@ -111,6 +111,12 @@ class SessionChoices(NamedTuple):
     with_current_plan: bool = False
 
     @property
+    def says_what_it_is_made_of(self) -> bool:
+        """Whether anything was chosen of what the session is made of, or of where it is kept."""
+        chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
+        return any(each is not None for each in (*chosen, self.tool, self.keep))
+
+    @property
     def consent(self) -> Consent:
         """What is allowed without a question."""
         # with the runtime: help and wrong usage need none

@@ -44,7 +44,9 @@ __all__ = [
     "OutputRecord",
     "TextAnswer",
     "TurnWriter",
+    "as_value",
     "make_writer",
+    "write_checked",
 ]
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -95,6 +97,19 @@ class TurnWriter(Protocol):
     def fail(self, error: BaseException, /) -> None:
         """Close what was begun; the error itself is reported on standard error by whoever catches it."""
         ...
+
+
+def as_value(event: TurnFinished, value: object) -> TurnFinished:
+    """Return the end of a turn whose answer is a value, with the value as its text."""
+    text = json.dumps(json_or_text(value), ensure_ascii=False)
+    return attrs.evolve(event, text=text)
+
+
+def write_checked(writer: TurnWriter, event: StreamEvent) -> None:
+    """Write an event of a turn whose answer counts when it was checked: as text it is written at the end."""
+    if isinstance(event, TextDelta) and isinstance(writer, TextAnswer):
+        return
+    writer.write(event)
 
 
 def make_writer(form: str, output: Output, session_id: str) -> TurnWriter:

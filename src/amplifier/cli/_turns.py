@@ -10,14 +10,21 @@ from contextlib import (
     redirect_stdout,
 )
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.sessions import OpenSession, open_session
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
-from amplifier.cli._output import Output, TextAnswer, TurnWriter, make_writer
+from amplifier.cli._output import (
+    Output,
+    TextAnswer,
+    TurnWriter,
+    as_value,
+    make_writer,
+    write_checked,
+)
 from amplifier.cli._session_selection import (
     Chosen,
     Wanted,
@@ -26,6 +33,13 @@ from amplifier.cli._session_selection import (
 )
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.streaming import TurnFinished
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from amplifier.kernel.sessions.answers import AnswerCheck
 
 __all__ = ["TURNS", "answer", "play_turn"]
 
@@ -44,12 +58,14 @@ def answer(
     debug: bool,
     consent: Consent = ASKS,
     wanted: Wanted = NEW,
+    schema: Path | None = None,
 ) -> None:
     """Run one turn in a session and write it to standard output.
 
     What modules print goes to standard error: standard output carries only the answer. What `consent`
-    leaves open is asked at the terminal.
+    leaves open is asked at the terminal. With `schema`, a file with a JSON Schema, the answer is JSON that fits.
     """
+    check = None if schema is None else _check_of(schema)
     output = Output.standard()
     # Made before the session: a program that reads JSON gets its error as JSON, too.
     writer = make_writer(form, output, wanted.resume or "")
@@ -65,7 +81,14 @@ def answer(
                 shown = frozenset[str]()
             run_interruptible(
                 partial(
-                    _answer, prompt, chosen, options.first_tool, writer, consent, shown
+                    _answer,
+                    prompt,
+                    chosen,
+                    options.first_tool,
+                    writer,
+                    consent,
+                    shown,
+                    check,
                 ),
                 backend,
             )
@@ -91,6 +114,7 @@ async def _answer(
     writer: TurnWriter,
     consent: Consent,
     shown: frozenset[str],
+    check: AnswerCheck | None,
     interrupts: Interrupts,
 ) -> None:
     opening = open_session(
@@ -110,7 +134,60 @@ async def _answer(
             from amplifier_kit.redaction import redactor_of
 
             writer.redactor = redactor_of(opened.session.coordinator)
-        await play_turn(opened, prompt, writer, interrupts)
+        if check is None:
+            await play_turn(opened, prompt, writer, interrupts)
+        else:
+            await _play_checked(opened, prompt, writer, interrupts, check)
+
+
+def _check_of(schema: Path) -> AnswerCheck:
+    """Read the schema of an answer.
+
+    Raises:
+        ConfigError: the file holds no JSON Schema.
+    """
+    # few answers have to be of a form
+    from amplifier.kernel.sessions.answers import AnswerCheck
+    from amplifier_kit.files.documents import read_document
+    from amplifier_sdk.output_schema import OutputSchema
+
+    subject = f"file {str(schema)!r}"
+    wanted = read_document(schema)
+    if not isinstance(wanted, dict):
+        told = f"expected a JSON Schema; got {type(wanted).__name__}"
+        raise ConfigError([Problem("", told)], subject=subject)
+    try:
+        return AnswerCheck(OutputSchema.of(wanted))
+    except ValueError as error:
+        raise ConfigError([Problem("", str(error))], subject=subject) from error
+
+
+async def _play_checked(
+    opened: OpenSession,
+    prompt: GivenPrompt,
+    writer: TurnWriter,
+    interrupts: Interrupts,
+    check: AnswerCheck,
+) -> None:
+    """Run one turn whose answer has to fit; it is written when it does.
+
+    Raises:
+        OutputError: no answer did.
+        Exception: as `play_turn`.
+    """
+    session = opened.session
+    with interrupts.turn(session), check.registered(session.coordinator):
+        async with opened.stream(
+            prompt.text, typed=prompt.typed, metadata=check.metadata
+        ) as events:
+            async for event in events:
+                shown = event
+                if isinstance(event, TurnFinished):
+                    value = await check.take(
+                        session.coordinator, event.text, event.usage
+                    )
+                    shown = as_value(event, value)
+                write_checked(writer, shown)
 
 
 async def play_turn(

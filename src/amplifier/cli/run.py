@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from amplifier.cli._options import (
@@ -33,6 +35,17 @@ __all__ = ["run"]
     show_default=True,
     help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
 )
+@click.option(
+    "--schema",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="The JSON Schema of the answer: it is JSON that fits, or the command fails.",
+)
+@click.option(
+    "--agent",
+    metavar="MODULE:NAME",
+    help="The Agent that answers, by the Python module that has it; no session is stored.",
+)
 @mentions_option
 @current_plan_option
 @debug_option
@@ -42,6 +55,8 @@ def run(
     prompt: str | None,
     resume: str | None,
     output: str,
+    schema: Path | None,
+    agent: str | None,
     mentions: bool,
 ) -> None:
     """Answer PROMPT and stop.
@@ -55,9 +70,25 @@ def run(
     from amplifier.cli._stdin import read_prompt
 
     given = read_prompt(prompt, mentions=mentions)
+    choices = session_choices(ctx)
+    if agent is not None:
+        from amplifier.cli._agent_turns import answer_by_agent
+
+        if resume is not None or schema is not None or choices.says_what_it_is_made_of:
+            raise click.UsageError(
+                "--agent says all of the session: use it without --schema, --resume and what else it is made of"
+            )
+        answer_by_agent(
+            given,
+            agent,
+            form=output,
+            backend=choices.backend,
+            debug=is_debug(ctx),
+            consent=choices.consent,
+        )
+        return
     from amplifier.cli._turns import answer
 
-    choices = session_choices(ctx)
     answer(
         given,
         choices.plan_options(),
@@ -66,4 +97,5 @@ def run(
         debug=is_debug(ctx),
         consent=choices.consent,
         wanted=choices.wanted(resume=resume),
+        schema=schema,
     )
