@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.states import resumable
 from amplifier.kernel.sessions.history import replace_history
 from amplifier_kit.redaction import clean_message, redactor_of

@@ -13,7 +13,7 @@ from typing import Final, cast
 
 import attrs
 
-from amplifier.app.plan_entries import as_object, entries, identity, label
+from amplifier.app.plan_entries import as_list, as_object, entries, identity, label
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -216,10 +216,7 @@ class _Work:
             if old == value:
                 continue
             if key == "rules" and isinstance(value, list):
-                if isinstance(old, list):
-                    known = old
-                else:
-                    known = []
+                known = as_list(old)
                 config[key] = [
                     *known,
                     *(rule for rule in value if _is_strict(rule) and rule not in known),

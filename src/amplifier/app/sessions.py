@@ -20,7 +20,7 @@ from amplifier.app.session_plan import Composition
 from amplifier.app.store.amounts import subtracted
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.children import StoredChildren
-from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff

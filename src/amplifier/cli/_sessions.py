@@ -15,7 +15,7 @@ import click
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
-    from amplifier.app.store.journal import InterruptedTurn
+    from amplifier.app.store.interrupted import InterruptedTurn
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
     from amplifier_sdk.jsontypes import JSONObject

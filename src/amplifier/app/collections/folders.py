@@ -14,6 +14,7 @@ import attrs
 from amplifier.app.collections.lock import CollectionLock
 from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
+from amplifier.app.plan_entries import as_object
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
@@ -349,11 +350,7 @@ def _resources_of(path: Path) -> Path:
 
 def _table(data: Mapping[str, object], *keys: str) -> Mapping[str, object]:
     for key in keys:
-        value = data.get(key)
-        if isinstance(value, Mapping):
-            data = value
-        else:
-            data = {}
+        data = as_object(data.get(key))
     return data
 
 

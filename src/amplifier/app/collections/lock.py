@@ -8,6 +8,7 @@ from typing import Final, NoReturn
 
 import attrs
 
+from amplifier.app.plan_entries import as_object
 from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -109,23 +110,14 @@ class CollectionLock:
     def _read(self, content: JSONValue) -> dict[str, LockedCollection]:
         if content is None:
             return {}
-        if isinstance(content, Mapping):
-            entries = content.get("collections")
-        else:
-            entries = None
-        if (
-            not isinstance(content, Mapping)
-            or not isinstance(entries, Mapping)
-            or content.get("version") != _VERSION
-        ):
+        lock = as_object(content)
+        entries = lock.get("collections")
+        if not isinstance(entries, Mapping) or lock.get("version") != _VERSION:
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._entry(name, entry) for name, entry in entries.items()}
 
     def _entry(self, name: str, entry: JSONValue) -> LockedCollection:
-        if isinstance(entry, Mapping):
-            fields = entry
-        else:
-            fields = {}
+        fields = as_object(entry)
         texts = {key: value for key, value in fields.items() if isinstance(value, str)}
         modules = fields.get("modules")
         path = texts.get("path", "")
@@ -157,8 +149,5 @@ class CollectionLock:
 
 
 def _texts(value: JSONValue) -> dict[str, str]:
-    if isinstance(value, Mapping):
-        fields = value
-    else:
-        fields = {}
-    return {key: text for key, text in fields.items() if isinstance(text, str)}
+    fields = as_object(value).items()
+    return {key: text for key, text in fields if isinstance(text, str)}

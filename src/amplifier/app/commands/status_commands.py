@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -11,6 +11,7 @@ import attrs
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.figures import dollars
+from amplifier.app.plan_entries import as_object
 from amplifier.app.tool_calls import show_tools
 from amplifier_kit.terminal import columns_of, one_line
 from amplifier_sdk.chat import Usage
@@ -107,20 +108,11 @@ class StatusCommands:
 
     async def agents(self, _: str) -> CommandAnswer:
         """List the agents of the session's plan."""
-        plan = self.talk.opened.composition.plan.get("agents")
-        if isinstance(plan, Mapping):
-            agents = plan
-        else:
-            agents = {}
+        agents = as_object(self.talk.opened.composition.plan.get("agents"))
         table = []
         for name, agent in sorted(agents.items()):
-            if isinstance(agent, Mapping):
-                description = agent.get("description")
-            else:
-                description = ""
-            table.append(
-                (name, _first_line(description if isinstance(description, str) else ""))
-            )
+            description = as_object(agent).get("description")
+            table.append((name, _first_line(str(description or ""))))
         return _answer(rows(table) if table else ["There are no agents."])
 
     async def cost(self, _: str) -> CommandAnswer:

@@ -11,6 +11,7 @@ import anyio
 import attrs
 
 from amplifier.app.base_plans import default_plan, installed_modules
+from amplifier.app.plan_entries import as_object
 from amplifier.app.providers.entries import KeySource, ProviderEntry
 from amplifier.app.session_plan import Composition
 from amplifier.app.sessions import open_session
@@ -151,11 +152,7 @@ async def _inspect(
             return await _look_at(entry, composition, keys)
         except Exception as error:  # foreign code; the others are listed all the same
             problem = _text(error)
-        config = entry.entry.get("config")
-        if isinstance(config, dict):
-            given = config
-        else:
-            given = {}
+        given = as_object(entry.entry.get("config"))
         # With a key of its own the failure is real; a stand-in would only hide it.
         if not given.get("api_key"):
             stand_in: JSONObject = {

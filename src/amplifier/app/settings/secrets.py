@@ -15,6 +15,7 @@ from typing import Final, Literal, Self
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.plan_entries import as_object
 from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
@@ -184,8 +185,5 @@ class SecretStore:
 
 
 def _entries(content: JSONValue) -> dict[str, Mapping[str, JSONValue]]:
-    if isinstance(content, dict):
-        entries = content
-    else:
-        entries = {}
-    return {name: entry for name, entry in entries.items() if isinstance(entry, dict)}
+    entries = as_object(content).items()
+    return {name: entry for name, entry in entries if isinstance(entry, dict)}

@@ -185,12 +185,7 @@ def _read_scope(scope: Scope, path: Path | None, project: ProjectFiles) -> Layer
 
 def _merged(below: JSONObject, above: JSONObject) -> JSONObject:
     """Lay one scope over another: mappings key by key, lists of modules by module, `null` takes away."""
-    merged = merge_values(below, above)
-    result: JSONObject
-    if isinstance(merged, dict):
-        result = merged
-    else:
-        result = {}
+    result = as_object(merge_values(below, above))
     for section, name in _MODULE_LISTS:
         # A list of modules is merged by module; as plain values the stronger list would
         # replace the other.

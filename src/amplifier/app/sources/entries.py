@@ -10,7 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.plan_entries import as_list
+from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings.settings import load_settings
@@ -251,13 +251,8 @@ def _lacking(folder: Path) -> tuple[str, ...]:
         project = read_toml(folder / "pyproject.toml").get("project")
     except ConfigError:
         return ()
-    if isinstance(project, dict):
-        needed = project.get("dependencies")
-    else:
-        needed = None
-    if isinstance(needed, list):
-        return tuple(text for text in needed if isinstance(text, str) and _lacks(text))
-    return ()
+    needed = as_list(as_object(project).get("dependencies"))
+    return tuple(text for text in needed if isinstance(text, str) and _lacks(text))
 
 
 def _lacks(requirement: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Final, NoReturn, Self
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.plan_entries import as_object
 from amplifier_kit.files.private import PrivateFile
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -104,23 +105,14 @@ class SourcePins:
     def _read(self, content: JSONValue) -> dict[str, Pin]:
         if content is None:
             return {}
-        if isinstance(content, Mapping):
-            sources = content.get("sources")
-        else:
-            sources = None
-        if (
-            not isinstance(content, Mapping)
-            or not isinstance(sources, Mapping)
-            or content.get("version") != _VERSION
-        ):
+        lock = as_object(content)
+        sources = lock.get("sources")
+        if not isinstance(sources, Mapping) or lock.get("version") != _VERSION:
             self._refuse(f"it is no lock file of version {_VERSION}")
         return {name: self._read_pin(name, entry) for name, entry in sources.items()}
 
     def _read_pin(self, name: str, entry: JSONValue) -> Pin:
-        if isinstance(entry, Mapping):
-            given = entry
-        else:
-            given = {}
+        given = as_object(entry)
         fields = {key: value for key, value in given.items() if isinstance(value, str)}
         known = {field.name for field in attrs.fields(Pin)}
         # An unknown field may be what a newer version guards a source by.

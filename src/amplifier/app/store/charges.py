@@ -17,7 +17,7 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.amounts import Amounts, added, subtracted
-from amplifier.app.store.journal import InterruptedTurn, read_turns
+from amplifier.app.store.interrupted import InterruptedTurn, read_turns
 from amplifier.app.store.reader import read_journal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.states import CutOff, cut_off_below, holder_of

@@ -9,8 +9,8 @@ from typing import Final
 
 import attrs
 
+from amplifier.app.store.interrupted import InterruptedTurn, join_turns, read_turns
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
-from amplifier.app.store.journal import InterruptedTurn, join_turns, read_turns
 from amplifier.app.store.transcript import EXPECTED, TranscriptLine, read_lines
 from amplifier.app.store.writer import JOURNAL, TRANSCRIPT, untold
 from amplifier_kit.files.appendlog import (

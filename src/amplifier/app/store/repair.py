@@ -11,8 +11,8 @@ from anyio import to_thread
 from amplifier.app.base_plans import provider_and_model
 from amplifier.app.store.charges import charge_cut_off
 from amplifier.app.store.fork import with_turns
+from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
-from amplifier.app.store.journal import InterruptedTurn
 from amplifier.app.store.reader import read_history, turns_of, words_of
 from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.records import NewerRecordError, SessionRecord, beginning_of

@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.store.journal import InterruptedTurn
+from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.reader import interrupted_turn, read_journal
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession

@@ -12,7 +12,8 @@ import attrs
 from anyio import to_thread
 
 from amplifier.app.store.amounts import subtracted
-from amplifier.app.store.journal import FileJournal, InterruptedTurn, join_turns
+from amplifier.app.store.interrupted import InterruptedTurn, join_turns
+from amplifier.app.store.journal import FileJournal
 from amplifier.app.store.recorded import RecordedComposition, write_recorded
 from amplifier.app.store.records import SessionRecord, beginning_of
 from amplifier.app.store.transcript import Clean, Transcript

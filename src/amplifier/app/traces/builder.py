@@ -20,6 +20,7 @@ from amplifier.app.logs.summaries import (
     summary_of,
     text_of,
 )
+from amplifier.app.plan_entries import as_object
 from amplifier.app.traces.answers import answer_sections
 from amplifier.app.traces.model import (
     Compaction,
@@ -235,10 +236,7 @@ class _Builder:
         self._say("tool", step, "Failure" if failed else "Result", text)
 
     def _fail(self, step: TraceStep, error: JSONValue) -> None:
-        if isinstance(error, Mapping):
-            kind = error.get("type")
-        else:
-            kind = None
+        kind = as_object(error).get("type")
         if kind == "denied":
             step.status = "denied"
         else:
