@@ -27,6 +27,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
         "rich",
         "ruamel.yaml",
     ),
+    "compat": ("pydantic",),
     "http": ("httpx2", "tenacity"),
     "keyring": ("keyring",),
     "locks": ("filelock", "platformdirs"),
