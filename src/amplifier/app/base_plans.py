@@ -8,11 +8,12 @@ from typing import Final
 
 import attrs
 
-from amplifier.app.plan_entries import as_object, entries, identity
+from amplifier.app.plan_entries import entries, identity
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_kit.files.documents import read_document
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

@@ -5,24 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from amplifier.kernel.plans.overlays import gathered
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.hookspecs import KINDS
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["as_list", "as_object", "entries", "identity", "label", "named_modules"]
-
-
-def as_object(value: object) -> JSONObject:
-    """Return a copy of an object; of anything else, an empty one."""
-    if isinstance(value, Mapping):
-        return dict(value)
-    return {}
-
-
-def as_list(value: object) -> list[JSONValue]:
-    """Return a copy of a list; of anything else, an empty one."""
-    if isinstance(value, (list, tuple)):
-        return list(value)
-    return []
+__all__ = ["entries", "identity", "label", "named_modules"]
 
 
 def entries(plan: Mapping[str, object], section: str) -> list[JSONObject]:

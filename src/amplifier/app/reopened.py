@@ -17,7 +17,7 @@ from amplifier.app.base_plans import PlanOptions, choose_from, read_plan, set_lo
 from amplifier.app.directories import Places
 from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
-from amplifier.app.plan_entries import as_object, entries, label
+from amplifier.app.plan_entries import entries, label
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.restrictions import Restricted, restrict
 from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
@@ -28,6 +28,7 @@ from amplifier.app.store.recorded import PlanFile, RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
 from amplifier.kernel.plans.overlays import merge_plans
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

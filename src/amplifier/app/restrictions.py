@@ -13,8 +13,9 @@ from typing import Final, cast
 
 import attrs
 
-from amplifier.app.plan_entries import as_list, as_object, entries, identity, label
+from amplifier.app.plan_entries import entries, identity, label
 from amplifier.kernel.plans.overlays import merge_plans
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits

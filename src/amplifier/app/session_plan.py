@@ -22,7 +22,6 @@ from amplifier.app.base_plans import (
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
 from amplifier.app.invalid_files import InvalidFile
-from amplifier.app.plan_entries import as_object
 from amplifier.app.profiles.compiler import CompiledProfile, choose_profile
 from amplifier.app.profiles.library import ProfileLibrary
 from amplifier.app.projects import ProjectFiles
@@ -31,6 +30,7 @@ from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.schema import DisplaySettings
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.store.recorded import PlanFile
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

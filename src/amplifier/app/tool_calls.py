@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import attrs
 
-from amplifier.app.plan_entries import as_object
 from amplifier.app.session_plan import Composition
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.effects import EFFECTS, effects_of
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean

@@ -11,6 +11,7 @@ import attrs
 
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.session_folders import working_directory
+from amplifier_kit.open_data import as_object
 from amplifier_kit.rules import RuledCall
 from amplifier_kit.rules.permissions import PERMISSIONS, PermissionRule, Permissions
 from amplifier_module_hooks_approval._choices import DENY, ApprovalChoice, Choices
@@ -187,10 +188,7 @@ class ApprovalHook:
     def _wanted(self) -> Collection[object]:
         """Return the tools that the session's state names: other modules may write it."""
         state: object = getattr(self._coordinator, "session_state", None)
-        if isinstance(state, Mapping):
-            wanted = state.get("require_approval_tools")
-        else:
-            wanted = None
+        wanted: object = as_object(state).get("require_approval_tools")
         if isinstance(wanted, (list, tuple, set, frozenset)):
             return wanted
         return ()

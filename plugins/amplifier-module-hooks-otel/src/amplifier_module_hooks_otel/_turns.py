@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_module_hooks_otel import _names as names
 from amplifier_module_hooks_otel._steps import Attributes
 from amplifier_module_hooks_otel._trace import Data, SpanTrace
@@ -22,11 +21,7 @@ class TurnListener:
 
     def session_began(self, _: str, data: Data) -> None:
         """Take the agent's name from the session's metadata."""
-        metadata = data.get("metadata")
-        if isinstance(metadata, Mapping):
-            name = metadata.get("agent_name")
-        else:
-            name = None
+        name = as_object(data.get("metadata")).get("agent_name")
         if isinstance(name, str):
             self.trace.agent_name = name
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.vendors import read_tokens
 from amplifier_module_provider_anthropic.models import Model, model_of
 from amplifier_sdk.chat import ModelInfo
@@ -28,14 +29,8 @@ def listed_models(listing: JSONValue, more: Mapping[str, Model]) -> list[ModelIn
         listing: as the API answers. Its windows go before what is known here.
         more: what the configuration says of models.
     """
-    if isinstance(listing, Mapping):
-        entries = listing.get("data")
-    else:
-        entries = None
-    if isinstance(entries, list):
-        listed = [_listed(entry, more) for entry in entries]
-    else:
-        listed = []
+    entries = as_list(as_object(listing).get("data"))
+    listed = (_listed(entry, more) for entry in entries)
     return [model for model in listed if model is not None]
 
 
@@ -73,10 +68,8 @@ def _is_supported(capability: JSONValue) -> bool:
 
 def next_page(listing: JSONValue) -> str | None:
     """Return the id after which the next page begins; `None` when there is none."""
-    if isinstance(listing, Mapping) and listing.get("has_more") is True:
-        last = listing.get("last_id")
-    else:
-        last = None
-    if isinstance(last, str):
+    page = as_object(listing)
+    last = page.get("last_id")
+    if page.get("has_more") is True and isinstance(last, str):
         return last
     return None

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors.responses import ResponsesReader
 from amplifier_sdk.chat import ChatResponse
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -38,14 +39,8 @@ class FilteredReader(ResponsesReader):
 
 def filtered_categories(problem: JSONObject) -> str:
     """Return the categories that a filter refused, such as `hate (medium)`, as one text; empty when it names none."""
-    inner = problem.get("innererror")
-    if isinstance(inner, Mapping):
-        results = inner.get("content_filter_result")
-    else:
-        results = None
-    if isinstance(results, Mapping):
-        return ", ".join(_refused(results))
-    return ""
+    inner = as_object(problem.get("innererror"))
+    return ", ".join(_refused(as_object(inner.get("content_filter_result"))))
 
 
 def _refused(results: Mapping[str, JSONValue]) -> Iterator[str]:

@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor
 from typing import Final
 
+from amplifier_kit.open_data import as_list
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["is_path", "required_parameters", "sketch"]
@@ -213,11 +214,7 @@ def _joined(
 
 def _others(schema: Mapping[str, JSONValue]) -> list[JSONValue]:
     """Return the further schemas of a value: all of `allOf`, and of alternatives the first that is not null."""
-    every = schema.get("allOf")
-    if isinstance(every, list):
-        others = list(every)
-    else:
-        others = []
+    others = as_list(schema.get("allOf"))
     for key in ("anyOf", "oneOf"):
         alternatives = schema.get(key)
         if isinstance(alternatives, list) and alternatives:

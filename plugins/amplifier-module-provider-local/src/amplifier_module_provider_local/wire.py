@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier_kit.http.sse import Comment, ServerEvent
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors import read_object, read_tokens
 from amplifier_kit.vendors.client import Exchange, VendorClient
 from amplifier_kit.vendors.refusals import status_of
@@ -77,10 +78,7 @@ class Wire:
             answer = await self.client.json(
                 self._call("tokenize", {"content": text, "with_pieces": True})
             )
-        if isinstance(answer, Mapping):
-            tokens = answer.get("tokens")
-        else:
-            tokens = None
+        tokens = as_object(answer).get("tokens")
         if not isinstance(tokens, list):
             raise StreamError(
                 f"The model's server sent what are no tokens: {answer!r:.200}"
@@ -123,10 +121,7 @@ def _of_the_server() -> Iterator[None]:
 
 def _token(token: JSONValue) -> bytes:
     """Return the bytes of a token, whose `piece` is a text or, where it is none, a list of bytes."""
-    if isinstance(token, Mapping):
-        piece = token.get("piece")
-    else:
-        piece = None
+    piece = as_object(token).get("piece")
     if isinstance(piece, str):
         return piece.encode()
     if isinstance(piece, list):
@@ -181,11 +176,7 @@ def _choice(chunk: JSONObject) -> Mapping[str, JSONValue]:
 
 
 def _text(choice: Mapping[str, JSONValue]) -> str:
-    delta = choice.get("delta")
-    if isinstance(delta, Mapping):
-        content = delta.get("content")
-    else:
-        content = None
+    content = as_object(choice.get("delta")).get("content")
     if isinstance(content, str):
         return content
     return ""

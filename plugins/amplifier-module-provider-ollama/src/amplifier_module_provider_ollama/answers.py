@@ -10,6 +10,7 @@ from typing import Final
 import attrs
 
 from amplifier_kit.http.sse import ServerEvent
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors import read_object, read_tokens, storable
 from amplifier_module_provider_ollama.faults import reported_error
 from amplifier_sdk.arguments import read_arguments
@@ -137,20 +138,10 @@ class OllamaAnswer:
 
     def _call(self, given: JSONValue) -> ToolCall:
         """Read a call, which comes whole: its arguments are an object, or text from servers that only look like one."""
-        if isinstance(given, Mapping):
-            function = given.get("function")
-        else:
-            function = None
-        if isinstance(function, Mapping):
-            name = function.get("name")
-        else:
-            name = None
-        if (
-            not isinstance(given, Mapping)
-            or not isinstance(function, Mapping)
-            or not isinstance(name, str)
-            or not name
-        ):
+        call = as_object(given)
+        function = as_object(call.get("function"))
+        name = function.get("name")
+        if not isinstance(name, str) or not name:
             raise StreamError(
                 f"Ollama's answer has a tool call without the tool's name: {given!r:.200}"
             )
@@ -161,7 +152,7 @@ class OllamaAnswer:
             raw = json.dumps({} if arguments is None else arguments)
         read = read_arguments(raw)
         return ToolCall(
-            id=self._id(given.get("id")),
+            id=self._id(call.get("id")),
             name=storable(name),
             arguments=read.values,
             raw_arguments=storable(raw),

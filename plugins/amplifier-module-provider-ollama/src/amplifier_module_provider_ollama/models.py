@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.vendors import read_tokens
 from amplifier_module_provider_ollama.config import OllamaConfig
 from amplifier_sdk.chat import ModelInfo
@@ -82,10 +83,7 @@ def read_abilities(shown: JSONValue) -> Abilities:
         return UNKNOWN
     capabilities, thinking = shown.get("capabilities"), shown.get("thinking")
     details, facts = shown.get("details"), shown.get("model_info")
-    if isinstance(thinking, Mapping):
-        levels = thinking.get("values")
-    else:
-        levels = None
+    levels = as_object(thinking).get("values")
     return Abilities(
         capabilities=frozenset(map(str, capabilities))
         if isinstance(capabilities, list)
@@ -99,14 +97,8 @@ def read_abilities(shown: JSONValue) -> Abilities:
 
 def model_names(tags: JSONValue) -> list[str]:
     """Return the names of the models that the answer to `/api/tags` lists."""
-    if isinstance(tags, Mapping):
-        models = tags.get("models")
-    else:
-        models = None
-    if isinstance(models, list):
-        names = [_text(model, "model") or _text(model, "name") for model in models]
-    else:
-        names = []
+    models = as_list(as_object(tags).get("models"))
+    names = (_text(model, "model") or _text(model, "name") for model in models)
     return [name for name in names if name]
 
 
@@ -135,10 +127,7 @@ def _window(facts: JSONValue) -> int | None:
 
 
 def _text(fields: JSONValue, key: str) -> str:
-    if isinstance(fields, Mapping):
-        value = fields.get(key)
-    else:
-        value = None
+    value = as_object(fields).get(key)
     if isinstance(value, str):
         return value
     return ""

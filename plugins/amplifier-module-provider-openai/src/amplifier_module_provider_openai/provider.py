@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
+from amplifier_kit.open_data import as_object
 from amplifier_kit.vendors.addresses import is_loopback
 from amplifier_kit.vendors.responses import ResponsesProvider, is_listed
 from amplifier_module_provider_openai.config import OpenAIConfig
@@ -13,7 +14,6 @@ from amplifier_sdk import provider
 from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import StreamError
-from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["OpenAIProvider"]
 
@@ -57,11 +57,7 @@ class OpenAIProvider(ResponsesProvider):
             LLMError: they cannot be had.
         """
         answer = await self.get("models")
-        found: JSONValue
-        if isinstance(answer, Mapping):
-            found = answer.get("data")
-        else:
-            found = None
+        found = as_object(answer).get("data")
         if not isinstance(found, Sequence) or isinstance(found, str):
             raise StreamError(
                 "The vendor sent what is no list of models", provider=self.mounted_name

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.content import ImageBlock
 from amplifier_sdk.images import image_block
 from amplifier_sdk.jsontypes import JSONValue
@@ -38,10 +39,7 @@ class Notebook:
             notebook: JSONValue = json.loads(data)
         except (ValueError, RecursionError):
             return None
-        if isinstance(notebook, dict):
-            cells = notebook.get("cells")
-        else:
-            cells = None
+        cells = as_object(notebook).get("cells")
         if not isinstance(cells, list) or not all(
             isinstance(cell, dict) for cell in cells
         ):
@@ -83,12 +81,9 @@ class _Rendering:
 
     def _add_output(self, number: int, output: Mapping[str, JSONValue]) -> None:
         shown = list(_output_texts(output))
-        data = output.get("data")
+        data = as_object(output.get("data"))
         for media_type in _IMAGES:
-            if isinstance(data, dict):
-                image = data.get(media_type)
-            else:
-                image = None
+            image = data.get(media_type)
             if image is not None:
                 shown.append(
                     self._take_image(media_type, _text(image).replace("\n", ""))

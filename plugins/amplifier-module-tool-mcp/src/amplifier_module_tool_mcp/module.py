@@ -11,6 +11,7 @@ from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from amplifier_kit.files.session_folders import working_directory
+from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
 from amplifier_module_tool_mcp.consent import Agreements
@@ -199,11 +200,7 @@ class McpServers:
         )
         if not is_own or getattr(called, "name", "") != "mcp_accept":
             return None
-        arguments: object = data["tool_input"]
-        if isinstance(arguments, Mapping):
-            asked = arguments
-        else:
-            asked = {}
+        asked = as_object(data["tool_input"])
         return await self._question(asked, data.get("tool_call_id", ""))
 
     async def _question(self, arguments: Mapping[str, object], call: str) -> HookResult:

@@ -8,6 +8,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import ToolError, did_you_mean
 
@@ -93,11 +94,7 @@ class Agents:
     @property
     def _named(self) -> dict[str, object]:
         """The agents of the plan and of the modules; a file may have a number for a name."""
-        own = self.coordinator.config.get(AGENTS)
-        if isinstance(own, Mapping):
-            named = own
-        else:
-            named = {}
+        named = as_object(self.coordinator.config.get(AGENTS))
         return {
             **(self._contributed or {}),
             **{str(name): plan for name, plan in named.items()},

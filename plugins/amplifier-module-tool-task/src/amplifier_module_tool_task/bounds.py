@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal, InvalidOperation
 
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.limits import LimitChanges, Limits
 
 __all__ = ["bounded"]
@@ -27,20 +28,14 @@ def bounded(
         limits: the upper limits of a turn.
         depth_left: how many generations there may be below the child.
     """
-    if isinstance(agent, Mapping):
-        session = agent.get("session")
-    else:
-        session = None
-    if isinstance(session, Mapping):
-        own = session.get("limits")
-    else:
-        own = None
+    session = as_object(agent).get("session")
+    own = as_object(session).get("limits")
     if not isinstance(agent, Mapping) or not isinstance(session, (Mapping, type(None))):
         return agent
     if not isinstance(own, (Mapping, type(None))):
         return agent
     wanted: dict[str, object] = {**limits, "delegation_depth": depth_left}
-    above = _mapping(_mapping(parent.get("session")).get("limits"))
+    above = as_object(as_object(parent.get("session")).get("limits"))
     # The agent's own limits win over its parent's, and these over the defaults: what
     # holds now is compared.
     has = {
@@ -68,9 +63,3 @@ def _is_less(value: object, than: object) -> bool:
         return Decimal(str(value)) < Decimal(str(than))
     except InvalidOperation:
         return False
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    return {}

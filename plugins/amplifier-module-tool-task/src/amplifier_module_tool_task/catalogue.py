@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 from typing import Final
 
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_kit.trust.untrusted import without_marks
 from amplifier_module_tool_task.truncation import first_sentence, shortened
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -50,10 +51,7 @@ def catalogue(plans: Mapping[str, object], most: int) -> str:
 
 def _description(plan: object) -> str:
     """Return what an agent's partial plan says of it, without what a person would not see."""
-    if isinstance(plan, Mapping):
-        said = plan.get("description")
-    else:
-        said = None
+    said = as_object(plan).get("description")
     if isinstance(said, str):
         return without_marks(said)
     return ""
@@ -66,10 +64,7 @@ def details(name: str, plan: object) -> JSONObject:
         "description": shortened(_description(plan), _DETAILS)
         or "It has no description.",
     }
-    if isinstance(plan, Mapping):
-        parts = plan
-    else:
-        parts = {}
+    parts = as_object(plan)
     for key in ("tools", "providers"):
         if modules := _modules(parts.get(key)):
             told[key] = modules
@@ -95,13 +90,8 @@ def fitting(plans: Mapping[str, object], work: str) -> list[JSONValue]:
 
 
 def _modules(value: object) -> list[JSONValue]:
-    entries: Sequence[object]
-    if isinstance(value, (list, tuple)):
-        entries = value
-    else:
-        entries = ()
     named = (
         entry.get("module") if isinstance(entry, Mapping) else entry
-        for entry in entries
+        for entry in as_list(value)
     )
     return [name for name in named if isinstance(name, str)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_kit.open_data import as_object
+from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["input_schema", "roles_of"]
 
@@ -99,18 +100,12 @@ _PREFERENCES: Final[JSONObject] = {
 
 def roles_of(plan: Mapping[str, object]) -> list[str]:
     """Return the roles of models that a plan's loop knows, in their order."""
-    loop = _mapping(_mapping(plan.get("session")).get("orchestrator"))
-    configs = (_mapping(plan.get("orchestrator")).get("config"), loop.get("config"))
+    loop = as_object(as_object(plan.get("session")).get("orchestrator"))
+    configs = (as_object(plan.get("orchestrator")).get("config"), loop.get("config"))
     return list(
         dict.fromkeys(
             str(role)
             for config in configs
-            for role in _mapping(_mapping(config).get("roles"))
+            for role in as_object(as_object(config).get("roles"))
         )
     )
-
-
-def _mapping(value: object) -> Mapping[str, JSONValue] | Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    return {}

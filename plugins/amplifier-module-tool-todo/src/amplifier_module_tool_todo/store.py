@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.open_data import as_object
 from amplifier_kit.redaction import redactor_of
 from amplifier_kit.todos import MAX_TEXT, TodoItem
 from amplifier_sdk.contracts import Coordinator
@@ -62,10 +63,7 @@ def shelf_of(coordinator: Coordinator) -> TodoFile | None:
 def _read(content: JSONValue, path: Path) -> tuple[TodoItem, ...]:
     if content is None:
         return ()
-    if isinstance(content, dict):
-        todos = content.get("todos")
-    else:
-        todos = None
+    todos = as_object(content).get("todos")
     try:
         if not isinstance(todos, list):
             raise ValueError("it holds no list 'todos'")

@@ -14,12 +14,12 @@ import attrs
 from amplifier.app.collections.lock import CollectionLock
 from amplifier.app.collections.verification import judge
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.plan_entries import as_object
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources.locations import PackageLocation, is_bare_name
 from amplifier.app.sources.requirements import canonical_name
 from amplifier.kernel.reports import report
 from amplifier_kit.files.toml import read_toml
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
 __all__ = [

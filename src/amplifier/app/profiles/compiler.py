@@ -7,7 +7,6 @@ from pathlib import Path
 
 import attrs
 
-from amplifier.app.plan_entries import as_object
 from amplifier.app.profiles.chain import Chain, follow
 from amplifier.app.profiles.documents import ProfileFile
 from amplifier.app.profiles.library import ProfileLibrary
@@ -17,6 +16,7 @@ from amplifier.app.settings.layers import Key
 from amplifier.app.settings.settings import Settings
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.kernel.plans.overlays import merge_plans, merge_values
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["CompiledProfile", "choose_profile", "compile_chain"]

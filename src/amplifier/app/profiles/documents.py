@@ -8,11 +8,11 @@ from typing import Final, Literal, TypeAlias
 
 import attrs
 
-from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.profiles.schema import BundleFields, FileHead, ProfileFields
 from amplifier.app.profiles.selection import BUNDLE
 from amplifier.app.settings.layers import Key, decode_mapping, read_fields, with_lines
 from amplifier_kit.files.frontmatter import decode_front_matter
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

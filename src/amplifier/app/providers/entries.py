@@ -15,11 +15,12 @@ from amplifier.app.base_plans import (
     provider_and_model,
 )
 from amplifier.app.directories import Places
-from amplifier.app.plan_entries import as_object, entries
+from amplifier.app.plan_entries import entries
 from amplifier.app.session_plan import Composition, bare_composition, compose
 from amplifier.app.settings.plan_overlay import apply_settings
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.settings.settings import Settings
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
-from amplifier.app.plan_entries import as_object, identity
+from amplifier.app.plan_entries import identity
 from amplifier.app.settings.expansion import Lookup, expand
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier_kit.files.documents import (
@@ -19,6 +19,7 @@ from amplifier_kit.files.documents import (
     find_lines,
     parse_yaml,
 )
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.settings.layers import plan_entry
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.app.settings.settings import Settings
 from amplifier.kernel.plans.overlays import merge_plans, merge_values
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["apply_settings"]

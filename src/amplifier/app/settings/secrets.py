@@ -15,8 +15,8 @@ from typing import Final, Literal, Self
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.plan_entries import as_object
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 

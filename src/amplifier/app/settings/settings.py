@@ -10,7 +10,6 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import FOLDER, Places
-from amplifier.app.plan_entries import as_object
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.settings.expansion import Lookup
 from amplifier.app.settings.layers import (
@@ -26,6 +25,7 @@ from amplifier.app.settings.layers import (
 from amplifier.app.settings.schema import SettingsSchema
 from amplifier.kernel.plans.overlays import merge_modules, merge_values
 from amplifier_kit.files.documents import read_text
+from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

@@ -10,7 +10,6 @@ from typing import Final
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.plan_entries import as_list, as_object
 from amplifier.app.settings.expansion import literally
 from amplifier.app.settings.layers import Key, find_module, value_at
 from amplifier.app.settings.settings import load_settings
@@ -25,6 +24,7 @@ from amplifier.app.sources.requirements import satisfies
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.modules.sources import installed_modules, module_in
 from amplifier_kit.files.toml import read_toml
+from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

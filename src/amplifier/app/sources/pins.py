@@ -9,8 +9,8 @@ from typing import Final, NoReturn, Self
 import attrs
 
 from amplifier.app.directories import Places
-from amplifier.app.plan_entries import as_object
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

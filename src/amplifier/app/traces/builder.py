@@ -20,7 +20,6 @@ from amplifier.app.logs.summaries import (
     summary_of,
     text_of,
 )
-from amplifier.app.plan_entries import as_object
 from amplifier.app.traces.answers import answer_sections
 from amplifier.app.traces.model import (
     Compaction,
@@ -33,6 +32,7 @@ from amplifier.app.traces.model import (
 from amplifier.app.traces.steps import TraceStep, rows_of
 from amplifier.app.traces.texts import Texts, arguments_words, words
 from amplifier.app.traces.tree import StepTree
+from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.logs import LogRecord
 
