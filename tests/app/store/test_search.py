@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -250,3 +251,32 @@ def test_a_pipe_in_place_of_a_transcript_is_not_waited_for(store: SessionStore) 
     transcript.unlink()
     os.mkfifo(transcript)
     assert search_folders([store.sessions], "yak") == SearchResult()
+
+
+def test_sessions_that_stay_are_found_while_others_come_and_go(
+    store: SessionStore,
+) -> None:
+    project = Project(store.root)
+    for number in range(5):
+        project.make(f"s{number}", "A yak", SAID[0], is_interrupted=False)
+    is_over = threading.Event()
+
+    def come_and_go() -> None:
+        while not is_over.is_set():
+            project.make("guest", "A yak", SAID[1], is_interrupted=False)
+            SessionOverview.of(store.sessions)
+            store.delete("guest")
+
+    guest = threading.Thread(target=come_and_go)
+    guest.start()
+    try:
+        for _ in range(100):
+            hits = search_folders([store.sessions], "yak").hits
+            ids = {hit.session.record.session_id for hit in hits}
+            assert ids - {"guest"} == {f"s{number}" for number in range(5)}
+    finally:
+        is_over.set()
+        guest.join()
+    assert search_folders([store.sessions], "yak") == scan(
+        [store.sessions], "yak", 20, 10**9
+    )
