@@ -29,6 +29,7 @@ __all__ = [
     "LogName",
     "SessionLog",
     "SessionStore",
+    "StoreOpener",
     "StoredQuestion",
 ]
 
@@ -304,4 +305,20 @@ class SessionStore(Protocol):
 
     async def aclose(self) -> None:
         """Close the store; a second call does nothing. Leases are not released by it."""
+        ...
+
+
+class StoreOpener(Protocol):
+    """What an entry point of the group `amplifier.stores` names; the entry point's name is the scheme of its URLs."""
+
+    async def __call__(self, url: str, *, namespace: str) -> SessionStore:
+        """Open a store; whoever asks for it closes it.
+
+        Args:
+            url: where it is.
+            namespace: whose sessions are meant; nothing of another one is seen.
+
+        Raises:
+            StoreError: it cannot be opened; the message names the place without a password, and what helps.
+        """
         ...

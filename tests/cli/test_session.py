@@ -474,3 +474,22 @@ def test_sessions_are_not_changed_without_package_that_locks(
     ):
         assert "pip install 'amplifier[cli]'" in call(*arguments, expect=1).stderr
     assert "Hello" in call("list").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ((), "Name either FOLDER, or a store with --to"),
+        (("/x", "--to", "files"), "Name either FOLDER, or a store with --to"),
+        (("/x", "--session", "s1"), "--from, --session and --namespace go with --to"),
+        (("--to", "files"), "both stores are the same"),
+        (("--to", "oracle://h/d"), "oracle: no store; known: files"),
+    ],
+)
+def test_a_move_names_what_is_moved_and_where(
+    arguments: tuple[str, ...], problem: str
+) -> None:
+    result = CliRunner().invoke(main, ["session", "move", *arguments])
+
+    assert result.exit_code in (1, 2)
+    assert problem in result.stderr

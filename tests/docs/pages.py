@@ -7,7 +7,8 @@ Two comments, on a line of their own above a block, say otherwise:
 * `<!-- prints -->` above a ```text block: the code blocks since the last such check printed exactly this.
 
 A block may use `await`, `async for` and `async with` outside a function: it then runs in an event loop of its
-own, on each backend. `<!-- model -->` anywhere on a page says that it needs the embedded model.
+own, on each backend. `<!-- model -->` anywhere on a page says that it needs the embedded model, and
+`<!-- postgresql -->` a server: the blocks then find it as `url`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ class Page:
     path: Path
     blocks: tuple[Block, ...]
     needs_model: bool
+    needs_server: bool = False
 
 
 def read_page(path: Path) -> Page:
@@ -51,7 +53,7 @@ def read_page(path: Path) -> Page:
     """
     lines = path.read_text("utf-8").splitlines()
     blocks: list[Block] = []
-    needs_model = False
+    needs_model = needs_server = False
     remark = ""
     number = 0
     while number < len(lines):
@@ -59,6 +61,7 @@ def read_page(path: Path) -> Page:
         number += 1
         if comment := COMMENT.match(line):
             needs_model |= comment["text"] == "model"
+            needs_server |= comment["text"] == "postgresql"
             remark = comment["text"]
         elif opening := FENCE.match(line):
             end = _closing(lines, number, opening["fence"], path)
@@ -70,7 +73,12 @@ def read_page(path: Path) -> Page:
             number, remark = end + 1, ""
         elif line.strip():
             remark = ""
-    return Page(path=path, blocks=tuple(blocks), needs_model=needs_model)
+    return Page(
+        path=path,
+        blocks=tuple(blocks),
+        needs_model=needs_model,
+        needs_server=needs_server,
+    )
 
 
 def _closing(lines: list[str], start: int, fence: str, path: Path) -> int:

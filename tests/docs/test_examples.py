@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 from collections.abc import Awaitable, Iterator
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
@@ -14,6 +15,12 @@ from typing import Final
 import anyio
 import pytest
 
+from amplifier.testing.postgres import (
+    PASSWORD,
+    PostgresServer,
+    find_programs,
+    running_server,
+)
 from tests.docs.pages import Block, Page, read_page
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -95,12 +102,24 @@ def test_the_examples_of_a_page_run_from_top_to_bottom(
     monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path / "home"))
     # a page may share a name with its child processes; other tests have others
     monkeypatch.setenv("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
 
-    for block in page.blocks:
-        if block.kind == "code":
-            _run(_compile(block, page), vars(module), backend)
-        else:
-            assert capsys.readouterr().out == block.text, f"{page.path}:{block.line}"
+    with ExitStack() as stack:
+        if page.needs_server:
+            vars(module)["url"] = stack.enter_context(_server()).url()
+        for block in page.blocks:
+            if block.kind == "code":
+                _run(_compile(block, page), vars(module), backend)
+            else:
+                said = capsys.readouterr().out
+                assert said == block.text, f"{page.path}:{block.line}"
+
+
+def _server() -> AbstractContextManager[PostgresServer]:
+    programs = find_programs()
+    if programs is None:
+        pytest.skip("needs a PostgreSQL server: apt-get install postgresql")
+    return running_server(programs)
 
 
 PUBLIC: Final = (

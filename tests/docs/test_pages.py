@@ -55,6 +55,11 @@ def test_a_text_block_may_state_the_output(tmp_path: Path) -> None:
     assert [block.kind for block in page.blocks] == ["code", "output"]
 
 
+def test_a_page_may_need_a_server(tmp_path: Path) -> None:
+    assert read_page(_page(tmp_path, "<!-- postgresql -->\n")).needs_server
+    assert not read_page(_page(tmp_path, "postgresql\n")).needs_server
+
+
 def test_a_page_may_need_the_model(tmp_path: Path) -> None:
     assert read_page(_page(tmp_path, "<!-- model -->\n")).needs_model
     assert not read_page(_page(tmp_path, "the model\n")).needs_model

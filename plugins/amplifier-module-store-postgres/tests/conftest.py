@@ -22,9 +22,9 @@ def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(scope="package")  # ended by the last test here, which may end processes
+@pytest.fixture(scope="module")
 def shared_server() -> Iterator[PostgresServer]:
-    """The server of all tests that leave it running."""
+    """The server of a file's tests; the last of them ends it, and is marked as one that ends processes."""
     programs = find_programs()
     if programs is None:
         pytest.skip("needs a PostgreSQL server: apt-get install postgresql")

@@ -99,15 +99,90 @@ def import_(file: Path, output: str) -> None:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path))
+@click.argument("folder", type=click.Path(path_type=Path), required=False)
+@click.option(
+    "--to", "target", metavar="STORE", help="Move the project's sessions there."
+)
+@click.option(
+    "--from", "source", metavar="STORE", help="Where they are. [default: files]"
+)
+@click.option(
+    "--session",
+    "only",
+    metavar="ID",
+    multiple=True,
+    help="Only this session, with all that came of it; can be repeated.",
+)
+@click.option(
+    "--namespace",
+    metavar="NAME",
+    help="Whose sessions they are in a database. [default: the project's folder name]",
+)
 @output_option
 @debug_option
-def move(folder: Path, output: str) -> None:
-    """Move the sessions of the project that was in FOLDER to this one.
+def move(
+    folder: Path | None,
+    target: str | None,
+    source: str | None,
+    only: tuple[str, ...],
+    namespace: str | None,
+    output: str,
+) -> None:
+    """Move the sessions of the project that was in FOLDER to this one, or those of this one to another STORE.
 
     Sessions belong to a project by its path. When its folder was renamed or moved, they are
-    found again after this.
+    found again after `move FOLDER`.
+
+    A STORE is `files`, or the URL of a database, such as postgresql://user@host/database.
     """
+    if (folder is None) == (target is None):
+        raise click.UsageError("Name either FOLDER, or a store with --to.")
+    if folder is not None:
+        if source is not None or only or namespace is not None:
+            raise click.UsageError("--from, --session and --namespace go with --to.")
+        _move_from_folder(folder, output)
+    elif target is not None:
+        _move_to_store(source or "files", target, only, namespace, output)
+
+
+def _move_to_store(
+    source: str, target: str, only: tuple[str, ...], namespace: str | None, output: str
+) -> None:
+    import anyio  # with the runtime: help and wrong usage need none
+
+    from amplifier.app.directories import Places
+    from amplifier.app.store.openers import migrate_named
+
+    require_locks()
+    places = Places.find()
+    done = anyio.run(
+        partial(
+            migrate_named,
+            places,
+            source=source,
+            target=target,
+            only=only,
+            namespace=namespace or places.root.name,
+        )
+    )
+    if output == "json":
+        listed = {"moved": done.moved, "open": done.open, "taken": done.taken}
+        lists = {name: [*ids] for name, ids in listed.items()}
+        say_json({**lists, "refused": {**done.refused}})
+    else:
+        for session_id in done.moved:
+            say(one_line(session_id))
+        for session_id in done.open:
+            notice(f"it is open, and stays: {one_line(session_id)}")
+        for session_id in done.taken:
+            notice(f"another one has its id there, so it stays: {one_line(session_id)}")
+        for session_id, reason in done.refused.items():
+            notice(f"it stays: {one_line(session_id)}: {one_line(reason, 300)}")
+    if done.open or done.taken or done.refused:
+        raise click.exceptions.Exit(1)
+
+
+def _move_from_folder(folder: Path, output: str) -> None:
     from amplifier.app.directories import Places
     from amplifier.app.store.moved import move_sessions, project_at
     from amplifier_sdk.errors import ConfigError, Problem

@@ -149,7 +149,7 @@ class FileSessionStore:
         return await _run(read_entries, self.files.folder(session_id), log, after)
 
     async def read_documents(self, session_id: str) -> Mapping[str, bytes]:
-        """Return the documents of a session by name."""
+        """Return the documents of a session by name; a folder or a link in its place raises a `StoreError`."""
         return await _run(_read_documents, self.files.folder(session_id))
 
     async def list_sessions(
@@ -312,11 +312,15 @@ def _read_documents(folder: Path) -> Mapping[str, bytes]:
         files = sorted(folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    return {
-        file.name: file.read_bytes()
-        for file in files
-        if _is_document(file.name) and file.is_file() and not file.is_symlink()
-    }
+    documents: dict[str, bytes] = {}
+    for file in files:
+        if file.name in _OTHERS or file.name.startswith(".") or file.suffix == ".lock":
+            continue
+        # Whoever takes the session elsewhere would leave it behind unasked.
+        if not _is_document(file.name) or file.is_symlink() or not file.is_file():
+            raise StoreError(f"{str(file)!r} is no file that a store takes along")
+        documents[file.name] = file.read_bytes()
+    return documents
 
 
 def _is_document(name: str) -> bool:
