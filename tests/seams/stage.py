@@ -124,6 +124,8 @@ class Stage:
         equip: registers what an application has on a session that it opens.
         removed: modules that the plan has no more.
         session_id: the id of a session that a program opens.
+        database: the URL of a server that sessions are moved to.
+        namespace: the namespace of the cell there.
         count_from: how many requests and calls there were before the turn that counts.
     """
 
@@ -144,6 +146,8 @@ class Stage:
     removed: tuple[str, ...] = ()
     session_id: str = "s1"
     count_from: tuple[int, int] = (0, 0)
+    database: str = ""
+    namespace: str = ""
 
     @property
     def home(self) -> Path:
@@ -287,6 +291,17 @@ class Stage:
         )
         (session,) = self.sessions()
         return str(session["session_id"])
+
+    def move_there_and_back(self) -> None:
+        """Move all sessions to the database, where none of them is resumed, and back."""
+        where = ("--namespace", self.namespace)
+        for direction in (
+            ("--to", self.database),
+            ("--from", self.database, "--to", "files"),
+        ):
+            outcome = self.amplifier("session", "move", *direction, *where)
+            assert outcome.code == 0, outcome.text
+            assert bool(self.sessions()) == (len(direction) > 2)
 
     def sessions(self, *, children: bool = False) -> list[JSONObject]:
         """Return what the list of sessions shows."""

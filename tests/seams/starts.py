@@ -24,7 +24,7 @@ from tests.serving.client import serving
 if TYPE_CHECKING:
     from amplifier import AgentSession
 
-__all__ = ["BOTH", "STARTS", "EmbeddedStart", "Start"]
+__all__ = ["BOTH", "MOVED", "STARTS", "EmbeddedStart", "Start"]
 
 BOTH: Final = ("asyncio", "trio")
 
@@ -109,6 +109,33 @@ class Resume(Start):
         session = stage.begun(BEGIN)
         stage.resume()
         return stage.take_turn("resume", *stage.again, session)
+
+
+class ResumeMoved(Start):
+    """`amplifier resume`, of a session that was moved to another store and back."""
+
+    name = "resume-moved"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        session = stage.begun(BEGIN)
+        stage.move_there_and_back()
+        stage.resume()
+        return stage.take_turn("resume", *stage.again, session)
+
+
+class MovedChild(Start):
+    """A child that a model hands more work to, after the family was moved to another store and back."""
+
+    name = "moved-child"
+    is_resumed = True
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(HAND_BEGIN)
+        stage.move_there_and_back()
+        stage.resume()
+        return stage.amplifier("continue", *stage.again, HAND_GO_AGAIN)
 
 
 class RunResume(Start):
@@ -462,3 +489,6 @@ STARTS: Final[tuple[Start, ...]] = (
     EmbeddedFork(),
     EmbeddedResumedChild(),
 )
+
+MOVED: Final[tuple[Start, ...]] = (ResumeMoved(), MovedChild())
+"""The rows of sessions that were in a database."""

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from tests.seams.modules import LAST_WORDS, Call, Turns
 from tests.seams.stage import PROFILE, Made, Outcome, Stage
-from tests.seams.starts import STARTS, EmbeddedStart, Start
+from tests.seams.starts import MOVED, STARTS, EmbeddedStart, Start
 
 __all__ = [
     "COMMANDS",
@@ -41,7 +41,7 @@ PLANS: Final = [
 """The starts of which a program's plan says everything."""
 
 COMMANDS: Final = [
-    start.name for start in STARTS if not isinstance(start, EmbeddedStart)
+    start.name for start in (*STARTS, *MOVED) if not isinstance(start, EmbeddedStart)
 ]
 EMBEDDED: Final = [start.name for start in STARTS if isinstance(start, EmbeddedStart)]
 NEW: Final = [start.name for start in STARTS if not start.is_resumed]

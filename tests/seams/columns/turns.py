@@ -76,6 +76,7 @@ class TypedMention(Guard):
         **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
         "child": "a model writes to a child",
         "resumed-child": "a model writes to a child",
+        "moved-child": "a model writes to a child",
         "tool-invoke": "there is no prompt",
     }
 
@@ -121,7 +122,9 @@ class PipedSize(PipedMention):
     name = "piped-size"
     without: ClassVar[Reasons] = {
         **PipedMention.without,
-        **dict.fromkeys(("child", "resumed-child"), "a model writes to a child"),
+        **dict.fromkeys(
+            ("child", "resumed-child", "moved-child"), "a model writes to a child"
+        ),
     }
 
     def prepare(self, stage: Stage) -> None:
