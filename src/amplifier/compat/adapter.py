@@ -42,7 +42,8 @@ def adapt(imported: ImportedModule) -> ImportedModule:
     Raises:
         ModuleLoadError: the original itself is imported, so the module has its classes.
     """
-    package = imported.package
+    # an application may hand in the package itself, which Python need not know
+    package = imported.package or imported.target
     if (
         not isinstance(package, ModuleType)
         or definition_of(imported.target) is not None

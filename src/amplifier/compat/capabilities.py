@@ -10,7 +10,6 @@ from amplifier.compat.original import models
 from amplifier.compat.plain import plain_copy
 from amplifier.kernel.budgets.deadlines import call_deadlines_held, deadlines_held
 from amplifier.kernel.reports import report
-from amplifier.kernel.sessions.session import AmplifierSession
 from amplifier_sdk.approvals import ApprovalRequest, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.delegation import ResumeOptions, SpawnOptions
@@ -183,6 +182,8 @@ class _ShownApprovalProvider:
 
 async def _delegate(name: str, capability: object, **options: object) -> object:
     """Run a child; what the capability does not take is left out and reported."""
+    from amplifier.kernel.sessions.session import AmplifierSession  # few delegate
+
     known = _OPTIONS[name]
     unknown = sorted(set(options) - known)
     # an application's own takes what it takes

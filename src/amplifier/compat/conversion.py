@@ -72,7 +72,7 @@ class RequestWriter:
     """Writes requests for one original provider."""
 
     def __init__(self) -> None:
-        self._read: list[Message] = []
+        self._read: Sequence[object] = []
         self._written: list[message_models.Message] = []
         self._specs: Sequence[chat.ToolSpec] | None = None
         self._tools: list[message_models.ToolSpec] | None = None
@@ -80,7 +80,7 @@ class RequestWriter:
     def write(self, request: chat.ChatRequest) -> message_models.ChatRequest:
         """Return a request as the original's model; its list of messages is its own."""
         return message_models.ChatRequest.model_construct(
-            messages=self._messages(list(request.messages)),
+            messages=self._messages(request.messages),
             tools=self._specified(request.tools),
             response_format=_response_format(request.response_format),
             temperature=request.temperature,
@@ -97,18 +97,24 @@ class RequestWriter:
             **request.extras,  # type: ignore[arg-type]  # fields that nobody here knows
         )
 
-    def _messages(self, messages: list[Message]) -> list[message_models.Message]:
+    def _messages(self, messages: Sequence[Message]) -> list[message_models.Message]:
+        """Return the messages as models, of which those of the last request are the very same."""
+        # what a history stores is compared without reading it
+        read: Sequence[object] | None = getattr(messages, "stored", None)
+        if read is None:
+            read = messages = list(messages)
         count = len(self._read)
         # a list compares its items by identity first, in C
-        if len(messages) >= count and messages[:count] == self._read:
-            written = [*self._written, *map(original_message, messages[count:])]
+        if len(read) >= count and read[:count] == self._read:
+            self._written.extend(map(original_message, messages[count:]))
         else:
             known = dict(zip(map(id, self._read), self._written, strict=True))
-            written = [
-                known.get(id(each)) or original_message(each) for each in messages
+            self._written = [
+                known.get(id(key)) or original_message(message)
+                for key, message in zip(read, messages, strict=True)
             ]
-        self._read, self._written = messages, written
-        return written.copy()
+        self._read = read
+        return self._written.copy()
 
     def _specified(
         self, specs: Sequence[chat.ToolSpec] | None

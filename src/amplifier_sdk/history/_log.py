@@ -76,6 +76,13 @@ class _TypedView(Sequence[Message]):
         self._read = messages.log.message
         self._extra = extra
 
+    @property
+    def stored(self) -> Sequence[MessageDict] | None:
+        """The stored messages that it reads, for whoever caches what it makes of each; `None` where it has others."""
+        if self._extra:
+            return None
+        return self._messages
+
     def __len__(self) -> int:
         return len(self._messages) + len(self._extra)
 
