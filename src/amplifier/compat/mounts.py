@@ -18,15 +18,24 @@ _ADAPTED: Final = (AdaptedContext, AdaptedLoop, AdaptedProvider, AdaptedTool)
 _SHOWN: Final = (ShownContext, ShownProvider, ShownTool)
 
 
-def adapted(mount_point: str, instance: object, coordinator: object) -> object:
-    """Return an instance of the original as the session calls it; one of the session is itself again."""
+def adapted(
+    mount_point: str, instance: object, coordinator: object, name: str = ""
+) -> object:
+    """Return an instance of the original as the session calls it; one of the session is itself again.
+
+    Args:
+        mount_point: where it is mounted.
+        instance: what is mounted.
+        coordinator: what a loop of the original is called with.
+        name: what it is mounted under, for one that has no name of its own.
+    """
     if isinstance(instance, _SHOWN):
         return instance.native
     if isinstance(instance, _ADAPTED) or instance is None:
         return instance
     match mount_point:
         case "tools":
-            return AdaptedTool(cast("OriginalTool", instance))
+            return AdaptedTool(cast("OriginalTool", instance), name)
         case "providers":
             return AdaptedProvider(cast("OriginalProvider", instance))
         case "context":
@@ -91,7 +100,7 @@ class _Slot(UserDict[str, object]):
         return shown(self.data[key])
 
     def __setitem__(self, key: str, item: object) -> None:
-        self.data[key] = adapted(self._point, item, self._coordinator)
+        self.data[key] = adapted(self._point, item, self._coordinator, key)
 
     def copy(self) -> dict[str, object]:  # type: ignore[override]  # a plain dict is what modules want
         """Return a dict of its own."""

@@ -30,14 +30,15 @@ class AdaptedTool:
     something to the session that its author did not mean.
     """
 
-    def __init__(self, original: OriginalTool) -> None:
+    def __init__(self, original: OriginalTool, mounted_as: str = "") -> None:
         self.original: OriginalTool = original
+        self._mounted_as = mounted_as
         self._schema: JSONObject = {}
 
     @property
     def name(self) -> str:
         """The name that the model calls."""
-        return str(getattr(self.original, "name", ""))
+        return str(getattr(self.original, "name", "") or self._mounted_as)
 
     @property
     def description(self) -> str:

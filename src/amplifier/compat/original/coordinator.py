@@ -89,12 +89,13 @@ class ModuleCoordinator(KernelCoordinator):
         point, key = self._mounts.resolve(mount_point, name)
         slot = self._mounts.table.get(point)
         if isinstance(slot, dict):
-            key = key or getattr(module, "name", None)
+            key = _name_of(point, module, key)
             if key in slot and shown(slot[key]) is not module:
                 report("mount.replaced", mount_point=point, name=key)
                 self.plugins.forget_mounted(point, key)
                 self._mounts.remove(point, key)
-        return super().mount(mount_point, adapted(point, module, self), name)
+        instance = adapted(point, module, self, key or "")
+        return super().mount(mount_point, instance, name)
 
     def register_capability(
         self, name: str, value: object, *, inherited: bool = True
@@ -126,3 +127,18 @@ class ModuleCoordinator(KernelCoordinator):
         return original_result(
             await super().process_hook_result(decided, event, hook_name)
         )
+
+
+def _name_of(point: str, module: object, name: str | None) -> str:
+    """Return the name under which an instance is mounted.
+
+    Raises:
+        ValueError: neither it nor the caller has one.
+        TypeError: it is no text.
+    """
+    name = name or getattr(module, "name", None)
+    if not name:
+        raise ValueError(f"Name required for {point!r}")
+    if not isinstance(name, str):
+        raise TypeError(f"A name at {point!r} is text; got {name!r:.200}")
+    return name
