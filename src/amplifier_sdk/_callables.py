@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import FunctionType, MethodType
 from typing import Final, TypeAlias
 from weakref import WeakKeyDictionary
 
-__all__ = ["AnyCallable", "parameters_of"]
+__all__ = ["AnyCallable", "attributes_of", "parameters_of"]
 
 AnyCallable: TypeAlias = Callable[..., object]  # type: ignore[explicit-any]  # what authors write has any signature
 
@@ -40,3 +40,15 @@ def parameters_of(function: AnyCallable) -> tuple[inspect.Parameter, ...]:
     ):
         return known
     return known[1:]
+
+
+def attributes_of(instance: object) -> Iterator[tuple[str, object]]:
+    """Yield the names and values that an instance's classes define: the bases' first, in the order of each class.
+
+    One that is overridden keeps its place. The class is asked, since a property of the instance would run.
+    """
+    cls = type(instance)
+    for name in dict.fromkeys(
+        name for base in reversed(cls.__mro__) for name in vars(base)
+    ):
+        yield name, getattr(cls, name, None)

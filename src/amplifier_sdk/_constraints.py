@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Final
 
 from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._problems import value_text
+from amplifier_sdk._problems import PHRASES, value_text
 from amplifier_sdk._readers import BoundMisfitError, Reader
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -107,11 +107,7 @@ def _lengths(schema: JSONObject, item: object) -> JSONObject:
 
 
 _WORDS: Final[Mapping[str, str]] = {
-    "ge": "at least {}",
-    "gt": "more than {}",
-    "le": "at most {}",
-    "lt": "less than {}",
-    "multiple_of": "a multiple of {}",
+    **{name: PHRASES[keyword] for name, keyword in _BOUNDS.items()},
     "min_length": "a length of at least {}",
     "max_length": "a length of at most {}",
 }
@@ -140,9 +136,7 @@ def read_constrained(read: Reader, metadata: Iterable[object]) -> Reader:
                 raise BoundMisfitError.of(words, value)
         for pattern in patterns:
             if not isinstance(result, str) or re.search(pattern, result) is None:
-                raise BoundMisfitError.of(
-                    f"text that matches the pattern {pattern}", value
-                )
+                raise BoundMisfitError.of(PHRASES["pattern"].format(pattern), value)
         return result
 
     return read_and_test

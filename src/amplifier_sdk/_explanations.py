@@ -6,7 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk._problems import Path, any_of, unknown_key, value_text
+from amplifier_sdk._problems import (
+    PHRASES,
+    Path,
+    any_of,
+    unknown_key,
+    value_text,
+)
 from amplifier_sdk.jsontypes import JSONValue
 
 if TYPE_CHECKING:
@@ -94,8 +100,8 @@ def _expectation(error: ValidationError) -> str:
             return any_of([json.dumps(option) for option in value])
         case "const":
             return json.dumps(value)
-        case _ if keyword in _PHRASES:
-            phrase = _PHRASES[keyword].format(value)
+        case _ if keyword in PHRASES:
+            phrase = PHRASES[keyword].format(value)
             # the noun of each phrase that can be said of one stands at its end
             if value == 1:
                 return phrase.removesuffix("s")
@@ -145,21 +151,4 @@ _ARTICLES: Final[Mapping[str, str]] = {
     "number": "a number",
     "object": "an object",
     "string": "a string",
-}
-_PHRASES: Final[Mapping[str, str]] = {
-    "exclusiveMaximum": "less than {}",
-    "exclusiveMinimum": "more than {}",
-    "falseSchema": "nothing here",
-    "format": "text of the format {}",
-    "maxItems": "at most {} items",
-    "maxLength": "at most {} characters",
-    "maxProperties": "at most {} keys",
-    "maximum": "at most {}",
-    "minItems": "at least {} items",
-    "minLength": "at least {} characters",
-    "minProperties": "at least {} keys",
-    "minimum": "at least {}",
-    "multipleOf": "a multiple of {}",
-    "pattern": "text that matches the pattern {}",
-    "uniqueItems": "items that all differ",
 }

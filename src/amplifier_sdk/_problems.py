@@ -12,10 +12,37 @@ from typing import Final, TypeAlias
 
 from amplifier_sdk.errors import did_you_mean
 
-__all__ = ["Path", "any_of", "path_text", "type_text", "unknown_key", "value_text"]
+__all__ = [
+    "PHRASES",
+    "Path",
+    "any_of",
+    "path_text",
+    "type_text",
+    "unknown_key",
+    "value_text",
+]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 """Where a value stands inside a JSON value: keys and indexes from the outside in."""
+
+PHRASES: Final[Mapping[str, str]] = {
+    "exclusiveMaximum": "less than {}",
+    "exclusiveMinimum": "more than {}",
+    "falseSchema": "nothing here",
+    "format": "text of the format {}",
+    "maxItems": "at most {} items",
+    "maxLength": "at most {} characters",
+    "maxProperties": "at most {} keys",
+    "maximum": "at most {}",
+    "minItems": "at least {} items",
+    "minLength": "at least {} characters",
+    "minProperties": "at least {} keys",
+    "minimum": "at least {}",
+    "multipleOf": "a multiple of {}",
+    "pattern": "text that matches the pattern {}",
+    "uniqueItems": "items that all differ",
+}
+"""What the keywords of a schema ask for, as the object of `expected`."""
 
 _PLAIN_KEY: Final = r"[A-Za-z_][\w-]*"
 _SHOWN: Final = 60

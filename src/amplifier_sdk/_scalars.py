@@ -62,20 +62,6 @@ _SIMPLE: Final[Mapping[object, tuple[str, Reader, str, bool]]] = {
     type(None): ("null", read_null, "null", True),
     None: ("null", read_null, "null", True),
 }
-# Compared by name: importing these modules only to compare would cost every process some milliseconds.
-_FORMATS: Final[Mapping[tuple[str, str], tuple[str, str]]] = {
-    ("datetime", "datetime"): (
-        "date-time",
-        "a date and time such as 2030-01-31T09:30:00Z",
-    ),
-    ("datetime", "date"): ("date", "a date such as 2030-01-31"),
-    ("datetime", "time"): ("time", "a time such as 09:30:00"),
-    ("uuid", "UUID"): ("uuid", "a UUID"),
-}
-_DURATION: Final = ("datetime", "timedelta")
-_DECIMAL: Final = ("decimal", "Decimal")
-_EVENT: Final = ("amplifier_sdk.events", "Event")
-_SECRET: Final = ("amplifier_sdk.secret", "Secret")
 
 
 def plain_shape(annotation: object) -> Shape | None:
@@ -92,21 +78,9 @@ def plain_shape(annotation: object) -> Shape | None:
 
 def text_shape(cls: type) -> Shape | None:
     """Return the shape of a class whose values are written as text; `None` for any other."""
-    name = name_of(cls)
-    if name == _EVENT:
-        return Shape({"type": "string"}, partial(_read_event, cls), "an event's name")
-    named = _FORMATS.get(name)
-    if named is not None:
-        return _formatted(cls, *named)
-    if name == _DURATION:
-        return _duration(cls)
-    if name == _SECRET:
-        form: JSONObject = {"type": "string", "format": "password", "writeOnly": True}
-        return Shape(form, read_secret(cls, cls), "a string")
-    if name == _DECIMAL:
-        return Shape(
-            {"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number"
-        )
+    build = _TEXTS.get(name_of(cls))
+    if build is not None:
+        return build(cls)
     if is_path(cls):
         return _path(cls)
     return None
@@ -140,6 +114,10 @@ def _read_from_dict(cls: type[_ReadsItself], value: object) -> object:
         raise MisfitError([((), str(error))]) from error
 
 
+def _event(cls: type) -> Shape:
+    return Shape({"type": "string"}, partial(_read_event, cls), "an event's name")
+
+
 def _read_event(cls: object, value: object) -> object:
     if isinstance(value, str) and isinstance(cls, type):
         if isinstance(value, cls):
@@ -148,14 +126,48 @@ def _read_event(cls: object, value: object) -> object:
     raise MisfitError.of("an event's name", value)
 
 
-def _formatted(cls: type, name: str, expected: str) -> Shape:
+def _secret(cls: type) -> Shape:
+    schema: JSONObject = {"type": "string", "format": "password", "writeOnly": True}
+    return Shape(schema, read_secret(cls, cls), "a string")
+
+
+def _decimal(cls: type) -> Shape:
+    return Shape({"anyOf": DECIMAL_FORMS}, read_decimal(cls, cls), "a decimal number")
+
+
+def _formatted(name: str, expected: str, cls: type) -> Shape:
     # a UUID is read by its class itself
     build: Callable[[str], object] = getattr(cls, "fromisoformat", cls)
-    return Shape(
-        {"type": "string", "format": name},
-        read_constructed(build, cls, expected),
-        expected,
-    )
+    return _constructed(name, build, cls, expected)
+
+
+def _duration(cls: type) -> Shape:
+    from amplifier_sdk._durations import read_duration  # few tools take durations
+
+    return _constructed("duration", read_duration, cls, "a duration such as PT1H30M")
+
+
+def _constructed(
+    name: str, build: Callable[[str], object], cls: type, expected: str
+) -> Shape:
+    schema: JSONObject = {"type": "string", "format": name}
+    return Shape(schema, read_constructed(build, cls, expected), expected)
+
+
+# By name: importing these modules only to compare would cost every process some
+# milliseconds.
+_TEXTS: Final[Mapping[tuple[str, str], Callable[[type], Shape]]] = {
+    ("amplifier_sdk.events", "Event"): _event,
+    ("amplifier_sdk.secret", "Secret"): _secret,
+    ("datetime", "date"): partial(_formatted, "date", "a date such as 2030-01-31"),
+    ("datetime", "datetime"): partial(
+        _formatted, "date-time", "a date and time such as 2030-01-31T09:30:00Z"
+    ),
+    ("datetime", "time"): partial(_formatted, "time", "a time such as 09:30:00"),
+    ("datetime", "timedelta"): _duration,
+    ("decimal", "Decimal"): _decimal,
+    ("uuid", "UUID"): partial(_formatted, "uuid", "a UUID"),
+}
 
 
 def is_path(cls: type) -> bool:
@@ -170,23 +182,7 @@ def is_path(cls: type) -> bool:
 def _path(cls: type) -> Shape:
     from pathlib import Path, PurePath  # whoever has such a class has it imported
 
-    build = Path if cls is PurePath else cls
-    return Shape(
-        {"type": "string", "format": "path"},
-        read_constructed(build, cls, "a path"),
-        "a path",
-    )
-
-
-def _duration(cls: type) -> Shape:
-    from amplifier_sdk._durations import read_duration  # few tools take durations
-
-    expected = "a duration such as PT1H30M"
-    return Shape(
-        {"type": "string", "format": "duration"},
-        read_constructed(read_duration, cls, expected),
-        expected,
-    )
+    return _constructed("path", Path if cls is PurePath else cls, cls, "a path")
 
 
 def choices(annotation: object, choices: Sequence[tuple[object, object]]) -> Shape:

@@ -16,6 +16,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar, overload
 
 import attrs
 
+from amplifier_sdk._callables import attributes_of
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.contracts import Hooks, Unregister
 from amplifier_sdk.events import Event
@@ -129,13 +130,8 @@ def _marked(instance: object) -> Iterator[_Handler]:
     if subscriptions_of(instance) and callable(instance):
         yield instance
         return
-    # The bases' handlers come first, and one that is overridden keeps its place. The
-    # class is asked, since a property of the instance would run here.
-    names = dict.fromkeys(
-        name for cls in reversed(type(instance).__mro__) for name in vars(cls)
-    )
     yield from (
         getattr(instance, name)
-        for name in names
-        if subscriptions_of(getattr(type(instance), name, None))
+        for name, value in attributes_of(instance)
+        if subscriptions_of(value)
     )

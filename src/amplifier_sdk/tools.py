@@ -23,7 +23,7 @@ from typing import (
 import attrs
 from typing_extensions import TypeVar
 
-from amplifier_sdk._callables import AnyCallable
+from amplifier_sdk._callables import AnyCallable, attributes_of
 from amplifier_sdk._schema import Signature, describe
 from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.bounds import seconds
@@ -327,14 +327,10 @@ def tool(
 
 def tools_of(instance: object) -> list[FunctionTool[..., object]]:  # type: ignore[explicit-any]  # of any signature
     """Return the tools among an instance's methods, in the order in which its class defines them."""
-    # of the class, as for handlers: a property of the instance would run here
-    names = dict.fromkeys(
-        name for cls in reversed(type(instance).__mro__) for name in vars(cls)
-    )
     return [
         getattr(instance, name)
-        for name in names
-        if isinstance(getattr(type(instance), name, None), FunctionTool)
+        for name, value in attributes_of(instance)
+        if isinstance(value, FunctionTool)
     ]
 
 

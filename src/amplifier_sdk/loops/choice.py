@@ -25,7 +25,7 @@ from amplifier_sdk.errors import (
 from amplifier_sdk.events import PROVIDER_RESOLVE, ProviderResolve
 from amplifier_sdk.loops.breaker import CircuitBreaker
 from amplifier_sdk.loops.config import LoopConfig
-from amplifier_sdk.loops.priorities import by_priority
+from amplifier_sdk.loops.priorities import by_priority, not_mounted
 from amplifier_sdk.values import Value
 
 if TYPE_CHECKING:
@@ -217,16 +217,11 @@ class ProviderChoice:
     def _of_role(self, turn: Turn, role: str, model: str | None, reason: str) -> _Field:
         roles = self.config.roles or {}
         if role not in roles:
-            known = ", ".join(roles) or "none"
-            hint = did_you_mean(role, list(roles))
-            raise ConfigError(
-                [
-                    Problem(
-                        "role",
-                        f"no role {role!r} in the loop's 'roles'; known: {known}{hint}",
-                    )
-                ]
+            known = (
+                f"known: {', '.join(roles) or 'none'}{did_you_mean(role, list(roles))}"
             )
+            problem = f"no role {role!r} in the loop's 'roles'; {known}"
+            raise ConfigError([Problem("role", problem)])
         candidates = [
             ProviderCandidate(name, model or wanted.model)
             for wanted in roles[role]
@@ -234,14 +229,12 @@ class ProviderChoice:
         ]
         if candidates:
             return _Field(candidates=candidates, reason=reason, role=role)
-        wanted_names = (
-            ", ".join(repr(wanted.provider) for wanted in roles[role]) or "none"
-        )
+        wanted_names = ", ".join(repr(wanted.provider) for wanted in roles[role])
         mounted = ", ".join(turn.providers) or "none"
-        problem = (
-            f"no candidate is mounted; candidates: {wanted_names}; mounted: {mounted}"
+        problem = f"candidates: {wanted_names or 'none'}; mounted: {mounted}"
+        raise ConfigError(
+            [Problem(f"roles.{role}", f"no candidate is mounted; {problem}")]
         )
-        raise ConfigError([Problem(f"roles.{role}", problem)])
 
 
 def matching_providers(pattern: str, providers: Mapping[str, Provider]) -> list[str]:
@@ -254,15 +247,7 @@ def matching_providers(pattern: str, providers: Mapping[str, Provider]) -> list[
 
 def missing_provider(name: str, providers: Mapping[str, Provider]) -> ConfigError:
     """Make the error of a provider that is not mounted; it names the nearest one."""
-    known = ", ".join(providers) or "none"
-    hint = did_you_mean(name, list(providers))
-    return ConfigError(
-        [
-            Problem(
-                "provider", f"no provider {name!r} is mounted; mounted: {known}{hint}"
-            )
-        ]
-    )
+    return not_mounted("provider", "provider", name, providers)
 
 
 async def _decided(

@@ -10,7 +10,6 @@ import anyio
 
 from amplifier_sdk.chat import ToolChoice, ToolSpec
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
-from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.events import (
     EXECUTION_END,
     EXECUTION_START,
@@ -21,7 +20,7 @@ from amplifier_sdk.events import (
 )
 from amplifier_sdk.loops.config import LoopConfig
 from amplifier_sdk.loops.events import STEERING_INJECTED, STOPPING, SteeringEntered
-from amplifier_sdk.loops.priorities import choose_provider
+from amplifier_sdk.loops.priorities import choose_provider, not_mounted
 from amplifier_sdk.loops.specs import tool_spec
 from amplifier_sdk.loops.turn import Turn
 
@@ -74,15 +73,7 @@ class Loop(ABC):
             return None
         if name in tools:
             return {"type": "tool", "name": name}
-        known = ", ".join(tools) or "none"
-        hint = did_you_mean(name, list(tools))
-        raise ConfigError(
-            [
-                Problem(
-                    "first_tool", f"no tool {name!r} is mounted; mounted: {known}{hint}"
-                )
-            ]
-        )
+        raise not_mounted("first_tool", "tool", name, tools)
 
     @property
     def choice(self) -> ProviderChoice:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from amplifier_sdk.contracts import Provider
-from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 
-__all__ = ["by_priority", "choose_provider"]
+__all__ = ["by_priority", "choose_provider", "not_mounted"]
 
 DEFAULT_PRIORITY: Final = 100
 """The priority of a provider that names none; the lowest is chosen."""
@@ -23,14 +23,8 @@ def choose_provider(providers: Mapping[str, Provider]) -> str:
         ConfigError: no provider is mounted.
     """
     if not providers:
-        raise ConfigError(
-            [
-                Problem(
-                    "providers",
-                    "no provider is mounted; name one in the plan's 'providers'",
-                )
-            ]
-        )
+        problem = "no provider is mounted; name one in the plan's 'providers'"
+        raise ConfigError([Problem("providers", problem)])
     # nothing to compare, and no attribute of foreign code to read
     if len(providers) == 1:
         return next(iter(providers))
@@ -53,3 +47,18 @@ def _priority(provider: Provider) -> float:
     if isinstance(priority, (int, float)):
         return priority
     return DEFAULT_PRIORITY
+
+
+def not_mounted(path: str, kind: str, name: str, mounted: Iterable[str]) -> ConfigError:
+    """Make the error of something that is not mounted; it names the nearest that is.
+
+    Args:
+        path: the setting that names it.
+        kind: what it would be, such as `provider`.
+        name: how it is called there.
+        mounted: the names that there are.
+    """
+    names = list(mounted)
+    hint = did_you_mean(name, names)
+    problem = f"no {kind} {name!r} is mounted; mounted: {', '.join(names) or 'none'}"
+    return ConfigError([Problem(path, f"{problem}{hint}")])
