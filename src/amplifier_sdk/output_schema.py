@@ -52,6 +52,7 @@ class OutputSchema(Generic[T_co]):
 
         Raises:
             TypeError: it, or a field in it, has no JSON form; the message names the field.
+            ValueError: it is no valid JSON Schema.
         """
         if isinstance(wanted, Mapping):
             name, schema, read = _of_schema(cast("Mapping[str, JSONValue]", wanted))
@@ -62,9 +63,11 @@ class OutputSchema(Generic[T_co]):
         is_wrapped = schema.get("type") != "object"
         if is_wrapped:
             schema = _wrapped(schema)
-        return OutputSchema(
-            name, schema, is_wrapped, read, ArgumentSchema(schema, name)
-        )
+        checked = ArgumentSchema(schema, name)
+        if isinstance(wanted, Mapping):
+            # a person's own may be wrong; what is made of a type is not
+            checked.compile()
+        return OutputSchema(name, schema, is_wrapped, read, checked)
 
     def read(self, text: str) -> T_co:
         """Read an answer; one in a Markdown fence, and slips that have one reading only, are accepted.

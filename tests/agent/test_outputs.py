@@ -202,6 +202,11 @@ def test_a_type_without_a_json_form_is_refused_by_its_field() -> None:
         Agent(ScriptedProvider(), output=Broken)
 
 
+def test_a_schema_that_is_none_is_refused_at_once() -> None:
+    with pytest.raises(ValueError, match="is not valid JSON Schema"):
+        Agent(ScriptedProvider(), output={"type": 5})
+
+
 class Able(ScriptedProvider):
     """A provider that says what it can."""
 

@@ -596,6 +596,119 @@ def test_one_thing_alone_says_what_a_session_is_made_of(
     assert told in result.stderr
 
 
+SCHEMA: Final[JSONObject] = {
+    "type": "object",
+    "properties": {"x": {"type": "integer"}},
+    "required": ["x"],
+}
+
+
+@pytest.fixture
+def schema(tmp_path: Path) -> str:
+    """A file with the schema of an answer."""
+    path = tmp_path / "schema.json"
+    path.write_text(json.dumps(SCHEMA), "utf-8")
+    return str(path)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_an_answer_fits_the_schema_that_was_asked_for(
+    tmp_path: Path, schema: str, backend: str
+) -> None:
+    plan = write_plan(tmp_path, ["nine", '```json\n{"x": 9}\n```'])
+
+    result = _invoke(
+        "hi", "--plan", str(plan), "--schema", schema, "--backend", backend
+    )
+
+    assert (result.exit_code, result.stdout) == (0, '{"x": 9}\n')
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_an_answer_that_never_fits_is_an_error(
+    tmp_path: Path, schema: str, form: str
+) -> None:
+    plan = write_plan(tmp_path, ["a", "b", "c"])
+
+    result = _invoke("hi", "--plan", str(plan), "--schema", schema, "--output", form)
+
+    assert result.exit_code == 1
+    assert "None of 3 answers was of the wanted type" in result.stderr
+    if form == "text":
+        assert result.stdout == ""
+    else:
+        assert json.loads(result.stdout)["error"]["type"] == "OutputError"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [("[1]", "expected a JSON Schema"), ("{", "line 1"), ('{"type": 5}', "not valid")],
+)
+def test_a_schema_that_is_none_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text, "utf-8")
+
+    result = _invoke("hi", "--schema", str(path))
+
+    assert result.exit_code == 1
+    assert str(path) in result.stderr
+    assert said in result.stderr
+
+
+AGENTS: Final = """
+from amplifier import Agent
+from amplifier_kit.scripted import ScriptedProvider, call
+from amplifier_sdk import tool
+
+@tool(effects=("write",))
+def water(plant: str) -> str:
+    return "watered"
+
+text = Agent(ScriptedProvider("hello"))
+number = Agent(ScriptedProvider("no", '{"value": 3}'), output=int)
+"""
+
+
+@pytest.fixture
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Agents in a module of the working directory, which is then forgotten."""
+    (tmp_path / "garden.py").write_text(AGENTS, "utf-8")
+    (tmp_path / "json.py").write_text("raise SystemExit('shadowed')", "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "garden", raising=False)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@pytest.mark.parametrize(("name", "answer"), [("text", "hello\n"), ("number", "3\n")])
+def test_an_agent_of_a_module_answers(name: str, answer: str, backend: str) -> None:
+    result = _invoke("hi", "--agent", f"garden:{name}", "--backend", backend)
+
+    assert (result.exit_code, result.stdout) == (0, answer)
+
+
+@pytest.mark.usefixtures("agents")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--agent", "garden"), "expects MODULE:NAME"),
+        (("--agent", "nowhere.garden:text"), "there is no module 'nowhere.garden'"),
+        (("--agent", "garden:missing"), "'missing' in 'garden' is no Agent"),
+        (("--agent", "garden:water"), "'water' in 'garden' is no Agent"),
+        (("--agent", "json:loads"), "'loads' in 'json' is no Agent"),
+        (("--agent", "garden:text", "-p", "local"), "--agent says all of the session"),
+        (("--agent", "garden:text", "--keep"), "--agent says all of the session"),
+        (("--agent", "garden:text", "--resume", "x"), "--agent says all of"),
+    ],
+)
+def test_what_is_no_agent_is_wrong_usage(words: tuple[str, ...], said: str) -> None:
+    result = _invoke("hi", *words)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
 def test_a_plan_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
     assert _invoke("hi", "--plan", str(tmp_path / "none.yaml")).exit_code == 2
 
