@@ -70,6 +70,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.kernel",
         "amplifier.validation",
         "amplifier.app",
+        "amplifier.agent",
         "amplifier.compat",
         "amplifier.cli",
     ),

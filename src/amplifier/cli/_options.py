@@ -112,7 +112,7 @@ class SessionChoices(NamedTuple):
 
     @property
     def says_what_it_is_made_of(self) -> bool:
-        """Whether anything was chosen of what the session is made of, or of where it is kept."""
+        """Whether anything was chosen of what the session is made of, or of whether it is stored."""
         chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
         return any(each is not None for each in (*chosen, self.tool, self.keep))
 
