@@ -172,6 +172,7 @@ def _read_google(lines: Sequence[str]) -> dict[str, str]:
             found = re.match(_GOOGLE_ITEM, line.strip())
         else:
             found = None
+        # a name that is described twice has both texts
         if found is not None:
             current = texts.setdefault(found["name"].lstrip("*"), [])
             current.append(found["text"] or "")

@@ -20,6 +20,7 @@ def strings(items: Iterable[str]) -> tuple[str, ...]:
 
 def strings_or_none(items: Iterable[str] | None) -> tuple[str, ...] | None:
     """Freeze strings, if there are any."""
+    # None leaves the choice to others, and an empty tuple offers none
     if items is None:
         return None
     return tuple(items)

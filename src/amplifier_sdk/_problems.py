@@ -67,6 +67,7 @@ def value_text(value: object) -> str:
     kind = type_text(value)
     if value is None:
         return kind
+    # its size alone: what is inside may be long, and may be a secret
     if isinstance(value, (Mapping, list, tuple)):
         return f"{kind} with {len(value)} {_entries(value)}"
     return f"{kind} ({_cut(json.dumps(value) if isinstance(value, (str, bool, int, float)) else repr(value))})"

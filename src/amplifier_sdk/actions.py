@@ -106,6 +106,7 @@ def _result(value: object) -> ToolResult:
     return from_json(cast("JSONValue", fields), ToolResult)
 
 
+# `modify` is for the handlers behind: redaction takes secrets out before logs hear.
 _OBSERVED: Final = EventActions(actions=frozenset({"continue", "modify"}))
 _INJECTING: Final = EventActions(
     actions=frozenset({"continue", "modify", "inject_context"})

@@ -103,6 +103,7 @@ def refusing_command(name: str, reason: str, *, source: str) -> SessionCommand:
         source: who offers it.
     """
 
+    # Taken and refusing: with the name free, what is typed would become a prompt.
     async def refuse(_: str) -> CommandPrompt:
         raise CommandError(reason)
 

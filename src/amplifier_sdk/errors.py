@@ -256,6 +256,7 @@ class ModuleConfigError(ModuleError, ConfigError):
         distribution: str | None = None,
         path: str | None = None,
     ) -> None:
+        # its message lists the problems; ModuleError's would say them in one line
         ConfigError.__init__(
             self, problems, subject=f"configuration of module {module_id!r}"
         )
@@ -438,6 +439,7 @@ class LLMError(AmplifierError):
         self.provider = provider
         self.model = model
         self.status_code = status_code
+        # the vendor's own word counts more than what is usual for the class
         self.retryable: bool = (
             self.default_retryable if retryable is None else retryable
         )

@@ -125,6 +125,7 @@ STREAM_EVENT_SCHEMAS: Final[dict[str, JSONObject]] = {
 
 def event_to_json(event: StreamEvent) -> JSONObject:
     """Write an event as a JSON object, whose `type` says what it is."""
+    # the text first: of all events of a turn most are pieces of it
     match event:
         case TextDelta(text=text, index=index):
             return {"type": "text_delta", "text": text, "index": index}
@@ -199,6 +200,7 @@ def end_to_json(event: TurnFinished) -> JSONObject:
         "iterations": event.iterations,
         "finish_reason": event.finish_reason,
         "limit": event.limit,
+        # a list also without any: readers index it without asking
         "degradations": [to_json(degradation) for degradation in event.degradations],
     }
 

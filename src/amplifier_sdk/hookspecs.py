@@ -74,6 +74,7 @@ class HookSpec(Generic[P, R]):
     _namespace: type = attrs.field(init=False, repr=False)
 
     def __attrs_post_init__(self) -> None:
+        # read once, as each mount of each module is called by these names
         self.parameters = tuple(inspect.signature(self.function).parameters)
         marked = HookspecMarker(PROJECT)(self.function)
         # One class for all managers: a class for each takes 2.5 KB and most of a session's set-up.
@@ -102,6 +103,7 @@ class HookSpec(Generic[P, R]):
         Raises:
             HookspecError: names the plugin, this hook and what is wrong.
         """
+        # first: it is written with 'async def' already, which is asked for below
         if inspect.isasyncgenfunction(function):
             raise HookspecError(
                 f"{plugin}: an implementation of {self.name} returns what it mounts; it cannot 'yield'"

@@ -44,6 +44,7 @@ class MessageWritten(Value):
 
     turn_id: str
     message: MessageDict
+    # with the message, so that a crash behind it forgets nothing that was paid for
     spending: Mapping[str, JSONValue] | None = None
 
 

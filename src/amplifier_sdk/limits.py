@@ -44,6 +44,7 @@ class Limits(Value):
     iterations: int = attrs.field(default=50, validator=count)
     tool_calls: int = attrs.field(default=200, validator=count)
     parallel_tools: int = attrs.field(default=40, validator=count)
+    # none by default: these are money, which only who pays can limit
     tokens: int | None = attrs.field(
         default=None, validator=attrs.validators.optional(count)
     )

@@ -76,6 +76,7 @@ class _Getters:
         ]
 
 
+# for each class once, when the first of its values is compared or shown
 _GETTERS: Final[dict[type, _Getters]] = {}
 
 

@@ -113,6 +113,7 @@ class Report:
     @property
     def passed(self) -> bool:
         """Whether no check found an error."""
+        # a package without modules has an error of its own
         return self.count("error") == 0
 
     def count(self, status: Status) -> int:

@@ -93,6 +93,7 @@ class HistoryFinding(Value):
 
     def __str__(self) -> str:
         if self.call_id is not None:
+            # a result that answers no call has no name
             about = f" ({self.name or 'call'} {self.call_id!r})"
         else:
             about = ""

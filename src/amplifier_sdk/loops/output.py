@@ -115,11 +115,13 @@ class OutputRequest:
         name = _tool_name(specs)
         given = [call for call in response.tool_calls if call.name == name]
         others = [call for call in response.tool_calls if call.name != name]
+        # other calls come first: the loop runs them, and the next answer may have it
         if not given:
             return response
         if others:
             # an answer that was made before the others' results were there
             return _without(response, given, others)
+        # thinking stays: the vendor wants it back with the next request
         content = [
             block
             for block in response.content
@@ -142,6 +144,7 @@ def _writes_schemas(capabilities: set[str], *, has_tools: bool) -> bool:
 
 def _tool_name(specs: Sequence[ToolSpec]) -> str:
     name, taken = ANSWER_TOOL, {spec.name for spec in specs}
+    # a tool of the session keeps its name
     while name in taken:
         name += "_"
     return name

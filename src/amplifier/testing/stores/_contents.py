@@ -40,9 +40,11 @@ async def _record(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         same("a record that is not there", await store.read_record("s1"), None)
         lease = await store.acquire("s1", owner="check", period=PERIOD)
+        # a lease reserves an id and makes no session
         same("a record after a lease", await store.read_record("s1"), None)
         await store.write_record(lease, record("s1"))
         await store.write_record(lease, written)
+    # opened anew: what the first connection holds in memory would always be right
     async with opened(subject) as store:
         same("the record", await store.read_record("s1"), written)
 
@@ -62,6 +64,7 @@ async def _logs(subject: StoreSubject) -> None:
         same("an empty log", await store.read_log("s1", "journal"), SessionLog())
         await store.append(lease, "journal", [entry("1"), odd])
         await store.append(lease, "transcript", [entry("said")])
+        # in two steps, and between them another log: entries are numbered for each log
         await store.append(lease, "journal", [entry("3"), entry("4")])
     async with opened(subject) as store:
         journal = await store.read_log("s1", "journal")
@@ -126,6 +129,7 @@ async def _documents(subject: StoreSubject) -> None:
 
 
 async def _ids(subject: StoreSubject) -> None:
+    # a path, another case, a wildcard of searches, a statement, and a long name
     odd = ("../s1", "S1", "s1%", "a'; DROP TABLE sessions; --", "ä€", "x" * 300)
     async with opened(subject) as store:
         for session_id in odd:
@@ -148,6 +152,7 @@ async def _delete(subject: StoreSubject) -> None:
         held = store.delete("s1")
         await refuses(LeaseHeldError, "the deletion of a child that is written", held)
         same("the parent", await store.read_record("s1"), record("s1"))
+        # one lease that is wrong, beside one that is right, must delete nothing
         forged = attrs.evolve(child, token=child.token + 1)
         held = store.delete("s1", leases=[parent, forged])
         await refuses(LeaseHeldError, "a deletion with another lease", held)
@@ -162,6 +167,7 @@ async def _changes(subject: StoreSubject) -> None:
     async with opened(subject) as reader, opened(subject) as writer:
         lease = await begin(writer, "s1")
         for number in range(3):
+            # from the present state on: what changed before is not waited for
             seen = await reader.wait_for_change("s1", "", max_wait=20.0)
             still = await reader.wait_for_change("s1", seen, max_wait=0.0)
             same("the mark of a session that did not change", still, seen)

@@ -51,6 +51,7 @@ async def _one_writer(subject: StoreSubject) -> None:
         second = other.acquire("s1", owner="worker 2", period=PERIOD)
         refused = await refuses(LeaseHeldError, "a second lease", second)
         same("the owner that the refusal names", refused.owner, "worker 1")
+        # the owner too: two tasks of one worker would write over each other
         again = one.acquire("s1", owner="worker 1", period=PERIOD)
         await refuses(LeaseHeldError, "the owner's own second lease", again)
 
@@ -70,6 +71,7 @@ async def _race(subject: StoreSubject) -> None:
         anyio.create_task_group() as tasks,
     ):
         for number in range(_WORKERS):
+            # over two connections, since a lock in the process would guard one of them
             tasks.start_soon(try_to, (one, other)[number % 2], number)
     same("leases that were given at once", len(won), 1)
 
@@ -78,8 +80,10 @@ async def _release(subject: StoreSubject) -> None:
     async with opened(subject) as one, opened(subject) as other:
         first = await begin(one, "s1")
         await one.release(first)
+        # whoever was interrupted releases again
         await one.release(first)
         second = await other.acquire("s1", owner="worker 2", period=PERIOD)
+        # the lease is another's by now, and stays
         await one.release(first)
         if second.token <= first.token:
             raise BehaviorFailed(f"token {second.token} follows {first.token}")
@@ -103,6 +107,7 @@ async def _fences(subject: StoreSubject) -> None:
         await one.append(late, "transcript", [entry("said")])
         await subject.expire_leases()
         lease = await other.acquire("s1", owner="worker 2", period=PERIOD)
+        # after the takeover: what is compared is what the new holder would work with
         before = await _content(other)
         for name, write in _WRITES.items():
             await refuses(LeaseLostError, f"a late {name}()", write(one, late))
@@ -139,6 +144,7 @@ async def _forged(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         lease = await begin(store, "s1")
         await begin(store, "s2")
+        # a higher one is refused, too: a store knows which it gave last
         for token in (lease.token + 1, 0, -1):
             forged = Lease(session_id="s1", owner="check", token=token, period=PERIOD)
             writing = store.append(forged, "journal", [entry("forged")])
@@ -154,6 +160,7 @@ async def _deleted(subject: StoreSubject) -> None:
         late = store.append(old, "journal", [entry("late")])
         await refuses(LeaseLostError, "a write into a deleted session", late)
         same("the deleted session", await store.read_record("s1"), None)
+        # of the same id: a store that counted per session would begin with 1 again
         new = await begin(store, "s1")
         if new.token <= old.token:
             raise BehaviorFailed(f"token {new.token} follows {old.token}")

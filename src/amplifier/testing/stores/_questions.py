@@ -35,6 +35,7 @@ async def _waits(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         lease = await begin(store, "s1")
         await store.ask(lease, _QUESTION)
+        # as a turn does that is repeated after a crash
         await store.ask(lease, _QUESTION)
         await store.release(lease)
     async with opened(subject) as store:
@@ -53,6 +54,7 @@ async def _answered(subject: StoreSubject) -> None:
         await refuses(QuestionClosedError, "another answer", other)
         await store.ask(lease, _QUESTION)
         await store.void_questions(lease)
+        # neither asking again nor voiding changes what was answered
         same("the question", await store.questions("s1"), (wanted,))
 
 
@@ -82,6 +84,7 @@ async def _race(subject: StoreSubject) -> None:
         async with anyio.create_task_group() as tasks:
             for number, name in enumerate(_PEOPLE):
                 store = (one, other)[number % 2]
+                # two people for each option: the second of the same answer is no loser
                 option = _QUESTION.options[number // 2]
                 tasks.start_soon(answer, store, name, option)
         (stored,) = await other.questions()
@@ -98,6 +101,7 @@ async def _refused(subject: StoreSubject) -> None:
         for question in (void, expired):
             await store.ask(lease, question)
         await store.void_questions(lease)
+        # asked after the others were voided: it is closed by its time alone
         later = attrs.evolve(expired, question_id="q4")
         for question in (_QUESTION, later):
             await store.ask(lease, question)
@@ -137,6 +141,7 @@ async def _without_a_worker(subject: StoreSubject) -> None:
     async with opened(subject) as store:
         lease = await begin(store, "s1")
         await store.ask(lease, _QUESTION)
+        # nobody works on the session while the person thinks
         await subject.expire_leases()
         await store.answer("q1", "Deny", by="ann")
         again = await store.acquire("s1", owner="worker 2", period=PERIOD)

@@ -46,6 +46,7 @@ class ListContext:
     ) -> list[MessageDict]:
         """Return everything."""
         self.asked.append((token_budget, provider))
+        # a copy, since the contract's view is the caller's own
         return list(self.messages)
 
     async def get_messages(self) -> list[MessageDict]:
@@ -124,6 +125,7 @@ class RecordingTool:
     async def execute(self, input: JSONObject, /) -> ToolResult:
         """Record the input, do the work, and answer with what came of it, or with the text itself."""
         self.inputs.append(input)
+        # whatever it is given: a tool that raises here would hide what the loop did
         text = str(input.get("text"))
         value = text if self.work is None else await self.work(text)
         if isinstance(value, ToolResult):

@@ -46,6 +46,7 @@ class Asked:
         stream: Callable[[ChatRequest], _Items] | None = getattr(
             self.provider, "stream", None
         )
+        # skipped and not failed: whether it must stream is a behaviour of its own
         if stream is None:
             raise NotApplicable("it does not stream")
         return stream
@@ -164,6 +165,7 @@ async def error(subject: Subject) -> AsyncIterator[tuple[LLMError]]:
                 case_of(subject, "fails").build()
             )
         except Exception as raised:  # foreign code: what it raises is the finding
+            # yielded while the session is open, since its expectations ask once more
             yield (expect(raised, LLMError, "What complete raises"),)
             return
     raise BehaviorFailed(f"Instead of an error there was the answer {response!r:.300}")

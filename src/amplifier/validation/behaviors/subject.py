@@ -86,6 +86,7 @@ class Case:
     def build(self, *messages: Message) -> ChatRequest:
         """Make the request; `messages` are a history before the prompt."""
         request = from_json({"messages": [], **self.request}, ChatRequest)
+        # the field is required: an empty list stands in for the messages at first
         return attrs.evolve(
             request, messages=[*messages, Message(role="user", content=self.prompt)]
         )
