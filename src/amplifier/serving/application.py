@@ -22,6 +22,7 @@ from amplifier.serving.errors import (
 )
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
+from amplifier.serving.openai_routes import OpenAIRoutes
 from amplifier.serving.operations import routes_of
 from amplifier.serving.routes import SessionRoutes
 from amplifier.serving.server_routes import ServerRoutes
@@ -81,6 +82,7 @@ class AgentServer:
         server = ServerRoutes(self._metrics)
         operations = [
             *SessionRoutes(self._sessions).operations(),
+            *OpenAIRoutes(self._sessions).operations(),
             *server.operations(),
         ]
         server.document.update(document_of(agent.name, operations))

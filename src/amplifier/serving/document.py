@@ -31,24 +31,11 @@ _WORDS: Final = {
     422: "The body does not fit",
     429: "More than is allowed",
     500: "The server failed",
+    502: "The model cannot be reached",
     503: "The server is full or ends",
 }
 
 _JSON: Final = "application/json"
-
-_STREAMED: Final[JSONObject] = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string"},
-        "data": {
-            "type": "string",
-            "contentMediaType": _JSON,
-            "contentSchema": {"$ref": "#/components/schemas/Event"},
-        },
-    },
-    "required": ["data"],
-}
-"""One of the server-sent events."""
 
 
 def document_of(title: str, operations: Iterable[Operation]) -> JSONObject:
@@ -95,11 +82,11 @@ def _operation(operation: Operation) -> JSONObject:
     }
     for status, schema in operation.answers.items():
         responses[str(status)] = _answer(status, schema, operation.media_type)
-    if operation.streams:
+    if operation.streamed is not None:
         described = _answer(200, operation.answers.get(200))
         content = described.setdefault("content", {})
         assert isinstance(content, dict)
-        content[EVENT_STREAM] = {"schema": _STREAMED}
+        content[EVENT_STREAM] = {"schema": operation.streamed}
         responses["200"] = described
     result: JSONObject = {
         "summary": text.partition("\n")[0].strip(),

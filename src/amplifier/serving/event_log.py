@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from typing import Final
+from collections.abc import Callable
+from math import inf
+from typing import Final, TypeAlias
 
 import anyio
 import attrs
 
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["EventLog"]
+__all__ = ["Encode", "EventLog"]
+
+Encode: TypeAlias = Callable[[int, JSONObject], bytes]
+"""Writes an event, with its number, as server-sent events; as none where the protocol has no word for it."""
 
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
 
@@ -33,6 +38,7 @@ class EventLog:
 
     max_events: int
     max_bytes: int
+    encode: Encode = _frame
     is_ended: bool = False
     last: int = 0
     _frames: deque[bytes] = attrs.field(factory=deque)
@@ -42,7 +48,7 @@ class EventLog:
     def append(self, event: JSONObject) -> None:
         """Add an event; the first ones are dropped where there are too many."""
         self.last += 1
-        frame = _frame(self.last, event)
+        frame = self.encode(self.last, event)
         self._frames.append(frame)
         self._bytes += len(frame)
         # the newest one stays, however large it is
@@ -75,12 +81,17 @@ class EventLog:
         dropped = self.last - len(self._frames)
         if after < dropped:
             gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
-            return dropped, _frame(dropped, gap)
+            return dropped, self.encode(dropped, gap)
         if after == self.last:
             return None
         # counted from the right, where a deque is fast
         new = [self._frames[index] for index in range(after - self.last, 0)]
         return self.last, b"".join(new)
+
+    async def wait_for_end(self) -> None:
+        """Wait until there are no more."""
+        while not self.is_ended:
+            await self._wait(inf)
 
     async def _wait(self, timeout: float) -> bool:
         """Wait for a change; return whether there was one."""

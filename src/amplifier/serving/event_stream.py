@@ -11,7 +11,7 @@ from amplifier.serving.sessions import SessionTable
 from amplifier.serving.tokens import Client
 from amplifier.serving.turns import ServedTurn
 
-__all__ = ["EventStreamResponse"]
+__all__ = ["EventStreamResponse", "until_disconnected"]
 
 
 class EventStreamResponse(Response):
@@ -37,7 +37,7 @@ class EventStreamResponse(Response):
         try:
             with self._turn.reader():
                 async with open_group() as group:
-                    group.start_soon(_until_disconnected, receive, group.cancel_scope)
+                    group.start_soon(until_disconnected, receive, group.cancel_scope)
                     await self._send(send)
                     group.cancel_scope.cancel()
         finally:
@@ -50,11 +50,14 @@ class EventStreamResponse(Response):
         after = self._after
         while new := await self._turn.log.read(after, self._keep_alive):
             after, body = new
-            await send({"type": "http.response.body", "body": body, "more_body": True})
+            if body:
+                message = {"body": body, "more_body": True}
+                await send({"type": "http.response.body", **message})
         await send({"type": "http.response.body", "body": b""})
 
 
-async def _until_disconnected(receive: Receive, scope: anyio.CancelScope) -> None:
+async def until_disconnected(receive: Receive, scope: anyio.CancelScope) -> None:
+    """Cancel a scope when the caller has gone."""
     while (await receive())["type"] != "http.disconnect":
         pass
     scope.cancel()

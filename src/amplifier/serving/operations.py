@@ -34,7 +34,7 @@ class Operation:
         body: the JSON Schema of the request's body; `None` where there is none.
         answers: the JSON Schema of each answer by its status; `None` is an answer without a body.
         media_type: of the answers.
-        streams: whether the answer may be an event stream as well.
+        streamed: the JSON Schema of one server-sent event, where the answer may be a stream of them.
         errors: the statuses of the errors that are its own.
         headers: the request's own headers, each with its schema.
     """
@@ -45,7 +45,7 @@ class Operation:
     body: JSONObject | None = None
     answers: Mapping[int, JSONObject | None]
     media_type: str = "application/json"
-    streams: bool = False
+    streamed: JSONObject | None = None
     errors: Sequence[int] = ()
     headers: Mapping[str, JSONObject] = attrs.field(factory=dict)
 

@@ -29,6 +29,19 @@ __all__ = [
 ]
 
 _MAX_DIGITS: Final = 18
+_EVENT: Final[JSONObject] = {
+    "type": "object",
+    "properties": {
+        "id": {"type": "string"},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"$ref": "#/components/schemas/Event"},
+        },
+    },
+    "required": ["data"],
+}
+"""One of the server-sent events of a turn."""
 
 
 @attrs.frozen(kw_only=True)
@@ -116,7 +129,7 @@ class SessionRoutes:
             endpoint=self.begin_turn,
             body=_schema(TurnRequest),
             answers={202: TURN_SCHEMA},
-            streams=True,
+            streamed=_EVENT,
             errors=(409,),
         )
         yield Operation(
@@ -130,7 +143,7 @@ class SessionRoutes:
             path=f"{turn}/events",
             endpoint=self.read_events,
             answers={204: None},
-            streams=True,
+            streamed=_EVENT,
             headers={"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}},
         )
         yield Operation(

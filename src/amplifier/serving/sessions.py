@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Never, TypeAlias
 from uuid import uuid4
@@ -15,7 +15,7 @@ from amplifier.kernel.groups import open_group
 from amplifier.kernel.reports import report
 from amplifier.serving.approvals import ServedApprovals
 from amplifier.serving.errors import RequestError, error_of_turn
-from amplifier.serving.event_log import EventLog
+from amplifier.serving.event_log import Encode, EventLog
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
@@ -23,6 +23,7 @@ from amplifier.serving.turns import OnDisconnect, ServedTurn
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.event_json import event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import MessageDict
 from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
@@ -44,12 +45,16 @@ class ServedSession:
         table: the server's sessions.
         agent_session: the session itself.
         approvals: what it asks a person.
+        history: what was said before it was opened.
+        is_single: whether it ends with its first turn.
     """
 
     client: Client
     table: SessionTable
     agent_session: AgentSession[Never, object]
     approvals: ServedApprovals
+    history: Sequence[MessageDict] = ()
+    is_single: bool = False
     turns: dict[str, ServedTurn] = attrs.field(factory=dict)
     closed: anyio.Event = attrs.field(factory=anyio.Event)
     _waiting: list[ServedTurn] = attrs.field(factory=list)
@@ -83,7 +88,12 @@ class ServedSession:
         return found
 
     def add_turn(
-        self, prompt: str, *, on_disconnect: OnDisconnect, may_wait: bool
+        self,
+        prompt: str,
+        *,
+        on_disconnect: OnDisconnect,
+        may_wait: bool,
+        encode: Encode | None = None,
     ) -> ServedTurn:
         """Have a prompt answered.
 
@@ -102,6 +112,8 @@ class ServedSession:
         self.client.check_room("turns", self.client.turns, self.client.token.max_turns)
         limits = self.table.limits
         log = EventLog(limits.max_events, limits.max_event_bytes)
+        if encode is not None:
+            log.encode = encode
         turn = ServedTurn(prompt, on_disconnect, log)
         self._forget_ended_turns()
         self.turns[turn.id] = turn
@@ -122,6 +134,9 @@ class ServedSession:
         try:
             with self._scope:
                 async with self.agent_session:
+                    context = self.agent_session.session.coordinator.context
+                    for message in self.history:
+                        await context.add_message(message)
                     is_open = True
                     task_status.started()
                     await self._take_turns()
@@ -149,6 +164,8 @@ class ServedSession:
                 finally:
                     self._end_turn(self._running)
                     self._running = None
+            if self.is_single:
+                return
             self._asked = anyio.Event()
 
     async def _answer(self, turn: ServedTurn) -> None:
@@ -180,6 +197,7 @@ class ServedSession:
             async for event in events:
                 line = event_to_json(event)
                 if isinstance(event, TurnFinished):
+                    turn.finished = event
                     line["session_id"] = self.id
                 turn.log.append(line)
         turn.end("finished", output=json_or_text(events.result.output))
@@ -229,8 +247,14 @@ class SessionTable:
             self._group = None
             group.cancel_scope.cancel()
 
-    async def begin(self, client: Client) -> ServedSession:
-        """Open a session.
+    async def begin(
+        self,
+        client: Client,
+        history: Sequence[MessageDict] = (),
+        *,
+        is_single: bool = False,
+    ) -> ServedSession:
+        """Open a session, with what was said before; a single one ends with its first turn.
 
         Raises:
             RequestError: there are too many, the server does not run, or a module refuses to be mounted.
@@ -242,6 +266,7 @@ class SessionTable:
             raise RequestError(503, "server_full", "Too many sessions are open")
         try:
             session = self._made(client)
+            session.history, session.is_single = history, is_single
             # counted before it is open: others may come meanwhile
             client.sessions[session.id] = session
             self.metrics.sessions_open += 1

@@ -12,6 +12,7 @@ import attrs
 
 from amplifier.serving.event_log import EventLog
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.streaming import TurnFinished
 
 __all__ = ["EndState", "OnDisconnect", "ServedTurn", "TurnState"]
 
@@ -41,6 +42,7 @@ class ServedTurn:
     log: EventLog
     id: str = attrs.field(factory=lambda: str(uuid4()))
     state: TurnState = "queued"
+    finished: TurnFinished | None = None
     end_event: JSONObject | None = None
     _readers: int = 0
     _is_cancelled: bool = False
