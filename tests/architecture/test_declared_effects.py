@@ -60,7 +60,6 @@ _SHOWN_BY_A_TEST: Final[Mapping[_Field, str]] = {
     # for those who write approval providers, providers, handlers and loops
     ("Arguments", "repaired"): "tests/sdk/test_arguments_figures.py",
     ("ToolInfo", "read_only"): "tests/kernel/test_toolinfo.py",
-    ("RunContext", "attempt"): "tests/agent/test_outputs.py",
     ("RunContext", "deps"): "tests/agent/test_tools.py",
     ("Turn", "calls_made"): "tests/sdk/authoring/test_loops.py",
     # all of them are handed on at once

@@ -6,7 +6,7 @@ its events once, whether or not the loop announces them as well.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from math import inf
@@ -20,13 +20,18 @@ from amplifier.kernel.spans import current_span
 from amplifier.kernel.turn.answers import late_error
 from amplifier.kernel.turn.decisions import TurnDecisions
 from amplifier.kernel.turn.overlay import with_injections
-from amplifier.kernel.turn.provider_calls import ProviderCall, ProviderCaller
+from amplifier.kernel.turn.provider_calls import (
+    AROUND_MODEL,
+    ProviderCall,
+    ProviderCaller,
+)
 from amplifier_sdk.chat import ChatRequest, ChatResponse
 from amplifier_sdk.errors import LLMError
 from amplifier_sdk.events import PROVIDER_REQUEST, PROVIDER_RESPONSE
 from amplifier_sdk.history import typed
 from amplifier_sdk.loops.notices import LAST_ANSWER
 from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.middleware import ModelCall
 from amplifier_sdk.results import ContextInjection
 
 if TYPE_CHECKING:
@@ -93,9 +98,8 @@ class ReceivedProviderCaller(ProviderCaller):
                 request = await self._decided_request(call, given)
                 self._reserve(call, getattr(request[0], "timeout", None))
                 call.foreign.seconds = call.total
-                inner = cast("_AnyProvider", call.provider)
                 answer: object = await call.foreign.run(
-                    inner.complete(*request, **options)
+                    self._asking_received(call, request, options)
                 )
                 if call.foreign.cancelled_caught:
                     raise call.late_error
@@ -105,6 +109,28 @@ class ReceivedProviderCaller(ProviderCaller):
                 raise
         finally:
             current_span.reset(token)
+
+    def _asking_received(
+        self,
+        call: ProviderCall,
+        request: Sequence[object],
+        options: Mapping[str, object],
+    ) -> Awaitable[object]:
+        """Return the call of the provider, through the session's middleware where the request is one of ours."""
+        inner = cast("_AnyProvider", call.provider)
+        asked = request[0] if request else None
+        around = self.services.hooks.middleware(AROUND_MODEL)
+        if around is None or not isinstance(asked, ChatRequest):
+            return inner.complete(*request, **options)
+        made = ModelCall(
+            session_id=self.services.session_id,
+            provider=call.name,
+            iteration=call.iteration,
+            request=asked,
+        )
+        return around(
+            made, lambda given: inner.complete(given.request, *request[1:], **options)
+        )
 
     @asynccontextmanager
     async def stream_received(

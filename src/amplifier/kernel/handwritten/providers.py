@@ -6,6 +6,8 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, cast
 
+from amplifier.kernel.turn.provider_calls import AROUND_MODEL
+
 if TYPE_CHECKING:
     from amplifier.kernel.handwritten.provider_calls import ReceivedProviderCaller
     from amplifier.kernel.turn.registry import HookRegistry
@@ -60,6 +62,9 @@ class ProviderProxy:
         return cast("ReceivedProviderCaller", self._hooks.host.provider_calls)
 
     def __getattr__(self, name: str) -> object:
+        # the provider's own would leave the turn out
+        if name == "stream":
+            raise AttributeError(name)
         return getattr(self.provider, name)
 
 
@@ -78,8 +83,9 @@ class _StreamingProxy(ProviderProxy):
 
 
 def proxy_of(provider: Provider, hooks: HookRegistry, name: str) -> Provider:
-    """Return a proxy that has `stream` where the provider has."""
-    if getattr(provider, "stream", None) is None:
+    """Return a proxy that has `stream` where the provider has, and no middleware wants the whole answer."""
+    can_stream = getattr(provider, "stream", None) is not None
+    if not can_stream or hooks.middleware(AROUND_MODEL) is not None:
         proxy = ProviderProxy(provider, hooks, name)
     else:
         proxy = _StreamingProxy(provider, hooks, name)

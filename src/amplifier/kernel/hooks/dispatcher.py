@@ -51,6 +51,8 @@ from amplifier_sdk.results import Decision, Emission, HookResult
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
+    from amplifier.kernel.hooks.middleware import MiddlewareChain
+
 __all__ = ["HookDispatcher"]
 
 P = TypeVar("P", bound=Mapping[str, object])
@@ -97,6 +99,8 @@ class HookDispatcher:
         # asked at each request, where even a look-up for each event is felt
         self._any: dict[tuple[str, ...], bool] = {}
         self._reserved: frozenset[str] = _NOTHING_RESERVED
+        # made when a point is first reached; most sessions have no middleware
+        self._chains: dict[str, MiddlewareChain | None] = {}
         self._defaults: dict[str, object] = {}
         # how many there have been, those that were taken back among them
         self.registered: int = 0
@@ -246,6 +250,27 @@ class HookDispatcher:
             return event in self._own_audience
         audience = self._table.get(event)
         return bool(self._audience(event) if audience is None else audience)
+
+    def middleware(self, event: str, /) -> MiddlewareChain | None:
+        """Return what surrounds a point, by the name under which it is registered; `None` where nothing does.
+
+        Raises:
+            ConfigError: the order of several cannot be what they say.
+        """
+        if not self._registrations:
+            return None
+        if event not in self._chains:
+            self._chains[event] = self._chain(event)
+        return self._chains[event]
+
+    def _chain(self, event: str) -> MiddlewareChain | None:
+        # no pattern: whoever hears everything is no middleware
+        found = [entry for entry in self._registrations if entry.pattern == event]
+        if not found:
+            return None
+        from amplifier.kernel.hooks.middleware import chain_of, in_order
+
+        return chain_of(in_order(found))
 
     def has_any_handlers(self, events: tuple[str, ...], /) -> bool:
         """Whether anybody hears one of several events, which are always asked about together."""
@@ -489,6 +514,7 @@ class HookDispatcher:
         )
         self._table.clear()
         self._any.clear()
+        self._chains.clear()
         for heir in self.heirs:
             heir.refresh()
 

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
 
 import attrs
 
+from amplifier.kernel.hooks.dispatcher import HookDispatcher
 from amplifier.kernel.sessions.output_errors import OutputError, OutputRejectedError
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import OutputMisfitError, ToolError
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.loops.events import STOPPING, Stopping
+from amplifier_sdk.middleware import OutputAttempt, event_of
 from amplifier_sdk.output_schema import OutputCall
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.run_context import RUN_CONTEXT, RunContext, RunContextMaker
@@ -31,6 +33,7 @@ OutputMode: TypeAlias = Literal["auto", "schema", "tool", "text"]
 """How a model is asked for an answer of a type; `auto` is the best way that the provider says it has."""
 
 _NAME: Final = "output"
+_AROUND: Final = event_of("output")
 _REJECTIONS: Final = (OutputMisfitError, OutputRejectedError, ToolError)
 """What the model can mend."""
 
@@ -172,6 +175,23 @@ class AnswerCheck:
         return None
 
     async def _read(self, coordinator: Coordinator, text: str, attempt: int) -> object:
+        """Return an answer as a value of the wanted type, through the session's middleware."""
+        hooks = coordinator.hooks
+        around = (
+            hooks.middleware(_AROUND) if isinstance(hooks, HookDispatcher) else None
+        )
+        if around is None:
+            return await self._validated(coordinator, text, attempt)
+        made = OutputAttempt(
+            session_id=coordinator.session_id, text=text, attempt=attempt
+        )
+        return await around(
+            made, lambda call: self._validated(coordinator, call.text, call.attempt)
+        )
+
+    async def _validated(
+        self, coordinator: Coordinator, text: str, attempt: int
+    ) -> object:
         """Return an answer as a value of the wanted type that all validators accept."""
         value: object = text if self.wanted is None else self.wanted.read(text)
         if isinstance(value, OutputCall):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from time import time
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -41,16 +41,19 @@ from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.loops import Loop
 from amplifier_sdk.loops.notices import ended_early
+from amplifier_sdk.middleware import TurnCall, event_of
 from amplifier_sdk.secret import withhold
 from amplifier_sdk.streaming import TextDelta
 
 if TYPE_CHECKING:
+    from amplifier.kernel.hooks.middleware import MiddlewareChain
     from amplifier.kernel.turn.stream import EventSink
 
 __all__ = ["TurnQueue"]
 
 _Status: TypeAlias = Literal["completed", "cancelled", "failed"]
 
+AROUND_TURN: Final = event_of("turn")
 _ENDS: Final = {"cancelled": "the turn was cancelled", "failed": "the turn failed"}
 
 
@@ -169,10 +172,34 @@ class TurnQueue:
         await self.history.mend()
         # the history is repaired before the loop asks anybody: vendors refuse a broken
         # one
-        turn.answer = await self._orchestrate(turn, prompt)
+        around = self.coordinator.services.hooks.middleware(AROUND_TURN)
+        if around is None:
+            turn.answer = await self._orchestrate(turn, prompt)
+        else:
+            turn.answer = await self._surrounded(around, turn, prompt)
         if turn.budget.reached is not None:
             await self._note_limit(turn, turn.answer)
         await self.history.note()
+
+    async def _surrounded(
+        self, around: MiddlewareChain, turn: RunningTurn, prompt: str
+    ) -> str:
+        """Run the loop through the session's middleware."""
+
+        def run(call: TurnCall) -> Awaitable[str]:
+            turn.metadata = call.metadata
+            return self._orchestrate(turn, call.prompt)
+
+        made = TurnCall(
+            session_id=self.coordinator.session_id,
+            prompt=prompt,
+            metadata=turn.metadata,
+        )
+        answer: object = await around(made, run)
+        if not isinstance(answer, str):
+            told = f"a turn's middleware returned {type(answer).__name__}; expected the answer's text"
+            raise ConfigError([Problem("", told)], subject="middleware")
+        return answer
 
     def _open(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 from math import inf
 from time import perf_counter
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import anyio
 import attrs
@@ -32,6 +32,7 @@ from amplifier_sdk.journal import MessageWritten
 from amplifier_sdk.jsontypes import JSONValue
 from amplifier_sdk.loops.notices import LAST_ANSWER
 from amplifier_sdk.messages import Message, MessageDict
+from amplifier_sdk.middleware import ModelCall, event_of
 from amplifier_sdk.results import ContextInjection
 from amplifier_sdk.streaming import Delta, TextDelta, UsageReported
 
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from amplifier_sdk.chat import Usage
     from amplifier_sdk.results import Emission
 
-__all__ = ["ProviderCall", "ProviderCaller"]
+__all__ = ["AROUND_MODEL", "ProviderCall", "ProviderCaller"]
+
+AROUND_MODEL: Final = event_of("model")
 
 
 @attrs.define(eq=False, repr=False)
@@ -240,20 +243,39 @@ class ProviderCaller:
 
     def _open(self, call: ProviderCall, asked: ChatRequest) -> Awaitable[object]:
         """Reserve what the call may take, and return the call of the provider, which is to be awaited."""
-        budget, foreign = self.budget, call.foreign
+        foreign = call.foreign
         self._reserve(call, asked.timeout)
+        around = self.services.hooks.middleware(AROUND_MODEL)
+        if around is None:
+            return foreign.run(self._asking(call, asked))
+        made = ModelCall(
+            session_id=self.services.session_id,
+            provider=call.name,
+            iteration=call.iteration,
+            request=asked,
+        )
+        return foreign.run(
+            around(made, lambda given: self._asking(call, given.request))
+        )
+
+    def _asking(self, call: ProviderCall, asked: ChatRequest) -> Awaitable[object]:
+        """Return the call of the provider, under its deadlines."""
         # A provider of the older contract does not stream, and need not say so.
         open_stream = getattr(call.provider, "stream", None)
         if open_stream is None:
-            foreign.seconds = call.total
-            return foreign.run(call.provider.complete(asked))
+            call.foreign.seconds = call.total
+            return call.provider.complete(asked)
         # The reader sets the deadlines: what a slow reader of the turn takes must not
         # count against the provider.
-        assert foreign.scope is not None
+        assert call.foreign.scope is not None
         call.reader = StreamReader(
-            open_stream(asked), call.name, foreign.scope, call.total, budget.limits
+            open_stream(asked),
+            call.name,
+            call.foreign.scope,
+            call.total,
+            self.budget.limits,
         )
-        return foreign.run(call.reader.read(partial(self._deliver, call.blocks)))
+        return call.reader.read(partial(self._deliver, call.blocks))
 
     def _reserve(self, call: ProviderCall, timeout: float | None) -> None:
         """Reserve what the call may take: at the last moment, since handlers of the request may wait for a person."""

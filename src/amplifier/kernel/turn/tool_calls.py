@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from math import inf
 from random import getrandbits
 from time import perf_counter
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 import anyio
 import attrs
@@ -41,12 +41,14 @@ from amplifier_sdk.loops.notices import (
     call_limit_reached,
     unknown_tool,
 )
+from amplifier_sdk.middleware import ToolRun, event_of
 from amplifier_sdk.results import Decision, Emission, HookResult, ToolResult
 from amplifier_sdk.streaming import ToolFinished, ToolStarted
 from amplifier_sdk.toolinfo import ToolInfo
 
 if TYPE_CHECKING:
     from amplifier.kernel.budgets.turn import TurnBudget
+    from amplifier.kernel.hooks.middleware import MiddlewareChain
     from amplifier.kernel.turn.decisions import TurnDecisions
     from amplifier.kernel.turn.log import TurnLog
     from amplifier.kernel.turn.services import SessionServices
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
     from amplifier_sdk.progress import ToolWithContext
 
 __all__ = ["SettledCall", "ToolRunner", "tool_info"]
+
+AROUND_TOOL: Final = event_of("tool")
 
 
 @attrs.frozen(eq=False)
@@ -368,7 +372,7 @@ class ToolRunner:
                     call, tool, arguments, limit
                 )
             else:
-                result, failed = await self._call(call.name, tool, arguments, limit)
+                result, failed = await self._call(call, tool, arguments, limit)
         finally:
             running.register_tool_complete(call.id)
         duration = perf_counter() - started
@@ -383,6 +387,28 @@ class ToolRunner:
             await self._write_end(journal, call, result)
         return _Outcome(result, failed, duration)
 
+    def _around(
+        self,
+        around: MiddlewareChain,
+        call: ToolCall,
+        tool: Tool,
+        arguments: JSONObject,
+    ) -> Awaitable[ToolResult]:
+        """Call a tool through the session's middleware, with the arguments that were decided on."""
+
+        async def run(given: ToolRun) -> ToolResult:
+            # what was decided is what runs, whatever came of the copy
+            if given.call.name != call.name or given.call.arguments != arguments:
+                raise ToolError(
+                    "Middleware passed on another call than the one that was decided on; "
+                    "a handler of tool:pre changes arguments"
+                )
+            return await tool.execute(arguments)
+
+        shown = attrs.evolve(call, arguments=copied(arguments))
+        made = ToolRun(session_id=self.services.session_id, call=shown)
+        return around(made, run)
+
     async def _call_with_context(
         self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
     ) -> tuple[ToolResult, bool]:
@@ -393,12 +419,13 @@ class ToolRunner:
         async with open_reports(
             reporting_tool, call, self.services.hooks, self.stream
         ) as reporting:
-            return await self._call(call.name, reporting, arguments, limit)
+            return await self._call(call, reporting, arguments, limit)
 
     async def _call(
-        self, name: str, tool: Tool, arguments: JSONObject, limit: float
+        self, call: ToolCall, tool: Tool, arguments: JSONObject, limit: float
     ) -> tuple[ToolResult, bool]:
         """Call a tool behind the wall to foreign code; return its result and whether it failed to give one."""
+        name = call.name
         # the span keeps the scope, so that a question to a person can hold its deadline
         span, budget = current_span.get(), self.budget
         assert span is not None  # the call's own
@@ -414,7 +441,11 @@ class ToolRunner:
         )
         answer: object
         try:
-            answer = await foreign.run(tool.execute(arguments))
+            around = self.services.hooks.middleware(AROUND_TOOL)
+            if around is None:
+                answer = await foreign.run(tool.execute(arguments))
+            else:
+                answer = await foreign.run(self._around(around, call, tool, arguments))
         except (Exception, SystemExit) as raised:  # foreign code
             # a tool with a task group fails with a group
             error = only_error(raised)
