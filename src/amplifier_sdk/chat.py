@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
@@ -40,6 +40,8 @@ __all__ = [
     "ToolSpec",
     "Usage",
 ]
+
+NumberT = TypeVar("NumberT", int, Decimal)
 
 ToolChoice: TypeAlias = str | Mapping[str, JSONValue]
 """`"auto"`, `"none"`, `"required"`, or `{"type": "tool", "name": NAME}` to force one tool."""
@@ -117,20 +119,16 @@ class Usage(Value):
             reasoning_tokens=_add(self.reasoning_tokens, other.reasoning_tokens),
             cache_read_tokens=_add(self.cache_read_tokens, other.cache_read_tokens),
             cache_write_tokens=_add(self.cache_write_tokens, other.cache_write_tokens),
-            cost_usd=_add_cost(self.cost_usd, other.cost_usd),
+            cost_usd=_add(self.cost_usd, other.cost_usd),
         )
 
 
-def _add(left: int | None, right: int | None) -> int | None:
-    if left is None and right is None:
-        return None
-    return (left or 0) + (right or 0)
-
-
-def _add_cost(left: Decimal | None, right: Decimal | None) -> Decimal | None:
-    if left is None and right is None:
-        return None
-    return (left or Decimal(0)) + (right or Decimal(0))
+def _add(left: NumberT | None, right: NumberT | None) -> NumberT | None:
+    if left is None:
+        return right
+    if right is None:
+        return left
+    return left + right
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

@@ -155,15 +155,12 @@ class SessionStore(Protocol):
         Raises:
             LeaseHeldError: somebody has it, perhaps the same owner.
         """
-        ...
 
     async def renew(self, lease: Lease) -> None:
         """Have a lease end a whole period from now; call it every third of the period (the heartbeat)."""
-        ...
 
     async def release(self, lease: Lease) -> None:
         """End a lease; one that has ended is left as it is."""
-        ...
 
     async def write_record(self, lease: Lease, record: JSONObject) -> None:
         """Write who a session is; a session begins with that.
@@ -175,7 +172,6 @@ class SessionStore(Protocol):
             StoreError: it is the record of another session.
             ConfigError: the store cannot hold it.
         """
-        ...
 
     async def append(
         self, lease: Lease, log: LogName, entries: Sequence[LogEntry]
@@ -185,7 +181,6 @@ class SessionStore(Protocol):
         Raises:
             StoreError: the session has no record yet.
         """
-        ...
 
     async def replace(self, lease: Lease, log: LogName, content: SessionLog) -> None:
         """Put other entries in the place of all that a log has, at once.
@@ -193,7 +188,6 @@ class SessionStore(Protocol):
         Raises:
             StoreError: the session has no record yet.
         """
-        ...
 
     async def write_document(self, lease: Lease, name: str, content: bytes) -> None:
         """Write a file of a session's own, all at once.
@@ -201,7 +195,6 @@ class SessionStore(Protocol):
         Raises:
             StoreError: the session has no record yet, or the name is none of a document.
         """
-        ...
 
     async def ask(self, lease: Lease, question: StoredQuestion) -> None:
         """Store a question; the same one again changes nothing, so that a turn that is repeated asks once.
@@ -211,11 +204,9 @@ class SessionStore(Protocol):
         Raises:
             StoreError: the session has no record yet, or another question has the id.
         """
-        ...
 
     async def void_questions(self, lease: Lease) -> None:
         """Let the questions of a session that nobody answered take no answer any more."""
-        ...
 
     async def answer(self, question_id: str, answer: str, *, by: str) -> StoredQuestion:
         """Answer a question, once; the same answer again is no error and changes nothing. It needs no lease.
@@ -223,27 +214,22 @@ class SessionStore(Protocol):
         Raises:
             QuestionClosedError: it was answered otherwise, expired or voided, or has no such option, or there is none.
         """
-        ...
 
     async def questions(
         self, session_id: str | None = None
     ) -> tuple[StoredQuestion, ...]:
         """Return the questions of a session, or of all, in the order of their ids."""
-        ...
 
     async def read_record(self, session_id: str) -> JSONObject | None:
         """Return who a session is; `None` where there is none."""
-        ...
 
     async def read_log(
         self, session_id: str, log: LogName, *, after: int = 0
     ) -> SessionLog:
         """Return what a log has behind its first `after` entries; nothing where there is no such session."""
-        ...
 
     async def read_documents(self, session_id: str) -> Mapping[str, bytes]:
         """Return the documents of a session by name."""
-        ...
 
     async def list_sessions(
         self, *, limit: int, children: bool = False
@@ -254,18 +240,15 @@ class SessionStore(Protocol):
             limit: how many at most.
             children: those that other sessions made as well.
         """
-        ...
 
     async def children(self, session_id: str) -> tuple[str, ...]:
         """Return the ids of the sessions that a session made, the first one first."""
-        ...
 
     async def search(self, text: str, *, limit: int) -> tuple[str, ...]:
         """Return the ids of the sessions in which a text stands, the latest first; case does not matter.
 
         It is looked for at the beginning of their ids, in their names, tags, prompts, and in what was said.
         """
-        ...
 
     async def delete(
         self, session_id: str, *, leases: Sequence[Lease] = ()
@@ -279,7 +262,6 @@ class SessionStore(Protocol):
         Raises:
             LeaseHeldError: somebody writes one of them; nothing is deleted.
         """
-        ...
 
     async def cleanup(self, before: float) -> tuple[str, ...]:
         """Delete the sessions in which, and in all that came of them, nothing has happened since; return the ids.
@@ -289,7 +271,6 @@ class SessionStore(Protocol):
         Args:
             before: seconds since the epoch.
         """
-        ...
 
     async def wait_for_change(
         self, session_id: str, seen: str, *, max_wait: float
@@ -301,7 +282,6 @@ class SessionStore(Protocol):
             seen: the mark that a call returned before; empty to get one at once.
             max_wait: seconds after which the mark is returned though nothing changed.
         """
-        ...
 
     async def aclose(self) -> None:
         """Close the store; a second call does nothing. Leases are not released by it."""

@@ -61,9 +61,8 @@ def test_a_suite_has_a_test_for_each_behavior_of_its_type(
     suite().pytest_generate_tests(cast("pytest.Metafunc", generated))
 
     assert generated.ids == [found.id for found in behaviors(kind)]
-    assert [
-        mark.name for mark in vars(ConformanceTests)["test_behavior"].pytestmark
-    ] == ["anyio"]
+    marks = vars(ConformanceTests)["test_behavior"].pytestmark
+    assert "anyio" in {mark.name for mark in marks}
 
 
 async def test_a_failed_behavior_says_what_was_seen_and_what_to_do() -> None:

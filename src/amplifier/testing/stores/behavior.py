@@ -37,11 +37,9 @@ class StoreSubject(Protocol):
 
     async def open(self) -> SessionStore:
         """Open the store; each call as another worker would, and all of them see the same sessions."""
-        ...
 
     async def expire_leases(self) -> None:
         """End all leases as if their periods had passed without a renewal."""
-        ...
 
 
 @attrs.frozen(kw_only=True)

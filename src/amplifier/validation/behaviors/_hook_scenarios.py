@@ -224,10 +224,14 @@ def _patterns(harness: Harness) -> list[RegisteredHandler]:
 async def answers(subject: Subject) -> AsyncIterator[Iterable[HandlerAnswer]]:
     """Look at what each handler answers to each payload of each of its events."""
     async with open_harness(subject) as harness:
-        yield [
-            HandlerAnswer(emission=each, given=await each.answer())
-            for each in list(_emissions(harness))
-        ]
+        yield await _answers(harness)
+
+
+async def _answers(harness: Harness) -> list[HandlerAnswer]:
+    return [
+        HandlerAnswer(emission=each, given=await each.answer())
+        for each in list(_emissions(harness))
+    ]
 
 
 @scenario
@@ -236,13 +240,9 @@ async def results(
 ) -> AsyncIterator[Iterable[tuple[SampleEvent, HookResult]]]:
     """Look at the results that are wanted; `never` says what is missing when there are none."""
     async with open_harness(subject) as harness:
-        given = [
-            HandlerAnswer(emission=each, given=await each.answer())
-            for each in list(_emissions(harness))
-        ]
         found = [
             (each.emission, each.result)
-            for each in given
+            for each in await _answers(harness)
             if each.result is not None and wanted(each.result)
         ]
         skip_unless(found, f"{never}; give samples 'payloads' that make it")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import io
 import time
 from collections.abc import AsyncIterator, Callable
@@ -176,18 +177,10 @@ async def configuration(
     subject: Subject,
 ) -> AsyncIterator[tuple[tuple[dict[str, JSONValue], Subject]]]:
     """Use the module with a configuration of its own copy."""
-    config = {name: _copied(value) for name, value in subject.config.items()}
+    config = copy.deepcopy(dict(subject.config))
     async with open_harness(subject, SessionSetup(config=config)) as harness:
         await use(harness)
     yield ((config, subject),)
-
-
-def _copied(value: JSONValue) -> JSONValue:
-    if isinstance(value, dict):
-        return {key: _copied(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_copied(part) for part in value]
-    return value
 
 
 # -- the process that it shares
