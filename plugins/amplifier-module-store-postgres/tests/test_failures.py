@@ -284,3 +284,21 @@ async def test_a_statement_has_a_limit_of_time(
         await store.database.run(sleep)
     assert await store.list_sessions(limit=1) == ()
     await store.aclose()
+
+
+async def test_leases_that_ended_without_a_record_are_cleaned_up(
+    server: PostgresServer, store: PostgresSessionStore, namespace: str
+) -> None:
+    ended = await store.acquire("ended", owner="worker 1", period=60)
+    await store.release(ended)
+    held = await store.acquire("held", owner="worker 1", period=60)
+
+    assert await store.cleanup(9e9) == ()
+
+    with psycopg.connect(server.url()) as connection:
+        found = connection.execute(
+            "SELECT session_id FROM amplifier.sessions WHERE namespace = %s",
+            (namespace,),
+        )
+        assert found.fetchall() == [("held",)]
+    await store.renew(held)

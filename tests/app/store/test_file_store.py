@@ -9,6 +9,7 @@ import pytest
 
 from amplifier.app.store.file_store import FileSessionStore
 from amplifier.app.store.leases import LEASE, LeaseState
+from amplifier.app.store.states import holder_of, state_of
 from amplifier.app.store.store import SessionStore as ProjectSessions
 from amplifier.testing.stores import SessionStoreTests, StoreSubject
 from amplifier_kit.files.appendlog import AppendedRecord, encode_line
@@ -52,13 +53,16 @@ async def test_nobody_opens_a_session_that_is_leased(
 ) -> None:
     lease = await leased.acquire("s1", owner="worker 1", period=60)
     await leased.write_record(lease, record().to_dict())
+    folder = store.folder("s1")
 
+    assert (state_of(folder), holder_of(folder)) == ("open", "worker 1")
     with pytest.raises(LeaseHeldError, match="written by worker 1"):
         async with store.open(record()):
             pass
     with pytest.raises(LeaseHeldError):
         store.delete("s1")
     await leased.release(lease)
+    assert (state_of(folder), holder_of(folder)) == ("idle", None)
     async with store.open(record()) as kept:
         assert kept.record.session_id == "s1"
 

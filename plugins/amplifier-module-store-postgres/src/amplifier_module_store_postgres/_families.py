@@ -10,7 +10,7 @@ from amplifier_module_store_postgres._database import Connection
 from amplifier_sdk.errors import LeaseHeldError
 from amplifier_sdk.stores import Lease
 
-__all__ = ["delete", "delete_old", "old_families"]
+__all__ = ["delete", "delete_old", "delete_unwritten", "old_families"]
 
 _COLUMNS: Final = """
 SELECT session_id, parent_id, latest, coalesce(facts->>'name', '') <> '',
@@ -84,6 +84,15 @@ def old_families(
         root.session_id
         for root in roots
         if all(each.is_old(before) for each in _ordered(root, children))
+    )
+
+
+def delete_unwritten(connection: Connection, namespace: str, before: float) -> None:
+    """Delete what is left of leases that ended without a record; tokens come from a sequence, and none is lost."""
+    connection.execute(
+        "DELETE FROM amplifier.sessions WHERE namespace = %s AND record IS NULL"
+        " AND lease_expires < least(clock_timestamp(), to_timestamp(%s))",
+        (namespace, before),
     )
 
 

@@ -157,6 +157,7 @@ class PostgresSessionStore:
         """Delete the sessions in which, and in all that came of them, nothing has happened since."""
         run, name = self.database.run, self.namespace
         deleted: list[str] = []
+        await run(_families.delete_unwritten, name, before)
         # Each family in a transaction of its own: none waits for all the others.
         for root in await run(_families.old_families, name, before):
             deleted += await run(_families.delete_old, name, root, before)

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import attrs
 
 from amplifier.app.store.interrupted import InterruptedTurn
+from amplifier.app.store.leases import LEASE, LeaseState
 from amplifier.app.store.reader import interrupted_turn, read_journal
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
@@ -46,18 +47,24 @@ def state_of(folder: Path) -> State:
 
 
 def holder_of(folder: Path | str) -> str | None:
-    """Say which process has the session of a folder open; `None` for none. It blocks: call it in a thread.
+    """Say who has the session of a folder open, or its lease; `None` for nobody. It blocks: call it in a thread.
 
     The locks tell, which end with their process. They are tried only where their files stand: mostly nowhere.
 
     Raises:
+        ConfigError: the lease cannot be understood.
         OSError: a lock cannot be tried.
     """
     try:
         # Of every session there is: a pattern takes four times as long.
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".lock"))
+        found = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
+    if LEASE in found:
+        lease = LeaseState.read(Path(folder))
+        if lease.is_live:
+            return lease.owner
+    names = sorted(name for name in found if name.endswith(".lock"))
     for file in (Path(folder, name) for name in names):
         try:
             WriterLock.take(file.with_suffix(""), patience=0).release()
