@@ -142,5 +142,9 @@ async def test_a_lease_that_nobody_understands_keeps_everybody_out(
 
     with pytest.raises(ConfigError, match=r"lease\.json"):
         await leased.write_record(lease, record().to_dict())
-    with pytest.raises(ConfigError, match=r"lease\.json"):
+    with pytest.raises(ConfigError, match=r"lease\.json: .*delete the file when"):
         await leased.acquire("s1", owner="worker 2", period=60)
+    with pytest.raises(ConfigError, match=r"lease\.json"):
+        async with store.open(record()):
+            pass
+    assert "lease.json" in str(holder_of(store.folder("s1")))

@@ -56,16 +56,18 @@ class LeaseState:
         Raises:
             ConfigError: the file cannot be understood. Nobody can know then who may write.
         """
+        subject = f"session {str(folder)!r}"
         try:
             data = read_document(folder / LEASE)
+            if isinstance(data, dict):
+                return read_config(cls, data, subject=subject)
+            problem = f"a mapping; got {type(data).__name__}"
         except ConfigError as error:
             if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
                 return cls()
-            raise
-        if not isinstance(data, dict):
-            told = f"a mapping; got {type(data).__name__}"
-            raise ConfigError([Problem("", told)], subject=str(folder / LEASE))
-        return read_config(cls, data, subject=f"lease {str(folder / LEASE)!r}")
+            problem = error.in_one_line
+        remedy = "delete the file when nobody writes the session"
+        raise ConfigError([Problem(LEASE, f"{problem}; {remedy}")], subject=subject)
 
     @property
     def is_live(self) -> bool:

@@ -52,7 +52,6 @@ def holder_of(folder: Path | str) -> str | None:
     The locks tell, which end with their process. They are tried only where their files stand: mostly nowhere.
 
     Raises:
-        ConfigError: the lease cannot be understood.
         OSError: a lock cannot be tried.
     """
     try:
@@ -61,9 +60,9 @@ def holder_of(folder: Path | str) -> str | None:
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return None
     if LEASE in found:
-        lease = LeaseState.read(Path(folder))
-        if lease.is_live:
-            return lease.owner
+        owner = _lease_owner(Path(folder))
+        if owner is not None:
+            return owner
     names = sorted(name for name in found if name.endswith(".lock"))
     for file in (Path(folder, name) for name in names):
         try:
@@ -73,6 +72,17 @@ def holder_of(folder: Path | str) -> str | None:
         except ModuleNotFoundError:
             # what locks comes with an extra; without it nobody can know
             return None
+    return None
+
+
+def _lease_owner(folder: Path) -> str | None:
+    try:
+        lease = LeaseState.read(folder)
+    except ConfigError as error:
+        # whoever has it would be overwritten: opening the session says what helps
+        return error.in_one_line
+    if lease.is_live:
+        return lease.owner
     return None
 
 
