@@ -82,7 +82,7 @@ async def test_the_document_names_every_address() -> None:
 # no JSON Schema says that the last message of a list is the user's
 CONFIGURATION = """
 [[operations]]
-include-path-regex = "^/v1/"
+include-path-regex = "^/(v1/|ag-ui)"
 checks.positive_data_acceptance.enabled = false
 """
 

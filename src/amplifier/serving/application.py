@@ -13,6 +13,7 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Message, Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
+from amplifier.serving.ag_ui_routes import AgUiRoutes
 from amplifier.serving.document import document_of
 from amplifier.serving.errors import (
     RequestError,
@@ -82,6 +83,7 @@ class AgentServer:
         server = ServerRoutes(self._metrics)
         operations = [
             *SessionRoutes(self._sessions).operations(),
+            *AgUiRoutes(self._sessions).operations(),
             *OpenAIRoutes(self._sessions).operations(),
             *server.operations(),
         ]

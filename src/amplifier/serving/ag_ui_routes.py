@@ -1,0 +1,127 @@
+"""The address for front ends of the Agent User Interaction Protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+from starlette.requests import Request
+from starlette.responses import Response
+
+from amplifier.serving.ag_ui import AgUiEncoder
+from amplifier.serving.bodies import read_body
+from amplifier.serving.errors import RequestError
+from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.operations import Operation
+from amplifier.serving.sessions import SessionTable
+from amplifier.serving.single_turns import Conversation, begin_single_turn
+from amplifier.serving.tokens import Client
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.output_schema import OutputSchema
+from amplifier_sdk.values import NO_EXTRAS
+
+__all__ = ["AgUiMessage", "AgUiRoutes", "ContextEntry", "RunInput"]
+
+_OBJECT: Final[JSONObject] = {"type": "object"}
+_SPOKEN: Final = ("user", "assistant", "system", "developer")
+
+
+@attrs.frozen(kw_only=True)
+class AgUiMessage:
+    """A message; those of tools, thinking and activities are what the front end shows, and no part of what is asked."""
+
+    role: str
+    content: JSONValue = None
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+    def text(self) -> str:
+        """Return what was said.
+
+        Raises:
+            RequestError: a part of it is no text.
+        """
+        if isinstance(self.content, str):
+            return self.content
+        parts = self.content if isinstance(self.content, list) else []
+        texts = [part.get("text") if isinstance(part, dict) else None for part in parts]
+        if not all(isinstance(text, str) for text in texts):
+            raise RequestError(422, "invalid_request", "content: only text is read")
+        return "".join(map(str, texts))
+
+
+@attrs.frozen(kw_only=True)
+class ContextEntry:
+    """What the front end knows that may matter."""
+
+    description: str
+    value: str
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+
+@attrs.frozen(kw_only=True)
+class RunInput:
+    """The protocol's `RunAgentInput`, under its own names; other keys have no effect."""
+
+    threadId: str  # noqa: N815  # the protocol's name
+    runId: str  # noqa: N815  # likewise
+    messages: list[AgUiMessage]
+    tools: list[JSONValue] | None = None
+    context: list[ContextEntry] | None = None
+    resume: list[JSONValue] | None = None
+    extras: Mapping[str, JSONValue] = NO_EXTRAS
+
+    def conversation(self) -> Conversation:
+        """Return the messages.
+
+        Raises:
+            RequestError: it wants what an agent cannot do.
+        """
+        for key, given in (("tools", self.tools), ("resume", self.resume)):
+            if given:
+                raise RequestError(
+                    422, "invalid_request", f"{key}: an agent takes none from a caller"
+                )
+        spoken = [
+            (message.role, message.text())
+            for message in self.messages
+            if message.role in _SPOKEN
+        ]
+        entries = [f"{one.description}: {one.value}" for one in self.context or ()]
+        known = [("user", "\n".join(entries))] if entries else []
+        # one that only called tools said nothing
+        return Conversation.of(
+            [*known, *((role, text) for role, text in spoken if text)]
+        )
+
+
+@attrs.frozen(eq=False)
+class AgUiRoutes:
+    """The endpoint of the protocol.
+
+    Args:
+        sessions: those of the server.
+    """
+
+    sessions: SessionTable
+
+    def operations(self) -> Iterator[Operation]:
+        """Describe it."""
+        yield Operation(
+            method="POST",
+            path="/ag-ui",
+            endpoint=self.run_agent,
+            body=OutputSchema.of(RunInput).schema,
+            answers={},
+            streamed=_OBJECT,
+            errors=(503,),
+        )
+
+    async def run_agent(self, request: Request, client: Client) -> Response:
+        """Run the agent for a front end of the Agent User Interaction Protocol."""
+        body = await read_body(request, RunInput, self.sessions.limits)
+        conversation = body.conversation()
+        client.check_room("streams", client.streams, client.token.max_streams)
+        encode = AgUiEncoder(body.threadId, body.runId)
+        turn = await begin_single_turn(self.sessions, client, conversation, encode)
+        return EventStreamResponse(self.sessions, client, turn)
