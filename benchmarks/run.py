@@ -38,6 +38,7 @@ CASES: Final = (
     "compaction",
     "deltas",
     "paced",
+    "served",
     "ready",
     "building",
     "agents",

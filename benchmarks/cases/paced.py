@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
 from time import perf_counter, process_time
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 from anyio.abc import TaskGroup
@@ -24,7 +24,7 @@ from benchmarks.pairing import Effort
 from benchmarks.rows import Row, figure
 from benchmarks.subject import PLAN, new_loader
 
-__all__ = ["paced"]
+__all__ = ["PacedModel", "paced"]
 
 STREAMS: Final = 1_000
 PIECES: Final = 40
@@ -40,13 +40,15 @@ class PacedModel(BaseProvider):
     """A model whose pieces come one by one; each says when it left."""
 
     name = "paced"
+    pieces: ClassVar[int] = PIECES
+    gap: ClassVar[float] = GAP
 
     async def deltas(
         self, request: ChatRequest
     ) -> AsyncGenerator[TextDelta | ChatResponse, None]:
         """Yield the pieces, then the answer."""
-        for _ in range(PIECES):
-            await anyio.sleep(GAP)
+        for _ in range(self.pieces):
+            await anyio.sleep(self.gap)
             yield TextDelta(text=str(perf_counter()))
         yield ChatResponse(content=[TextBlock(text="done")], finish_reason="stop")
 

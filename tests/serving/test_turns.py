@@ -434,3 +434,16 @@ async def test_a_silent_turn_sends_comments() -> None:
             rest = await stream.rest()
 
     assert b"turn_result" in rest
+
+
+async def test_a_burst_leaves_its_readers_time() -> None:
+    provider = ScriptedProvider(answer(*(f"{number} " for number in range(3000))))
+    limits = ServerLimits(max_events=200)
+    async with serving(Agent(provider), limits=limits) as alice:
+        path = f"/sessions/{await alice.begin()}/turns"
+        accept = {"accept": "text/event-stream"}
+        async with alice.stream("POST", path, {"prompt": "Hi"}, accept) as stream:
+            events = [event async for event in stream]
+
+    assert "gap" not in {event.type for event in events}
+    assert text_of(events) == "".join(f"{number} " for number in range(3000))

@@ -14,7 +14,7 @@ from amplifier.agent.partial_answers import PartialAnswer
 from amplifier.agent.result import AgentResult
 from amplifier.kernel.sessions.answers import AnswerCheck
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier.kernel.turn.stream import TurnStream
+from amplifier.kernel.turn.stream import EventFunction, TurnStream
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.run_context import RUN_CONTEXT, RunContext
@@ -87,9 +87,14 @@ class AgentSession(Generic[DepsT, OutputT]):
     ) -> bool | None:
         return await self.session.__aexit__(kind, error, traceback)
 
-    async def run(self, prompt: str) -> AgentResult[OutputT]:
-        """Answer a prompt; arguments and errors are those of `Agent.run`."""
-        text = await self.session.execute(prompt, metadata=self._form())
+    async def run(
+        self, prompt: str, *, sink: EventFunction | None = None
+    ) -> AgentResult[OutputT]:
+        """Answer a prompt; arguments and errors are those of `Agent.run`, `sink` is that of `AmplifierSession.execute`.
+
+        Where the answer is not of the agent's type, the sink has had `TurnFinished` when the error is raised.
+        """
+        text = await self.session.execute(prompt, metadata=self._form(), sink=sink)
         return await self._result(text)
 
     @asynccontextmanager

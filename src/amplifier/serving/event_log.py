@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable
-from math import inf
 from typing import Final, TypeAlias
 
 import anyio
@@ -63,43 +62,50 @@ class EventLog:
         self.is_ended = True
         self._notify()
 
-    async def read(self, after: int, keep_alive: float) -> tuple[int, bytes] | None:
+    async def read(self, after: int) -> tuple[int, bytes] | None:
         """Wait for events after a number; return the number of the last one and all that are there.
 
         What is not stored any more is a `gap` event, whose number is that of the last event that is missing.
 
         Args:
             after: the number of the last event that the reader has.
-            keep_alive: seconds without an event after which a comment is returned.
 
         Returns:
             `None` where the turn has ended and the reader has everything.
         """
-        is_new = after < self.last or self.is_ended or await self._wait(keep_alive)
-        if not is_new:
-            return after, _KEEP_ALIVE
+        if after == self.last and not self.is_ended:
+            await self._wait()
         dropped = self.last - len(self._frames)
         if after < dropped:
             gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
             return dropped, self.encode(dropped, gap)
-        if after == self.last:
+        if after < self.last:
+            # counted from the right, where a deque is fast
+            new = [self._frames[index] for index in range(after - self.last, 0)]
+            return self.last, b"".join(new)
+        if self.is_ended:
             return None
-        # counted from the right, where a deque is fast
-        new = [self._frames[index] for index in range(after - self.last, 0)]
-        return self.last, b"".join(new)
+        return after, _KEEP_ALIVE
+
+    async def keep_alive(self, interval: float) -> None:
+        """Let readers send a comment when there was nothing else for so many seconds, until cancelled."""
+        # one timer for many events: a deadline around each wait costs more than the wait
+        while True:
+            before = self.last
+            await anyio.sleep(interval)
+            if self.last == before:
+                self._notify()
 
     async def wait_for_end(self) -> None:
         """Wait until there are no more."""
         while not self.is_ended:
-            await self._wait(inf)
+            await self._wait()
 
-    async def _wait(self, timeout: float) -> bool:
-        """Wait for a change; return whether there was one."""
+    async def _wait(self) -> None:
+        """Wait for a change."""
         if self._changed is None:
             self._changed = anyio.Event()
-        with anyio.move_on_after(timeout) as waited:
-            await self._changed.wait()
-        return not waited.cancelled_caught
+        await self._changed.wait()
 
     def _notify(self) -> None:
         if self._changed is not None:

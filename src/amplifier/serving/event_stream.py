@@ -38,6 +38,7 @@ class EventStreamResponse(Response):
             with self._turn.reader():
                 async with open_group() as group:
                     group.start_soon(until_disconnected, receive, group.cancel_scope)
+                    group.start_soon(self._turn.log.keep_alive, self._keep_alive)
                     await self._send(send)
                     group.cancel_scope.cancel()
         finally:
@@ -48,7 +49,7 @@ class EventStreamResponse(Response):
         start = {"status": self.status_code, "headers": self.raw_headers}
         await send({"type": "http.response.start", **start})
         after = self._after
-        while new := await self._turn.log.read(after, self._keep_alive):
+        while new := await self._turn.log.read(after):
             after, body = new
             if body:
                 message = {"body": body, "more_body": True}

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Never, TypeAlias
+from typing import TYPE_CHECKING, Final, Never, TypeAlias
 from uuid import uuid4
 
 import anyio
@@ -24,13 +24,16 @@ from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.event_json import event_to_json, json_or_text
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.messages import MessageDict
-from amplifier_sdk.streaming import TurnFinished
+from amplifier_sdk.streaming import StreamEvent, TurnFinished
 
 if TYPE_CHECKING:
     from amplifier.agent.agent import Agent
     from amplifier.agent.session import AgentSession
 
 __all__ = ["Prepare", "ServedSession", "SessionTable"]
+
+_BURST: Final = 64
+"""How many events a turn may have before its readers run."""
 
 Prepare: TypeAlias = "Callable[[AgentSession[Never, object], str], object]"
 """Gets each session before it is opened, and the name of the token for which it is."""
@@ -193,14 +196,17 @@ class ServedSession:
             metrics.count_turn(turn.state, anyio.current_time() - begun, usage)
 
     async def _run(self, turn: ServedTurn) -> None:
-        async with self.agent_session.stream(turn.prompt) as events:
-            async for event in events:
-                line = event_to_json(event)
-                if isinstance(event, TurnFinished):
-                    turn.finished = event
-                    line["session_id"] = self.id
-                turn.log.append(line)
-        turn.end("finished", output=json_or_text(events.result.output))
+        def note(event: StreamEvent) -> Awaitable[None] | None:
+            line = event_to_json(event)
+            if isinstance(event, TurnFinished):
+                turn.finished = event
+                line["session_id"] = self.id
+            turn.log.append(line)
+            # a model whose text is all there would leave readers no time before the first events are dropped
+            return None if turn.log.last % _BURST else anyio.lowlevel.checkpoint()
+
+        result = await self.agent_session.run(turn.prompt, sink=note)
+        turn.end("finished", output=json_or_text(result.output))
 
     async def _cancel_when_asked(self, turn: ServedTurn) -> None:
         while True:
