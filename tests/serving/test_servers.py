@@ -17,6 +17,7 @@ import trio
 import uvicorn
 from fastapi import FastAPI
 from hypercorn.config import Config as HypercornConfig
+from starlette.types import ASGIApp
 
 from amplifier import Agent
 from amplifier.serving import AgentServer
@@ -33,7 +34,7 @@ def served() -> AgentServer:
 
 
 @contextmanager
-def uvicorn_at(app: AgentServer | FastAPI) -> Iterator[str]:
+def uvicorn_at(app: ASGIApp) -> Iterator[str]:
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="critical", ws="none", lifespan="on")
     )

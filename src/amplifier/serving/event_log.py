@@ -17,6 +17,8 @@ __all__ = ["Encode", "EventLog"]
 Encode: TypeAlias = Callable[[int, JSONObject], bytes]
 """Writes an event, with its number, as server-sent events; as none where the protocol has no word for it."""
 
+# `json.dumps` with separators makes an encoder for each event
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
@@ -24,7 +26,7 @@ def _frame(number: int, event: JSONObject) -> bytes:
     """Write an event of the stream; JSON in ASCII has no line end in it, so nothing in it ends the frame."""
     return b"id: %d\ndata: %b\n\n" % (
         number,
-        json.dumps(event, separators=(",", ":")).encode("ascii"),
+        _ENCODER.encode(event).encode("ascii"),
     )
 
 
