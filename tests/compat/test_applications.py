@@ -179,6 +179,9 @@ async def test_a_coordinator_of_any_session_like_object() -> None:
     await coordinator.mount("tools", second)
 
     assert coordinator.session is like
+    assert coordinator.hooks is coordinator.hooks
+    assert coordinator.get("tools") is coordinator.mount_points["tools"]
+    assert coordinator.injection_size_limit is None
     assert (coordinator.session_id, coordinator.parent_id) == ("s", "p")
     assert coordinator.config is like.config
     assert coordinator.get("tools")["t"] is second

@@ -30,7 +30,7 @@ from amplifier_core.message_models import (
 from amplifier_core.models import Pricing, SessionStatus
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 import amplifier_sdk
 from amplifier.compat.conversion import (
@@ -107,8 +107,27 @@ def test_a_hook_result_has_the_originals_fields_alone() -> None:
     assert "action" not in HookResult().model_dump(exclude={"action"})
     with pytest.raises(ValueError, match="action"):
         HookResult(action="dance")
-    with pytest.raises(ValueError, match="read from a dict"):
+    with pytest.raises(ValueError, match="valid dictionary"):
         HookResult.model_validate(7)
+
+
+def test_results_stand_in_models_as_fields() -> None:
+    class Report(BaseModel):  # type: ignore[explicit-any]  # pydantic's metaclass
+        result: ToolResult
+        hook: HookResult | None = None
+
+    report = Report(result={"success": True, "output": 1})
+
+    assert report.result.output == 1
+    assert report.model_dump()["result"]["output"] == 1
+    assert "success" in Report.model_validate(report.model_dump()).result.model_fields
+    assert dict(report.result)["success"] is True
+    assert ToolResult.model_json_schema()["title"] == "ToolResult"
+    copied = report.result.model_copy(deep=True)
+    assert copied == report.result
+    assert copied != HookResult()
+    with pytest.raises(ValidationError):
+        ToolResult(error="no object")
 
 
 def test_models_are_subclassed_with_fields() -> None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
         Tool,
     )
 
-__all__ = ["ModuleCoordinator"]
+__all__ = ["DONE", "ModuleCoordinator"]
 
 T = TypeVar("T")
 
@@ -65,7 +65,8 @@ class _Done:
         yield from ()
 
 
-_DONE: Final = _Done()
+DONE: Final = _Done()
+"""What `mount` returns: awaiting it is optional."""
 
 
 class ModuleCoordinator:
@@ -186,7 +187,7 @@ class ModuleCoordinator:
             ModuleValidationError: the instance lacks what its mount point promises.
         """
         self._place(mount_point, module, name)
-        return _DONE
+        return DONE
 
     def _place(self, mount_point: str, module: object, name: str | None = None) -> None:
         mount_point, name = self._mounts.resolve(mount_point, name)

@@ -7,9 +7,12 @@ used. Async fixtures run under anyio's own plugin, on whichever backends the tes
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import pytest
@@ -75,9 +78,29 @@ def pytest_configure(config: pytest.Config) -> None:
         # registered later, its fixtures go before those of the same name here
         plugin = import_module(f"{_ORIGINAL}.pytest_plugin")
         config.pluginmanager.register(plugin, f"{_ORIGINAL}.pytest_plugin")
+    elif not any(isinstance(finder, _LastFinder) for finder in sys.meta_path):
+        sys.meta_path.append(_LastFinder())
+
+
+class _LastFinder:
+    """Provides the original's name to tests that import it where nothing is installed under it."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None = None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        """Find the original's name; every other stays unknown."""
+        if fullname.partition(".")[0] != _ORIGINAL:
+            return None
+        from amplifier.kernel.modules.adapters import FINDER
+
+        return FINDER.find_spec(fullname, path, target)
 
 
 _ORIGINAL: Final = "amplifier_core"
+_IMPORT: Final = re.compile(rf"^[ \t]*(?:from|import) {_ORIGINAL}\b", re.MULTILINE)
 _REQUIREMENT: Final = re.compile(r"""["']amplifier-core\b""")
 
 
@@ -86,15 +109,15 @@ def _requires_original(folder: Path) -> bool:
     project = folder / "pyproject.toml"
     if project.is_file() and _REQUIREMENT.search(project.read_text("utf-8", "replace")):
         return True
-    packages = (
-        *folder.glob("amplifier_module_*"),
-        *folder.glob("src/amplifier_module_*"),
-    )
+    packages = [
+        path.parent
+        for path in (*folder.glob("*/__init__.py"), *folder.glob("src/*/__init__.py"))
+        if path.parent.name.startswith("amplifier_")
+    ]
     return any(
-        f"import {_ORIGINAL}" in text or f"from {_ORIGINAL}" in text
+        _IMPORT.search(file.read_text("utf-8", "replace"))
         for package in packages
         for file in package.rglob("*.py")
-        if (text := file.read_text("utf-8", "replace"))
     )
 
 

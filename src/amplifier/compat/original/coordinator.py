@@ -6,8 +6,8 @@ that the session's has, so what one module sets on it another finds; what is mou
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import Self, cast
+from collections.abc import Awaitable, Mapping
+from typing import cast
 
 from amplifier.compat.capabilities import (
     adapted_capability,
@@ -18,7 +18,9 @@ from amplifier.compat.mounts import MountTable, adapted, shown
 from amplifier.compat.original.hooks import HookRegistry
 from amplifier.compat.original.models import HookResult
 from amplifier.compat.results import native_decision, original_result
+from amplifier.kernel.coordinator import DONE
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
+from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 
@@ -26,7 +28,7 @@ __all__ = ["ModuleCoordinator"]
 
 
 class ModuleCoordinator(KernelCoordinator):
-    """A session's parts by name.
+    """A session's parts by name; one that is made by this constructor holds whatever is mounted, as it is.
 
     Args:
         session: any object with `session_id`, `parent_id` and `config`.
@@ -45,21 +47,23 @@ class ModuleCoordinator(KernelCoordinator):
             name: given.get(name, getattr(session, name, None))
             for name in ("session_id", "parent_id", "config")
         }
+        config = cast("dict[str, object]", fields["config"] or {})
         super().__init__(
             None,
             approval_system,
             display_system,
             session_id=str(fields["session_id"] or "unknown"),
             parent_id=cast("str | None", fields["parent_id"]),
-            config=cast("dict[str, object]", fields["config"] or {}),
+            config=config,
+            settings=_settings(config),
         )
         self.session = session  # type: ignore[assignment]  # any object will do
         self.loader = getattr(session, "loader", None)
 
     @classmethod
-    def over(cls, coordinator: KernelCoordinator) -> Self:
+    def over(cls, coordinator: KernelCoordinator) -> ModuleCoordinator:
         """Show a session's coordinator to modules of the original."""
-        view = object.__new__(cls)
+        view = object.__new__(_Shown)
         view.__dict__ = coordinator.__dict__
         return view
 
@@ -68,6 +72,36 @@ class ModuleCoordinator(KernelCoordinator):
         """The hook registry; as long as a loop runs, as that loop receives it."""
         return HookRegistry.over(super().hooks)
 
+    def mount(
+        self, mount_point: str, module: object, name: str | None = None
+    ) -> Awaitable[None]:
+        """Mount an instance in place of one that has its name; it is there when the call returns.
+
+        Raises:
+            ValueError: there is no such mount point, or a name is missing.
+            TypeError: the name is no text.
+        """
+        point, key = self._mounts.resolve(mount_point, name)
+        slot = self._mounts.get(point, None)
+        if isinstance(slot, dict):
+            slot[_name_of(point, module, key)] = module
+        else:
+            self._mounts.table[point] = module
+        return DONE
+
+    async def process_hook_result(  # type: ignore[override]  # the original's results
+        self, result: HookResult, event: str, hook_name: str = "unknown"
+    ) -> HookResult:
+        """Carry out what handlers decided."""
+        decided = native_decision(result)
+        return original_result(
+            await super().process_hook_result(decided, event, hook_name)
+        )
+
+
+class _Shown(ModuleCoordinator):
+    """The coordinator of a session: what is mounted on it is adapted, what is read of it is shown."""
+
     @property
     def mount_points(self) -> dict[str, object]:
         """The live table of mount points; modules may write into it."""
@@ -75,8 +109,6 @@ class ModuleCoordinator(KernelCoordinator):
 
     def get(self, mount_point: str, name: str | None = None) -> object:
         """Return what is mounted: a single point's instance, another's live table, or one of its instances."""
-        if mount_point == "hooks":
-            return self.hooks
         found = super().get(mount_point, name)
         if name is None and isinstance(found, dict):
             return self.mount_points[mount_point]
@@ -95,7 +127,7 @@ class ModuleCoordinator(KernelCoordinator):
                 self.plugins.forget_mounted(point, key)
                 self._mounts.remove(point, key)
         instance = adapted(point, module, self, key or "")
-        return super().mount(mount_point, instance, name)
+        return KernelCoordinator.mount(self, mount_point, instance, name)
 
     def register_capability(
         self, name: str, value: object, *, inherited: bool = True
@@ -119,14 +151,15 @@ class ModuleCoordinator(KernelCoordinator):
     def approval_system(self, system: ApprovalSystem | None) -> None:
         self.decisions.approval = system
 
-    async def process_hook_result(  # type: ignore[override]  # the original's results
-        self, result: HookResult, event: str, hook_name: str = "unknown"
-    ) -> HookResult:
-        """Carry out what handlers decided."""
-        decided = native_decision(result)
-        return original_result(
-            await super().process_hook_result(decided, event, hook_name)
-        )
+
+def _settings(config: Mapping[str, object]) -> SessionSettings:
+    """Return the settings of a coordinator by itself: nothing limits injections but its own configuration."""
+    session = config.get("session")
+    given = session if isinstance(session, Mapping) else {}
+    return SessionSettings(
+        injection_size_limit=given.get("injection_size_limit"),
+        injection_budget_per_turn=given.get("injection_budget_per_turn"),
+    )
 
 
 def _name_of(point: str, module: object, name: str | None) -> str:

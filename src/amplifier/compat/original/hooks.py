@@ -22,6 +22,10 @@ NO_DEADLINE = 365 * 86_400.0
 """Seconds that a handler may take: it may ask a person, and the original has no deadline."""
 
 
+_VIEW = "_original_view"
+"""Where a registry has its view: modules compare registries by identity."""
+
+
 class HookRegistry(KernelRegistry):
     """The handlers of a session, and what calls them."""
 
@@ -30,9 +34,13 @@ class HookRegistry(KernelRegistry):
     @classmethod
     def over(cls, hooks: KernelRegistry) -> Self:
         """Show a session's registry to modules of the original."""
+        known = vars(hooks).get(_VIEW)
+        if isinstance(known, _Shown) and known.base is hooks:
+            return known  # type: ignore[return-value]  # the one subclass there is
         shown = _Shown.__new__(_Shown)
         shown.__dict__ = hooks.__dict__
         shown.base = hooks
+        vars(hooks)[_VIEW] = shown
         return shown  # type: ignore[return-value]  # the one subclass there is
 
     def register(  # type: ignore[override]  # the original's signature

@@ -7,16 +7,16 @@ changed, have pydantic's methods and drop the fields that they do not know.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic_core import CoreSchema, core_schema
 
 from amplifier_sdk import results
-from amplifier_sdk.convert import to_json
 
 __all__ = [
     "ApprovalRequest",
@@ -34,84 +34,76 @@ __all__ = [
 
 
 class _PydanticMethods:
-    """What modules call on a result as if it were a pydantic model."""
+    """What modules call on a result as if it were a pydantic model: a model of the same fields does it."""
 
     __setattr__ = object.__setattr__
     __delattr__ = object.__delattr__
 
-    @classmethod
-    def _names(cls) -> tuple[str, ...]:
-        raise NotImplementedError
+    _model: ClassVar[type[BaseModel]]
 
-    def model_dump(
-        self,
-        *,
-        mode: str = "python",
-        include: Iterable[str] | None = None,
-        exclude: Iterable[str] | None = None,
-        exclude_none: bool = False,
-        exclude_defaults: bool = False,
-        **_: object,
-    ) -> dict[str, object]:
-        """Write the fields as a dict; in the mode `json` as JSON data."""
-        default = type(self)()
-        written = {
-            name: getattr(self, name)
-            for name in self._names()
-            if (include is None or name in include)
-            and (exclude is None or name not in exclude)
-            and not (exclude_none and getattr(self, name) is None)
-            and not (exclude_defaults and getattr(self, name) == getattr(default, name))
-        }
-        if mode == "json":
-            return cast("dict[str, object]", to_json(written))
-        return written
-
-    def model_dump_json(
-        self,
-        *,
-        indent: int | None = None,
-        exclude_none: bool = False,
-        exclude: Iterable[str] | None = None,
-        **_: object,
-    ) -> str:
-        """Write the fields as JSON text."""
-        written = self.model_dump(
-            mode="json", exclude_none=exclude_none, exclude=exclude
+    @property
+    def _fields(self) -> BaseModel:
+        names = self._model.model_fields
+        return self._model.model_construct(
+            **{name: getattr(self, name) for name in names}
         )
-        return json.dumps(written, indent=indent)
+
+    def model_dump(self, **options: Any) -> dict[str, Any]:
+        """Write the fields as a dict; in the mode `json` as JSON data."""
+        return self._fields.model_dump(**options)
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Write the fields as JSON text."""
+        return self._fields.model_dump_json(**options)
 
     def model_copy(
-        self, *, update: Mapping[str, object] | None = None, deep: bool = False
+        self, *, update: Mapping[str, Any] | None = None, deep: bool = False
     ) -> Self:
         """Return another of the same fields, with those of `update` in their place."""
-        given = self.model_dump()
+        given = {name: getattr(self, name) for name in self._model.model_fields}
         if deep:
             given = deepcopy(given)
         return type(self)(**{**given, **(update or {})})
 
     @classmethod
-    def model_validate(cls, value: object, **_: object) -> Self:
+    def model_validate(cls, value: Any, **_: Any) -> Self:
         """Read a dict of fields.
 
         Raises:
-            ValueError: it is no dict, or a field does not fit.
+            ValidationError: it is no dict, or a field does not fit.
         """
         if isinstance(value, cls):
             return value
-        if not isinstance(value, Mapping):
-            raise ValueError(f"{cls.__name__} is read from a dict; got {value!r:.200}")
-        return cls(**value)
+        return cls(**dict(cls._model.model_validate(value)))
 
     @classmethod
-    def model_validate_json(cls, text: str | bytes, **_: object) -> Self:
+    def model_validate_json(cls, text: str | bytes, **_: Any) -> Self:
         """Read JSON text."""
-        return cls.model_validate(json.loads(text))
+        return cls(**dict(cls._model.model_validate_json(text)))
+
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """Return the JSON Schema of the fields."""
+        return cls._model.model_json_schema(**options)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: Any) -> CoreSchema:
+        """Let a model have a field of this class."""
+        return core_schema.no_info_plain_validator_function(
+            cls.model_validate,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                cls.model_dump, return_schema=handler(dict)
+            ),
+        )
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        """Yield the fields with their values, as pydantic's models do."""
+        return iter(self._fields)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, type(self)):
             return NotImplemented
-        return self.model_dump() == other.model_dump()
+        return dict(self) == dict(other)
 
     def __hash__(self) -> int:
         raise TypeError(f"A {type(self).__name__} can be changed, so it has no hash")
@@ -128,61 +120,74 @@ class ContextInjection(BaseModel):
     event: str = ""
 
 
+class _HookResultFields(BaseModel):
+    model_config = ConfigDict(title="HookResult")
+
+    action: Literal["continue", "deny", "modify", "inject_context", "ask_user"] = (
+        "continue"
+    )
+    data: dict[str, Any] | None = None
+    reason: str | None = None
+    context_injection: str | None = None
+    context_injection_role: Literal["system", "user", "assistant"] = "system"
+    ephemeral: bool = False
+    approval_prompt: str | None = None
+    approval_options: list[str] | None = None
+    approval_timeout: float = 300.0
+    approval_default: Literal["allow", "deny"] = "deny"
+    suppress_output: bool = False
+    user_message: str | None = None
+    user_message_level: Literal["info", "warning", "error"] = "info"
+    user_message_source: str | None = None
+    append_to_last_tool_result: bool = False
+    context_injections: list[ContextInjection] = Field(default_factory=list)
+
+
 class HookResult(_PydanticMethods, results.HookResult):
     """What a handler answers."""
 
-    def __init__(self, **fields: object) -> None:
-        known = {name: fields[name] for name in _HOOK_RESULT if name in fields}
-        options = known.get("approval_options")
-        super().__init__(**known)  # type: ignore[arg-type]  # checked there
-        if isinstance(options, list):
-            vars(self)["approval_options"] = options
-        self.context_injections: list[ContextInjection] = [
-            ContextInjection.model_validate(each)
-            for each in cast("list[object]", fields.get("context_injections") or [])
-        ]
+    _model: ClassVar[type[BaseModel]] = _HookResultFields
+    model_fields: ClassVar = _HookResultFields.model_fields
 
-    @classmethod
-    def _names(cls) -> tuple[str, ...]:
-        return (*_HOOK_RESULT, "context_injections")
+    def __init__(self, **fields: Any) -> None:
+        checked = dict(_HookResultFields(**fields))
+        injections, options = (
+            checked.pop("context_injections"),
+            checked.pop("approval_options"),
+        )
+        super().__init__(**checked)
+        # lists, as the original has them
+        vars(self).update(approval_options=options, context_injections=injections)
+
+    if TYPE_CHECKING:
+        context_injections: list[ContextInjection]
 
 
-_HOOK_RESULT = (
-    "action",
-    "data",
-    "reason",
-    "context_injection",
-    "context_injection_role",
-    "ephemeral",
-    "approval_prompt",
-    "approval_options",
-    "approval_timeout",
-    "approval_default",
-    "suppress_output",
-    "user_message",
-    "user_message_level",
-    "user_message_source",
-    "append_to_last_tool_result",
-)
+class _ToolResultFields(BaseModel):
+    model_config = ConfigDict(title="ToolResult")
+
+    success: bool = True
+    output: Any = None
+    error: dict[str, Any] | None = None
+    content: list[Any] | None = None
 
 
 class ToolResult(_PydanticMethods, results.ToolResult):
     """What a tool call returned; `native` is the SDK's result that it shows, while nobody changed it."""
 
-    def __init__(self, **fields: object) -> None:
-        known = {name: fields[name] for name in _TOOL_RESULT if name in fields}
+    _model: ClassVar[type[BaseModel]] = _ToolResultFields
+    model_fields: ClassVar = _ToolResultFields.model_fields
+
+    def __init__(self, **fields: Any) -> None:
         if "is_error" in fields and "success" not in fields:
-            known["success"] = fields["is_error"] is not True
-        super().__init__(**known)  # type: ignore[arg-type]  # any value may be an output
+            fields["success"] = fields["is_error"] is not True
+        checked = dict(_ToolResultFields(**fields))
+        super().__init__(**checked)
         error = self.error
         if not self.success and self.output is None and isinstance(error, Mapping):
             # the model reads the output, so a failure has one
             vars(self)["output"] = error.get("message")
         self._source: results.ToolResult | None = None
-
-    @classmethod
-    def _names(cls) -> tuple[str, ...]:
-        return _TOOL_RESULT
 
     @classmethod
     def of(cls, native: results.ToolResult) -> ToolResult:
@@ -192,7 +197,7 @@ class ToolResult(_PydanticMethods, results.ToolResult):
         shown = cls(
             success=native.success,
             output=deepcopy(native.output),
-            error=deepcopy(native.error),
+            error=None if native.error is None else deepcopy(dict(native.error)),
             content=native.content,
         )
         shown._source = native
@@ -231,9 +236,6 @@ class ToolResult(_PydanticMethods, results.ToolResult):
         if self.output is None:
             return "Success"
         return str(self.output)
-
-
-_TOOL_RESULT = ("success", "output", "error", "content")
 
 
 def _printable(text: str) -> str:

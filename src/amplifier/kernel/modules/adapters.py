@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         ImportedModule,
     )  # a test run needs the finder alone
 
-__all__ = ["adapted", "provide"]
+__all__ = ["FINDER", "adapted", "provide"]
 
 ADAPTERS: Final = {"amplifier_core": "amplifier.compat.adapter"}
 """The packages that modules written for another kernel import, and who provides each and adapts those modules."""
@@ -53,14 +53,14 @@ class _AdapterFinder:
         return _adapter(name).find_spec(fullname, path, target)
 
 
-_FINDER: Final = _AdapterFinder()
+FINDER: Final = _AdapterFinder()
 
 
 def provide() -> None:
     """Let modules that are imported from here on import the packages of the table."""
-    if _FINDER not in sys.meta_path:
+    if FINDER not in sys.meta_path:
         # first, before an installed package of such a name
-        sys.meta_path.insert(0, _FINDER)
+        sys.meta_path.insert(0, FINDER)
 
 
 def adapted(imported: ImportedModule) -> ImportedModule:
