@@ -314,3 +314,33 @@ def test_the_token_reads_as_its_word() -> None:
     assert not token.is_immediate
     token.reset()
     assert not token.is_cancelled
+
+
+async def test_the_kernel_spawns_children_of_an_applications_session(
+    tmp_path: Path,
+) -> None:
+    parent = session(tmp_path)
+    await parent.initialize()
+    spawn = parent.coordinator.get_capability("session.spawn")
+    child = await spawn(
+        agent_name="helper", instruction="help", parent_session=parent, color="red"
+    )
+    assert child["output"] == "hello"
+    await parent.cleanup()
+
+
+async def test_an_application_registers_handlers_and_cancels(tmp_path: Path) -> None:
+    made = session(tmp_path)
+    heard: list[str] = []
+
+    def hear(event: str, data: dict[str, object]) -> None:
+        heard.append(event)
+
+    for event in ("session:start", "prompt:submit", "session:end"):
+        made.coordinator.hooks.register(event, hear, name=f"app-{event}")
+    await made.initialize()
+    await made.execute("hi")
+    assert str(made.coordinator.cancellation.state) == "none"
+    await made.cleanup()
+
+    assert heard == ["session:start", "prompt:submit", "session:end"]

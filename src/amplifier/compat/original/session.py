@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from anyio.abc import TaskGroup
+
 from amplifier.compat.original.coordinator import ModuleCoordinator
 from amplifier.compat.plans import accepted_plan
+from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.sessions.session import AmplifierSession as KernelSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -25,6 +28,9 @@ class AmplifierSession(KernelSession):
         approval_system: ApprovalSystem | None = None,
         display_system: DisplaySystem | None = None,
         is_resumed: bool = False,
+        task_group: TaskGroup | None = None,
+        *,
+        spent: Spending | None = None,
     ) -> None:
         super().__init__(
             accepted_plan(config),
@@ -34,6 +40,8 @@ class AmplifierSession(KernelSession):
             approval_system,
             display_system,
             is_resumed,
+            task_group,
+            spent=spent,
         )
         # modules and applications find the very dict that the session was given
         self.config = self.coordinator.config = config
