@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Literal
 
 import anyio
@@ -10,6 +11,7 @@ import pytest
 from amplifier_core import HookResult as OriginalResult
 from amplifier_core.models import ApprovalRequest, ApprovalResponse
 
+import amplifier_module_hooks_logging
 import amplifier_sdk
 from amplifier import AmplifierSession
 from amplifier.testing import (
@@ -505,3 +507,31 @@ async def test_no_tool_runs_from_an_answer_that_was_cut_off(
         await session.execute("go")
 
     assert work.call_count == runs
+
+
+async def test_the_log_has_no_secret_that_stood_in_a_model(tmp_path: Path) -> None:
+    odd.tools.append(odd.Plain(odd.Account(owner="me", password=SECRET)))
+
+    async def said(event: str, data: Data) -> object:
+        account = odd.Account(owner="me", password=SECRET)
+        await odd.ready[0].hooks.emit("account:seen", {"account": account})
+        return None
+
+    odd.handlers["tool:pre"] = said
+    log = tmp_path / "{session_id}.jsonl"
+    async with create_test_session(
+        *script(),
+        tools=[odd],
+        hooks=[amplifier_module_hooks_logging],
+        configs={"hook-0": {"session_log_template": str(log)}},
+    ) as session:
+        session.coordinator.register_contributor(
+            "observability.events", "odd", lambda: ["account:seen"]
+        )
+        await results(session)
+
+    (written,) = tmp_path.glob("*.jsonl")
+    text = written.read_text()
+    assert "account:seen" in text
+    assert "tool:post" in text
+    assert SECRET not in text
