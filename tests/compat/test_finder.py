@@ -176,3 +176,20 @@ def test_every_name_of_the_package_is_there() -> None:
 
     for name in amplifier_core.__all__:
         assert getattr(amplifier_core, name) is not None
+
+
+@pytest.mark.process
+def test_a_module_that_imports_the_name_late_is_one_of_the_originals(
+    tmp_path: Path,
+) -> None:
+    package = tmp_path / "amplifier-module-tool-late" / "amplifier_module_tool_late"
+    package.mkdir(parents=True)
+    source = Path(__file__).parent / "modules" / "late.py"
+    (package / "__init__.py").write_text(source.read_text())
+    code = SESSION.format(before="", module="tool-late").replace(
+        "print(list(session.coordinator.tools))",
+        "print(type(session.coordinator.tools['late']).__name__)",
+    )
+    done = run(code, tmp_path)
+
+    assert done.stdout.splitlines()[:2] == ["[]", "AdaptedTool"], done.stderr

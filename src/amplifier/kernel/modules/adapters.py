@@ -7,7 +7,7 @@ which compares names.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -22,6 +22,10 @@ __all__ = ["FINDER", "adapted", "provide"]
 
 ADAPTERS: Final = {"amplifier_core": "amplifier.compat.adapter"}
 """The packages that modules written for another kernel import, and who provides each and adapts those modules."""
+
+
+HINT: Final = "ModuleCoordinator"
+"""What modules for another kernel call the coordinator; such a module's source is then asked what it imports."""
 
 
 class _Adapter(Protocol):
@@ -71,9 +75,16 @@ def adapted(imported: ImportedModule) -> ImportedModule:
     """
     for package, name in ADAPTERS.items():
         # most processes have imported no such package
-        if package in sys.modules:
+        if package in sys.modules or _is_hinted(imported.target):
             imported = _adapter(name).adapt(imported)
     return imported
+
+
+def _is_hinted(target: object) -> bool:
+    """Whether a mount function is annotated as those are that import the package for type checkers alone."""
+    mount = getattr(target, "mount", target)
+    annotations: object = getattr(mount, "__annotations__", None)
+    return isinstance(annotations, Mapping) and HINT in annotations.values()
 
 
 def _adapter(name: str) -> _Adapter:
