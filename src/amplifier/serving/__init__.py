@@ -5,13 +5,14 @@ It needs the extra `amplifier[server]`.
 
 from __future__ import annotations
 
-try:
-    import starlette  # noqa: F401  # the modules below name no extra when it is missing
-except ModuleNotFoundError as error:
+from importlib.util import find_spec as _find_spec
+
+if _find_spec("starlette") is None:
+    # the modules below would name no extra
     raise ModuleNotFoundError(
-        f"To serve an agent, {error.name} is needed: pip install 'amplifier[server]'",
-        name=error.name,
-    ) from error
+        "To serve an agent, starlette is needed: pip install 'amplifier[server]'",
+        name="starlette",
+    )
 from amplifier.serving.application import AgentServer
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.tokens import Token

@@ -20,6 +20,7 @@ from amplifier.compat.original.models import HookResult
 from amplifier.compat.results import native_decision, original_result
 from amplifier.kernel.coordinator import DONE
 from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
+from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -58,7 +59,7 @@ class ModuleCoordinator(KernelCoordinator):
             settings=_settings(config),
         )
         self.session = session  # type: ignore[assignment]  # any object will do
-        self.loader = getattr(session, "loader", None)
+        self.loader: ModuleLoader | None = getattr(session, "loader", None)
 
     @classmethod
     def over(cls, coordinator: KernelCoordinator) -> ModuleCoordinator:

@@ -6,7 +6,7 @@ Unknown fields stay: a message may carry what its vendor or its loop added.
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import (
     BaseModel,
@@ -44,7 +44,9 @@ Visibility: TypeAlias = Literal["internal", "developer", "user"]
 
 
 class _Model(BaseModel):
-    model_config = ConfigDict(extra="allow", protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="allow", protected_namespaces=()
+    )
 
 
 class TextBlock(_Model):
@@ -163,7 +165,7 @@ class ResponseFormatJson(BaseModel):
 class ResponseFormatJsonSchema(BaseModel):
     """An answer that fits a JSON Schema, which is written under the name `schema`."""
 
-    model_config = ConfigDict(populate_by_name=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(populate_by_name=True)
 
     type: Literal["json_schema"] = "json_schema"
     json_schema: dict[str, object] = Field(alias="schema")

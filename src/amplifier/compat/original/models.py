@@ -14,6 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, core_schema
 
 from amplifier_sdk import results
@@ -36,8 +37,11 @@ __all__ = [
 class _PydanticMethods:
     """What modules call on a result as if it were a pydantic model: a model of the same fields does it."""
 
-    __setattr__ = object.__setattr__
-    __delattr__ = object.__delattr__
+    def __setattr__(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        object.__delattr__(self, name)
 
     _model: ClassVar[type[BaseModel]]
 
@@ -121,7 +125,7 @@ class ContextInjection(BaseModel):
 
 
 class _HookResultFields(BaseModel):
-    model_config = ConfigDict(title="HookResult")
+    model_config: ClassVar[ConfigDict] = ConfigDict(title="HookResult")
 
     action: Literal["continue", "deny", "modify", "inject_context", "ask_user"] = (
         "continue"
@@ -147,7 +151,7 @@ class HookResult(_PydanticMethods, results.HookResult):
     """What a handler answers."""
 
     _model: ClassVar[type[BaseModel]] = _HookResultFields
-    model_fields: ClassVar = _HookResultFields.model_fields
+    model_fields: ClassVar[dict[str, FieldInfo]] = _HookResultFields.model_fields
 
     def __init__(self, **fields: Any) -> None:
         checked = dict(_HookResultFields(**fields))
@@ -164,7 +168,7 @@ class HookResult(_PydanticMethods, results.HookResult):
 
 
 class _ToolResultFields(BaseModel):
-    model_config = ConfigDict(title="ToolResult")
+    model_config: ClassVar[ConfigDict] = ConfigDict(title="ToolResult")
 
     success: bool = True
     output: Any = None
@@ -176,7 +180,7 @@ class ToolResult(_PydanticMethods, results.ToolResult):
     """What a tool call returned; `native` is the SDK's result that it shows, while nobody changed it."""
 
     _model: ClassVar[type[BaseModel]] = _ToolResultFields
-    model_fields: ClassVar = _ToolResultFields.model_fields
+    model_fields: ClassVar[dict[str, FieldInfo]] = _ToolResultFields.model_fields
 
     def __init__(self, **fields: Any) -> None:
         if "is_error" in fields and "success" not in fields:
@@ -258,7 +262,7 @@ class Pricing(BaseModel):
 class ModelInfo(BaseModel):
     """A model that a provider offers."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(protected_namespaces=())
 
     id: str
     display_name: str

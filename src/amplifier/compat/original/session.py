@@ -9,6 +9,7 @@ from anyio.abc import TaskGroup
 from amplifier.compat.original.coordinator import ModuleCoordinator
 from amplifier.compat.plans import accepted_plan
 from amplifier.kernel.budgets.expenses import Spending
+from amplifier.kernel.coordinator import ModuleCoordinator as KernelCoordinator
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.sessions.session import AmplifierSession as KernelSession
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
@@ -45,4 +46,4 @@ class AmplifierSession(KernelSession):
         )
         # modules and applications find the very dict that the session was given
         self.config = self.coordinator.config = config
-        self.coordinator = ModuleCoordinator.over(self.coordinator)
+        self.coordinator: KernelCoordinator = ModuleCoordinator.over(self.coordinator)

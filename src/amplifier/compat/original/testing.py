@@ -90,16 +90,16 @@ class MockTool:
         return_value: object = None,
         input_schema: Mapping[str, object] | None = None,
     ) -> None:
-        self.name = name
-        self.description = description or f"Mock tool: {name}"
-        self.output = output if return_value is None else return_value
+        self.name: str = name
+        self.description: str = description or f"Mock tool: {name}"
+        self.output: object = output if return_value is None else return_value
         self.input_schema: Mapping[str, object] = input_schema or {
             "type": "object",
             "properties": {},
         }
-        self.call_count = 0
+        self.call_count: int = 0
         self.last_input: object = None
-        self.execute = AsyncMock(side_effect=self._execute)
+        self.execute: AsyncMock = AsyncMock(side_effect=self._execute)
 
     async def _execute(self, input: object) -> object:
         self.call_count += 1
@@ -114,11 +114,11 @@ class MockContextManager:
 
     def __init__(self, messages: Iterable[Mapping[str, object]] | None = None) -> None:
         self.messages: list[Mapping[str, object]] = list(messages or [])
-        self.add_message = AsyncMock(side_effect=self.messages.append)
-        self.get_messages = AsyncMock(side_effect=self._all)
-        self.get_messages_for_request = AsyncMock(side_effect=self._all)
-        self.set_messages = AsyncMock(side_effect=self._set)
-        self.clear = AsyncMock()
+        self.add_message: AsyncMock = AsyncMock(side_effect=self.messages.append)
+        self.get_messages: AsyncMock = AsyncMock(side_effect=self._all)
+        self.get_messages_for_request: AsyncMock = AsyncMock(side_effect=self._all)
+        self.set_messages: AsyncMock = AsyncMock(side_effect=self._set)
+        self.clear: AsyncMock = AsyncMock()
 
     def _all(self, *_: object, **__: object) -> list[Mapping[str, object]]:
         return list(self.messages)
@@ -161,8 +161,8 @@ class ScriptedOrchestrator:
     """Answers each turn from a list, and then `DONE`."""
 
     def __init__(self, responses: Iterable[str]) -> None:
-        self.responses = list(responses)
-        self.call_count = 0
+        self.responses: list[str] = list(responses)
+        self.call_count: int = 0
 
     async def execute(
         self,
