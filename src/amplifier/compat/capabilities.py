@@ -70,6 +70,7 @@ class _RegisterWithBoth:
 
     def __call__(self, provider: object) -> None:
         self._kernel(provider)
+        # one of the original's goes back to its own shape, not through two adapters
         if isinstance(provider, _AdaptedApprovalProvider):
             self._module(_HeldApprovalProvider(provider.original))
         else:

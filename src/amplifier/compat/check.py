@@ -179,7 +179,7 @@ def _names_of(module: str) -> frozenset[str] | None:
     parts = module.split(".")[1:]
     place = _ORIGINAL.joinpath(*parts)
     file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
-    if not parts:
+    if not parts:  # the package itself
         file = _ORIGINAL / "__init__.py"
     if not file.is_file():
         return None

@@ -56,6 +56,7 @@ class AdaptedContext:
             given["provider"] = provider.original
         elif provider is not None:
             given["provider"] = ShownProvider(provider)
+        # older contexts take no budget, and some no provider
         taken = {key: value for key, value in given.items() if key in self._takes}
         return _stored(await self._view(**taken))
 

@@ -121,6 +121,7 @@ class RequestWriter:
     ) -> list[message_models.ToolSpec] | None:
         if not specs:
             return None
+        # a loop makes its specs once a turn, so most requests have those of the last
         if self._tools is None or specs != self._specs:
             self._specs = specs
             self._tools = [
@@ -154,6 +155,7 @@ def original_block(block: ContentBlock) -> BaseModel:
     """Return a block as the original's model; one of a vendor's own type is text for it."""
     fields = cast("dict[str, object]", plain_copy(block_to_dict(block)))
     model = _BLOCKS.get(block.type)
+    # the original's union of blocks is closed: an unknown type would be an error there
     if model is None:
         return message_models.TextBlock(text=str(fields))
     return model.model_construct(**fields)  # type: ignore[arg-type]  # the block's own
@@ -249,6 +251,7 @@ def native_response(
 
 def native_block(block: object) -> ContentBlock:
     """Return a block of the original as the SDK's."""
+    # nearly every block of nearly every answer
     if type(block) is message_models.TextBlock and not block.model_extra:
         return TextBlock(text=block.text, visibility=block.visibility)
     return block_from_dict(cast("JSONObject", plain_copy(block)))

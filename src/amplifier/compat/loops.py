@@ -54,6 +54,7 @@ class AdaptedLoop:
             "tools": {name: ShownTool(tool) for name, tool in tools.items()},
             "hooks": HookRegistry.over(cast("KernelRegistry", hooks)),
         }
+        # the contract's five arguments are all that older loops take
         if self._takes_coordinator:
             arguments["coordinator"] = self._coordinator
         answer = await self.original.execute(**arguments)

@@ -29,6 +29,7 @@ def adapted(
         coordinator: what a loop of the original is called with.
         name: what it is mounted under, for one that has no name of its own.
     """
+    # what a module got from the session it may mount again under another name
     if isinstance(instance, _SHOWN):
         return instance.native
     if isinstance(instance, _ADAPTED) or instance is None:
@@ -66,6 +67,7 @@ def mounted_alone(instance: object, coordinator: object) -> object:
         return None
     found = coordinator._mounts.table[point]  # noqa: SLF001  # the table itself, unadapted
     slots = found.values() if isinstance(found, dict) else (found,)
+    # most modules that return their instance have mounted it as well
     if any(shown(each) is instance for each in slots):
         return None
     return adapted(point, instance, coordinator)

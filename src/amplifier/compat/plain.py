@@ -84,6 +84,7 @@ def plain_copy(value: object, depth: int = 0) -> object:
     kind = type(value)
     if kind in _AS_THEY_ARE:
         return value
+    # whoever handed it in is foreign, and Python's own limit would end the session
     if depth > MAX_DEPTH:
         return f"[a {kind.__name__} that nests deeper than {MAX_DEPTH}]"
     write = _WRITERS.get(kind)
@@ -130,6 +131,7 @@ def _attrs(value: object, depth: int) -> object:
     names = attrs.fields_dict(cast("type[attrs.AttrsInstance]", type(value)))
     written = {name: plain_copy(getattr(value, name), depth) for name in names}
     extras = written.pop("extras", None)
+    # values of the SDK keep there what they do not know, which is a field elsewhere
     if isinstance(extras, dict):
         written = {**extras, **written}
     return written

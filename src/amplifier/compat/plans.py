@@ -34,6 +34,7 @@ def accepted_plan(plan: Mapping[str, object]) -> dict[str, object]:
     for section in _SINGLE:
         if not given.get(section):
             raise ValueError(f"Configuration must specify session.{section}")
+    # the original limits no injection unless its plan does
     settings = {
         "injection_size_limit": None,
         **_known(given, _SESSION, "session.", left_out),

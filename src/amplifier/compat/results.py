@@ -121,6 +121,7 @@ def native_hook_result(answer: object) -> results.HookResult:
         reason=_text(answer.reason),
         context_injection=_text(answer.context_injection),
         context_injection_role=answer.context_injection_role,
+        # by identity: it can be changed to anything after it was validated
         ephemeral=answer.ephemeral is True,
         approval_prompt=_text(answer.approval_prompt),
         approval_options=answer.approval_options,

@@ -111,6 +111,7 @@ def _files(path: Path) -> Iterator[Path]:
     if path.is_file():
         yield path
     else:
+        # sorted, so that every machine names the same first place
         yield from sorted(path.rglob("*.py"))
 
 
@@ -119,7 +120,7 @@ def imports_of(file: Path) -> Iterator[ModuleImport]:
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
-        return
+        return  # a broken file is reported when it is imported
     yield from _imports_in(tree, file)
 
 

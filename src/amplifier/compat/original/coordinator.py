@@ -123,6 +123,7 @@ class _Shown(ModuleCoordinator):
         slot = self._mounts.table.get(point)
         if isinstance(slot, dict):
             key = _name_of(point, module, key)
+            # the kernel refuses a taken name, and modules rely on replacing
             if key in slot and shown(slot[key]) is not module:
                 report("mount.replaced", mount_point=point, name=key)
                 self.plugins.forget_mounted(point, key)

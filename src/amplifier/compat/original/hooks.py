@@ -51,6 +51,7 @@ class HookRegistry(KernelRegistry):
         name: str | None = None,
     ) -> Unregister:
         """Call a handler on each event; return what takes that back."""
+        # named here: the kernel would name it after the adapter
         if name is None:
             name = getattr(handler, "__name__", None) or type(handler).__name__
             name = self._free(name)

@@ -82,6 +82,7 @@ def _mount(path: Path | None, coordinator: MockCoordinator, portal: Portal) -> o
     if path is None:
         pytest.skip("the tests lie in no module's project")
     folder = str(path.parent)
+    # it stays there: the module may import parts of itself when it is called
     if folder not in sys.path:
         sys.path.insert(0, folder)
     mount = cast(

@@ -46,4 +46,5 @@ class AmplifierSession(KernelSession):
         )
         # modules and applications find the very dict that the session was given
         self.config = self.coordinator.config = config
+        # applications mount on it and register with it in the original's forms
         self.coordinator: KernelCoordinator = ModuleCoordinator.over(self.coordinator)

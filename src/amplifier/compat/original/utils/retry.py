@@ -68,6 +68,7 @@ class RetryConfig:
     def delay(self, attempt: int, error: LLMError) -> float:
         """Return how many seconds to wait before a retry, the first of which is attempt 0."""
         seconds = min(self.initial_delay * self.backoff_factor**attempt, self.max_delay)
+        # over the cap if need be: the vendor knows better than the configuration
         seconds *= error.delay_multiplier
         if self.honor_retry_after and error.retry_after is not None:
             seconds = max(seconds, error.retry_after)

@@ -179,6 +179,7 @@ class HookValidator(Validator):
 
 def _import(path: Path, result: ValidationResult) -> ModuleType | None:
     folder, name = str(path.parent.resolve()), path.name.removesuffix(".py")
+    # first, so that what is installed under the name does not stand for it
     sys.path.insert(0, folder)
     try:
         package = import_module(name)
