@@ -146,7 +146,7 @@ def differences_in(file: Path) -> Iterator[FoundDifference]:
         nodes = list(ast.walk(ast.parse(file.read_bytes())))
     except (SyntaxError, ValueError):
         return
-    # the first line of each is enough to look at
+    # its first line is enough to find it
     for difference in DIFFERENCES:
         lines = [
             getattr(node, "lineno", 0) for node in nodes if difference.concerns(node)
