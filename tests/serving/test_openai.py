@@ -14,6 +14,7 @@ from amplifier_sdk import tool
 from amplifier_sdk.errors import NetworkError
 from tests.doubles import ScriptedProvider, call
 from tests.serving.client import ALICE, Caller, serving
+from tests.serving.conftest import Reports
 from tests.serving.test_servers import hypercorn_on_trio, uvicorn_at
 
 
@@ -194,7 +195,7 @@ async def test_a_caller_that_leaves_ends_the_turn(path: str, is_streamed: bool) 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
 async def test_a_failure_is_an_error_of_the_protocol(
-    path: str, capsys: pytest.CaptureFixture[str]
+    path: str, reports: Reports
 ) -> None:
     provider = ScriptedProvider(
         NetworkError("at 10.0.0.1"), NetworkError("at 10.0.0.1")
@@ -208,7 +209,7 @@ async def test_a_failure_is_an_error_of_the_protocol(
     assert (answered.status, answered.json["error"]["code"]) == (502, "provider_failed")
     assert b"provider_failed" in raw
     assert b"10.0.0.1" not in raw
-    assert "serving.turn_failed" in capsys.readouterr().err
+    assert "serving.turn_failed" in [report["event"] for report in reports]
 
 
 async def test_a_cut_answer_says_so() -> None:

@@ -20,6 +20,7 @@ from amplifier_sdk.handlers import on
 from amplifier_sdk.progress import ToolContext
 from tests.doubles import ScriptedProvider, call, calling
 from tests.serving.client import ALICE, BOB, Caller, Event, serving
+from tests.serving.conftest import Reports
 
 
 @tool
@@ -240,7 +241,7 @@ async def test_a_turn_that_nobody_reads_does_as_was_asked(wish: str) -> None:
 
 
 async def test_a_failed_turn_says_so_and_not_what_only_the_log_may_hold(
-    capsys: pytest.CaptureFixture[str],
+    reports: Reports,
 ) -> None:
     provider = ScriptedProvider(
         NetworkError("http://10.0.0.1/?key=sk-1"), ValueError("in C:/secrets"), "Fine."
@@ -259,7 +260,7 @@ async def test_a_failed_turn_says_so_and_not_what_only_the_log_may_hold(
     assert "secrets" not in str(second)
     assert third[-1].data["output"] == "Fine."
     jsonschema_rs.validate(EVENT_SCHEMA, first[-1].data)
-    assert "serving.turn_failed" in capsys.readouterr().err
+    assert "serving.turn_failed" in [report["event"] for report in reports]
 
 
 async def test_a_busy_session_refuses_a_turn_or_queues_it() -> None:
@@ -409,7 +410,7 @@ async def test_a_session_is_prepared_by_the_program() -> None:
 
 
 async def test_a_session_that_cannot_be_opened_is_an_error_without_its_reason(
-    capsys: pytest.CaptureFixture[str],
+    reports: Reports,
 ) -> None:
     async with serving(Agent(ScriptedProvider(), hooks=["hooks-of-/etc"])) as alice:
         answered = await alice.post("/sessions")
@@ -418,7 +419,7 @@ async def test_a_session_that_cannot_be_opened_is_an_error_without_its_reason(
     assert answered.status == 500
     assert "/etc" not in answered.body.decode()
     assert listed.json == {"sessions": []}
-    assert "serving.session_not_opened" in capsys.readouterr().err
+    assert "serving.session_not_opened" in [report["event"] for report in reports]
 
 
 async def test_a_silent_turn_sends_comments() -> None:

@@ -10,7 +10,7 @@ import anyio
 import attrs
 
 from amplifier.validation.behaviors import Subject
-from amplifier_sdk import ChatRequest, Loop, Turn
+from amplifier_sdk import ChatRequest, ChatResponse, Loop, Turn
 from amplifier_sdk.contracts import ContextManager, Hooks, Provider, Tool
 from amplifier_sdk.history import tool_message, typed
 from tests.validation.behaviors.sound import Round, mounting
@@ -46,14 +46,15 @@ class ByHand:
         provider = next(iter(providers.values()))
         for _ in range(self.rounds):
             messages = typed(await context.get_messages())
-            response = await provider.complete(ChatRequest(messages=messages))
+            request = ChatRequest(messages=messages)
+            response: ChatResponse = await provider.provider.complete(request)  # type: ignore[attr-defined]  # past its proxy
             if self.stores:
                 await context.add_message(response.to_message())
             if not response.tool_calls:
                 return response.text
             for call in response.tool_calls:
                 tool = tools[call.name]
-                result = await tool.tool.execute(call.arguments)  # type: ignore[attr-defined]  # past its proxy
+                result = await tool.tool.execute(call.arguments)  # type: ignore[attr-defined]  # likewise
                 await context.add_message(tool_message(call.id, call.name, str(result)))
         return ""
 
