@@ -163,12 +163,12 @@ def _tool_event(
             }
         case ToolOutput(call_id=call_id, tool_name=name, text=text):
             return {"type": "tool_output", "id": call_id, "name": name, "text": text}
-        case ToolFinished(call=call, result=result):
+        case _:
             return {
                 "type": "tool_finished",
-                **_call(call),
-                "success": result.success,
-                "output": result.get_serialized_output(),
+                **_call(event.call),
+                "success": event.result.success,
+                "output": event.result.get_serialized_output(),
             }
 
 
@@ -184,12 +184,12 @@ def _turn_event(event: UsageReported | SteeringInjected | TurnFinished) -> JSONO
             }
         case SteeringInjected(text=text):
             return {"type": "steering_injected", "text": text}
-        case TurnFinished(text=text, unread=unread):
+        case _:
             return {
                 "type": "turn_finished",
-                "text": text,
+                "text": event.text,
                 **end_to_json(event),
-                "unread": list(unread),
+                "unread": list(event.unread),
             }
 
 

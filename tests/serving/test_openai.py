@@ -9,10 +9,13 @@ import openai
 import pytest
 
 from amplifier import Agent
+from amplifier.serving.chat_completions import ChatEncoder
+from amplifier.serving.event_log import Encode
+from amplifier.serving.responses import ResponseEncoder
 from amplifier_kit.scripted import answer
 from amplifier_sdk import tool
 from amplifier_sdk.errors import NetworkError
-from tests.doubles import ScriptedProvider, call
+from tests.doubles import PlainProvider, ScriptedProvider, call
 from tests.serving.client import ALICE, Caller, serving
 from tests.serving.conftest import Reports
 from tests.serving.test_servers import hypercorn_on_trio, uvicorn_at
@@ -248,3 +251,46 @@ async def test_a_token_without_room_gets_no_turn() -> None:
                 await anyio.lowlevel.checkpoint()
 
     assert refused.status == 429
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+async def test_a_provider_that_does_not_stream_is_heard_as_well(path: str) -> None:
+    body = {"messages": [{"role": "user", "content": "x"}], "input": "x"}
+    async with (
+        serving(Agent(PlainProvider("All at once."))) as alice,
+        alice.stream("POST", path, {**body, "stream": True}) as stream,
+    ):
+        raw = await stream.rest()
+
+    assert b"All at once." in raw
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/responses"])
+@pytest.mark.parametrize("is_streamed", [True, False])
+async def test_a_cancelled_turn_is_an_error(path: str, is_streamed: bool) -> None:
+    provider = ScriptedProvider(answer("Half", anyio.Event()))
+    body = {
+        "messages": [{"role": "user", "content": "x"}],
+        "input": "x",
+        "stream": is_streamed,
+    }
+    raws: list[bytes] = []
+    async with serving(Agent(provider)) as alice, anyio.create_task_group() as group:
+
+        async def ask() -> None:
+            async with alice.stream("POST", path, body) as stream:
+                raws.append(await stream.rest())
+
+        group.start_soon(ask)
+        await provider.wait_for_request()
+        (session,) = (await alice.get("/sessions")).json["sessions"]
+        (turn,) = session["turns"]
+        place = f"/sessions/{session['session_id']}/turns/{turn['turn_id']}"
+        await alice.post(f"{place}/cancel")
+
+    assert b"The turn was cancelled" in raws[0]
+
+
+@pytest.mark.parametrize("encode", [ChatEncoder("m", "1"), ResponseEncoder("m", "1")])
+def test_a_stream_that_was_read_too_slowly_ends_in_an_error(encode: Encode) -> None:
+    assert b"too slowly" in encode(9, {"type": "gap", "first": 1, "last": 9})

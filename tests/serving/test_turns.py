@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 import anyio
 import attrs
 import jsonschema_rs
@@ -9,7 +11,7 @@ import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from amplifier import Agent
+from amplifier import Agent, AgentSession
 from amplifier.serving import ServerLimits
 from amplifier.serving.schema import EVENT_SCHEMA
 from amplifier_kit.scripted import answer
@@ -371,6 +373,7 @@ async def test_the_end_of_the_server_cancels_and_closes_everything() -> None:
     assert ends.ended.is_set()
     refused = await alice.post("/sessions")
     assert refused.status == 503
+    assert (await alice.get("/health")).status == 503
 
 
 async def test_a_server_may_run_again_but_not_twice_at_once() -> None:
@@ -448,3 +451,24 @@ async def test_a_burst_leaves_its_readers_time() -> None:
 
     assert "gap" not in {event.type for event in events}
     assert text_of(events) == "".join(f"{number} " for number in range(3000))
+
+
+async def test_a_session_that_is_being_closed_takes_no_turn() -> None:
+    releasing, released = anyio.Event(), anyio.Event()
+
+    async def release() -> None:
+        releasing.set()
+        await released.wait()
+
+    def prepare(session: AgentSession[Never, object], _token: str) -> None:
+        session.session.coordinator.register_cleanup(release)
+
+    async with serving(Agent(ScriptedProvider()), prepare=prepare) as alice:
+        session = await alice.begin()
+        async with anyio.create_task_group() as group:
+            group.start_soon(alice.request, "DELETE", f"/sessions/{session}")
+            await releasing.wait()
+            refused = await alice.post(f"/sessions/{session}/turns", {"prompt": "Hi"})
+            released.set()
+
+    assert (refused.status, refused.json["error"]["code"]) == (404, "not_found")

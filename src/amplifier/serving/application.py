@@ -80,7 +80,7 @@ class AgentServer:
         self._sessions = SessionTable(
             agent, limits or ServerLimits(), prepare, self._metrics
         )
-        server = ServerRoutes(self._metrics)
+        server = ServerRoutes(self._sessions)
         operations = [
             *SessionRoutes(self._sessions).operations(),
             *AgUiRoutes(self._sessions).operations(),

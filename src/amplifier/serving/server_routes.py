@@ -10,9 +10,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from amplifier.serving.errors import RequestError
-from amplifier.serving.metrics import METRICS_TYPE, Metrics
+from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Operation
 from amplifier.serving.schema import EVENT_SCHEMA
+from amplifier.serving.sessions import SessionTable
 from amplifier.serving.tokens import Client
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -24,11 +25,11 @@ class ServerRoutes:
     """The endpoints that are about the server.
 
     Args:
-        metrics: what it did.
+        sessions: those of the server.
         document: what can be asked of it; the program fills it in.
     """
 
-    metrics: Metrics
+    sessions: SessionTable
     document: JSONObject = attrs.field(factory=dict)
 
     def operations(self) -> Iterator[Operation]:
@@ -45,7 +46,7 @@ class ServerRoutes:
     def public_routes(self) -> list[Route]:
         """Return those that anybody may ask for: they say nothing of sessions."""
         return [
-            Route("/health", _health, methods=["GET"]),
+            Route("/health", self.show_health, methods=["GET"]),
             Route("/schema/events.json", _schema, methods=["GET"]),
             Route("/openapi.json", self.show_document, methods=["GET"]),
         ]
@@ -54,15 +55,17 @@ class ServerRoutes:
         """Show the metrics as Prometheus reads them."""
         if not client.token.may_read_metrics:
             raise RequestError(403, "forbidden", "The token may not read metrics")
-        return Response(self.metrics.to_text(), media_type=METRICS_TYPE)
+        return Response(self.sessions.metrics.to_text(), media_type=METRICS_TYPE)
+
+    async def show_health(self, _request: Request) -> Response:
+        """Show whether the server runs."""
+        if not self.sessions.is_running:
+            raise RequestError(503, "not_running", "The server is not running")
+        return JSONResponse({"status": "ok"})
 
     async def show_document(self, _request: Request) -> Response:
         """Show the OpenAPI document."""
         return JSONResponse(self.document)
-
-
-async def _health(_request: Request) -> Response:
-    return JSONResponse({"status": "ok"})
 
 
 async def _schema(_request: Request) -> Response:

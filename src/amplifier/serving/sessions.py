@@ -62,6 +62,7 @@ class ServedSession:
     closed: anyio.Event = attrs.field(factory=anyio.Event)
     _waiting: list[ServedTurn] = attrs.field(factory=list)
     _running: ServedTurn | None = None
+    _is_closing: bool = False
     _asked: anyio.Event = attrs.field(factory=anyio.Event)
     _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
 
@@ -103,6 +104,8 @@ class ServedSession:
         Raises:
             RequestError: a turn runs and the caller does not want to wait, or too many wait already.
         """
+        if self._is_closing:
+            raise RequestError(404, "not_found", "The session is closed")
         is_busy = self._running is not None or bool(self._waiting)
         if is_busy and not may_wait:
             raise RequestError(
@@ -127,6 +130,7 @@ class ServedSession:
 
     def close(self) -> None:
         """Cancel whatever runs and close it; `closed` says when that is done."""
+        self._is_closing = True
         self._scope.cancel()
 
     # -- in a task of its own
@@ -143,6 +147,8 @@ class ServedSession:
                     is_open = True
                     task_status.started()
                     await self._take_turns()
+                    # what it releases may take a while
+                    self._is_closing = True
         except Exception as error:  # modules fail as they like, and the server stays
             report("serving.session_failed", error, session=self.id)
             if not is_open:
@@ -240,6 +246,11 @@ class SessionTable:
     prepare: Prepare | None = None
     metrics: Metrics = attrs.field(factory=Metrics)
     _group: TaskGroup | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """Whether sessions can be opened."""
+        return self._group is not None
 
     @contextmanager
     def inside(self, group: TaskGroup) -> Iterator[None]:
