@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar, Final
 
+from amplifier_module_hooks_otel import _export
 from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import (
     EMBEDDED,
@@ -260,6 +261,8 @@ class Telemetry(Guard):
         return Made(plan={"hooks": [{"module": "hooks-otel"}]})
 
     def prepare(self, stage: Stage) -> None:
+        # other tests of this process may have set up an SDK, which stays
+        stage.patch.setattr(_export, "_has_sdk", lambda: False)
         stage.patch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")
         stage.patch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 
