@@ -55,6 +55,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier_kit",
         "amplifier.kernel",
         "amplifier.validation",
+        "amplifier.agent",
         "amplifier.testing",
     ),
     "amplifier.app": (
