@@ -184,6 +184,26 @@ async def test_no_more_trials_run_at_once_than_allowed() -> None:
     assert most == 2
 
 
+async def test_an_output_without_a_json_form_is_reported_as_text() -> None:
+    async def odd(_: str) -> object:
+        return {1, "a", object}
+
+    model = ScriptedProvider('{"reason": "Odd.", "meets_criterion": true}')
+    report = await Experiment(
+        odd, [EvalCase("?")], [ModelGrader("It is odd.", model=model)]
+    ).run()
+
+    assert report.pass_rate == 1
+    assert "<class 'object'>" in str(report.results[0].output)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_script_needs_no_event_loop(backend: str) -> None:
+    report = Experiment(shout, CASES, [Exact()]).run_sync(backend=backend)
+
+    assert report.pass_rate == 1
+
+
 # -- the limit of cost
 
 
