@@ -160,6 +160,7 @@ def delegating(
     return AmplifierSession(plan, ModuleLoader(modules=modules))
 
 
+@pytest.mark.figures  # seconds of work
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("limits", "told"),

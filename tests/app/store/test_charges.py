@@ -228,6 +228,7 @@ async def test_it_does_not_matter_who_is_resumed_first(
     await turns.expect_all()
 
 
+@pytest.mark.figures  # seconds of work
 @pytest.mark.parametrize("order", [*permutations(("s1", SCOUT_ID, NESTED_ID))])
 async def test_a_process_that_is_killed_again_charges_nothing_twice(
     order: tuple[str, ...], tmp_path: Path, kills: Kills

@@ -40,6 +40,7 @@ def restored(folder: Path, files: dict[str, bytes]) -> None:
         (folder / name).write_bytes(data)
 
 
+@pytest.mark.figures  # seconds of work
 @pytest.mark.parametrize("state", ["idle", "interrupted"])
 def test_any_flipped_bit_of_a_journal_is_found_and_repaired(
     store: SessionStore, state: str
@@ -64,6 +65,7 @@ def test_any_flipped_bit_of_a_journal_is_found_and_repaired(
             restored(session.folder, files)
 
 
+@pytest.mark.figures  # seconds of work
 def test_any_flipped_bit_of_a_transcript_is_found(store: SessionStore) -> None:
     session = anyio.run(lambda: keep(store, turns=[HELLO]))
     transcript = session.folder / "transcript.jsonl"
