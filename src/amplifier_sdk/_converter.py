@@ -14,10 +14,10 @@ from typing import Final, TypeAlias
 
 from cattrs import BaseValidationError, Converter, transform_error
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._loaders import LoaderBuilder, make_loader
-from amplifier_sdk._readers import MisfitError, Reader
-from amplifier_sdk._scalars import Shape
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError
+from amplifier_sdk._reader.loaders import LoaderBuilder, make_loader
+from amplifier_sdk._reader.readers import MisfitError, Reader
+from amplifier_sdk._reader.scalars import Shape
 from amplifier_sdk._writers import write_with
 from amplifier_sdk.events import Event
 

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeAlias, get_args
 
 import attrs
 
-from amplifier_sdk._models import is_model, written_model
-from amplifier_sdk._problems import Path, path_text
-from amplifier_sdk._records import raw_fields
+from amplifier_sdk._reader.models import is_model, written_model
+from amplifier_sdk._reader.problems import Path, path_text
+from amplifier_sdk._reader.records import raw_fields
 from amplifier_sdk.content import ContentBlock, block_to_dict
 from amplifier_sdk.messages import Message
 from amplifier_sdk.secret import Secret
@@ -182,7 +182,9 @@ def _fields(value: object, inner: Write) -> dict[str, object]:
 
 
 def _duration(value: timedelta, _: Write) -> str:
-    from amplifier_sdk._durations import duration_text  # few values are durations
+    from amplifier_sdk._reader.durations import (
+        duration_text,  # few values are durations
+    )
 
     return duration_text(value)
 

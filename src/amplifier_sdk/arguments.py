@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
-from amplifier_sdk._explanations import explain
-from amplifier_sdk._json_text import (
+from amplifier_sdk._reader.explanations import explain
+from amplifier_sdk._reader.json_text import (
     RefusedJSONError,
     UnreadableError,
     object_of_text,
     plain_object,
 )
-from amplifier_sdk._problems import path_text
+from amplifier_sdk._reader.problems import path_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value
 
@@ -164,7 +164,7 @@ def _validator(schema: str) -> Validator:
     import jsonschema_rs  # 25 ms that a process without tool calls need not spend
 
     # only who compiles a schema needs it
-    from amplifier_sdk._schema_size import unfolded_size
+    from amplifier_sdk._reader.schema_size import unfolded_size
 
     read = json.loads(schema)
     try:

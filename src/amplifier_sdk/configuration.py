@@ -7,8 +7,8 @@ from typing import TypeVar, cast
 
 import attrs
 
-from amplifier_sdk._problems import path_text
-from amplifier_sdk._readers import MisfitError
+from amplifier_sdk._reader.problems import path_text
+from amplifier_sdk._reader.readers import MisfitError
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -43,7 +43,7 @@ def read_config(
         return _read(cls, config or {})
     except MisfitError as misfit:
         # only a mistake needs it
-        from amplifier_sdk._confidential import without_secrets
+        from amplifier_sdk._reader.confidential import without_secrets
 
         shown, withheld = without_secrets(cls, misfit.problems)
         problems = [Problem(path_text(path), message) for path, message in shown]
@@ -54,7 +54,7 @@ def read_config(
 
 def _read(cls: type[C], config: Mapping[str, JSONValue]) -> C:
     # most modules are mounted without a configuration
-    from amplifier_sdk._loaders import loader_of
+    from amplifier_sdk._reader.loaders import loader_of
 
     return cast("C", loader_of(cls)(config))
 

@@ -224,7 +224,7 @@ def block_from_dict(data: Mapping[str, JSONValue]) -> ContentBlock:
 def _readers() -> dict[str, Callable[[object], ContentBlock]]:
     """Return what reads the blocks of each type that is known here."""
     # a process without stored messages need not import it
-    from amplifier_sdk._loaders import loader_of
+    from amplifier_sdk._reader.loaders import loader_of
 
     readers = {
         cls.type: loader_of(cls)

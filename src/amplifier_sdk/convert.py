@@ -62,14 +62,16 @@ def from_json(data: JSONValue, cls: type[C]) -> C:
         ValueError: the data does not fit the class; the message names every problem's path.
         TypeError: the data is for an annotation without a JSON form.
     """
-    from amplifier_sdk._loaders import loader_of  # not every process reads values
-    from amplifier_sdk._readers import MisfitError
+    from amplifier_sdk._reader.loaders import (
+        loader_of,  # not every process reads values
+    )
+    from amplifier_sdk._reader.readers import MisfitError
 
     try:
         return cast("C", loader_of(cls)(data))
     except MisfitError as misfit:
         # only a mistake needs it
-        from amplifier_sdk._confidential import without_secrets
+        from amplifier_sdk._reader.confidential import without_secrets
 
         problems, withheld = without_secrets(cls, misfit.problems)
         if withheld:

@@ -16,8 +16,8 @@ from typing import Final, Union, get_args, get_origin
 
 import attrs
 
-from amplifier_sdk._annotations import resolve
 from amplifier_sdk._callables import AnyCallable
+from amplifier_sdk._reader.annotations import resolve
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.handlers import register_handlers, subscriptions_of

@@ -8,10 +8,10 @@ from typing import Final, Generic, TypeVar, cast
 
 import attrs
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._problems import path_text
-from amplifier_sdk._readers import MisfitError
-from amplifier_sdk._shapes import ShapeBuilder
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError
+from amplifier_sdk._reader.problems import path_text
+from amplifier_sdk._reader.readers import MisfitError
+from amplifier_sdk._reader.shapes import ShapeBuilder
 from amplifier_sdk.arguments import ArgumentSchema, read_arguments
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import OutputMisfitError

@@ -24,7 +24,7 @@ import attrs
 from typing_extensions import TypeVar
 
 from amplifier_sdk._callables import AnyCallable, attributes_of
-from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk._reader.schema import Signature, describe
 from amplifier_sdk.arguments import ArgumentSchema
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.contracts import Coordinator

@@ -17,7 +17,7 @@ from amplifier.app.store.children import StoredChildren
 from amplifier.app.store.reader import read_history
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
-from amplifier_sdk.commands import WrittenText
+from amplifier_kit.commands import WrittenText
 from amplifier_sdk.delegation import ChildRecord
 from amplifier_sdk.errors import (
     AuthenticationError,

@@ -1,4 +1,4 @@
-"""A module of the SDK whose name begins with an underscore is private to its folder."""
+"""What begins with an underscore in the SDK, a module or a folder, is private to the folder it stands in."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ PACKAGE: Final = "amplifier_sdk"
 
 
 def _folder(module: str) -> str:
-    return module.rpartition(".")[0]
+    """Return the folder in which the first private part of a module's name stands."""
+    parts = module.split(".")
+    private = next(i for i, part in enumerate(parts) if part.startswith("_"))
+    return ".".join(parts[:private])
 
 
 def test_a_private_module_is_imported_from_its_own_folder_alone() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, MutableMapping
 import pytest
 
 from amplifier import HookRegistry
-from amplifier_sdk.actions import (
+from amplifier.kernel.hooks.actions import (
     EVENT_ACTIONS,
     DecisionError,
     actions_of,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amplifier_sdk._json_text import MAX_DEPTH
+from amplifier_sdk._reader.json_text import MAX_DEPTH
 from amplifier_sdk.arguments import Arguments, ArgumentSchema, read_arguments
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue

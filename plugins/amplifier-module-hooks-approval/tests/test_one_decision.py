@@ -11,10 +11,10 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem, MockTool
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.rules.permissions import Permissions
 from amplifier_sdk import ToolResult
 from amplifier_sdk.assessments import ACCEPTED, Assessment, Coverage
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.jsontypes import JSONObject
 
 SessionOf = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name

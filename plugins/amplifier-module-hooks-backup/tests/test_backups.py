@@ -23,10 +23,10 @@ from amplifier.testing import (
     call,
     create_test_session,
 )
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_module_hooks_backup import BACKUPS, BackupError, Backups, mount
 from amplifier_sdk import ChatResponse, JSONValue, Tool, tool
 from amplifier_sdk.chat import ToolCall
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.content import ToolCallBlock
 from amplifier_sdk.effects import Effect
 from amplifier_sdk.jsontypes import JSONObject

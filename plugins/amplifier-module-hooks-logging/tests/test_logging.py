@@ -16,12 +16,12 @@ import anyio
 import pytest
 
 from amplifier.testing import TestCoordinator
+from amplifier_kit.logs.files import rotated_name
+from amplifier_kit.logs.records import LogRecord, read_log
 from amplifier_kit.redaction import REDACTION_FAILED
 from amplifier_module_hooks_logging import LoggingConfig, mount
 from amplifier_sdk import ConfigError, JSONValue, Secret, TextBlock, ToolResult
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.logfiles import rotated_name
-from amplifier_sdk.logs import LogRecord, read_log
 from amplifier_sdk.redaction import REDACTOR
 from amplifier_sdk.threads import run_blocking
 

@@ -10,9 +10,9 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockApprovalSystem
+from amplifier_kit.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_kit.trust import TrustStore
 from amplifier_sdk import ToolResult
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 
 OpenSession = Callable[..., AmplifierSession]  # type: ignore[explicit-any]  # its options go by name
 Run = Callable[..., Awaitable[ToolResult]]  # type: ignore[explicit-any]  # likewise

@@ -11,9 +11,9 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import MockDisplaySystem, MockTool
+from amplifier_kit.commands import CommandError, SessionCommand
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore
 from amplifier_sdk import ToolResult
-from amplifier_sdk.commands import CommandError, SessionCommand
 from amplifier_sdk.errors import ModuleLoadError
 from amplifier_sdk.jsontypes import JSONValue
 

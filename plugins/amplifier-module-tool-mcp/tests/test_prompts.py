@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 import pytest
 
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier_sdk.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
+from amplifier_kit.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.jsontypes import JSONObject
 
 pytestmark = pytest.mark.process

@@ -12,11 +12,11 @@ import pytest
 
 from amplifier import AmplifierSession
 from amplifier.testing import EventRecorder, answer, call, create_test_session
+from amplifier_kit.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
 from amplifier_kit.scripted import Step
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore
 from amplifier_module_tool_skills import Skills
 from amplifier_module_tool_skills.skill_folders import SkillFolder
-from amplifier_sdk.commands import COMMANDS, CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ModuleConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult

@@ -31,11 +31,11 @@ from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by
 from amplifier.kernel.sessions.history import replace_history
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier_kit.commands import WrittenText
 from amplifier_kit.files.appendlog import Durability
 from amplifier_kit.redaction import StrictRedactor
 from amplifier_sdk.assessments import ACCEPTED
 from amplifier_sdk.capabilities import SHOWN
-from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.contracts import ApprovalSystem, DisplaySystem
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue

@@ -20,8 +20,8 @@ from amplifier.app.logs.statistics import (
 )
 from amplifier.app.logs.summaries import summary_of
 from amplifier.cli._tables import columns
+from amplifier_kit.logs.records import LogLevel, LogRecord
 from amplifier_kit.terminal import cut, has_colour, one_line
-from amplifier_sdk.logs import LogLevel, LogRecord
 
 __all__ = ["LogLines", "statistics_lines"]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from amplifier.app.logs.library import LogLibrary, SessionLog
     from amplifier.app.logs.merge import Logs
     from amplifier.app.logs.selection import LineFilter
-    from amplifier_sdk.logs import LogRecord
+    from amplifier_kit.logs.records import LogRecord
 
 __all__ = ["logs"]
 
@@ -156,7 +156,7 @@ class _Writer:
         if self._lines is not None:
             say(self._lines.line(record))
             return
-        from amplifier_sdk.logs import encode_record
+        from amplifier_kit.logs.records import encode_record
 
         say(inert_json(encode_record(record).decode().rstrip("\n")))
 

@@ -11,7 +11,7 @@ from amplifier.app.commands.registry import (
     read_line,
 )
 from amplifier.testing import TestCoordinator
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 
 
 async def _make(arguments: str) -> CommandAnswer:

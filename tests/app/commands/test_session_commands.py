@@ -18,7 +18,7 @@ from amplifier.app.sessions import new_record, open_session
 from amplifier.app.store.reader import read_history, words_of
 from amplifier.app.store.recorded import read_recorded
 from amplifier.app.store.store import SessionStore
-from amplifier_sdk.commands import CommandAnswer, CommandError, CommandPrompt
+from amplifier_kit.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult
 from tests.app.projects import composed, write

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 
-from amplifier_sdk.logs import LogLevel, LogRecord, encode_record
+from amplifier_kit.logs.records import LogLevel, LogRecord, encode_record
 
 __all__ = ["Story", "at", "write_log"]
 

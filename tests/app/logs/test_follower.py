@@ -16,8 +16,8 @@ from amplifier.app.logs.follower import FollowedLog, follow
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.merge import Logs
 from amplifier.app.logs.selection import LineFilter
-from amplifier_sdk.logfiles import rotated_name
-from amplifier_sdk.logs import encode_record
+from amplifier_kit.logs.files import rotated_name
+from amplifier_kit.logs.records import encode_record
 from tests.app.logs.records import Story
 
 

@@ -15,8 +15,8 @@ from amplifier.app.logs import reader
 from amplifier.app.logs.merge import Logs
 from amplifier.app.logs.reader import LONGEST_LINE, LogSnapshot
 from amplifier.app.logs.selection import LineFilter
-from amplifier_sdk.logfiles import rotated_name
-from amplifier_sdk.logs import LogRecord, encode_record
+from amplifier_kit.logs.files import rotated_name
+from amplifier_kit.logs.records import LogRecord, encode_record
 from tests.app.logs.records import Story, at, write_log
 
 PIECES = st.one_of(

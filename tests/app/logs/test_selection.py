@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from amplifier.app.logs.reader import LogLine
 from amplifier.app.logs.selection import LineFilter, parse_since
+from amplifier_kit.logs.records import LEVELS, LogLevel, encode_record
 from amplifier_sdk.errors import ConfigError
-from amplifier_sdk.logs import LEVELS, LogLevel, encode_record
 from tests.app.logs.records import Story, at
 
 RECORD = Story("abc").tell(

@@ -13,7 +13,7 @@ from amplifier.app.traces.builder import build_trace
 from amplifier.app.traces.model import Row, SessionTrace
 from amplifier.app.traces.page import render_page
 from amplifier.app.traces.texts import Texts, words
-from amplifier_sdk.logs import LogRecord
+from amplifier_kit.logs.records import LogRecord
 from tests.app.logs.records import Story
 from tests.app.traces.pages import ReadPage
 

@@ -12,7 +12,7 @@ from prompt_toolkit.document import Document
 from amplifier.app.commands.registry import CommandRegistry
 from amplifier.cli._chat._completion import ChatCompleter
 from amplifier.cli._chat._history import MOST, NAME, HistoryFile
-from amplifier_sdk.commands import CommandAnswer, SessionCommand
+from amplifier_kit.commands import CommandAnswer, SessionCommand
 
 
 async def _make(_: str) -> CommandAnswer:

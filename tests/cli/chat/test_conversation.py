@@ -10,7 +10,7 @@ import pytest
 
 from amplifier.app.store.reader import words_of
 from amplifier.cli._terminal import OutputClosedError
-from amplifier_sdk.commands import CommandAnswer, CommandPrompt, SessionCommand
+from amplifier_kit.commands import CommandAnswer, CommandPrompt, SessionCommand
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.chat.conftest import Chat, OpenChat
 

@@ -23,7 +23,7 @@ from amplifier.cli._chat._keyboard import Keyboard
 from amplifier.cli._chat._keys import EndOfInput, EnteredLine, Interrupt, Key
 from amplifier.cli._output import Output
 from amplifier.cli._terminal import OutputClosedError
-from amplifier_sdk.commands import CommandAnswer, SessionCommand
+from amplifier_kit.commands import CommandAnswer, SessionCommand
 
 
 @attrs.define(eq=False)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from functools import partial
 
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.rules.permissions import PermissionRule, Permissions
 from amplifier_kit.terminal import one_line
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 
 __all__ = ["commands_of"]
 

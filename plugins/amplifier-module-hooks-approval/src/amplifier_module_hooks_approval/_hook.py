@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.commands import COMMANDS
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.open_data import as_object
@@ -27,7 +28,6 @@ from amplifier_module_hooks_approval.config import (
 )
 from amplifier_sdk import Coordinator, HookResult, hook, on
 from amplifier_sdk.assessments import ACCEPTED, Assessment, assess
-from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.events import (
     APPROVAL_DENIED,
     APPROVAL_GRANTED,

@@ -12,10 +12,10 @@ from typing import Final
 import attrs
 from anyio import to_thread
 
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.terminal import visible
 from amplifier_module_hooks_backup.backups import Backups
 from amplifier_module_hooks_backup.entries import BackupEntry, BackupError
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 
 __all__ = ["commands_of"]
 

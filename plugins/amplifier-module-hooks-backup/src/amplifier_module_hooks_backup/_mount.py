@@ -9,6 +9,7 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.commands import COMMANDS
 from amplifier_kit.files.session_folders import session_folder, working_directory
 from amplifier_kit.rules.called import call_of
 from amplifier_kit.rules.calls import RuledCall
@@ -19,7 +20,6 @@ from amplifier_module_hooks_backup._settings import BackupConfig
 from amplifier_module_hooks_backup.backups import BACKUPS, Backups
 from amplifier_module_hooks_backup.entries import BackupError
 from amplifier_sdk import Coordinator, HookResult, JSONValue
-from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.effects import read_only_of
 from amplifier_sdk.events import EXECUTION_START, TOOL_PRE, ExecutionStart, ToolPre

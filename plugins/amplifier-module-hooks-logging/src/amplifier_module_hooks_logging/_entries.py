@@ -7,10 +7,10 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.logs.records import LogLevel, LogRecord, encode_record, roles_of
 from amplifier_kit.redaction import REDACTION_FAILED, SinkRedactor
 from amplifier_sdk.convert import to_json
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.logs import LogLevel, LogRecord, encode_record, roles_of
 from amplifier_sdk.secret import WITHHELD, Secret
 
 __all__ = ["EventEntry", "level_of", "line_of", "taken"]

@@ -8,9 +8,9 @@ from typing import Final
 
 from amplifier_kit.files.names import folder_name
 from amplifier_kit.files.session_folders import session_folder, working_directory
+from amplifier_kit.logs.records import LOG_FILE
 from amplifier_sdk import ConfigError, Coordinator
 from amplifier_sdk.errors import Problem
-from amplifier_sdk.logs import LOG_FILE
 
 __all__ = ["log_path"]
 

@@ -7,8 +7,8 @@ from typing import Final
 
 import attrs
 
+from amplifier_kit.logs.records import LEVELS, LogLevel
 from amplifier_sdk.bounds import seconds
-from amplifier_sdk.logs import LEVELS, LogLevel
 
 __all__ = ["LoggingConfig"]
 

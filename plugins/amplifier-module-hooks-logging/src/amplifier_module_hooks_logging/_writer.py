@@ -16,9 +16,9 @@ from typing import Final
 import attrs
 
 from amplifier_kit.files.private_append import make_folders, open_private, write_whole
+from amplifier_kit.logs.files import rotated_name
 from amplifier_module_hooks_logging._entries import EventEntry, line_of
 from amplifier_module_hooks_logging._settings import LoggingConfig
-from amplifier_sdk.logfiles import rotated_name
 from amplifier_sdk.threads import run_blocking
 
 __all__ = ["SessionLogWriter"]

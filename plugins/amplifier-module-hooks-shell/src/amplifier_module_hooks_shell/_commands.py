@@ -13,13 +13,13 @@ from typing import Final
 import attrs
 
 from amplifier_kit.claude_plugins import CommandFile
+from amplifier_kit.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_kit.files.path_rules import SECRET_NAMES
 from amplifier_kit.files.paths import ConfinedPaths
 from amplifier_kit.shell import CommandRule, PathPolicy, ShellPolicy
 from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_module_hooks_shell._loaded import LoadedPlugin
 from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.results import HookResult
 from amplifier_sdk.threads import run_blocking

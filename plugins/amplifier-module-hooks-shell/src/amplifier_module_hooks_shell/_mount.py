@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import PurePath
 from typing import Final
 
+from amplifier_kit.commands import COMMANDS, SessionCommand, refusing_command
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_hooks_shell._agents import AGENTS, OnlyTools, agent_plans
 from amplifier_module_hooks_shell._commands import Commands
@@ -19,7 +20,6 @@ from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
 from amplifier_module_hooks_shell._tools import AskUserQuestion, SlashCommand
 from amplifier_module_hooks_shell.config import ShellHooksConfig, ToolLimit
 from amplifier_sdk import Coordinator, HookResult
-from amplifier_sdk.commands import COMMANDS, SessionCommand, refusing_command
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.events import SESSION_RESUME, SESSION_START, SessionStart
 from amplifier_sdk.jsontypes import JSONValue

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from amplifier_kit.commands import CommandError
 from amplifier_module_hooks_shell._commands import Commands
 from amplifier_module_hooks_shell._surroundings import NAME, HookEnvironment
-from amplifier_sdk.commands import CommandError
 from amplifier_sdk.events import APPROVAL_GRANTED, ApprovalGranted
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import HookResult, ToolResult

@@ -10,6 +10,7 @@ import anyio
 from anyio import to_thread
 from anyio.abc import TaskGroup
 
+from amplifier_kit.commands import COMMANDS, SessionCommand
 from amplifier_kit.files.session_folders import working_directory
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
@@ -26,7 +27,6 @@ from amplifier_module_tool_mcp.server_definitions import (
     declared_servers,
 )
 from amplifier_module_tool_mcp.server_tools import McpTool
-from amplifier_sdk.commands import COMMANDS, SessionCommand
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ModuleConflictError, ToolError, did_you_mean

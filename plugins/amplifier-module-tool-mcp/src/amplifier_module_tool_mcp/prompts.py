@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from amplifier_kit.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_kit.trust.untrusted import without_marks
 from amplifier_module_tool_mcp.names import command_name
 from amplifier_module_tool_mcp.results import (
@@ -17,7 +18,6 @@ from amplifier_module_tool_mcp.results import (
     words_of,
 )
 from amplifier_module_tool_mcp.server import Server
-from amplifier_sdk.commands import CommandError, CommandPrompt, SessionCommand
 from amplifier_sdk.errors import ToolError
 
 if TYPE_CHECKING:

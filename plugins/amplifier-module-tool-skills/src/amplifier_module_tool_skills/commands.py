@@ -6,16 +6,16 @@ from functools import partial
 
 from anyio import to_thread
 
-from amplifier_module_tool_skills.bookcase import Bookcase
-from amplifier_module_tool_skills.config import SkillsConfig
-from amplifier_module_tool_skills.contents import read_body
-from amplifier_module_tool_skills.skill_folders import Skill
-from amplifier_sdk.commands import (
+from amplifier_kit.commands import (
     CommandError,
     CommandPrompt,
     SessionCommand,
     refusing_command,
 )
+from amplifier_module_tool_skills.bookcase import Bookcase
+from amplifier_module_tool_skills.config import SkillsConfig
+from amplifier_module_tool_skills.contents import read_body
+from amplifier_module_tool_skills.skill_folders import Skill
 from amplifier_sdk.errors import ToolError
 
 __all__ = ["commands_of"]

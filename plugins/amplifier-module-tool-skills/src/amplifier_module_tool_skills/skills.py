@@ -8,6 +8,7 @@ from typing import Final
 
 from anyio import to_thread
 
+from amplifier_kit.commands import COMMANDS
 from amplifier_module_tool_skills.bookcase import Bookcase
 from amplifier_module_tool_skills.catalogue import listing
 from amplifier_module_tool_skills.commands import commands_of
@@ -27,7 +28,6 @@ from amplifier_module_tool_skills.events import (
 )
 from amplifier_module_tool_skills.prompt import SkillPrompt
 from amplifier_module_tool_skills.skill_folders import Skill, SkillLibrary
-from amplifier_sdk.commands import COMMANDS
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.decorators import toolset
 from amplifier_sdk.errors import ToolError, did_you_mean

@@ -12,7 +12,7 @@ from amplifier.app.commands.model_commands import ModelCommands
 from amplifier.app.commands.registry import CommandRegistry, commands_of_modules
 from amplifier.app.commands.status_commands import StatusCommands
 from amplifier.app.commands.talk import Talk
-from amplifier_sdk.commands import SessionCommand
+from amplifier_kit.commands import SessionCommand
 
 __all__ = ["make_registry"]
 

@@ -20,9 +20,9 @@ from amplifier.app.store.reader import StoredHistory
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier.app.store.transcript import TranscriptLine
+from amplifier_kit.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_kit.files.open_flags import NEW
 from amplifier_kit.redaction import clean_message, redactor_of
-from amplifier_sdk.commands import CommandAnswer, CommandError, SessionCommand
 from amplifier_sdk.compaction import CompactionResult
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.messages import MessageDict

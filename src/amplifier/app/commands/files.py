@@ -14,16 +14,16 @@ from amplifier.app.definitions import DefinitionFile, of_project, of_user
 from amplifier.app.directories import FOLDER, Places
 from amplifier.app.projects import ProjectFiles
 from amplifier_kit.claude_plugins import CommandFile, parse_command
-from amplifier_kit.files.path_rules import SECRET_NAMES
-from amplifier_kit.files.paths import ConfinedPaths
-from amplifier_kit.trust.untrusted import mark_untrusted
-from amplifier_sdk.commands import (
+from amplifier_kit.commands import (
     CommandError,
     CommandPrompt,
     SessionCommand,
     WrittenText,
     refusing_command,
 )
+from amplifier_kit.files.path_rules import SECRET_NAMES
+from amplifier_kit.files.paths import ConfinedPaths
+from amplifier_kit.trust.untrusted import mark_untrusted
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue

@@ -16,14 +16,14 @@ from amplifier.app.settings.layers import Key, read_key
 from amplifier.app.settings.settings import Settings, load_settings
 from amplifier.app.settings_changes import change
 from amplifier.app.tool_calls import read_value
-from amplifier_kit.terminal import one_line
-from amplifier_sdk.chat import ModelInfo
-from amplifier_sdk.commands import (
+from amplifier_kit.commands import (
     CommandAnswer,
     CommandError,
     CommandPrompt,
     SessionCommand,
 )
+from amplifier_kit.terminal import one_line
+from amplifier_sdk.chat import ModelInfo
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import AmplifierError, did_you_mean
 from amplifier_sdk.secret import withhold

@@ -8,7 +8,7 @@ from typing import Final
 
 import attrs
 
-from amplifier_sdk.commands import COMMANDS, CommandError, SessionCommand
+from amplifier_kit.commands import COMMANDS, CommandError, SessionCommand
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.errors import did_you_mean
 

@@ -12,10 +12,10 @@ from amplifier.app.commands.registry import CommandRegistry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.figures import dollars
 from amplifier.app.tool_calls import show_tools
+from amplifier_kit.commands import CommandAnswer, SessionCommand
 from amplifier_kit.open_data import as_object
 from amplifier_kit.terminal import columns_of, one_line
 from amplifier_sdk.chat import Usage
-from amplifier_sdk.commands import CommandAnswer, SessionCommand
 
 __all__ = ["StatusCommands", "rows", "usage_text"]
 

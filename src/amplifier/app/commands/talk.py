@@ -10,7 +10,7 @@ import attrs
 
 from amplifier.app.commands.modes import PlanMode
 from amplifier.app.sessions import OpenSession
-from amplifier_sdk.commands import WrittenText
+from amplifier_kit.commands import WrittenText
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 

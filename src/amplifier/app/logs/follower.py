@@ -17,7 +17,7 @@ from anyio import to_thread
 
 from amplifier.app.logs.library import SessionLog
 from amplifier.app.logs.reader import LONGEST_LINE, LogLine, LogSnapshot, parse_line
-from amplifier_sdk.logfiles import is_open_as, open_log
+from amplifier_kit.logs.files import is_open_as, open_log
 
 __all__ = ["FollowedLog", "follow"]
 

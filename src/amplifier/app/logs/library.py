@@ -13,8 +13,8 @@ import attrs
 from amplifier.app.directories import Places
 from amplifier.app.store.stored import read_outline
 from amplifier_kit.files.names import folder_name
+from amplifier_kit.logs.records import LOG_FILE, LogRecord, decode_record
 from amplifier_sdk.errors import ConfigError, Problem
-from amplifier_sdk.logs import LOG_FILE, LogRecord, decode_record
 
 __all__ = ["LogLibrary", "SessionLog"]
 

@@ -15,7 +15,7 @@ import attrs
 from amplifier.app.logs.follower import FollowedLog
 from amplifier.app.logs.reader import Admits, LogLine, LogSnapshot
 from amplifier.app.logs.selection import LineFilter
-from amplifier_sdk.logs import LogRecord
+from amplifier_kit.logs.records import LogRecord
 
 __all__ = ["Logs"]
 

@@ -14,8 +14,8 @@ from typing import BinaryIO, Final, Self, TypeAlias
 
 import attrs
 
-from amplifier_sdk.logfiles import open_log
-from amplifier_sdk.logs import LogRecord, decode_record
+from amplifier_kit.logs.files import open_log
+from amplifier_kit.logs.records import LogRecord, decode_record
 
 __all__ = ["LONGEST_LINE", "Admits", "LogLine", "LogSnapshot", "parse_line"]
 

@@ -13,9 +13,9 @@ import attrs
 
 from amplifier.app.logs.reader import LogLine
 from amplifier.app.word_filter import ESCAPE, WordFilter, longest_word
+from amplifier_kit.logs.records import LEVELS, LogLevel, LogRecord
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.logs import LEVELS, LogLevel, LogRecord
 
 __all__ = ["LineFilter", "comparable", "parse_since"]
 

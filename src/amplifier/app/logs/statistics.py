@@ -9,8 +9,8 @@ from typing import TypeVar
 
 import attrs
 
+from amplifier_kit.logs.records import LogRecord
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.logs import LogRecord
 
 __all__ = [
     "HookCounts",

@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from amplifier.app.figures import duration_text
 from amplifier.app.logs.statistics import amount, cost_of, seconds_of
+from amplifier_kit.logs.records import LogRecord, roles_of
 from amplifier_kit.terminal import arguments_text
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.logs import LogRecord, roles_of
 
 __all__ = ["decision_words", "message_of", "result_text", "summary_of", "text_of"]
 

@@ -22,7 +22,7 @@ from amplifier.app.mentions.resolver import MentionResolver, Writer
 from amplifier.app.mentions.scanner import find_mentions
 from amplifier.app.settings.schema import MentionSettings
 from amplifier.kernel.coordinator import ModuleCoordinator
-from amplifier_sdk.commands import WrittenText
+from amplifier_kit.commands import WrittenText
 from amplifier_sdk.contracts import Coordinator
 from amplifier_sdk.events import PROMPT_SUBMIT, PromptSubmit
 from amplifier_sdk.jsontypes import JSONValue

@@ -32,9 +32,9 @@ from amplifier.app.traces.model import (
 from amplifier.app.traces.steps import TraceStep, rows_of
 from amplifier.app.traces.texts import Texts, arguments_words, words
 from amplifier.app.traces.tree import StepTree
+from amplifier_kit.logs.records import LogRecord
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.jsontypes import JSONValue
-from amplifier_sdk.logs import LogRecord
 
 __all__ = ["build_trace"]
 

@@ -11,7 +11,7 @@ import attrs
 from amplifier.app.traces.model import Kind
 from amplifier.app.traces.steps import TraceStep
 from amplifier.app.traces.texts import words
-from amplifier_sdk.logs import LogRecord
+from amplifier_kit.logs.records import LogRecord
 
 __all__ = ["StepTree"]
 

@@ -22,13 +22,13 @@ from amplifier.cli._chat._queue import Prompt, PromptQueue
 from amplifier.cli._chat._screen import ChatScreen
 from amplifier.cli._interrupts import Interrupts
 from amplifier.cli._terminal import OutputClosedError
-from amplifier_kit.terminal import one_line
-from amplifier_sdk.commands import (
+from amplifier_kit.commands import (
     CommandAnswer,
     CommandError,
     CommandPrompt,
     SessionCommand,
 )
+from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.streaming import SteeringInjected
 

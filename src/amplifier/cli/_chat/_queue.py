@@ -10,8 +10,8 @@ import anyio
 import attrs
 
 from amplifier.app.sessions import OpenSession
+from amplifier_kit.commands import WrittenText
 from amplifier_kit.terminal import cut, one_line
-from amplifier_sdk.commands import WrittenText
 from amplifier_sdk.errors import SessionError
 from amplifier_sdk.jsontypes import JSONValue
 

@@ -15,6 +15,13 @@ import attrs
 from amplifier.kernel.budgets.deadlines import deadlines_held
 from amplifier.kernel.cancellation import CancellationToken
 from amplifier.kernel.hooks.dispatcher import HookDispatcher
+from amplifier.kernel.hooks.questions import (
+    ALLOWED_BY_DEFAULT,
+    CANCELLED,
+    NOBODY_TO_ASK,
+    REMEMBERED,
+    Question,
+)
 from amplifier.kernel.reports import report
 from amplifier_sdk.approvals import ApprovalProvider, ApprovalResponse
 from amplifier_sdk.contracts import ApprovalSystem
@@ -26,13 +33,6 @@ from amplifier_sdk.events import (
     ApprovalDenied,
     ApprovalGranted,
     ApprovalRequired,
-)
-from amplifier_sdk.questions import (
-    ALLOWED_BY_DEFAULT,
-    CANCELLED,
-    NOBODY_TO_ASK,
-    REMEMBERED,
-    Question,
 )
 from amplifier_sdk.results import HookResult
 

@@ -176,7 +176,7 @@ class DecisionProcessor:
     async def _ask(
         self, asking: Sequence[Decision], event: str, data: dict[str, object]
     ) -> HookResult | None:
-        from amplifier_sdk.questions import Question  # likewise
+        from amplifier.kernel.hooks.questions import Question  # likewise
 
         try:
             questions = [

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias, TypeVar, overload
 import attrs
 
 from amplifier.kernel.clock import timestamp
+from amplifier.kernel.hooks.actions import actions_of
 from amplifier.kernel.hooks.readonly import read_only_entries
 from amplifier.kernel.hooks.registrations import (
     Handler,
@@ -32,7 +33,6 @@ from amplifier.kernel.hooks.registrations import (
 from amplifier.kernel.hooks.request_ids import REQUEST_EVENTS, request_fields
 from amplifier.kernel.reports import report
 from amplifier.kernel.spans import current_module, current_span
-from amplifier_sdk.actions import actions_of
 from amplifier_sdk.contracts import Unregister
 from amplifier_sdk.decisions import HOOK_DECIDED
 from amplifier_sdk.events import (

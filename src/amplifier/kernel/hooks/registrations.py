@@ -12,10 +12,10 @@ import anyio
 import attrs
 
 from amplifier.kernel.foreign import ForeignCall
+from amplifier.kernel.hooks.actions import checked_result
 from amplifier.kernel.hooks.readonly import writable
 from amplifier.kernel.hooks.watchdog import WAITING, watchdog
 from amplifier.kernel.spans import current_module
-from amplifier_sdk.actions import checked_result
 from amplifier_sdk.bounds import seconds
 from amplifier_sdk.events import PROMPT_SUBMIT, TOOL_PRE
 from amplifier_sdk.results import HookResult

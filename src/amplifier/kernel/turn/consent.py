@@ -9,12 +9,16 @@ from __future__ import annotations
 import anyio
 
 from amplifier.kernel.hooks.decisions import DecisionProcessor
+from amplifier.kernel.hooks.questions import (
+    ASKS_BEFORE_CHANGES,
+    UNASSESSED,
+    ask_because,
+)
 from amplifier.kernel.plans.plan import SessionSettings
 from amplifier_sdk.assessments import Assessment, assess, assessor_of
 from amplifier_sdk.contracts import Tool
 from amplifier_sdk.effects import ONLY_READS, effects_of
 from amplifier_sdk.jsontypes import JSONObject
-from amplifier_sdk.questions import ASKS_BEFORE_CHANGES, UNASSESSED, ask_because
 from amplifier_sdk.results import Decision, Emission, HookResult
 
 __all__ = ["needs_consent", "with_consent"]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from amplifier_sdk import jsontypes
-from amplifier_sdk._annotations import resolve, resolve_class
+from amplifier_sdk._reader.annotations import resolve, resolve_class
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 

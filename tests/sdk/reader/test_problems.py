@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier_sdk._problems import any_of, path_text, unknown_key, value_text
+from amplifier_sdk._reader.problems import any_of, path_text, unknown_key, value_text
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final, Protocol, TypeGuard, cast
 
-from amplifier_sdk._problems import Path
-from amplifier_sdk._readers import MisfitError
-from amplifier_sdk._scalars import Shape
+from amplifier_sdk._reader.problems import Path
+from amplifier_sdk._reader.readers import MisfitError
+from amplifier_sdk._reader.scalars import Shape
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["is_model", "model_shape", "written_model"]

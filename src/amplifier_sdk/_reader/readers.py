@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import isfinite
 from typing import Final, NoReturn, Self, TypeAlias
 
-from amplifier_sdk._problems import Path, any_of, path_text, type_text, value_text
+from amplifier_sdk._reader.problems import (
+    Path,
+    any_of,
+    path_text,
+    type_text,
+    value_text,
+)
 
 __all__ = [
     "BoundMisfitError",

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from typing_extensions import Doc, TypeAliasType
 
 from amplifier_sdk import ToolContext, contracts, jsontypes, progress
-from amplifier_sdk._durations import duration_text, read_duration
-from amplifier_sdk._schema import Signature, describe
+from amplifier_sdk._reader.durations import duration_text, read_duration
+from amplifier_sdk._reader.schema import Signature, describe
 from amplifier_sdk.chat import ToolSpec
 from amplifier_sdk.content import TextBlock, VendorBlock
 from amplifier_sdk.contracts import Coordinator

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, get_args
 
-from amplifier_sdk._annotations import is_named_alias
-from amplifier_sdk._problems import Path
-from amplifier_sdk._records import fields_of, is_record
+from amplifier_sdk._reader.annotations import is_named_alias
+from amplifier_sdk._reader.problems import Path
+from amplifier_sdk._reader.records import fields_of, is_record
 from amplifier_sdk.secret import Secret, is_secret_name
 
 __all__ = ["without_secrets"]

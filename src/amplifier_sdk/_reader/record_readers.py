@@ -10,10 +10,10 @@ from typing import NoReturn
 
 import attrs
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._problems import Path, unknown_key
-from amplifier_sdk._readers import MisfitError, Part, Reader, refuse_parts
-from amplifier_sdk._scalars import Shape
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError
+from amplifier_sdk._reader.problems import Path, unknown_key
+from amplifier_sdk._reader.readers import MisfitError, Part, Reader, refuse_parts
+from amplifier_sdk._reader.scalars import Shape
 
 __all__ = ["FieldReader", "read_record", "read_tagged"]
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from amplifier_sdk._problems import (
+from amplifier_sdk._reader.problems import (
     PHRASES,
     Path,
     any_of,

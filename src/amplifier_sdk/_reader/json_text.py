@@ -9,7 +9,7 @@ from json.decoder import JSONDecoder
 from math import isfinite
 from typing import Final, NoReturn
 
-from amplifier_sdk._problems import Path, path_text, type_text, value_text
+from amplifier_sdk._reader.problems import Path, path_text, type_text, value_text
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_sdk.logfiles import rotated_name
-from amplifier_sdk.logs import (
+from amplifier_kit.logs.files import rotated_name
+from amplifier_kit.logs.records import (
     LogRecord,
     decode_record,
     encode_record,

@@ -10,13 +10,16 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import Final, NoReturn
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError, annotation_name
-from amplifier_sdk._constraints import read_constrained
-from amplifier_sdk._readers import Reader
-from amplifier_sdk._record_readers import FieldReader, read_record
-from amplifier_sdk._records import fields_of
-from amplifier_sdk._scalars import Shape
-from amplifier_sdk._shapes import ShapeBuilder, tag_of
+from amplifier_sdk._reader.annotations import (
+    UnsupportedAnnotationError,
+    annotation_name,
+)
+from amplifier_sdk._reader.constraints import read_constrained
+from amplifier_sdk._reader.readers import Reader
+from amplifier_sdk._reader.record_readers import FieldReader, read_record
+from amplifier_sdk._reader.records import fields_of
+from amplifier_sdk._reader.scalars import Shape
+from amplifier_sdk._reader.shapes import ShapeBuilder, tag_of
 from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.values import NO_EXTRAS
 

@@ -18,8 +18,8 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import attrs
 
+from amplifier_kit.logs.files import open_log
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
-from amplifier_sdk.logfiles import open_log
 from amplifier_sdk.values import Value
 
 __all__ = [

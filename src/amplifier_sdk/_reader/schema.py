@@ -10,14 +10,14 @@ from typing import Final, NamedTuple, Union, get_args, get_origin
 
 import attrs
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve
 from amplifier_sdk._callables import AnyCallable
-from amplifier_sdk._docstrings import parse
-from amplifier_sdk._problems import Path, path_text
-from amplifier_sdk._readers import MisfitError, Reader
-from amplifier_sdk._records import NO_DEFAULT
-from amplifier_sdk._scalars import Shape
-from amplifier_sdk._shapes import ShapeBuilder, described
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError, resolve
+from amplifier_sdk._reader.docstrings import parse
+from amplifier_sdk._reader.problems import Path, path_text
+from amplifier_sdk._reader.readers import MisfitError, Reader
+from amplifier_sdk._reader.records import NO_DEFAULT
+from amplifier_sdk._reader.scalars import Shape
+from amplifier_sdk._reader.shapes import ShapeBuilder, described
 from amplifier_sdk.errors import ToolError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.values import Value

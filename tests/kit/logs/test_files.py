@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from amplifier_sdk.logfiles import is_open_as, open_log, rotated_name
+from amplifier_kit.logs.files import is_open_as, open_log, rotated_name
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from amplifier_sdk._docstrings import parse
+from amplifier_sdk._reader.docstrings import parse
 
 GOOGLE = """Read a file.
 

@@ -26,24 +26,29 @@ from enum import Enum, Flag
 from functools import partial
 from typing import Annotated, Final, Literal, Union, get_args, get_origin
 
-from amplifier_sdk._annotations import (
+from amplifier_sdk._reader.annotations import (
     UnsupportedAnnotationError,
     annotation_name,
     is_named_alias,
 )
-from amplifier_sdk._constraints import constrained
-from amplifier_sdk._models import is_model, model_shape
-from amplifier_sdk._problems import any_of
-from amplifier_sdk._readers import (
+from amplifier_sdk._reader.constraints import constrained
+from amplifier_sdk._reader.models import is_model, model_shape
+from amplifier_sdk._reader.problems import any_of
+from amplifier_sdk._reader.readers import (
     Reader,
     read_array,
     read_object,
     read_places,
     read_union,
 )
-from amplifier_sdk._record_readers import FieldReader, read_record, read_tagged
-from amplifier_sdk._records import NO_DEFAULT, class_docstring, fields_of, is_record
-from amplifier_sdk._scalars import (
+from amplifier_sdk._reader.record_readers import FieldReader, read_record, read_tagged
+from amplifier_sdk._reader.records import (
+    NO_DEFAULT,
+    class_docstring,
+    fields_of,
+    is_record,
+)
+from amplifier_sdk._reader.scalars import (
     ANYTHING,
     Shape,
     choices,

@@ -7,8 +7,8 @@ from typing import Annotated, Final, TypeAlias, get_args, get_origin
 
 import attrs
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError, resolve_class
-from amplifier_sdk._docstrings import Docstring, parse
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError, resolve_class
+from amplifier_sdk._reader.docstrings import Docstring, parse
 
 __all__ = [
     "NO_DEFAULT",

@@ -8,10 +8,10 @@ from functools import partial
 from os import PathLike
 from typing import Final, NamedTuple, Protocol
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._constraints import DECIMAL_FORMS
-from amplifier_sdk._problems import any_of
-from amplifier_sdk._readers import (
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError
+from amplifier_sdk._reader.constraints import DECIMAL_FORMS
+from amplifier_sdk._reader.problems import any_of
+from amplifier_sdk._reader.readers import (
     MisfitError,
     Reader,
     anything,
@@ -142,7 +142,9 @@ def _formatted(name: str, expected: str, cls: type) -> Shape:
 
 
 def _duration(cls: type) -> Shape:
-    from amplifier_sdk._durations import read_duration  # few tools take durations
+    from amplifier_sdk._reader.durations import (
+        read_duration,  # few tools take durations
+    )
 
     return _constructed("duration", read_duration, cls, "a duration such as PT1H30M")
 

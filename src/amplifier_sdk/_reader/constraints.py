@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sized
 from typing import Final
 
-from amplifier_sdk._annotations import UnsupportedAnnotationError
-from amplifier_sdk._problems import PHRASES, value_text
-from amplifier_sdk._readers import BoundMisfitError, Reader
+from amplifier_sdk._reader.annotations import UnsupportedAnnotationError
+from amplifier_sdk._reader.problems import PHRASES, value_text
+from amplifier_sdk._reader.readers import BoundMisfitError, Reader
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["DECIMAL_FORMS", "constrained", "read_constrained"]

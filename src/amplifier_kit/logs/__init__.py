@@ -1,0 +1,1 @@
+"""Log files of sessions: what one record is, and how its file is opened, rotated and read."""
