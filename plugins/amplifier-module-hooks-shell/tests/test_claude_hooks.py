@@ -426,9 +426,9 @@ async def test_suppressed_output_reaches_the_model_and_no_log(
         async def decided(self, _: str, data: HookDecided) -> None:
             logged.append(data)
 
-    specific: dict[str, JSONValue] = {"additionalContext": "The door code is 4711."}
+    specific: dict[str, JSONValue] = {"additionalContext": "The door code is WILLOW."}
     if event == "PreToolUse":
-        specific["updatedInput"] = {"command": "echo 4711"}
+        specific["updatedInput"] = {"command": "echo WILLOW"}
     command = answering(
         {"hookSpecificOutput": specific, "suppressOutput": is_suppressed}
     )
@@ -439,8 +439,8 @@ async def test_suppressed_output_reaches_the_model_and_no_log(
         await session.execute("go")
 
         messages = await session.coordinator.context.get_messages()
-        assert "The door code is 4711." in repr(messages)
-    assert ("4711" in repr(logged)) is not is_suppressed
+        assert "The door code is WILLOW." in repr(messages)
+    assert ("WILLOW" in repr(logged)) is not is_suppressed
 
 
 async def test_a_hook_keeps_the_agent_at_work_until_it_is_done(

@@ -175,7 +175,7 @@ async def test_a_hook_keeps_what_it_adds_out_of_logs(
     command = answering(
         {
             "action": "inject_context",
-            "context_injection": "The door code is 4711.",
+            "context_injection": "The door code is WILLOW.",
             "suppress_output": is_suppressed,
         }
     )
@@ -184,8 +184,8 @@ async def test_a_hook_keeps_what_it_adds_out_of_logs(
     ) as session:
         await session.execute("hi")
 
-        assert "The door code is 4711." in await texts(session)
-    assert ("4711" in repr(logged)) is not is_suppressed
+        assert "The door code is WILLOW." in await texts(session)
+    assert ("WILLOW" in repr(logged)) is not is_suppressed
 
 
 async def test_a_hook_decides_on_another_event_where_it_is_told_to(

@@ -117,12 +117,12 @@ async def test_a_hint_costs_little_also_where_all_lines_are_alike(
     files: Filesystem, root: Path, text: str, old: str
 ) -> None:
     (root / "a.txt").write_text(text)
-    started = time.monotonic()
+    started = time.process_time()
 
     with pytest.raises(ToolError, match="old_string is not there; the nearest line is"):
         await files.edit_file("a.txt", old, "new")
 
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 async def test_many_occurrences_are_counted_and_the_first_are_named(

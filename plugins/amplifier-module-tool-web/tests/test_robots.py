@@ -150,11 +150,11 @@ def test_hostile_rules_are_matched_in_linear_time() -> None:
     rules = RobotRules.read(
         "User-agent: *\n" + f"Disallow: /{'a*' * 100}b$\n" * 100, "amplifier"
     )
-    started = time.monotonic()
+    started = time.thread_time()
 
     assert rules.allow(f"/{'a' * 8000}")
 
-    assert time.monotonic() - started < 5
+    assert time.thread_time() - started < 5
 
 
 async def test_a_site_without_rules_is_fetched_from(site: Site, mount: Mount) -> None:
