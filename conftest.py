@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio.constants  # noqa: TID251  # its debug mode is what is set
 import gc
 import os
 import platform
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -93,6 +95,28 @@ def pytest_configure() -> None:
     platform.processor()
     sys.addaudithook(_note)
     gc.set_threshold(10_000, 20, 50)
+    # debug mode stores where each callback and coroutine was made: ten frames of
+    # each are a fifth of the time
+    asyncio.constants.DEBUG_STACK_DEPTH = 1  # type: ignore[misc]  # Final in typeshed
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist may not be there
+def pytest_xdist_auto_num_workers() -> int | None:
+    """Run one worker more than there are processors: tests also wait for disks, threads and time limits."""
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    return (os.cpu_count() or 1) + 1
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Let a worker that is done take tests from another, unless a way to distribute them is named."""
+    if config.getvalue("dist") != "load":
+        return None
+    # it has no types, and may not be there
+    scheduling = import_module("xdist.scheduler")
+    scheduler: object = scheduling.WorkStealingScheduling(config, log)
+    return scheduler
 
 
 def pytest_collection_finish() -> None:

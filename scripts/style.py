@@ -272,7 +272,7 @@ def duplicate_lines(files: Iterable[SourceFile]) -> dict[str, int]:
     """Return how many lines of each file stand in a block of equal lines that occurs elsewhere too; imports apart."""
     places: dict[tuple[str, ...], list[tuple[str, int]]] = defaultdict(list)
     for file in files:
-        lines = list(_code(file))
+        lines = _code(file)
         for start in range(len(lines) - BLOCK + 1):
             places[tuple(lines[start : start + BLOCK])].append((file.module, start))
     repeated: dict[str, set[int]] = defaultdict(set)
@@ -283,20 +283,20 @@ def duplicate_lines(files: Iterable[SourceFile]) -> dict[str, int]:
     return {module: len(lines) for module, lines in repeated.items()}
 
 
-def _code(file: SourceFile) -> Iterator[str]:
+@cache
+def _code(file: SourceFile) -> Sequence[str]:
+    """Return the lines of a file, without imports, comments and blank lines."""
     imports = {
         line
         for node in ast.walk(file.tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     }
-    for number, line in enumerate(file.path.read_text("utf-8").splitlines(), 1):
-        if (
-            (text := line.strip())
-            and number not in imports
-            and not text.startswith("#")
-        ):
-            yield text
+    return [
+        text
+        for number, line in enumerate(file.path.read_text("utf-8").splitlines(), 1)
+        if (text := line.strip()) and number not in imports and not text.startswith("#")
+    ]
 
 
 def rows(files: Iterable[SourceFile]) -> dict[str, dict[str, str]]:

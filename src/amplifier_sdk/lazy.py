@@ -11,14 +11,14 @@ __all__ = ["load_from"]
 
 def load_from(
     package: str, home: Mapping[str, str], *, prepare: str | None = None
-) -> Callable[[str], object]:
-    """Make the `__getattr__` of a package.
+) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
+    """Make the `__getattr__` and the `__dir__` of a package.
 
-    Write it where type checkers do not look, which would accept any name otherwise:
+    Write them where type checkers do not look, which would accept any name otherwise:
 
     ```python
     if not TYPE_CHECKING:
-        __getattr__ = load_from(__name__, {"Session": "kernel.session"})
+        __getattr__, __dir__ = load_from(__name__, {"Session": "kernel.session"})
     ```
 
     Args:
@@ -38,4 +38,8 @@ def load_from(
         setattr(modules[package], name, value)
         return value
 
-    return load
+    def names() -> list[str]:
+        """Return the public names, loaded or not."""
+        return sorted(modules[package].__all__)
+
+    return load, names

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from typing import Final
 
@@ -20,16 +21,16 @@ PUBLIC: Final = tuple(file for file in source_files() if file.is_public)
 LAZY: Final = tuple(
     file
     for file in PUBLIC
-    if file.is_package
-    and any(
-        isinstance(n, ast.Name) and n.id == "__getattr__" for n in ast.walk(file.tree)
-    )
-)
-IMPORTED: Final = frozenset(
-    name.name for file in source_files() for name in file.imports
+    if file.is_package and "__getattr__" in file.path.read_text("utf-8")
 )
 MACHINERY: Final = frozenset({"annotations", "load_from"})
 TYPE_VARIABLES: Final = frozenset({"ParamSpec", "TypeVar", "TypeVarTuple"})
+
+
+@cache
+def _imported() -> frozenset[str]:
+    """Return every name that some module imports."""
+    return frozenset(name.name for file in source_files() for name in file.imports)
 
 
 def _exported(file: SourceFile) -> list[str] | None:
@@ -123,7 +124,7 @@ def _misstated(file: SourceFile) -> Iterator[str]:
     own_constants = {
         name
         for name in defined
-        if name.isupper() and f"{file.module}.{name}" not in IMPORTED
+        if name.isupper() and f"{file.module}.{name}" not in _imported()
     }
     yield from (
         f"{file} exports {name}, which it does not define"

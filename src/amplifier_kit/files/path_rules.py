@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
 from fnmatch import translate
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -50,11 +51,7 @@ class PathRules:
     ) -> None:
         self._refuses = refuses
         self._names = [
-            (
-                re.compile(translate(folded(name.removeprefix("!")))),
-                name,
-                name.startswith("!"),
-            )
+            (_pattern(name), name, name.startswith("!"))
             for name in names
             # the last one that matches decides, so the search goes from the end
         ][::-1]
@@ -136,6 +133,11 @@ class PathRules:
             (path, [folded(part) for part in path_parts(os.path.realpath(path))])
             for path in self._paths
         ]
+
+
+@lru_cache(maxsize=1024)  # each tool of each session has the same rules
+def _pattern(rule: str) -> re.Pattern[str]:
+    return re.compile(translate(folded(rule.removeprefix("!"))))
 
 
 def path_parts(path: str) -> list[str]:

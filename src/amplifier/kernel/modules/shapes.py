@@ -174,9 +174,11 @@ def _plugin(imported: ImportedModule, kind: ModuleKind, plugins: Plugins) -> obj
     definition = definition_of(target)
     if definition is not None:
         return _mount_plugin(kind.spec)(definition.mount)
-    if _has_implementation(plugins, target):
+    # a function implements nothing by its attributes, of which it has many
+    is_routine = inspect.isroutine(target)
+    if not is_routine and _has_implementation(plugins, target):
         return target
-    mount = target if inspect.isroutine(target) else getattr(target, "mount", None)
+    mount = target if is_routine else getattr(target, "mount", None)
     if mount is None:
         raise _invalid(
             imported,

@@ -61,8 +61,4 @@ _HOME = {
 
 # hidden from type checkers, which would accept any name otherwise
 if not TYPE_CHECKING:
-    __getattr__ = load_from(__name__, _HOME)
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+    __getattr__, __dir__ = load_from(__name__, _HOME)
