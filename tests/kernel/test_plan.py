@@ -141,6 +141,10 @@ def test_a_whole_plan_is_read_as_it_stands() -> None:
             'session.raw: expected a boolean, got a string ("yes")',
         ),
         (
+            with_session(ask_before_changes={}),
+            "session.ask_before_changes: expected a boolean, got an object with 0 keys",
+        ),
+        (
             with_session(metadata=[]),
             "session.metadata: expected an object or null, got an array with 0 items",
         ),

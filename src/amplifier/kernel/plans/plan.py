@@ -299,7 +299,7 @@ class _PlanReader:
         given = {
             key: session[key]
             for key, (shape, _) in SESSION_KEYS.items()
-            if key in session and (shape == "count" or session[key] not in (None, {}))
+            if key in session and (shape == "count" or session[key] is not None)
         }
         try:
             return read_config(SessionSettings, given, subject="mount plan")  # type: ignore[arg-type]  # JSON data
