@@ -88,6 +88,7 @@ def test_a_machine_without_the_package_has_no_keyring(
     assert not Keyring().is_there()
 
 
+@pytest.mark.process  # the first look for a keyring asks for the system's libraries
 def test_the_systems_keyring_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     keyring = pytest.importorskip("keyring")
     backend = pytest.importorskip("keyring.backend")
