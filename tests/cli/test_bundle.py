@@ -57,7 +57,7 @@ def test_a_bundle_is_listed_chosen_and_left(own: Path) -> None:
         }
     ]
     assert call("run", "hello", "--no-keep").stdout == "from the crate\n"
-    call("bundle", "clear")
+    call("bundle", "reset")
     assert "No bundle is active" in call("bundle", "current").stderr
     assert (
         call("run", "hello", "--no-keep", "--bundle", "crate").stdout
@@ -129,7 +129,7 @@ def test_repository_bundle_updates_after_agreement(
     assert call("bundle", "update").stdout == f"unchanged {source}\n"
 
     second = commit(tmp_path / "lib", {"bundle.yaml": "hooks: [hooks-tells]\n"})
-    looked = call("bundle", "update", "lib", "--check-only")
+    looked = call("bundle", "update", "lib", "--dry-run")
     assert looked.stdout == f"would change {source}\n"
     assert f"-> {second} sha256:" in looked.stderr
     refused = call("bundle", "update", input="n\n", expect=1).stderr

@@ -73,7 +73,7 @@ def test_a_changed_collection_ends_verify_with_one(acme: Path, own: Path) -> Non
     assert [sorted(verdict) for verdict in verdicts] == [
         ["name", "path", "reason", "state"]
     ]
-    assert call("collection", "update", "--check-only").stdout == "would change acme\n"
+    assert call("collection", "update", "--dry-run").stdout == "would change acme\n"
     restored = call("collection", "update", "acme")
     assert restored.stdout == "restored acme\n"
     assert restored.stderr == "  its files here are not the ones that were installed\n"
@@ -102,17 +102,17 @@ def test_an_update_says_what_changes(acme: Path) -> None:
     call("collection", "install", str(acme))
     write(acme / "context/notes.md", "# More\n")
 
-    assert call("collection", "update", "--check-only").stdout == "would change acme\n"
+    assert call("collection", "update", "--dry-run").stdout == "would change acme\n"
     assert call("collection", "update").stdout == "updated acme\n"
     assert call("collection", "update").stdout == "unchanged acme\n"
     assert answer("collection", "update")[0]["changed"] is False  # type: ignore[index]  # a list
 
 
 def test_a_project_s_collection(acme: Path) -> None:
-    call("collection", "install", str(acme), "--local")
+    call("collection", "install", str(acme), "--scope", "project")
 
     assert Path(".amplifier/collections/acme/pyproject.toml").is_file()
-    assert call("collection", "verify", "--local").stdout == "sound: acme\n"
+    assert call("collection", "verify", "--scope", "project").stdout == "sound: acme\n"
     assert "project" in call("collection", "list").stdout
 
 
@@ -130,9 +130,16 @@ def test_a_project_s_collection(acme: Path) -> None:
         ),
         (("collection", "show", "foundatio"), "did you mean 'foundation'"),
         (("collection", "remove", "foundation"), "no such collection is installed"),
-        (("module", "add", "tool-x", "-s", "git+ext::sh"), "git is asked by"),
+        (("module", "add", "tool-x", "--source", "git+ext::sh"), "git is asked by"),
         (
-            ("module", "add", "tool-x", "-s", "git+https://git.example/x", "--offline"),
+            (
+                "module",
+                "add",
+                "tool-x",
+                "--source",
+                "git+https://git.example/x",
+                "--offline",
+            ),
             "working offline",
         ),
         (("module", "remove", "tool-x"), "no settings name it"),
@@ -160,7 +167,7 @@ def test_a_module_is_added_traced_updated_and_removed(
     first = commit(tmp_path / "tool", TOOL_FILES)
     source = f"git+file://{tmp_path / 'tool'}@main"
     assert "No source is pinned" in call("module", "update").stderr
-    told = call("module", "add", "tool-acme", "-s", source)
+    told = call("module", "add", "tool-acme", "--source", source)
     assert told.stdout == f"added tool-acme (tool) to {own / 'settings.yaml'}\n"
     assert "acme-core-that-nobody-has" in told.stderr
 
@@ -179,7 +186,7 @@ def test_a_module_is_added_traced_updated_and_removed(
     assert f"commit: {first}" in call("module", "show", "tool-acme").stdout
 
     second = commit(tmp_path / "tool", {"README.md": "two"})
-    looked = call("module", "update", "--check-only")
+    looked = call("module", "update", "--dry-run")
     assert looked.stdout == f"would change {source}\n"
     assert f"  {first} sha256:" in looked.stderr
     assert f"  -> {second} sha256:" in looked.stderr
@@ -213,7 +220,9 @@ def test_a_module_is_added_traced_updated_and_removed(
         in call("module", "why", "tool-acme", expect=1).stderr
     )
     assert (
-        answer("module", "add", "tool-acme", "-s", source, "--scope", "local")["commit"]  # type: ignore[index]  # an object
+        answer("module", "add", "tool-acme", "--source", source, "--scope", "local")[
+            "commit"
+        ]  # type: ignore[index]  # an object
         == second
     )
 

@@ -130,7 +130,7 @@ def test_sessions_are_completed_by_id_and_name(shop: Places, tmp_path: Path) -> 
         "run --resume",
         "logs --session",
         "trace",
-        "session delete x",
+        "session remove x",
         "session export",
         "session repair",
     ):

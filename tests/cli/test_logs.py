@@ -103,7 +103,7 @@ def test_a_family_is_one_log_by_time() -> None:
 def test_records_are_json_that_no_terminal_obeys(log: Path) -> None:
     text = log.read_text().replace("Hello", "Hello\u202e\u0085")
     log.write_text(text)
-    shown = lines("--json", "--tail", "9")
+    shown = lines("--json", "--limit", "9")
     assert [json.loads(line)["event"] for line in shown][:2] == [
         "prompt:submit",
         "tool:pre",

@@ -532,7 +532,7 @@ def test_imported_session_has_no_secret_and_current_modules(
             "prompt": secret,
         }
         exported["session"]["usage"] = {secret: number}
-        call("session", "delete", latest().session_id, "-f")
+        call("session", "remove", latest().session_id, "-y")
         call("session", "import", str(write(tmp_path / "s.json", json.dumps(exported))))
 
     for file in own.glob("**/*"):
@@ -555,7 +555,7 @@ def test_an_import_does_not_undo_what_was_spent(tmp_path: Path) -> None:
     file = write(
         tmp_path / "s.json", call("session", "export", latest().session_id).stdout
     )
-    call("session", "delete", latest().session_id, "-f")
+    call("session", "remove", latest().session_id, "-y")
     call("session", "import", str(file))
     assert latest().spending["total_tokens"] == 40
     exported = json.loads(file.read_text())

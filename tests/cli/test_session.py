@@ -197,7 +197,7 @@ def test_sessions_are_deleted_with_one_look_at_the_others(
 
     monkeypatch.setattr(SessionStore, "families", looking)
     monkeypatch.setattr(SessionStore, "listing", lambda _: pytest.fail("a listing"))
-    told = call("delete", "-f", "alpha", "beta-1_scout", "beta", "trip").stderr
+    told = call("remove", "-y", "alpha", "beta-1_scout", "beta", "trip").stderr
     assert looks == [["alpha", "beta-1_scout", "beta"]]
     deleted = ("alpha", "beta-1_scout", "beta")
     assert told.splitlines() == [f"deleted: {name}" for name in deleted]
@@ -209,8 +209,8 @@ def test_a_session_is_shown(talks: SessionStore) -> None:
     assert re.search(r"^created: \d{4}-", shown, re.MULTILINE)
     assert "assistant:\nRome is warm." in shown
     assert "It is Monday." not in shown
-    assert "It is Monday." in call("show", "trip", "--full").stdout
-    assert "Hi." not in call("show", "trip", "--last", "1").stdout
+    assert "It is Monday." in call("show", "trip", "--detail").stdout
+    assert "Hi." not in call("show", "trip", "--limit", "1").stdout
     data = json.loads(call("show", "beta", "--json").stdout)
     assert [each["turn"] for each in data["messages"]] == ["t1", "t1", "t2", "t2"]
     assert data["interrupted"] is False
@@ -314,10 +314,10 @@ def test_the_tree_shows_who_made_whom(talks: SessionStore) -> None:
 
 
 def test_sessions_are_deleted_when_the_person_says_so(talks: SessionStore) -> None:
-    assert "and 1 that came of it?" in call("delete", "trip", input="n\n").stderr
+    assert "and 1 that came of it?" in call("remove", "trip", input="n\n").stderr
     assert len(talks.all(children=True)) == 3
-    assert "deleted: beta" in call("delete", "trip", input="y\n").stderr
-    call("delete", "alpha", "-f")
+    assert "deleted: beta" in call("remove", "trip", input="y\n").stderr
+    call("remove", "alpha", "-y")
     assert talks.all(children=True) == []
 
 
@@ -332,7 +332,7 @@ def test_old_sessions_are_deleted(talks: SessionStore) -> None:
     }
     call("cleanup", "--older-than", "1", input="n\n")
     assert len(talks.all()) == 2
-    assert json.loads(call("cleanup", "--older-than", "1d", "-f", "--json").stdout)[
+    assert json.loads(call("cleanup", "--older-than", "1d", "-y", "--json").stdout)[
         "deleted"
     ] == ["alpha"]
     assert "There is no such session." in call("cleanup", "--older-than", "1d").stderr
@@ -343,7 +343,7 @@ def test_an_open_session_stays(talks: SessionStore) -> None:
     def change() -> list[str]:
         return [
             call("rename", "alpha", "x", expect=1).stderr,
-            call("cleanup", "--older-than", "1d", "-f").stderr,
+            call("cleanup", "--older-than", "1d", "-y").stderr,
         ]
 
     async def meanwhile() -> list[str]:
@@ -370,7 +370,7 @@ def test_a_session_is_exported_to_a_file(
 
 def test_an_exported_session_is_imported(talks: SessionStore, tmp_path: Path) -> None:
     call("export", "trip", "-o", str(tmp_path / "t.json"))
-    call("delete", "trip", "-f")
+    call("remove", "trip", "-y")
     assert call("import", str(tmp_path / "t.json")).stdout == "beta\n"
     assert "Rome is warm." in call("show", "trip").stdout
     assert (
@@ -447,7 +447,7 @@ def test_sessions_of_folder_that_was_renamed_are_moved_along(
     assert store.find("here").record.working_dir == str(new / "a")
     assert not list(store.folder("here").glob("*.lock"))
     assert "'amplifier session repair beta'" in call("show", "beta", expect=1).stderr
-    call("delete", "-f", "alpha")
+    call("remove", "-y", "alpha")
     rest: JSONObject = {"moved": ["alpha", "beta-1_scout"], "open": [], "taken": []}
     assert json.loads(call("move", str(old), "--json").stdout) == rest
 
@@ -467,7 +467,7 @@ def test_sessions_are_not_changed_without_package_that_locks(
 ) -> None:
     monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
     for arguments in (
-        ["delete", "alpha"],
+        ["remove", "alpha"],
         ["fork", "alpha"],
         ["rename", "alpha", "x"],
         ["repair", "alpha"],
@@ -479,11 +479,17 @@ def test_sessions_are_not_changed_without_package_that_locks(
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ((), "Name either FOLDER, or a store with --to"),
-        (("/x", "--to", "files"), "Name either FOLDER, or a store with --to"),
-        (("/x", "--session", "s1"), "--from, --session and --namespace go with --to"),
-        (("--to", "files"), "both stores are the same"),
-        (("--to", "oracle://h/d"), "oracle: no store; known: files"),
+        ((), "Name either FOLDER, or a store with --to-store"),
+        (
+            ("/x", "--to-store", "files"),
+            "Name either FOLDER, or a store with --to-store",
+        ),
+        (
+            ("/x", "--session", "s1"),
+            "--from-store, --session and --namespace go with --to-store",
+        ),
+        (("--to-store", "files"), "both stores are the same"),
+        (("--to-store", "oracle://h/d"), "oracle: no store; known: files"),
     ],
 )
 def test_a_move_names_what_is_moved_and_where(

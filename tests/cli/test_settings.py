@@ -328,8 +328,8 @@ def test_a_profile_that_is_not_there_is_not_used() -> None:
 
 def test_agents_are_listed_and_shown(own: Path) -> None:
     write(own / "agents/reviewer.md", AGENT)
-    assert "Reads changes." in call("agents", "list").stdout
-    listed = answer("agents", "list")
+    assert "Reads changes." in call("agent", "list").stdout
+    listed = answer("agent", "list")
     assert isinstance(listed, list)
     assert {
         "name": "reviewer",
@@ -337,14 +337,14 @@ def test_agents_are_listed_and_shown(own: Path) -> None:
         "path": str(own / "agents/reviewer.md"),
         "description": "Reads changes.",
     } in listed
-    text = call("agents", "show", "reviewer").stdout
+    text = call("agent", "show", "reviewer").stdout
     assert text.endswith("You review.\n")
     assert "tool-web" in text
-    shown = answer("agents", "show", "reviewer")
+    shown = answer("agent", "show", "reviewer")
     assert isinstance(shown, dict)
     assert shown["plan"]["system"] == {"instruction": "You review."}
     assert (
-        "did you mean 'reviewer'" in call("agents", "show", "reviewr", expect=1).stderr
+        "did you mean 'reviewer'" in call("agent", "show", "reviewr", expect=1).stderr
     )
 
 
@@ -353,7 +353,7 @@ def test_invalid_files_are_named_in_lists_and_stop_nothing(own: Path) -> None:
     bad_agent = write(own / "agents/bad.md", "---\nx: 1\n---\n")
     bad_profile = write(own / "profiles/bad.md", "---\nprofile: {nme: x}\n---\n")
 
-    agents = call("agents", "list")
+    agents = call("agent", "list")
     assert "reviewer" in agents.stdout
     assert str(bad_agent) in agents.stderr
 

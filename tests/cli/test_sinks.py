@@ -101,10 +101,10 @@ def test_no_file_of_session_holds_secret_that_tool_returned(
     out = tmp_path / "out"
     out.mkdir()
     (session,) = json.loads(call("session", "list", "--json").stdout)
-    call("trace", "--out", str(out / "page.html"))
+    call("trace", "--to", str(out / "page.html"))
     for form in ("markdown", "json", "html"):
         (out / form).write_text(
-            call("session", "export", session["session_id"], "--form", form).stdout,
+            call("session", "export", session["session_id"], "--output", form).stdout,
             "utf-8",
         )
     (out / "logs").write_text(call("logs").stdout, "utf-8")

@@ -40,11 +40,11 @@ def test_tools_are_listed_and_described(tmp_path: Path) -> None:
     assert [line.split()[:2] for line in listed.splitlines()[1:]] == [
         [name, "unknown"] for name in ("block", "fail", "receive", "speak", "wait")
     ]
-    shown = call("tool", "info", "receive", "--plan", plan(tmp_path)).stdout
+    shown = call("tool", "show", "receive", "--plan", plan(tmp_path)).stdout
     assert shown.startswith("receive (unknown)\nWait until somebody writes")
     assert "path      string  required" in shown
     data = json.loads(
-        call("tool", "info", "receive", "--plan", plan(tmp_path), "--json").stdout
+        call("tool", "show", "receive", "--plan", plan(tmp_path), "--json").stdout
     )
     assert data["input_schema"]["required"] == ["path"]
     assert data["effects"] is None
@@ -54,7 +54,7 @@ def test_tools_are_listed_and_described(tmp_path: Path) -> None:
     )
     assert (
         "did you mean 'speak'"
-        in call("tool", "info", "speek", "--plan", plan(tmp_path), expect=1).stderr
+        in call("tool", "show", "speek", "--plan", plan(tmp_path), expect=1).stderr
     )
 
 
@@ -62,7 +62,7 @@ def test_a_look_at_the_tools_runs_no_hook_and_leaves_no_log(tmp_path: Path) -> N
     logged = plan(tmp_path, "hooks-logging", "hooks-tells")
     sessions = Places.find().state / "sessions"
     call("tool", "list", "--plan", logged)
-    call("tool", "info", "speak", "--plan", logged)
+    call("tool", "show", "speak", "--plan", logged)
     assert not sessions.exists()
     call("tool", "invoke", "speak", "--plan", logged)
     assert len(list(sessions.glob("*/events.jsonl"))) == 1
@@ -185,7 +185,7 @@ def test_backups_of_calls_are_listed_and_cleaned_up(
     assert other["command"] is None
 
     assert call("continue", "Go on").stdout == "one\n"  # not the one of the call
-    call("session", "delete", made["session_id"], "-f")
+    call("session", "remove", made["session_id"], "-y")
     assert not Path(made["folder"]).exists()
 
 
@@ -206,7 +206,7 @@ def test_what_a_session_left_that_was_not_kept_is_cleaned_up(tmp_path: Path) -> 
     )
     assert left.exists()
     assert (
-        call("session", "cleanup", "--older-than", "1h", "-f").stdout
+        call("session", "cleanup", "--older-than", "1h", "-y").stdout
         == f"{left.name}\n"
     )
     assert not left.exists()

@@ -44,8 +44,8 @@ def test_the_page_stands_beside_the_log(log: Path) -> None:
 @pytest.mark.usefixtures("log")
 def test_the_page_goes_where_it_is_wanted(tmp_path: Path) -> None:
     out = tmp_path / "page.html"
-    assert call("trace", "aaa", "--out", str(out)).stdout == f"{out}\n"
-    assert call("trace", "--out", "-").stdout == out.read_text("utf-8")
+    assert call("trace", "aaa", "--to", str(out)).stdout == f"{out}\n"
+    assert call("trace", "--to", "-").stdout == out.read_text("utf-8")
 
 
 @pytest.mark.parametrize("code", [0, 1])
@@ -70,8 +70,8 @@ def test_the_page_is_opened(
     [
         (("zzz",), 1, "no session of this id"),
         (("aaa", "--file", "x"), 2, "not both"),
-        (("--open", "--out", "-"), 2, "--open needs a file"),
-        (("--out", "nowhere/x.html"), 1, "nowhere"),
+        (("--open", "--to", "-"), 2, "--open needs a file"),
+        (("--to", "nowhere/x.html"), 1, "nowhere"),
     ],
     ids=["unknown", "both", "no-file", "no-folder"],
 )

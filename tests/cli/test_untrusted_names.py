@@ -115,11 +115,11 @@ def test_a_bundled_agent_does_not_stand_in_for_the_folder_s(
     """The name is the one that the agent gives itself, whatever its file is called."""
     write(project / f".amplifier/agents/{file}", AGENT)
 
-    refuses("agents", "show", "explorer", place=f".amplifier/agents/{file}")
-    listed = call("agents", "list")
+    refuses("agent", "show", "explorer", place=f".amplifier/agents/{file}")
+    listed = call("agent", "list")
     assert "explorer " not in listed.stdout
     assert "is not trusted" in listed.stderr
-    assert call("agents", "show", "planner").exit_code == 0
+    assert call("agent", "show", "planner").exit_code == 0
 
 
 def test_an_installed_module_does_not_stand_in_for_the_folder_s(project: Path) -> None:
@@ -140,7 +140,7 @@ def test_an_empty_folder_hides_nothing(project: Path, folder: str) -> None:
     (project / ".amplifier" / folder).mkdir(parents=True)
 
     assert call("profile", "show", "dev").exit_code == 0
-    assert call("agents", "show", "explorer").exit_code == 0
+    assert call("agent", "show", "explorer").exit_code == 0
     assert call("module", "why", "tool-todo").exit_code == 0
 
 

@@ -38,7 +38,7 @@ def test_sound_package_is_valid_and_what_passed_shown_on_demand(
     assert "tool-sound (tool)" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("valid: ")
     assert "module.typed" not in result.stdout
-    assert "passed  module.typed" in _validate(project, "--verbose").stdout
+    assert "passed  module.typed" in _validate(project, "--detail").stdout
 
 
 @pytest.mark.process

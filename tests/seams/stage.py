@@ -296,8 +296,8 @@ class Stage:
         """Move all sessions to the database, where none of them is resumed, and back."""
         where = ("--namespace", self.namespace)
         for direction in (
-            ("--to", self.database),
-            ("--from", self.database, "--to", "files"),
+            ("--to-store", self.database),
+            ("--from-store", self.database, "--to-store", "files"),
         ):
             outcome = self.amplifier("session", "move", *direction, *where)
             assert outcome.code == 0, outcome.text

@@ -80,10 +80,10 @@ def test_sessions_come_back_byte_for_byte(
     before = _files(project, "home")
     assert len(before) >= 4
 
-    moved = _amplifier(project, "home", "move", "--to", server.url(), *options)
+    moved = _amplifier(project, "home", "move", "--to-store", server.url(), *options)
     assert sorted(moved.stdout.split()) == ["alpha", "beta"]
     assert _files(project, "home") == {}
-    back = ("move", "--from", server.url(), "--to", "files", *options)
+    back = ("move", "--from-store", server.url(), "--to-store", "files", *options)
     _amplifier(project, "home-2", *back, "--session", "beta")
     _amplifier(project, "home", *back)
 
@@ -101,7 +101,7 @@ def test_a_move_without_a_server_leaves_everything(
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
 
     url = "postgresql://me@127.0.0.1:1/none"
-    refused = _amplifier(project, "home", "move", "--to", url, expect=1)
+    refused = _amplifier(project, "home", "move", "--to-store", url, expect=1)
 
     assert "PostgreSQL at 127.0.0.1:1" in refused.stderr
     assert "Check that the server runs" in refused.stderr
@@ -112,14 +112,14 @@ def test_a_session_that_is_there_already_stays(
     project: Path, server: PostgresServer, namespace: str, tmp_path: Path
 ) -> None:
     options = ("--namespace", namespace)
-    _amplifier(project, "home", "move", "--to", server.url(), *options)
+    _amplifier(project, "home", "move", "--to-store", server.url(), *options)
     _amplifier(project, "home", "import", str(tmp_path / "alpha.json"))
     (alpha,) = json.loads(
         _amplifier(project, "home", "list", "--output", "json").stdout
     )
 
     again = _amplifier(
-        project, "home", "move", "--to", server.url(), *options, expect=1
+        project, "home", "move", "--to-store", server.url(), *options, expect=1
     )
 
     assert f"it stays: {alpha['session_id']}" in again.stderr

@@ -15,7 +15,7 @@ import anyio
 import attrs
 from anyio import to_thread
 
-from amplifier.cli._terminal import notice, one_line
+from amplifier.cli._terminal import alert, one_line
 from amplifier_sdk.assessments import EDITS
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ApprovalUnavailableError
@@ -83,7 +83,7 @@ class AllowAll:
 
     async def request_approval(self, prompt: str, *_: object) -> str:
         """Return the answer that allows once."""
-        notice(f"allowed by --yes: {one_line(prompt, 1000)}")
+        alert(f"allowed by --yes: {one_line(prompt, 1000)}")
         return "Allow once"
 
 

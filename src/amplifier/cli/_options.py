@@ -21,15 +21,15 @@ __all__ = [
     "SCOPES",
     "SessionChoices",
     "consent_options",
-    "current_plan_option",
     "debug_option",
     "is_debug",
     "made_of_options",
-    "mentions_option",
     "offline_option",
     "scope_option",
     "session_choices",
     "session_options",
+    "turn_options",
+    "yes_option",
 ]
 
 P = ParamSpec("P")
@@ -79,11 +79,9 @@ def scope_option(command: Callable[P, R]) -> Callable[P, R]:
     )(command)
 
 
-def mentions_option(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--mentions`, which lets what is piped in mention files as what is typed does."""
-    return click.option(
-        "--mentions", is_flag=True, help="Follow @FILE in what is piped in as well."
-    )(command)
+def yes_option(command: Callable[P, R]) -> Callable[P, R]:
+    """Add `--yes`, which answers what the command would ask before it goes ahead."""
+    return click.option("-y", "--yes", is_flag=True, help="Do not ask.")(command)
 
 
 def offline_option(command: Callable[P, R]) -> Callable[P, R]:
@@ -109,12 +107,23 @@ class SessionChoices(NamedTuple):
     yes: bool = False
     accept_edits: bool = False
     with_current_plan: bool = False
+    output: str = "text"
+    schema: Path | None = None
+    agent: str | None = None
+    mentions: bool = False
 
     @property
     def says_what_it_is_made_of(self) -> bool:
         """Whether anything was chosen of what the session is made of, or of whether it is stored."""
         chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
         return any(each is not None for each in (*chosen, self.tool, self.keep))
+
+    @property
+    def needs_a_prompt(self) -> bool:
+        """Whether anything was chosen that only one turn has, and no chat."""
+        return (
+            self.output != "text" or self.schema is not None or self.agent is not None
+        )
 
     @property
     def consent(self) -> Consent:
@@ -250,10 +259,35 @@ _CONSENT = (
 )
 
 
-current_plan_option = _chosen(
-    "--with-current-plan",
-    is_flag=True,
-    help="Resume with what a new session would be made of now, and record that, instead of what is recorded.",
+_TURN = (
+    _chosen(
+        "--output",
+        type=click.Choice(["text", "json", "ndjson"]),
+        default="text",
+        show_default=True,
+        help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
+    ),
+    _chosen(
+        "--schema",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="The JSON Schema of the answer: it is JSON that fits, or the command fails.",
+    ),
+    _chosen(
+        "--agent",
+        metavar="MODULE:NAME",
+        help="The Agent that answers, by the Python module that has it; no session is stored.",
+    ),
+    _chosen(
+        "--mentions",
+        is_flag=True,
+        help="Follow @FILE in what is piped in as well.",
+    ),
+    _chosen(
+        "--with-current-plan",
+        is_flag=True,
+        help="Resume with what a new session would be made of now, and record that, instead of what is recorded.",
+    ),
 )
 
 
@@ -278,3 +312,10 @@ def session_options(command: Callable[P, R]) -> Callable[P, R]:
     for option in reversed(_ASKED):
         command = option(command)
     return made_of_options(consent_options(command))
+
+
+def turn_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add all of that, and what decides how one turn is given and written; `session_choices` returns it."""
+    for option in reversed(_TURN):
+        command = option(command)
+    return session_options(command)

@@ -6,22 +6,24 @@ A command's file imports click alone; the runtime is imported by the command tha
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 import click
 
 from amplifier.cli._exits import leave
 from amplifier.cli._options import debug_option
-from amplifier.cli._terminal import say
+from amplifier.cli._terminal import one_line, say, silence_notices
 from amplifier_kit.processes.programs import safe_path
 
 __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "agents": "amplifier.cli.agents",
+    "agent": "amplifier.cli.agent",
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",
@@ -69,6 +71,11 @@ class _Root(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command of an argument; an unknown one is an error that names the nearest."""
+        if any(letter.isspace() for letter in args[0].strip()):
+            asked = shlex.quote(one_line(args[0], 200))
+            raise click.UsageError(
+                f"A prompt needs a command before it; type: amplifier run {asked}", ctx
+            )
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.exceptions.NoSuchCommand(
                 args[0], possibilities=self.list_commands(ctx), ctx=ctx
@@ -88,12 +95,71 @@ def _install_completion(ctx: click.Context, _: click.Parameter, value: bool) -> 
         install_for_this_shell(ctx)
 
 
+def _say_version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        # importlib.metadata: other commands start without it
+        from amplifier.app.versions import read_versions
+
+        say(f"amplifier {read_versions().amplifier}")
+        ctx.exit()
+
+
+def _enter(_: click.Context, __: click.Parameter, value: Path | None) -> None:
+    if value is not None:
+        os.chdir(value)
+
+
+def _silence(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.call_on_close(silence_notices())
+
+
+def _without_color(_: click.Context, __: click.Parameter, value: bool) -> None:
+    if value:
+        # Programs that tools start are asked for the same.
+        os.environ["NO_COLOR"] = "1"
+
+
 @click.group(
     cls=_Root,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @debug_option
+@click.option(
+    "-C",
+    "directory",
+    metavar="DIR",
+    # before every other option: a file named by one is looked for there
+    is_eager=True,
+    expose_value=False,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    callback=_enter,
+    help="Run as if started in DIR.",
+)
+@click.option(
+    "-q",
+    "--quiet",
+    is_flag=True,
+    expose_value=False,
+    callback=_silence,
+    help="Write results, questions, warnings and errors only.",
+)
+@click.option(
+    "--no-color",
+    is_flag=True,
+    expose_value=False,
+    callback=_without_color,
+    help="Write without colours; NO_COLOR=1 does the same.",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_say_version,
+    help="Print the version.",
+)
 @click.option(
     "--install-completion",
     is_flag=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from amplifier.cli._options import debug_option
+from amplifier.cli._options import debug_option, yes_option
 from amplifier.cli._sessions import (
     about,
     all_option,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
 
-__all__ = ["cleanup", "delete", "fork", "rename", "tag"]
+__all__ = ["cleanup", "fork", "remove", "rename", "tag"]
 
 _SECONDS: Final = {"h": 3600, "d": 86_400, "w": 604_800}
 
@@ -127,10 +127,10 @@ def fork(
 @click.argument(
     "sessions", nargs=-1, required=True, metavar="SESSION...", shell_complete=sessions
 )
-@click.option("-f", "--force", is_flag=True, help="Do not ask.")
+@yes_option
 @all_option
 @debug_option
-def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
+def remove(sessions: tuple[str, ...], yes: bool, all_projects: bool) -> None:
     """Delete each SESSION and all that came of it."""
     require_locks()
     chosen: dict[SessionStore, dict[str, None]] = {}  # each session once, in order
@@ -142,7 +142,7 @@ def delete(sessions: tuple[str, ...], force: bool, all_projects: bool) -> None:
         for family in store.families([*session_ids]):
             # What came of one of them may have been deleted with it.
             left = [session for session in family if session.folder.exists()]
-            if left and (force or _is_wanted(left)):
+            if left and (yes or _is_wanted(left)):
                 for deleted in store.delete_family(left):
                     notice(f"deleted: {one_line(deleted)}")
 
@@ -159,7 +159,7 @@ def _is_wanted(family: Sequence[StoredSession]) -> bool:
 @click.option(
     "--older-than", callback=_age, required=True, metavar="AGE", help="12h, 30d or 4w."
 )
-@click.option("-f", "--force", is_flag=True, help="Do not ask.")
+@yes_option
 @click.option(
     "--dry-run", is_flag=True, help="Say what would be deleted, and delete nothing."
 )
@@ -167,7 +167,7 @@ def _is_wanted(family: Sequence[StoredSession]) -> bool:
 @output_option
 @debug_option
 def cleanup(
-    older_than: float, force: bool, dry_run: bool, all_projects: bool, output: str
+    older_than: float, yes: bool, dry_run: bool, all_projects: bool, output: str
 ) -> None:
     """Delete sessions in which nothing has happened for a time, with all that came of them.
 
@@ -184,7 +184,7 @@ def cleanup(
     if dry_run or not doomed:
         _tell_cleanup(doomed, [], output, done=False)
         return
-    if not force and not click.confirm(
+    if not yes and not click.confirm(
         f"Delete {len(doomed)} sessions?", default=False, err=True
     ):
         return

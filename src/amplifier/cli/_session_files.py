@@ -30,13 +30,15 @@ __all__ = ["export", "import_", "move"]
 @click.command()
 @click.argument("session", metavar="SESSION", shell_complete=sessions)
 @click.option(
-    "--form",
+    "--output",
+    "form",
     type=click.Choice(["json", "markdown", "html"]),
     help="JSON can be imported; Markdown and HTML are for people. Default by the file's name, else json.",
 )
 @click.option(
     "-o",
-    "--file",
+    "--to",
+    "file",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write it there.",
 )
@@ -101,10 +103,10 @@ def import_(file: Path, output: str) -> None:
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @click.option(
-    "--to", "target", metavar="STORE", help="Move the project's sessions there."
+    "--to-store", "target", metavar="STORE", help="Move the project's sessions there."
 )
 @click.option(
-    "--from", "source", metavar="STORE", help="Where they are. [default: files]"
+    "--from-store", "source", metavar="STORE", help="Where they are. [default: files]"
 )
 @click.option(
     "--session",
@@ -136,10 +138,12 @@ def move(
     A STORE is `files`, or the URL of a database, such as postgresql://user@host/database.
     """
     if (folder is None) == (target is None):
-        raise click.UsageError("Name either FOLDER, or a store with --to.")
+        raise click.UsageError("Name either FOLDER, or a store with --to-store.")
     if folder is not None:
         if source is not None or only or namespace is not None:
-            raise click.UsageError("--from, --session and --namespace go with --to.")
+            raise click.UsageError(
+                "--from-store, --session and --namespace go with --to-store."
+            )
         _move_from_folder(folder, output)
     elif target is not None:
         _move_to_store(source or "files", target, only, namespace, output)

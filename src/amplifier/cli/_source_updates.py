@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ParamSpec, TypeVar
 import click
 
 from amplifier.cli._tables import say_json
-from amplifier.cli._terminal import notice, one_line, say
+from amplifier.cli._terminal import alert, notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.sources.pins import Pin
@@ -21,16 +21,16 @@ R = TypeVar("R")
 
 
 def update_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add `--check-only` and `--yes`."""
+    """Add `--dry-run` and `--yes`."""
     command = click.option(
         "-y", "--yes", is_flag=True, help="Pin what changed without asking."
     )(command)
-    return click.option(
-        "--check-only", is_flag=True, help="Only say what would change."
-    )(command)
+    return click.option("--dry-run", is_flag=True, help="Only say what would change.")(
+        command
+    )
 
 
-def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) -> None:
+def tell_refresh(refresh: Refresh, *, dry_run: bool, yes: bool, output: str) -> None:
     """Show what changed, pin it once the person agreed, and tell what became of each source.
 
     Raises:
@@ -45,7 +45,7 @@ def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) 
         # On standard error, since standard output may be JSON for a program.
         return yes or click.confirm("Pin it as it is now?", default=False, err=True)
 
-    if check_only:
+    if dry_run:
         changes = refresh.changes
     else:
         changes = refresh.pin(agree)
@@ -56,22 +56,22 @@ def tell_refresh(refresh: Refresh, *, check_only: bool, yes: bool, output: str) 
         notice("No source is pinned.")
     for change in changes:
         if change.is_changed:
-            verb = "would change" if check_only else "updated"
+            verb = "would change" if dry_run else "updated"
         else:
             verb = "unchanged"
         say(f"{verb} {one_line(change.source, 300)}")
-        if check_only and change.is_changed:
+        if dry_run and change.is_changed:
             _describe(change)
 
 
 def _describe(change: SourceChange) -> None:
-    notice(one_line(change.source, 300))
+    alert(one_line(change.source, 300))
     if change.before is None:
         before = "not pinned"
     else:
         before = f"{_version(change.before)} {change.before.hash}"
-    notice(f"  {before}")
-    notice(f"  -> {_version(change.after)} {change.after.hash}")
+    alert(f"  {before}")
+    alert(f"  -> {_version(change.after)} {change.after.hash}")
 
 
 def _to_json(change: SourceChange) -> dict[str, object]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Callable
 from contextlib import suppress
+from contextvars import ContextVar
+from functools import partial
 from typing import Final
 
 import click
@@ -14,18 +17,27 @@ from amplifier_kit.terminal import has_colour, one_line, visible
 __all__ = [
     "MessageLines",
     "OutputClosedError",
+    "alert",
     "complain",
     "has_colour",
     "inert_json",
     "notice",
     "one_line",
     "say",
+    "silence_notices",
     "visible",
 ]
 
 
 _UNSAFE: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """What a terminal obeys and JSON lets stand as it is."""
+
+
+_QUIET: Final = ContextVar("quiet", default=False)
+"""Whether notices are left out; worker threads and tasks inherit it."""
+
+_LOUD: Final = ("warning:", "error:")
+"""How a notice begins that `--quiet` does not leave out."""
 
 
 class OutputClosedError(Exception):
@@ -55,8 +67,22 @@ def complain(text: str) -> None:
         click.echo(text, err=True)
 
 
+def silence_notices() -> Callable[[], None]:
+    """Leave notices out, but for warnings and errors; call what it returns to undo that."""
+    return partial(_QUIET.reset, _QUIET.set(True))
+
+
 def notice(text: str) -> None:
-    """Write a dim line to standard error, plain where `has_colour` says no."""
+    """Write a dim line to standard error as `alert` does, unless notices are silenced."""
+    if not _QUIET.get() or text.startswith(_LOUD):
+        alert(text)
+
+
+def alert(text: str) -> None:
+    """Write a dim line to standard error, plain where `has_colour` says no.
+
+    For what a person has to see whatever was silenced: what a question is about, what was allowed without one.
+    """
     with suppress(OSError):  # likewise
         click.echo(click.style(text, dim=True), err=True, color=has_colour(sys.stderr))
 

@@ -87,10 +87,10 @@ def _use(name: str, scope: str) -> None:
     tell_choice("bundle", activate(as_bundle(name), scope, Places.find()))
 
 
-@bundle.command("clear")
+@bundle.command("reset")
 @scope_option
 @debug_option
-def _clear(scope: str) -> None:
+def _reset(scope: str) -> None:
     """Use no bundle any more; the profile counts again."""
     # with the runtime: help and wrong usage need none
     from amplifier.app.settings_changes import change
@@ -147,7 +147,7 @@ def _add(address: str, name: str | None, app: bool, scope: str) -> None:
 @update_options
 @output_option
 @debug_option
-def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) -> None:
+def _update(names: tuple[str, ...], dry_run: bool, yes: bool, output: str) -> None:
     """Bring bundles, and what they include, to what their repositories are now.
 
     Without a NAME those that were added, the active one, and those of every session. All are fetched and read first;
@@ -159,7 +159,7 @@ def _update(names: tuple[str, ...], check_only: bool, yes: bool, output: str) ->
 
     tell_refresh(
         refresh_bundles(Places.find(), names),
-        check_only=check_only,
+        dry_run=dry_run,
         yes=yes,
         output=output,
     )

@@ -22,9 +22,13 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def _local_option(command: Callable[P, R]) -> Callable[P, R]:
+def _scope_option(command: Callable[P, R]) -> Callable[P, R]:
     return click.option(
-        "--local", is_flag=True, help="The project's collections instead of your own."
+        "--scope",
+        type=click.Choice(["project", "user"]),
+        default="user",
+        show_default=True,
+        help="Whose collections: the person's own, or the project's.",
     )(command)
 
 
@@ -35,12 +39,12 @@ def collection() -> None:
 
 @click.command()
 @click.argument("source")
-@_local_option
+@_scope_option
 @offline_option
 @click.option("--force", is_flag=True, help="Put it in place of one of its name.")
 @output_option
 @debug_option
-def _install(source: str, local: bool, offline: bool, force: bool, output: str) -> None:
+def _install(source: str, scope: str, offline: bool, force: bool, output: str) -> None:
     """Install a collection, and those that it needs.
 
     SOURCE is a name of the catalogue, a folder, a .tar.gz or .zip file, the https:// address of one, or a repository:
@@ -51,7 +55,9 @@ def _install(source: str, local: bool, offline: bool, force: bool, output: str) 
     # with the runtime: help and wrong usage need none
     from amplifier.app.directories import Places
 
-    installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
+    installer = CollectionInstaller.of(
+        Places.find(), local=scope == "project", offline=offline
+    )
     changes = installer.install(source, force=force)
     if output == "json":
         say_json([_change(change) for change in changes])
@@ -110,27 +116,29 @@ def _show(name: str, output: str) -> None:
 
 @collection.command("update")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
-@_local_option
+@_scope_option
 @offline_option
-@click.option("--check-only", is_flag=True, help="Only say what would change.")
+@click.option("--dry-run", is_flag=True, help="Only say what would change.")
 @output_option
 @debug_option
 def _update(
-    names: tuple[str, ...], local: bool, offline: bool, check_only: bool, output: str
+    names: tuple[str, ...], scope: str, offline: bool, dry_run: bool, output: str
 ) -> None:
     """Bring collections to what their sources are now; all that are installed where none is named."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.directories import Places
 
-    installer = CollectionInstaller.of(Places.find(), local=local, offline=offline)
-    changes = installer.update(names, check_only=check_only)
+    installer = CollectionInstaller.of(
+        Places.find(), local=scope == "project", offline=offline
+    )
+    changes = installer.update(names, check_only=dry_run)
     if output == "json":
         say_json([_change(change) for change in changes])
         return
     if not changes:
         notice("No collection is installed.")
     for change in changes:
-        say(f"{_updated(change, check_only=check_only)} {change.name}")
+        say(f"{_updated(change, dry_run=dry_run)} {change.name}")
         if change.before != change.after:
             notice(f"  {change.before} -> {change.after}")
         if change.is_restored:
@@ -139,18 +147,20 @@ def _update(
 
 @collection.command("accept")
 @click.argument("name", shell_complete=collections)
-@_local_option
+@_scope_option
 @debug_option
-def _accept(name: str, local: bool) -> None:
+def _accept(name: str, scope: str) -> None:
     """Keep a collection as you changed it: it is your own from now on, and no update touches it."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.directories import Places
 
-    before = CollectionInstaller.of(Places.find(), local=local).accept(name)
+    before = CollectionInstaller.of(Places.find(), local=scope == "project").accept(
+        name
+    )
     notice(f"{before.name} is your own now, as it is.")
     source = one_line(before.source, 300)
-    if local:
-        option = " --local"
+    if scope == "project":
+        option = " --scope project"
     else:
         option = ""
     notice(
@@ -160,33 +170,37 @@ def _accept(name: str, local: bool) -> None:
 
 @collection.command("remove")
 @click.argument("name", shell_complete=collections)
-@_local_option
+@_scope_option
 @click.option("--force", is_flag=True, help="Although others need it.")
 @debug_option
-def _remove(name: str, local: bool, force: bool) -> None:
+def _remove(name: str, scope: str, force: bool) -> None:
     """Remove an installed collection."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.directories import Places
 
-    path = CollectionInstaller.of(Places.find(), local=local).remove(name, force=force)
+    path = CollectionInstaller.of(Places.find(), local=scope == "project").remove(
+        name, force=force
+    )
     notice(f"removed {path}")
 
 
 @collection.command("verify")
 @click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=collections)
-@_local_option
+@_scope_option
 @output_option
 @debug_option
 @click.pass_context
 def _verify(
-    ctx: click.Context, names: tuple[str, ...], local: bool, output: str
+    ctx: click.Context, names: tuple[str, ...], scope: str, output: str
 ) -> None:
     """Compare collections with what was installed; the exit code is 1 if one differs."""
     from amplifier.app.collections.installation import CollectionInstaller
     from amplifier.app.collections.verification import verify
     from amplifier.app.directories import Places
 
-    verdicts = verify(CollectionInstaller.of(Places.find(), local=local).lock, names)
+    verdicts = verify(
+        CollectionInstaller.of(Places.find(), local=scope == "project").lock, names
+    )
     if output == "json":
         say_json(
             [
@@ -211,10 +225,10 @@ def _verify(
     )
 
 
-def _updated(change: Change, *, check_only: bool) -> str:
+def _updated(change: Change, *, dry_run: bool) -> str:
     if not change.is_changed:
         return "unchanged"
-    if check_only:
+    if dry_run:
         return "would change"
     if change.before != change.after:
         return "updated"

@@ -70,7 +70,7 @@ _FOLLOWED = 10
 )
 @click.option(
     "-n",
-    "--tail",
+    "--limit",
     type=click.IntRange(min=0),
     metavar="N",
     help="Only the last N; 10 with --follow.",
@@ -95,7 +95,7 @@ def logs(
     level: str,
     terms: tuple[str, ...],
     since: str | None,
-    tail: int | None,
+    limit: int | None,
     stats: bool,
     output: str,
 ) -> None:
@@ -124,14 +124,14 @@ def logs(
     chosen = choose_logs(library, names, files, tree=tree)
     with Logs.take([log.path for log in chosen]) as taken:
         if stats:
-            _show_statistics(taken, selection, tail, as_json=output == "json")
+            _show_statistics(taken, selection, limit, as_json=output == "json")
         else:
             writer = _Writer(
                 has_sessions=len(chosen) > 1 or tree, as_json=output == "json"
             )
-            if follow and tail is None and since is None:
-                tail = _FOLLOWED
-            for record in taken.select(selection, tail):
+            if follow and limit is None and since is None:
+                limit = _FOLLOWED
+            for record in taken.select(selection, limit):
                 writer.write(record)
             if follow:
                 tell_damage(taken.damaged)
@@ -197,7 +197,7 @@ def _follow(
 
 
 def _show_statistics(
-    taken: Logs, selection: LineFilter, tail: int | None, *, as_json: bool
+    taken: Logs, selection: LineFilter, limit: int | None, *, as_json: bool
 ) -> None:
     import json
 
@@ -205,7 +205,7 @@ def _show_statistics(
     from amplifier.cli._loglines import statistics_lines
 
     statistics = LogStatistics()
-    for record in taken.select(selection, tail):
+    for record in taken.select(selection, limit):
         statistics.add(record)
     if as_json:
         say(json.dumps({**statistics.to_dict(), "damaged": taken.damaged}))

@@ -126,9 +126,9 @@ def _types(output: str) -> None:
     help="Seconds that one step may take.",
 )
 @click.option(
-    "-v", "--verbose", is_flag=True, help="Show the checks that passed as well."
+    "-d", "--detail", is_flag=True, help="Show the checks that passed as well."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@output_option
 @debug_option
 @click.pass_context
 def _validate(
@@ -138,8 +138,8 @@ def _validate(
     behavioral: bool,
     config_file: Path | None,
     timeout: float,
-    verbose: bool,
-    as_json: bool,
+    detail: bool,
+    output: str,
 ) -> None:
     """Check the modules of a package: a repository, a package's folder, or an installed module's id.
 
@@ -164,10 +164,10 @@ def _validate(
         )
     except ModuleError as error:
         raise click.UsageError(str(error), ctx) from error
-    if as_json:
+    if output == "json":
         say(json.dumps(report.to_json(), indent=2))
     else:
-        write_report(report, verbose=verbose)
+        write_report(report, verbose=detail)
     ctx.exit(0 if report.passed else 1)
 
 

@@ -11,7 +11,7 @@ from amplifier.cli._options import SCOPES, debug_option, offline_option, scope_o
 from amplifier.cli._shell_completion import modules
 from amplifier.cli._source_updates import tell_refresh, update_options
 from amplifier.cli._tables import columns, output_option, say_json
-from amplifier.cli._terminal import notice, one_line, say
+from amplifier.cli._terminal import alert, notice, one_line, say
 
 if TYPE_CHECKING:
     from amplifier.app.modules.provenance import TracedModule
@@ -38,7 +38,6 @@ def _profile_option(command: Callable[P, R]) -> Callable[P, R]:
 @click.command("add")
 @click.argument("module", metavar="ID", shell_complete=modules)
 @click.option(
-    "-s",
     "--source",
     help="A folder, git+https://HOST/PATH[@REF][#subdirectory=FOLDER], or a package.",
 )
@@ -73,10 +72,10 @@ def add(
     from amplifier.app.sources.git import Git
 
     def agree(installer: Installer, package: PackageLocation) -> bool:
-        notice(
+        alert(
             f"{package} is not installed. This installs it, with what it requires, and can run its build:"
         )
-        notice("  " + " ".join(installer.command(package)))
+        alert("  " + " ".join(installer.command(package)))
         return yes or click.confirm("Install it?", default=False, err=True)
 
     places = Places.find()
@@ -178,7 +177,7 @@ def why(module: str, profile: str | None, output: str) -> None:
 @output_option
 @debug_option
 def update(
-    modules: tuple[str, ...], check_only: bool, yes: bool, offline: bool, output: str
+    modules: tuple[str, ...], dry_run: bool, yes: bool, offline: bool, output: str
 ) -> None:
     """Bring module sources to what they mean now; all that were pinned where none is named.
 
@@ -188,7 +187,7 @@ def update(
     from amplifier.app.modules.updates import refresh_modules
 
     refresh = refresh_modules(resolver_of(offline=offline), modules)
-    tell_refresh(refresh, check_only=check_only, yes=yes, output=output)
+    tell_refresh(refresh, dry_run=dry_run, yes=yes, output=output)
 
 
 def _require_found(traced: TracedModule) -> None:

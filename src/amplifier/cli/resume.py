@@ -7,14 +7,13 @@ import sys
 import click
 
 from amplifier.cli._options import (
-    current_plan_option,
     debug_option,
     is_debug,
-    mentions_option,
     session_choices,
-    session_options,
+    turn_options,
 )
 from amplifier.cli._shell_completion import sessions
+from amplifier.cli.run import run_turn
 
 __all__ = ["continue_", "resume"]
 
@@ -22,65 +21,49 @@ __all__ = ["continue_", "resume"]
 @click.command()
 @click.argument("session", shell_complete=sessions)
 @click.argument("prompt", required=False)
-@session_options
-@mentions_option
-@current_plan_option
+@turn_options
 @debug_option
 @click.pass_context
-def resume(
-    ctx: click.Context, session: str, prompt: str | None, mentions: bool
-) -> None:
+def resume(ctx: click.Context, session: str, prompt: str | None) -> None:
     """Resume SESSION: its id, the beginning of it, or its name.
 
-    With PROMPT, or one that is piped in, one turn runs; else a chat begins.
+    With PROMPT, or one that is piped in, one turn runs as with `amplifier run`; else a chat begins.
     """
-    _go_on(ctx, session, prompt, mentions=mentions)
+    _go_on(ctx, session, prompt)
 
 
 @click.command("continue")
 @click.argument("prompt", required=False)
-@session_options
-@mentions_option
-@current_plan_option
+@turn_options
 @debug_option
 @click.pass_context
-def continue_(ctx: click.Context, prompt: str | None, mentions: bool) -> None:
+def continue_(ctx: click.Context, prompt: str | None) -> None:
     """Resume the latest session of this project.
 
-    With PROMPT, or one that is piped in, one turn runs; else a chat begins.
+    With PROMPT, or one that is piped in, one turn runs as with `amplifier run`; else a chat begins.
     """
-    _go_on(ctx, None, prompt, mentions=mentions)
+    _go_on(ctx, None, prompt)
 
 
-def _go_on(
-    ctx: click.Context, session: str | None, prompt: str | None, *, mentions: bool
-) -> None:
+def _go_on(ctx: click.Context, session: str | None, prompt: str | None) -> None:
     """Resume a session, `None` for the latest: with a turn, or a chat."""
-    choices = session_choices(ctx)
-    wanted = choices.wanted(resume=session, latest=session is None)
-    if prompt is None and sys.stdin.isatty():
-        # help and wrong usage need no runtime
-        from amplifier.cli._chat.chat_session import converse
-        from amplifier.cli.chat import require_chat
-
-        require_chat()
-        converse(
-            choices.plan_options(),
-            wanted,
-            choices.consent,
-            backend=choices.backend,
-            debug=is_debug(ctx),
-        )
+    if prompt is not None or not sys.stdin.isatty():
+        run_turn(ctx, prompt, resume=session, latest=session is None)
         return
-    from amplifier.cli._stdin import read_prompt
-    from amplifier.cli._turns import answer
+    choices = session_choices(ctx)
+    if choices.needs_a_prompt:
+        raise click.UsageError(
+            "--output, --schema and --agent are about one answer; give a PROMPT"
+        )
+    # help and wrong usage need no runtime
+    from amplifier.cli._chat.chat_session import converse
+    from amplifier.cli.chat import require_chat
 
-    answer(
-        read_prompt(prompt, mentions=mentions),
+    require_chat()
+    converse(
         choices.plan_options(),
-        form="text",
+        choices.wanted(resume=session, latest=session is None),
+        choices.consent,
         backend=choices.backend,
         debug=is_debug(ctx),
-        consent=choices.consent,
-        wanted=wanted,
     )

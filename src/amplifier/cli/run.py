@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from amplifier.cli._options import (
-    current_plan_option,
+    SessionChoices,
     debug_option,
     is_debug,
-    mentions_option,
     session_choices,
-    session_options,
+    turn_options,
 )
 from amplifier.cli._shell_completion import sessions
 
-__all__ = ["run"]
+__all__ = ["run", "run_turn"]
 
 
 @click.command()
 @click.argument("prompt", required=False)
-@session_options
+@turn_options
 @click.option(
     "--resume",
     metavar="ID",
@@ -29,35 +26,15 @@ __all__ = ["run"]
     shell_complete=sessions,
 )
 @click.option(
-    "--output",
-    type=click.Choice(["text", "json", "ndjson"]),
-    default="text",
-    show_default=True,
-    help="The answer as it comes, one JSON object at the end, or a line of JSON for each event.",
+    "--continue",
+    "latest",
+    is_flag=True,
+    help="Resume the latest session of this project.",
 )
-@click.option(
-    "--schema",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="The JSON Schema of the answer: it is JSON that fits, or the command fails.",
-)
-@click.option(
-    "--agent",
-    metavar="MODULE:NAME",
-    help="The Agent that answers, by the Python module that has it; no session is stored.",
-)
-@mentions_option
-@current_plan_option
 @debug_option
 @click.pass_context
 def run(
-    ctx: click.Context,
-    prompt: str | None,
-    resume: str | None,
-    output: str,
-    schema: Path | None,
-    agent: str | None,
-    mentions: bool,
+    ctx: click.Context, prompt: str | None, resume: str | None, latest: bool
 ) -> None:
     """Answer PROMPT and stop.
 
@@ -66,22 +43,32 @@ def run(
     carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a terminal it is
     denied. Ctrl-C stops after the running step, a second one at once.
     """
+    if resume is not None and latest:
+        raise click.UsageError("--resume names a session, --continue the latest one")
+    run_turn(ctx, prompt, resume=resume, latest=latest)
+
+
+def run_turn(
+    ctx: click.Context, prompt: str | None, *, resume: str | None, latest: bool
+) -> None:
+    """Run one turn of a new session, of the one that `resume` names, or of the latest.
+
+    Raises:
+        click.UsageError: the options contradict each other, or there is no prompt.
+    """
     # with the runtime: help and wrong usage need neither
     from amplifier.cli._stdin import read_prompt
 
-    given = read_prompt(prompt, mentions=mentions)
     choices = session_choices(ctx)
-    if agent is not None:
+    given = read_prompt(prompt, mentions=choices.mentions)
+    if choices.agent is not None:
+        _refuse_beside_agent(choices, is_resumed=latest or resume is not None)
         from amplifier.cli._agent_turns import answer_by_agent
 
-        if resume is not None or schema is not None or choices.says_what_it_is_made_of:
-            raise click.UsageError(
-                "--agent says all of the session: use it without --schema, --resume and what else it is made of"
-            )
         answer_by_agent(
             given,
-            agent,
-            form=output,
+            choices.agent,
+            form=choices.output,
             backend=choices.backend,
             debug=is_debug(ctx),
             consent=choices.consent,
@@ -92,10 +79,18 @@ def run(
     answer(
         given,
         choices.plan_options(),
-        form=output,
+        form=choices.output,
         backend=choices.backend,
         debug=is_debug(ctx),
         consent=choices.consent,
-        wanted=choices.wanted(resume=resume),
-        schema=schema,
+        wanted=choices.wanted(resume=resume, latest=latest),
+        schema=choices.schema,
     )
+
+
+def _refuse_beside_agent(choices: SessionChoices, *, is_resumed: bool) -> None:
+    """Refuse what an `Agent` of Python would not receive."""
+    if is_resumed or choices.schema is not None or choices.says_what_it_is_made_of:
+        raise click.UsageError(
+            "--agent says all of the session: use it without --schema, --resume and what else it is made of"
+        )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._options import debug_option
-from amplifier.cli._session_changes import cleanup, delete, fork, rename, tag
+from amplifier.cli._session_changes import cleanup, fork, remove, rename, tag
 from amplifier.cli._session_files import export, import_, move
 from amplifier.cli._session_repair import diagnose, repair
 from amplifier.cli._sessions import (
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 _LIMIT = click.option(
+    "-n",
     "--limit",
     type=click.IntRange(min=1),
     default=20,
@@ -52,7 +53,7 @@ def session() -> None:
 
 
 for _command in (
-    *(cleanup, delete, diagnose, export, fork, import_, move, rename, repair, tag),
+    *(cleanup, diagnose, export, fork, import_, move, remove, rename, repair, tag),
 ):
     session.add_command(_command)
 
@@ -93,19 +94,23 @@ def _list(
 @session.command("show")
 @click.argument("name", metavar="SESSION", shell_complete=sessions)
 @click.option(
-    "--last",
+    "-n",
+    "--limit",
     type=click.IntRange(min=0),
     default=10,
     show_default=True,
     help="How many messages, in text.",
 )
 @click.option(
-    "--full", is_flag=True, help="Show what modules put into the history as well."
+    "-d",
+    "--detail",
+    is_flag=True,
+    help="Show what modules put into the history as well.",
 )
 @all_option
 @output_option
 @debug_option
-def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> None:
+def _show(name: str, limit: int, detail: bool, all_projects: bool, output: str) -> None:
     """Show who SESSION is and what was said in it, without secrets."""
     from amplifier.app.store.reader import conversation, read_history, words_of
 
@@ -116,7 +121,9 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
     is_open = known["state"] == "open"
     damage = history.problems(is_open=is_open)
     if output == "json":
-        lines = [line for line in history.lines if full or conversation([line.message])]
+        lines = [
+            line for line in history.lines if detail or conversation([line.message])
+        ]
         said = [{"turn": line.turn, "message": clean(line.message)} for line in lines]
         say_json(
             {
@@ -134,11 +141,11 @@ def _show(name: str, last: int, full: bool, all_projects: bool, output: str) -> 
             else:
                 text = one_line(str(value), 300)
             say(f"{field}: {text}")
-    if full:
+    if detail:
         messages = history.messages
     else:
         messages = conversation(history.messages)
-    for message in messages[len(messages) - min(last, len(messages)) :]:
+    for message in messages[len(messages) - min(limit, len(messages)) :]:
         say("")
         who = " ".join(
             filter(None, (str(message.get("role")), str(message.get("name") or "")))

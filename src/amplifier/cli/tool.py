@@ -48,13 +48,13 @@ def _list(ctx: click.Context, output: str) -> None:
     _write_tools(found, output)
 
 
-@tool.command("info")
+@tool.command("show")
 @click.argument("name")
 @made_of_options
 @output_option
 @debug_option
 @click.pass_context
-def _info(ctx: click.Context, name: str, output: str) -> None:
+def _show(ctx: click.Context, name: str, output: str) -> None:
     """Show the tool NAME: what it does, and the arguments that it takes."""
     found = _shown(ctx, name)[0]
     _write_tool(found, output)

@@ -23,7 +23,8 @@ __all__ = ["trace"]
 )
 @click.option(
     "-o",
-    "--out",
+    "--to",
+    "out",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     help="Where the page goes, - for standard output; default trace.html beside the log.",
 )
@@ -48,7 +49,7 @@ def trace(
     if session is not None and file is not None:
         raise click.UsageError("Name a session or --file, not both.")
     if opens and to_stdout:
-        raise click.UsageError("--open needs a file, and --out - writes none.")
+        raise click.UsageError("--open needs a file, and --to - writes none.")
     names, files = (
         [session] if session is not None else [],
         [file] if file is not None else [],

@@ -7,22 +7,23 @@ import json
 import click
 
 from amplifier.cli._options import debug_option
+from amplifier.cli._tables import output_option
 from amplifier.cli._terminal import say
 
 __all__ = ["version"]
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@output_option
 @debug_option
-def version(as_json: bool) -> None:
+def version(output: str) -> None:
     """Show the versions of Amplifier, Python and the installed modules."""
     import attrs  # with importlib.metadata: other commands start without them
 
     from amplifier.app.versions import read_versions
 
     versions = read_versions()
-    if as_json:
+    if output == "json":
         say(json.dumps(attrs.asdict(versions)))
         return
     say(f"amplifier {versions.amplifier}")

@@ -753,7 +753,7 @@ def test_a_project_has_collections_of_its_own(places: Places, tmp_path: Path) ->
     ] == ["2.0", "1.0"]
     edit(change.path)
     trust(places, "profiles")
-    with pytest.raises(ConfigError, match="accept acme --local"):
+    with pytest.raises(ConfigError, match="accept acme --scope project"):
         library(places).require("acme")
     installer(places, local=True).remove("acme")
     assert library(places).require("acme").version == "1.0"
@@ -827,7 +827,7 @@ def test_the_catalogue_of_settings_counts_from_their_file(
 
 
 def test_without_a_project_there_is_no_place(places: Places) -> None:
-    with pytest.raises(AmplifierError, match="leave --local away"):
+    with pytest.raises(AmplifierError, match="leave --scope project away"):
         installer(Places.find(places.home.parent), local=True)
 
 

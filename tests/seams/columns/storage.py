@@ -85,7 +85,7 @@ class Backup(Guard):
         for session in stage.sessions():
             assert (
                 stage.amplifier(
-                    "session", "delete", "-f", str(session["session_id"])
+                    "session", "remove", "-y", str(session["session_id"])
                 ).code
                 == 0
             )

@@ -72,7 +72,7 @@ class CollectionInstaller:
         """
         lock = lock_of(places, "project" if local else "user")
         if lock is None:
-            raise AmplifierError("There is no project here; leave --local away")
+            raise AmplifierError("There is no project here; leave --scope project away")
         project = ProjectFiles(places)
         catalogue = Catalogue.of(load_settings(places, project=project))
         return cls(

@@ -62,7 +62,7 @@ def verify(lock: CollectionLock, names: Names[str] = ()) -> list[Verification]:
 def judge(entry: LockedCollection, lock: CollectionLock) -> Verification:
     """Compare one collection with what was installed; the reason says what helps."""
     path = lock.folder / entry.path
-    name = f"{entry.name}{' --local' if lock.is_local else ''}"
+    name = f"{entry.name}{' --scope project' if lock.is_local else ''}"
     update = f"'amplifier collection update {name}' fetches it anew"
     if not path.is_dir():
         reason = f"its folder is gone; {update}, 'amplifier collection remove {name}' forgets it"

@@ -41,7 +41,7 @@ async def migrate_named(
         OSError: the system refuses.
     """
     if source == target:
-        problem = Problem("--to", "both stores are the same")
+        problem = Problem("--to-store", "both stores are the same")
         raise ConfigError([problem], subject="move")
     async with AsyncExitStack() as stack:
         opened = await open_named_store(source, places, namespace=namespace)

@@ -1,4 +1,4 @@
-"""`amplifier agents`: the agents that a session may delegate to."""
+"""`amplifier agent`: the agents that a session may delegate to."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from amplifier.cli._options import debug_option
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
-__all__ = ["agents"]
+__all__ = ["agent"]
 
 
 @click.group()
-def agents() -> None:
+def agent() -> None:
     """List the agents, and look at one."""
 
 
-@agents.command("list")
+@agent.command("list")
 @output_option
 @debug_option
 def _list(output: str) -> None:
@@ -57,7 +57,7 @@ def _list(output: str) -> None:
         say(line)
 
 
-@agents.command("show")
+@agent.command("show")
 @click.argument("name")
 @output_option
 @debug_option
