@@ -9,6 +9,7 @@ from typing import Final
 import attrs
 
 from amplifier.app.plan_entries import entries, identity
+from amplifier.app.restrictions import lower_limits
 from amplifier.app.sources.absolute_sources import anchor_sources
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
@@ -59,6 +60,7 @@ class PlanOptions:
         first_tool: the tool that the model must call first in each turn.
         file: a mount plan, in YAML or JSON, instead of a profile and the settings.
         profile: the profile, instead of the one that the settings name; an empty name chooses none.
+        limits: limits that can only lower those of the plan, be it new or recorded.
     """
 
     provider: str | None = None
@@ -66,6 +68,7 @@ class PlanOptions:
     first_tool: str | None = None
     file: Path | None = None
     profile: str | None = None
+    limits: Mapping[str, JSONValue] = attrs.field(factory=dict)
 
 
 def make_plan(
@@ -104,7 +107,7 @@ def make_plan(
         set_loop(plan, "model", options.model)
     if options.first_tool is not None:
         set_loop(plan, "first_tool", options.first_tool)
-    return plan
+    return lower_limits(plan, options.limits)
 
 
 def choose_from(
@@ -120,7 +123,7 @@ def choose_from(
     Args:
         plan: the plan; it is not changed.
         offered: the other plan.
-        options: what the person chose; the provider and the model count.
+        options: what the person chose; the provider, the model and the limits count.
     """
     chosen = dict(plan)
     if options.provider is not None:
@@ -137,7 +140,7 @@ def choose_from(
                 set_loop(chosen, key, None)
     if options.model is not None:
         set_loop(chosen, "model", options.model)
-    return chosen
+    return lower_limits(chosen, options.limits)
 
 
 def installed_modules() -> list[str]:

@@ -19,7 +19,7 @@ from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
 from amplifier.app.plan_entries import entries, label
 from amplifier.app.projects import ProjectFiles
-from amplifier.app.restrictions import Restricted, restrict
+from amplifier.app.restrictions import Restricted, lower_limits, restrict
 from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
 from amplifier.app.settings.settings import Settings
 from amplifier.app.store.lineage import find_recorded, subject_of
@@ -232,10 +232,15 @@ def _notices(
     if (
         recorded.plan_file is None
         and recorded.agent_name is None
-        and _differ(restricted.plan, now)
+        # limits that were chosen when the session began are no change since
+        and _differ(restricted.plan, lower_limits(now, _limits_of(restricted.plan)))
     ):
         notices.append(_CHANGED)
     return notices
+
+
+def _limits_of(plan: Mapping[str, JSONValue]) -> JSONObject:
+    return as_object(as_object(plan.get("session")).get("limits"))
 
 
 def _differ(plan: Mapping[str, JSONValue], now: Mapping[str, JSONValue]) -> bool:
@@ -288,7 +293,7 @@ def _other_choices(
 
 def _uncounted(record: SessionRecord, plan: Mapping[str, JSONValue]) -> list[Problem]:
     """Refuse limits of a whole session where it is not known what the session has spent."""
-    limits = as_object(as_object(plan.get("session")).get("limits"))
+    limits = _limits_of(plan)
     if not record.is_renewed:
         return []
     told = "what the session has spent is not known: its damaged record was made anew by a repair"

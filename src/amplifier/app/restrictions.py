@@ -20,7 +20,7 @@ from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.limits import Limits
 
-__all__ = ["Restricted", "find_lacking", "restrict"]
+__all__ = ["Restricted", "find_lacking", "lower_limits", "restrict"]
 
 # Decisions that several modules take, in one scale.
 _STRICTNESS: Final = {"allow": 0, "continue": 0, "warn": 0, "ask": 1, "deny": 2}
@@ -255,6 +255,17 @@ class _Work:
             if entry not in old and not str(entry).startswith("!")
         ]
         config[key] = [*old, *new]
+
+
+def lower_limits(
+    plan: Mapping[str, JSONValue], limits: Mapping[str, JSONValue]
+) -> JSONObject:
+    """Return a plan whose session's limits are no higher than these."""
+    if not limits:
+        return dict(plan)
+    session = as_object(plan.get("session"))
+    lowered = _lower(as_object(session.get("limits")), dict(limits))
+    return {**plan, "session": {**session, "limits": lowered}}
 
 
 def _lower(recorded: JSONObject, present: JSONObject) -> JSONObject:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, ParamSpec, TypeVar
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from amplifier.app.base_plans import PlanOptions
     from amplifier.cli._approval import Consent
     from amplifier.cli._session_selection import Wanted
+    from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
     "SCOPES",
@@ -106,6 +109,8 @@ class SessionChoices(NamedTuple):
     backend: str = "asyncio"
     yes: bool = False
     accept_edits: bool = False
+    max_turns: int | None = None
+    max_cost: Decimal | None = None
     with_current_plan: bool = False
     output: str = "text"
     schema: Path | None = None
@@ -116,7 +121,8 @@ class SessionChoices(NamedTuple):
     def says_what_it_is_made_of(self) -> bool:
         """Whether anything was chosen of what the session is made of, or of whether it is stored."""
         chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
-        return any(each is not None for each in (*chosen, self.tool, self.keep))
+        given = (*chosen, self.tool, self.keep, self.max_turns, self.max_cost)
+        return any(each is not None for each in given)
 
     @property
     def needs_a_prompt(self) -> bool:
@@ -157,7 +163,18 @@ class SessionChoices(NamedTuple):
             model=self.model,
             first_tool=self.tool,
             file=self.plan,
+            limits=self._limits(),
         )
+
+    def _limits(self) -> JSONObject:
+        """Return the limits that were chosen, by the names of a plan."""
+        limits: JSONObject = {}
+        if self.max_turns is not None:
+            limits["iterations"] = self.max_turns
+        if self.max_cost is not None:
+            # as text: a plan is JSON, and 0.1 dollars are no binary fraction
+            limits["cost_usd"] = str(self.max_cost)
+        return limits
 
     def wanted(self, *, resume: str | None = None, latest: bool = False) -> Wanted:
         """Return which session is asked for: a new one, the one that `resume` names, or the latest.
@@ -198,6 +215,15 @@ def _choose(ctx: click.Context, parameter: click.Parameter, value: object) -> No
     ctx.meta.setdefault(_CHOICES, {})[parameter.name] = value
 
 
+def _dollars(text: str) -> Decimal:
+    """Read an amount of US dollars above zero."""
+    with suppress(ArithmeticError):
+        amount = Decimal(text)
+        if amount.is_finite() and amount > 0:
+            return amount
+    raise click.BadParameter(f"{text!r} is no amount above zero, such as 0.50")
+
+
 _chosen = partial(click.option, expose_value=False, callback=_choose)
 _MADE_OF = (
     _chosen(
@@ -231,6 +257,18 @@ _ASKED = (
         help="The model to ask for; default the provider's.",
     ),
     _chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
+    _chosen(
+        "--max-turns",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Call the model at most so often for one prompt; a lower limit of the session counts.",
+    ),
+    _chosen(
+        "--max-cost",
+        type=_dollars,
+        metavar="USD",
+        help="Spend at most so much for one prompt; a lower limit of the session counts.",
+    ),
     _chosen(
         "--keep/--no-keep",
         default=None,
