@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 
 import attrs
 
+from amplifier.app.own_modules import how_to_add
 from amplifier.app.plan_entries import named_modules
 from amplifier.app.profiles.compiler import CompiledProfile
 from amplifier.app.profiles.origins import ValueOrigin, flatten
 from amplifier.app.session_plan import Composition
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.plans.plan import MountPlanValidator
-from amplifier_sdk.errors import Problem, did_you_mean
+from amplifier_sdk.errors import Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.secret import withhold
 
@@ -110,12 +111,9 @@ def find_problems(
             and module not in installed
             and entry.get("source") is None
         ):
-            hint = (
-                did_you_mean(module, list(installed))
-                or f"; install with: pip install amplifier-module-{module}"
-            )
+            hint = how_to_add(module, installed)
             problems.append(
-                Problem(path, f"the module {module!r} is not installed{hint}")
+                Problem(path, f"the module {module!r} is not installed; {hint}")
             )
     return problems
 

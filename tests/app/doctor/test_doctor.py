@@ -186,7 +186,7 @@ def test_modules_are_told_in_order_in_which_they_are_mounted(ours: Path) -> None
     assert found[2].message == "3. provider-acme, of acme-modules 1.0"
     assert (found[3].status, found[3].remedy) == (
         "broken",
-        "pip install amplifier-module-tool-nowhere",
+        "'amplifier module add tool-nowhere --source FOLDER' adds one of yours",
     )
     assert "provider-local" in found[-1].message
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
 from amplifier.app.modules.installed import list_modules
+from amplifier.app.own_modules import how_to_add
 from amplifier.app.plan_entries import named_modules
 from amplifier.kernel.modules.loader import ModuleInfo
 from amplifier_sdk.jsontypes import JSONValue
@@ -98,7 +99,7 @@ def _used(
         return broken(
             "modules",
             f"{number}. {name} is not installed",
-            f"pip install amplifier-module-{name}",
+            how_to_add(name, ()),
         )
     told = f"{number}. {name}, of {module.distribution} {module.version or ''}".rstrip()
     if problem is None:

@@ -1,0 +1,71 @@
+"""The modules that are published with Amplifier, and what to type for one that is not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+__all__ = ["OWN_MODULES", "how_to_add"]
+
+OWN_MODULES: Final = frozenset(
+    {
+        "context-persistent",
+        "context-simple",
+        "hooks-approval",
+        "hooks-backup",
+        "hooks-logging",
+        "hooks-otel",
+        "hooks-redaction",
+        "hooks-shell",
+        "hooks-status-context",
+        "hooks-streaming-ui",
+        "hooks-todo-reminder",
+        "loop-basic",
+        "loop-events",
+        "loop-streaming",
+        "provider-anthropic",
+        "provider-azure-openai",
+        "provider-chat-completions",
+        "provider-local",
+        "provider-ollama",
+        "provider-openai",
+        "provider-scripted",
+        "tool-bash",
+        "tool-filesystem",
+        "tool-mcp",
+        "tool-skills",
+        "tool-task",
+        "tool-todo",
+        "tool-web",
+    }
+)
+"""Their distributions are called `amplifier-module-ID`; nobody else's may be guessed from an id."""
+
+
+def how_to_add(module: str, installed: Collection[str]) -> str:
+    """Return what helps where a module is not installed.
+
+    Only a distribution of Amplifier's own is named to pip: under the name that a misspelt id makes, anybody may publish
+    a package.
+    """
+    if module in OWN_MODULES:
+        return f"install it with: pip install amplifier-module-{module}"
+    add = f"'amplifier module add {module} --source FOLDER' adds one of yours"
+    near = _nearest(module, sorted({*installed, *OWN_MODULES}))
+    if near is None:
+        return add
+    return f"did you mean {near!r}? {add}"
+
+
+def _nearest(module: str, known: Sequence[str]) -> str | None:
+    # costs some milliseconds, and only a mistake needs it
+    from difflib import get_close_matches
+
+    # Without their prefix: `tool-` alone makes any two short ids look alike.
+    prefix, dash, name = module.partition("-")
+    begin = prefix + dash
+    alike = [each.removeprefix(begin) for each in known if each.startswith(begin)]
+    near = get_close_matches(name, alike, n=1, cutoff=0.6)
+    if near:
+        return begin + near[0]
+    return None
