@@ -121,7 +121,7 @@ def test_without_the_package_that_locks_sessions_are_not_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = str(write_plan(tmp_path, ["one"]))
-    monkeypatch.setattr("amplifier.cli._sessions.find_spec", lambda _: None)
+    monkeypatch.setattr("amplifier.app.session_selection.find_spec", lambda _: None)
     assert (
         "to store sessions: pip install 'amplifier[cli]'"
         in call("run", "Hello", "--plan", plan).stderr

@@ -16,8 +16,8 @@ from amplifier.cli._shell_completion import profiles, providers
 
 if TYPE_CHECKING:
     from amplifier.app.base_plans import PlanOptions
+    from amplifier.app.session_selection import SessionSelector
     from amplifier.cli._approval import Consent
-    from amplifier.cli._session_selection import Wanted
     from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = [
@@ -176,14 +176,16 @@ class SessionChoices(NamedTuple):
             limits["cost_usd"] = str(self.max_cost)
         return limits
 
-    def wanted(self, *, resume: str | None = None, latest: bool = False) -> Wanted:
+    def wanted(
+        self, *, resume: str | None = None, latest: bool = False
+    ) -> SessionSelector:
         """Return which session is asked for: a new one, the one that `resume` names, or the latest.
 
         Raises:
             click.UsageError: it was said whether to keep a session that is stored already, or a new one was to be
                 resumed with the plan of now.
         """
-        from amplifier.cli._session_selection import Wanted
+        from amplifier.app.session_selection import SessionSelector
 
         if self.keep is not None and (latest or resume is not None):
             raise click.UsageError(
@@ -193,7 +195,7 @@ class SessionChoices(NamedTuple):
             raise click.UsageError(
                 "--with-current-plan is about a stored session; name one with --resume"
             )
-        return Wanted(
+        return SessionSelector(
             resume=resume,
             latest=latest,
             keep=self.keep,

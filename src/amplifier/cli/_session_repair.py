@@ -11,7 +11,6 @@ import click
 from amplifier.cli._options import debug_option
 from amplifier.cli._sessions import (
     all_option,
-    calls_of,
     find_broken,
     require_locks,
     shown_text,
@@ -94,6 +93,9 @@ def _say(found: Diagnosis) -> None:
 
 
 def _problems(found: Diagnosis) -> Iterator[str]:
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.session_selection import call_notices
+
     if found.record is not None:
         yield f"its record: {found.record}"
     for file, problem in found.damage:
@@ -101,5 +103,5 @@ def _problems(found: Diagnosis) -> Iterator[str]:
     turn = found.interrupted
     if turn is not None:
         yield f"The last turn was interrupted: {shown_text(turn.prompt)}"
-        yield from calls_of(turn)
+        yield from call_notices(turn)
     yield from map(str, found.findings)

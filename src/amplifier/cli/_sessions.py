@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from shlex import quote
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
@@ -15,7 +14,6 @@ import click
 from amplifier.cli._terminal import notice, one_line
 
 if TYPE_CHECKING:
-    from amplifier.app.store.interrupted import InterruptedTurn
     from amplifier.app.store.store import SessionStore
     from amplifier.app.store.stored import StoredSession
     from amplifier_sdk.jsontypes import JSONObject
@@ -24,11 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "about",
     "all_option",
-    "calls_of",
     "cleaner",
     "find",
     "find_broken",
-    "has_locks",
     "label",
     "moved_reported",
     "report_moved",
@@ -128,23 +124,16 @@ def report_moved() -> None:
         )
 
 
-def has_locks() -> bool:
-    """Tell whether others can be prevented from writing a session at the same time."""
-    return find_spec("filelock") is not None
-
-
 def require_locks() -> None:
-    """Refuse to keep or change sessions where that cannot be.
+    """Refuse to store or change sessions where others cannot be kept from it.
 
     Raises:
         AmplifierError: the package that locks is missing.
     """
-    from amplifier_sdk.errors import AmplifierError
+    # with the runtime: help and wrong usage need none
+    from amplifier.app import session_selection
 
-    if not has_locks():
-        raise AmplifierError(
-            "To keep, continue or change sessions, filelock is needed: pip install 'amplifier[cli]'"
-        )
+    session_selection.require_locks()
 
 
 def about(session: StoredSession) -> JSONObject:
@@ -170,17 +159,6 @@ def about(session: StoredSession) -> JSONObject:
 def label(session: StoredSession, width: int = 60) -> str:
     """Return how a person knows a session: its name, else how it began."""
     return one_line(session.record.name or shown_text(session.record.prompt), width)
-
-
-def calls_of(turn: InterruptedTurn) -> Iterator[str]:
-    """Say which calls of an interrupted turn are in doubt, and which were not started."""
-    if turn.in_doubt:
-        made = zip(turn.in_doubt, turn.arguments, strict=True)
-        calls = (shown_text(f"{name} {arguments}") for name, arguments in made)
-        listed = ", ".join(one_line(call, 200) for call in calls)
-        yield f"These calls may have had their effect, or not: {one_line(listed, 1000)}"
-    if turn.not_started:
-        yield f"These calls were not started: {one_line(', '.join(turn.not_started), 300)}"
 
 
 def when(seconds: float) -> str:

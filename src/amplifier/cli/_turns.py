@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from amplifier.app.base_plans import PlanOptions
+from amplifier.app.session_selection import SelectedSession, SessionSelector
 from amplifier.app.sessions import OpenSession, open_session
 from amplifier.cli._approval import Consent
 from amplifier.cli._interrupts import Interrupts, run_interruptible
@@ -25,12 +26,7 @@ from amplifier.cli._output import (
     make_writer,
     write_checked,
 )
-from amplifier.cli._session_selection import (
-    Chosen,
-    Wanted,
-    choose_session,
-    tell_opening,
-)
+from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import MessageLines, OutputClosedError
 from amplifier_sdk.errors import ConfigError, Problem
@@ -43,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TURNS", "answer", "play_turn"]
 
-NEW: Final = Wanted()
+NEW: Final = SessionSelector()
 ASKS: Final = Consent()
 TURNS: Final = frozenset({"answers", "children", "tools"})
 """What a command shows of a turn where it writes it as text; of children, what the tool that runs them reports."""
@@ -57,7 +53,7 @@ def answer(
     backend: str,
     debug: bool,
     consent: Consent = ASKS,
-    wanted: Wanted = NEW,
+    wanted: SessionSelector = NEW,
     schema: Path | None = None,
 ) -> None:
     """Run one turn in a session and write it to standard output.
@@ -109,7 +105,7 @@ def _one_screen(writer: TurnWriter) -> AbstractContextManager[object]:
 
 async def _answer(
     prompt: GivenPrompt,
-    chosen: Chosen,
+    chosen: SelectedSession,
     first_tool: str | None,
     writer: TurnWriter,
     consent: Consent,

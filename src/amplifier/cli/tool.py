@@ -22,10 +22,10 @@ from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
 
 if TYPE_CHECKING:
+    from amplifier.app.session_selection import SelectedSession
     from amplifier.app.tool_calls import ToolShown
     from amplifier.cli._approval import Consent
     from amplifier.cli._interrupts import Interrupts
-    from amplifier.cli._session_selection import Chosen
     from amplifier_sdk.jsontypes import JSONValue
     from amplifier_sdk.results import ToolResult
 
@@ -93,7 +93,7 @@ def _invoke(
 
 
 async def _call(
-    chosen: Chosen,
+    chosen: SelectedSession,
     name: str,
     given: Sequence[str],
     consent: Consent,
@@ -211,13 +211,16 @@ def _shown(ctx: click.Context, name: str | None = None) -> list[ToolShown]:
         return run_interruptible(look, "asyncio")
 
 
-def _chosen(ctx: click.Context, *, keep: bool | None = False) -> Chosen:
+def _chosen(ctx: click.Context, *, keep: bool | None = False) -> SelectedSession:
     """Return the session in which tools are shown or called, and where it is stored if it is."""
+    from amplifier.app.session_selection import SessionSelector
     from amplifier.cli._logs import configure_logs
-    from amplifier.cli._session_selection import Wanted, choose_session
+    from amplifier.cli._session_selection import choose_session
 
     configure_logs(debug=is_debug(ctx))
-    return choose_session(session_choices(ctx).plan_options(), Wanted(keep=keep))
+    return choose_session(
+        session_choices(ctx).plan_options(), SessionSelector(keep=keep)
+    )
 
 
 def _arguments(tool: ToolShown) -> list[tuple[str, str, str, str]]:

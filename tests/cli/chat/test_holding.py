@@ -16,10 +16,10 @@ from prompt_toolkit.output import DummyOutput
 
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.directories import Places
+from amplifier.app.session_selection import SessionSelector
 from amplifier.app.store.store import SessionStore
 from amplifier.cli._chat._history import HistoryFile
 from amplifier.cli._chat.chat_session import converse
-from amplifier.cli._session_selection import Wanted
 from tests.app.projects import write
 from tests.cli.programs import BACKENDS, write_plan
 
@@ -55,7 +55,7 @@ def test_a_chat_is_held_kept_and_goes_on(
     )
     write(shop.home / "commands/bad name.md", "x")
     with typed("hello\r/status\r\x04"):
-        converse(options, Wanted(keep=True), backend=backend, debug=False)
+        converse(options, SessionSelector(keep=True), backend=backend, debug=False)
     out, err = capsys.readouterr()
     assert "It is one." in out
     assert "Turns:    1" in out
@@ -66,7 +66,7 @@ def test_a_chat_is_held_kept_and_goes_on(
     assert list(HistoryFile(shop.state).load_history_strings()) == ["/status", "hello"]
 
     with typed("/exit\r"):
-        converse(options, Wanted(latest=True), backend=backend, debug=False)
+        converse(options, SessionSelector(latest=True), backend=backend, debug=False)
     shown = capsys.readouterr().out
     assert (
         shown.index("You")
@@ -82,10 +82,10 @@ def test_of_a_long_turn_the_end_is_shown_again(
     text = "\n\n".join(f"Part {number}." for number in range(60))
     options = PlanOptions(file=write_plan(tmp_path, [text]))
     with typed("hello\r\x04"):
-        converse(options, Wanted(keep=True), backend="asyncio", debug=False)
+        converse(options, SessionSelector(keep=True), backend="asyncio", debug=False)
     capsys.readouterr()
     with typed("\x04"):
-        converse(options, Wanted(latest=True), backend="asyncio", debug=False)
+        converse(options, SessionSelector(latest=True), backend="asyncio", debug=False)
     shown = capsys.readouterr().out
     assert shown.startswith("...\n")
     assert "Part 59." in shown
@@ -98,7 +98,7 @@ def test_what_is_not_kept_leaves_nothing(
     with typed("hello\r\x04"):
         converse(
             PlanOptions(file=write_plan(tmp_path, ["one"])),
-            Wanted(keep=False),
+            SessionSelector(keep=False),
             backend="asyncio",
             debug=False,
         )
@@ -115,6 +115,6 @@ def test_a_terminal_that_only_prints_lines_will_do(
         monkeypatch.setattr(sys, "stdin", stdin)
         os.write(typing, b"hello\n/exit\n")
         options = PlanOptions(file=write_plan(tmp_path, ["It is *one*."]))
-        converse(options, Wanted(keep=False), backend="asyncio", debug=False)
+        converse(options, SessionSelector(keep=False), backend="asyncio", debug=False)
     os.close(typing)
     assert "It is *one*.\n" in capsys.readouterr().out

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 import attrs
 
 from amplifier.app.commands.modes import PlanMode
+from amplifier.app.commands.session_modes import SessionModes
 from amplifier.app.sessions import OpenSession
 from amplifier_kit.commands import WrittenText
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -44,6 +45,11 @@ class Talk:
         return cls(
             opened, PlanMode(opened.session.coordinator), starts=_stored_starts(opened)
         )
+
+    @property
+    def modes(self) -> SessionModes:
+        """The modes that the session can be in: plan mode is one of them."""
+        return SessionModes(self.opened.session.coordinator, self.mode)
 
     @property
     def metadata(self) -> JSONObject:

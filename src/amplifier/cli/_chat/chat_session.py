@@ -15,6 +15,7 @@ from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.talk import Talk
 from amplifier.app.directories import FOLDER
 from amplifier.app.message_visibility import told
+from amplifier.app.session_selection import SelectedSession, SessionSelector
 from amplifier.app.sessions import open_session
 from amplifier.cli._approval import Consent
 from amplifier.cli._chat._blocks import MarkdownBlocks
@@ -28,12 +29,7 @@ from amplifier.cli._chat._stream import LineStream
 from amplifier.cli._interrupts import Interrupts, run_interruptible
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._output import Output
-from amplifier.cli._session_selection import (
-    Chosen,
-    Wanted,
-    choose_session,
-    tell_opening,
-)
+from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._terminal import MessageLines, notice
 from amplifier.cli._turns import TURNS
 from amplifier_kit.redaction import redactor_of
@@ -48,7 +44,7 @@ _RECALLED: Final = 40
 
 def converse(
     options: PlanOptions,
-    wanted: Wanted,
+    wanted: SessionSelector,
     consent: Consent = ASKS,
     *,
     backend: str,
@@ -81,7 +77,7 @@ class _Chat:
         else:
             self._board = PlainKeyboard(output, is_working=self._is_working)
 
-    async def hold(self, chosen: Chosen, interrupts: Interrupts) -> None:
+    async def hold(self, chosen: SelectedSession, interrupts: Interrupts) -> None:
         """Open the session and hold the conversation."""
         opening = open_session(
             chosen.composition,
