@@ -65,7 +65,23 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.validation",
         "amplifier.app",
     ),
+    "amplifier.acp": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.app",
+        "amplifier.acp",
+    ),
+    "amplifier.mcp_server": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.app",
+        "amplifier.mcp_server",
+    ),
     "amplifier.cli": (
+        "amplifier.acp",
+        "amplifier.mcp_server",
         "amplifier_sdk",
         "amplifier_kit",
         "amplifier.kernel",

@@ -19,6 +19,7 @@ from amplifier import AmplifierSession
 from amplifier.app.directories import Places
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from tests.seams.editor import OneTurnEditor
 from tests.seams.modules import SCRIPT, Asked, Call, Turns
 
 __all__ = [
@@ -274,6 +275,18 @@ class Stage:
         return self.outcome(
             code if isinstance(code, int) else 0, screen.text, told.getvalue()
         )
+
+    def edit(self, *arguments: str, session: str | None = None) -> Outcome:
+        """Take the turn that counts from an editor, by `amplifier acp`."""
+        editor = OneTurnEditor(self.prompt, self.is_piped, session)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("amplifier_kit.rpc.stdio.standard_streams", editor.streams)
+            outcome = self.amplifier("acp", *arguments, "--backend", self.backend)
+        told = outcome.told + editor.told
+        if not editor.error:
+            shown = outcome.shown + editor.text
+            return attrs.evolve(outcome, shown=shown, told=told)
+        return attrs.evolve(outcome, code=1, told=f"{told}{editor.error}\n")
 
     # -- looking
 

@@ -245,6 +245,30 @@ class ForkedChild(Start):
         return stage.take_turn("resume", *stage.again, made.shown.strip())
 
 
+class Acp(Start):
+    """A session that an editor begins over the Agent Client Protocol."""
+
+    name = "acp"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.edit(*stage.composition())
+
+
+class AcpLoad(Start):
+    """A session that an editor loads over the Agent Client Protocol."""
+
+    name = "acp-load"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        session = stage.begun(BEGIN)
+        stage.resume()
+        return stage.edit(*stage.again, session=session)
+
+
 class ToolInvoke(Start):
     """`amplifier tool invoke`: the call, without a model."""
 
@@ -478,6 +502,8 @@ STARTS: Final[tuple[Start, ...]] = (
     ResumedChild(),
     ChildById(),
     ForkedChild(),
+    Acp(),
+    AcpLoad(),
     ToolInvoke(),
     EmbeddedPlan(),
     EmbeddedAgent(),

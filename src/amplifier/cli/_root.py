@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
     "agent": "amplifier.cli.agent",
+    "acp": "amplifier.cli.acp",
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",

@@ -125,7 +125,7 @@ def report_moved() -> None:
 
 
 def require_locks() -> None:
-    """Refuse to store or change sessions where others cannot be kept from it.
+    """Refuse to store or change sessions where they cannot be locked.
 
     Raises:
         AmplifierError: the package that locks is missing.

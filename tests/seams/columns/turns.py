@@ -137,7 +137,7 @@ class PipedSize(PipedMention):
 
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         assert outcome.code == 1, outcome.text
-        assert "standard input has more than 8 MB" in outcome.told
+        assert " has more than 8 MB" in outcome.told
 
 
 class Provider(Guard):

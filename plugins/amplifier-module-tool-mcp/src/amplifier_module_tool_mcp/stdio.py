@@ -23,7 +23,7 @@ from mcp_types import (
 )
 
 from amplifier_kit.processes import Command, ProcessTree
-from amplifier_module_tool_mcp.lines import (
+from amplifier_kit.rpc.lines import (
     LineSplitter,
     RequestId,
     TooLong,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from contextlib import suppress
 from typing import Final, TypeAlias
 
@@ -18,6 +17,7 @@ from mcp_types import (
     jsonrpc_message_adapter,
 )
 
+from amplifier_kit.rpc.frames import values_in
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_sdk.jsontypes import JSONValue
 
@@ -50,8 +50,6 @@ _MOST_IN_PARTS: Final = 10_000
 _PARTS: Final = ("content", "contents", "inputRequests", "messages", "requestedSchema")
 """Where the protocol's library tries several types for each value, and remembers what is wrong with each."""
 
-_TEXT: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
-
 
 class MessageTooLargeError(Exception):
     """A message is larger than is taken; says in what."""
@@ -72,7 +70,9 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
         ValueError: it is none.
     """
     # Counted before parsing: a few megabytes of brackets become gigabytes of objects.
-    values = _values_in(data)
+    if isinstance(data, str):
+        data = data.encode("utf-8", "surrogatepass")
+    values = values_in(data)
     if values > _MOST_VALUES:
         raise MessageTooLargeError(f"{_MOST_VALUES} values")
     try:
@@ -86,15 +86,6 @@ def read_message(data: bytes | str) -> JSONRPCMessage:
     ):
         raise MessageTooLargeError(f"{_MOST_IN_PARTS} values in its parts")
     return message
-
-
-def _values_in(data: bytes | str) -> int:
-    """Return at least how many values a text in JSON holds, without making them."""
-    marks = _TEXT.sub(
-        b"", data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    )
-    # Each value follows one of these.
-    return marks.count(b",") + marks.count(b"[") + marks.count(b"{")
 
 
 def _size(value: JSONValue) -> int:

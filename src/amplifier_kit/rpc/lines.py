@@ -9,7 +9,7 @@ from typing import Final, Self, TypeAlias
 
 import attrs
 
-__all__ = ["LineSplitter", "RequestId", "TooLong", "answered_id"]
+__all__ = ["LineSplitter", "RequestId", "TooLong", "answered_id", "asked_id"]
 
 _KEPT: Final = 4096
 _ID: Final = rb'(-?[0-9]{1,18}|"(?:[^"\\]|\\.){0,200}")'
@@ -26,6 +26,13 @@ _ID_FIRST: Final = re.compile(
     + _VERSION
     + rb"\s*,\s*)?"
     + _ANSWER
+)
+_ASKED: Final = re.compile(
+    rb"\s*\{\s*(?:"
+    + _VERSION
+    + rb'\s*,\s*)?(?:"method"\s*:\s*"[^"\\]{0,200}"\s*,\s*)?"id"\s*:\s*'
+    + _ID
+    + rb"\s*[,}]"
 )
 _IS_ANSWER: Final = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ANSWER)
 _ID_LAST: Final = re.compile(
@@ -104,6 +111,18 @@ def answered_id(line: TooLong) -> RequestId | None:
     # anything.
     if found is None and _IS_ANSWER.match(line.head):
         found = _ID_LAST.search(line.tail)
+    if found is None:
+        return None
+    try:
+        value: RequestId = json.loads(found[1])
+    except ValueError:  # an escape that is none
+        return None
+    return value
+
+
+def asked_id(line: TooLong) -> RequestId | None:
+    """Return the id of a request that stands at its beginning; `None` where it does not."""
+    found = _ASKED.match(line.head)
     if found is None:
         return None
     try:

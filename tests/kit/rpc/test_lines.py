@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from amplifier_module_tool_mcp.lines import LineSplitter, TooLong, answered_id
+from amplifier_kit.rpc.lines import LineSplitter, TooLong, answered_id
 
 
 @given(

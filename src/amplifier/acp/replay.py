@@ -1,0 +1,66 @@
+"""A stored history as the updates that an editor would have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from amplifier.acp.tool_calls import CallView, text_content
+from amplifier.acp.updates import chunk
+from amplifier.app.message_visibility import is_shown
+from amplifier_kit.redaction import clean_message
+from amplifier_sdk.content import (
+    ContentBlock,
+    ReasoningBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolCallBlock,
+    ToolResultBlock,
+)
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.messages import Message, MessageDict
+
+__all__ = ["replayed"]
+
+
+def replayed(messages: Sequence[MessageDict], view: CallView) -> Iterator[JSONObject]:
+    """Return the updates of a history; what modules and instructions say is left out."""
+    for data in messages:
+        try:
+            message = Message.from_dict(clean_message(data, view.redactor))
+        except ValueError:  # what is no message of ours is nobody's text
+            continue
+        role = message.role
+        if role not in ("user", "assistant", "tool"):
+            continue
+        for block in message.blocks:
+            if role == "tool" and isinstance(block, TextBlock):
+                block = ToolResultBlock(  # noqa: PLW2901  # a result that is written as a text
+                    tool_call_id=message.tool_call_id or "", output=block.text
+                )
+            if is_shown(block, "developer"):
+                yield from _updates(role, block, view)
+
+
+def _updates(role: str, block: ContentBlock, view: CallView) -> Iterator[JSONObject]:
+    match block:
+        case TextBlock(text=text) if role == "user":
+            yield chunk("user_message_chunk", text)
+        case TextBlock(text=text) if role == "assistant":
+            yield chunk("agent_message_chunk", text)
+        case ThinkingBlock(thinking=text):
+            yield chunk("agent_thought_chunk", text)
+        case ReasoningBlock():
+            return
+        case ToolCallBlock(id=call_id, name=name, input=arguments):
+            shown = view.shown(call_id, name, arguments, None)
+            yield {"sessionUpdate": "tool_call", **shown, "status": "completed"}
+        case ToolResultBlock(tool_call_id=call_id, output=output):
+            text = output if isinstance(output, str) else str(output)
+            yield {
+                "sessionUpdate": "tool_call_update",
+                "toolCallId": call_id,
+                "status": "completed",
+                "content": [text_content(text)],
+            }
+        case _:
+            return

@@ -1,0 +1,102 @@
+"""An editor that takes one turn over the Agent Client Protocol, in this process."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from math import inf
+
+import anyio
+import attrs
+from anyio.abc import AnyByteReceiveStream, AnyByteSendStream
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+
+from amplifier_kit.open_data import as_object
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["OneTurnEditor"]
+
+
+@attrs.define(eq=False)
+class OneTurnEditor:
+    """Opens a session, or loads one, prompts it once, denies what it is asked, and leaves.
+
+    Args:
+        prompt: what is asked.
+        is_attached: it is the text of a file that the person attached, rather than typed.
+        session: the stored session that is loaded; a new one is begun without.
+        text: what the agent said.
+        told: what it thought, and what the person is told of the session.
+        error: what it answered instead.
+    """
+
+    prompt: str
+    is_attached: bool = False
+    session: str | None = None
+    text: str = ""
+    told: str = ""
+    error: str = ""
+
+    @asynccontextmanager
+    async def streams(
+        self,
+    ) -> AsyncIterator[tuple[AnyByteReceiveStream, AnyByteSendStream]]:
+        """Give the agent the two ends of a connection."""
+        to_agent, incoming = anyio.create_memory_object_stream[bytes](inf)
+        outgoing, from_agent = anyio.create_memory_object_stream[bytes](inf)
+        async with incoming, outgoing, anyio.create_task_group() as group:
+            group.start_soon(self._drive, to_agent, from_agent)
+            yield incoming, outgoing
+            group.cancel_scope.cancel()
+
+    async def _drive(
+        self,
+        to_agent: MemoryObjectSendStream[bytes],
+        from_agent: MemoryObjectReceiveStream[bytes],
+    ) -> None:
+        place: JSONObject = {"cwd": os.getcwd(), "mcpServers": []}
+        method = "session/new"
+        if self.session is not None:
+            place["sessionId"], method = self.session, "session/load"
+        async with to_agent, from_agent:
+            await to_agent.send(_frame("open", method=method, params=place))
+            async for data in from_agent:
+                message: JSONObject = json.loads(data)
+                params = as_object(message.get("params"))
+                update = as_object(params.get("update"))
+                said = str(as_object(update.get("content")).get("text", ""))
+                if update.get("sessionUpdate") == "agent_message_chunk":
+                    self.text += said
+                if update.get("sessionUpdate") == "tool_call":
+                    self.told += f"{update['title']}\n"
+                if update.get("sessionUpdate") == "agent_thought_chunk":
+                    self.told += said
+                if message.get("method") == "session/request_permission":
+                    denied: JSONObject = {"outcome": {"outcome": "cancelled"}}
+                    await to_agent.send(_frame(message["id"], result=denied))
+                if "error" in message:
+                    self.error = str(as_object(message["error"])["message"])
+                    return
+                if message.get("id") == "prompt":
+                    return
+                if message.get("id") == "open":
+                    opened = as_object(message["result"])
+                    self.text = self.told = ""
+                    await to_agent.send(self._prompt(opened.get("sessionId")))
+
+    def _prompt(self, session: object) -> bytes:
+        block: JSONObject = {"type": "text", "text": self.prompt}
+        if self.is_attached:
+            resource: JSONObject = {"uri": "file:///piped", "text": self.prompt}
+            block = {"type": "resource", "resource": resource}
+        params: JSONObject = {
+            "sessionId": self.session or str(session),
+            "prompt": [block],
+        }
+        return _frame("prompt", method="session/prompt", params=params)
+
+
+def _frame(number: object, **rest: object) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": number, **rest}).encode() + b"\n"
