@@ -16,7 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from amplifier.acp import AcpAgent
 from amplifier.app.base_plans import PlanOptions
 from amplifier_kit.open_data import as_list, as_object
-from amplifier_kit.rpc.peer import RpcLimits
+from amplifier_kit.rpc.received import RpcLimits
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import write_plan
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from amplifier_kit.open_data import as_object
-from amplifier_kit.rpc.peer import RpcLimits
+from amplifier_kit.rpc.received import RpcLimits
 from amplifier_sdk.jsontypes import JSONValue
 from tests.acp.editor import editing
 

@@ -20,6 +20,7 @@ from amplifier.app.directories import Places
 from amplifier.cli import main
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.seams.editor import OneTurnEditor
+from tests.seams.mcp_client import OneCallClient
 from tests.seams.modules import SCRIPT, Asked, Call, Turns
 
 __all__ = [
@@ -287,6 +288,18 @@ class Stage:
             shown = outcome.shown + editor.text
             return attrs.evolve(outcome, shown=shown, told=told)
         return attrs.evolve(outcome, code=1, told=f"{told}{editor.error}\n")
+
+    def call_agent(self, *arguments: str) -> Outcome:
+        """Take the turn that counts from an MCP client, by `amplifier mcp serve`."""
+        client = OneCallClient(self.prompt)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("amplifier_kit.rpc.stdio.standard_streams", client.streams)
+            command = ("mcp", "serve", *arguments, "--backend", self.backend)
+            outcome = self.amplifier(*command)
+        if client.is_error:
+            told = f"{outcome.told}{client.text}\n"
+            return attrs.evolve(outcome, code=1, told=told)
+        return attrs.evolve(outcome, shown=outcome.shown + client.text)
 
     # -- looking
 

@@ -269,6 +269,18 @@ class AcpLoad(Start):
         return stage.edit(*stage.again, session=session)
 
 
+class McpAgent(Start):
+    """A child that an MCP client begins, by `amplifier mcp serve`."""
+
+    name = "mcp-agent"
+    backends: ClassVar[tuple[str, ...]] = BOTH
+    is_child = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.call_agent(*stage.composition())
+
+
 class ToolInvoke(Start):
     """`amplifier tool invoke`: the call, without a model."""
 
@@ -504,6 +516,7 @@ STARTS: Final[tuple[Start, ...]] = (
     ForkedChild(),
     Acp(),
     AcpLoad(),
+    McpAgent(),
     ToolInvoke(),
     EmbeddedPlan(),
     EmbeddedAgent(),

@@ -34,7 +34,8 @@ from amplifier.app.store.store import SessionStore
 from amplifier.app.store.stored import StoredSession
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.rpc.frames import INVALID_PARAMS, INVALID_REQUEST, RpcError
-from amplifier_kit.rpc.peer import Reply, RpcLimits, RpcPeer
+from amplifier_kit.rpc.peer import Reply, RpcPeer
+from amplifier_kit.rpc.received import RpcLimits
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 

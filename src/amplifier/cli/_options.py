@@ -29,6 +29,7 @@ __all__ = [
     "made_of_options",
     "offline_option",
     "scope_option",
+    "serving_options",
     "session_choices",
     "session_options",
     "turn_options",
@@ -244,6 +245,9 @@ _MADE_OF = (
         help="A mount plan (YAML or JSON) instead of profile and settings.",
     ),
 )
+_FIRST_TOOL = _chosen(
+    "--tool", metavar="NAME", help="The tool that the model must call first."
+)
 _ASKED = (
     _chosen(
         "-p",
@@ -258,7 +262,7 @@ _ASKED = (
         metavar="NAME",
         help="The model to ask for; default the provider's.",
     ),
-    _chosen("--tool", metavar="NAME", help="The tool that the model must call first."),
+    _FIRST_TOOL,
     _chosen(
         "--max-turns",
         type=click.IntRange(min=1),
@@ -359,3 +363,11 @@ def turn_options(command: Callable[P, R]) -> Callable[P, R]:
     for option in reversed(_TURN):
         command = option(command)
     return session_options(command)
+
+
+def serving_options(command: Callable[P, R]) -> Callable[P, R]:
+    """Add them to a command whose sessions others drive, who say themselves what is called first."""
+    for option in reversed(_ASKED):
+        if option is not _FIRST_TOOL:
+            command = option(command)
+    return made_of_options(consent_options(command))

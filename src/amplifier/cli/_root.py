@@ -23,8 +23,8 @@ from amplifier_kit.processes.programs import safe_path
 __all__ = ["main"]
 
 COMMANDS: Final[Mapping[str, str]] = {
-    "agent": "amplifier.cli.agent",
     "acp": "amplifier.cli.acp",
+    "agent": "amplifier.cli.agent",
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",
@@ -35,6 +35,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "doctor": "amplifier.cli.doctor",
     "init": "amplifier.cli.init",
     "logs": "amplifier.cli.logs",
+    "mcp": "amplifier.cli.mcp",
     "module": "amplifier.cli.module",
     "permissions": "amplifier.cli.permissions",
     "profile": "amplifier.cli.profile",

@@ -10,8 +10,8 @@ from amplifier.cli._options import (
     current_plan_option,
     debug_option,
     is_debug,
+    serving_options,
     session_choices,
-    session_options,
 )
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["acp"]
 
 
 @click.command()
-@session_options
+@serving_options
 @current_plan_option
 @debug_option
 @click.pass_context

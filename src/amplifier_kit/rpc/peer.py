@@ -15,10 +15,10 @@ from amplifier_kit.rpc.frames import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     RpcError,
-    read_frame,
     write_frame,
 )
-from amplifier_kit.rpc.lines import LineSplitter, RequestId, TooLong, asked_id
+from amplifier_kit.rpc.lines import LineSplitter, RequestId, TooLong
+from amplifier_kit.rpc.received import RefusedFrame, RpcLimits, error_frame, read_line
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = [
@@ -27,7 +27,6 @@ __all__ = [
     "NotificationHandler",
     "Reply",
     "RequestHandler",
-    "RpcLimits",
     "RpcPeer",
 ]
 
@@ -56,21 +55,6 @@ NotificationHandler: TypeAlias = Callable[[JSONObject], None]
 
 Explain: TypeAlias = Callable[[Exception], RpcError]
 """Makes the error with which a failed request is answered."""
-
-
-@attrs.frozen(kw_only=True)
-class RpcLimits:
-    """What the other side may do.
-
-    Args:
-        max_bytes: of one message; of a longer one only its ends are stored.
-        max_values: in one message.
-        max_requests: that run at once.
-    """
-
-    max_bytes: int = 16_777_216
-    max_values: int = 100_000
-    max_requests: int = 256
 
 
 class ConnectionClosedError(RpcError):
@@ -168,17 +152,11 @@ class RpcPeer:
         await self._send({"method": method, "params": params})
 
     async def _take(self, line: bytes | TooLong) -> None:
-        if isinstance(line, TooLong):
-            told = f"the message has {line.size} bytes, at most {self.limits.max_bytes} are taken"
-            await self._refuse(asked_id(line), RpcError(INVALID_REQUEST, told))
+        if isinstance(line, bytes) and not line.strip():
             return
-        if not line.strip():
-            return
-        try:
-            message = read_frame(line, max_values=self.limits.max_values)
-        except RpcError as error:
-            # Where it is too large to be read its id can be known all the same.
-            await self._refuse(asked_id(TooLong.of(line)), error)
+        message = read_line(line, self.limits)
+        if isinstance(message, RefusedFrame):
+            await self._refuse(message.id, message.error)
             return
         await self._dispatch(message)
 
@@ -257,8 +235,7 @@ class RpcPeer:
         self._pending.clear()
 
     async def _refuse(self, number: RequestId | None, error: RpcError) -> None:
-        told: JSONObject = {"code": error.code, "message": str(error)}
-        await self._send({"id": number, "error": told})
+        await self._send(error_frame(number, error))
 
     async def _send(self, message: JSONObject) -> None:
         data = write_frame({"jsonrpc": _VERSION, **message})

@@ -134,7 +134,10 @@ class Cancel(Guard):
 
     name = "cancel"
     calls: ClassVar[Calls] = (Call("pause"), TALLY)
-    without: ClassVar[Reasons] = {"tool-invoke": "there is no step behind the first"}
+    without: ClassVar[Reasons] = {
+        "tool-invoke": "there is no step behind the first",
+        "mcp-agent": "Ctrl-C ends the server; a client cancels its request",
+    }
 
     def prepare(self, stage: Stage) -> None:
         async def interrupt() -> None:

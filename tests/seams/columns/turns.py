@@ -76,6 +76,7 @@ class TypedMention(Guard):
     without: ClassVar[Reasons] = {
         **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
         "child": "a model writes to a child",
+        "mcp-agent": "another agent writes to it",
         "resumed-child": "a model writes to a child",
         "moved-child": "a model writes to a child",
         "tool-invoke": "there is no prompt",

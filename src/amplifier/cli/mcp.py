@@ -1,0 +1,90 @@
+"""`amplifier mcp`: the Model Context Protocol."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import (
+    debug_option,
+    is_debug,
+    serving_options,
+    session_choices,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from amplifier.app.session_selection import SelectedSession
+    from amplifier.cli._interrupts import Interrupts
+
+__all__ = ["mcp", "serve"]
+
+
+@click.group()
+def mcp() -> None:
+    """Use the Model Context Protocol."""
+
+
+@mcp.command()
+@click.option(
+    "--tool",
+    "tools",
+    metavar="NAME",
+    multiple=True,
+    help="A tool to serve; may be given several times.",
+)
+@serving_options
+@debug_option
+@click.pass_context
+def serve(ctx: click.Context, tools: tuple[str, ...]) -> None:
+    """Serve tools, agents, commands and stored sessions to an MCP client over standard input and output.
+
+    A tool that does more than read is offered only to a client that can ask the person (elicitation). Standard output
+    carries the protocol alone; the log goes to standard error.
+    """
+    choices = session_choices(ctx)
+    if choices.yes:
+        raise click.UsageError("--yes: another agent calls; use --accept-edits")
+    # with the runtime: help and wrong usage need none
+    from functools import partial
+    from importlib.util import find_spec
+
+    if find_spec("mcp") is None:
+        raise click.ClickException(
+            "mcp serve needs a package: pip install 'amplifier[mcp]'"
+        )
+    from amplifier.app.session_selection import SessionSelector
+    from amplifier.cli._interrupts import run_interruptible
+    from amplifier.cli._logs import configure_logs
+    from amplifier.cli._session_selection import choose_session
+
+    configure_logs(debug=is_debug(ctx))
+    selected = choose_session(
+        choices.plan_options(), SessionSelector(keep=choices.keep)
+    )
+    accepted = choices.consent.accepted
+    run_interruptible(partial(_serve, selected, tools, accepted), choices.backend)
+
+
+async def _serve(
+    selected: SelectedSession,
+    tools: Sequence[str],
+    accepted: frozenset[str],
+    _: Interrupts,
+) -> None:
+    from amplifier.cli._session_selection import tell_opening
+    from amplifier.mcp_server.service import serving_session
+    from amplifier.mcp_server.transport import message_streams
+    from amplifier_kit.rpc.received import RpcLimits
+    from amplifier_kit.rpc.stdio import standard_streams
+
+    async with (
+        standard_streams() as (incoming, outgoing),
+        serving_session(selected, tools, accepted=accepted) as service,
+        message_streams(incoming, outgoing, RpcLimits()) as (received, sent),
+    ):
+        tell_opening(service.opened, needs_provider=False)
+        server = service.server()
+        await server.run(received, sent, server.create_initialization_options())
