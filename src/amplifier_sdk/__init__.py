@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from amplifier_sdk.delegation import ChildResult as ChildResult
     from amplifier_sdk.delegation import SessionSpawn as SessionSpawn
     from amplifier_sdk.delegation import SpawnOptions as SpawnOptions
+    from amplifier_sdk.engines import ExecutionEngine as ExecutionEngine
     from amplifier_sdk.errors import AmplifierError as AmplifierError
     from amplifier_sdk.errors import ApprovalTimeoutError as ApprovalTimeoutError
     from amplifier_sdk.errors import (
@@ -140,6 +141,7 @@ __all__ = [
     "DisplaySystem",
     "Emission",
     "Event",
+    "ExecutionEngine",
     "FunctionTool",
     "HookHandler",
     "HookResult",
@@ -241,6 +243,7 @@ _HOME = {
     "DisplaySystem": "contracts",
     "Emission": "results",
     "Event": "events",
+    "ExecutionEngine": "engines",
     "FunctionTool": "tools",
     "HookHandler": "contracts",
     "HookResult": "results",

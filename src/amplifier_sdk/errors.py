@@ -23,6 +23,10 @@ AmplifierError
 │   ├── QuestionClosedError         the question takes no such answer any more
 │   ├── StoreUnavailableError       the server of the store does not answer, or refuses
 │   └── StoreVersionError           another version wrote the store
+├── EngineError                     an engine cannot do what it was asked for
+│   ├── RunLostError                another worker has the run; nothing was recorded
+│   ├── RunSuspendedError           the run waits, and is called again
+│   └── StepFailedError             the action of a step raised an error
 ├── ScopeLeftOpenError              foreign code left a task group or a cancel scope open
 ├── OutputMisfitError               (also ValueError) an answer is not of the wanted type
 ├── ApprovalTimeoutError            nobody answered in time
@@ -70,6 +74,7 @@ __all__ = [
     "ConfigurationError",
     "ContentFilterError",
     "ContextLengthError",
+    "EngineError",
     "HookspecError",
     "InvalidRequestError",
     "InvalidToolCallError",
@@ -92,10 +97,13 @@ __all__ = [
     "QuestionClosedError",
     "QuotaExceededError",
     "RateLimitError",
+    "RunLostError",
+    "RunSuspendedError",
     "ScopeLeftOpenError",
     "SessionBusyError",
     "SessionClosedError",
     "SessionError",
+    "StepFailedError",
     "StoreError",
     "StoreUnavailableError",
     "StoreVersionError",
@@ -382,6 +390,22 @@ class StoreUnavailableError(StoreError):
 
 class StoreVersionError(StoreError):
     """A version of the program that does not fit this one wrote the store."""
+
+
+class EngineError(AmplifierError):
+    """An engine cannot do what it was asked for, or cannot reach what it stores."""
+
+
+class RunLostError(EngineError):
+    """Another worker has the run by now: nothing was recorded."""
+
+
+class RunSuspendedError(EngineError):
+    """A run waits: its function is left with this, and called again when the event or the time has come."""
+
+
+class StepFailedError(EngineError):
+    """The action of a step raised an error, which is the step's outcome from then on."""
 
 
 class ScopeLeftOpenError(AmplifierError):

@@ -1,0 +1,92 @@
+"""The suite of engines, on a SQLite file and on a PostgreSQL server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import attrs
+import pytest
+import sqlalchemy as sa
+
+from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
+from amplifier.testing.postgres import PostgresServer
+from amplifier_module_engine_dbos import DBOSEngine, open_engine
+from amplifier_module_engine_dbos._tables import RUNS, WORKERS
+from amplifier_sdk import ExecutionEngine
+from amplifier_sdk.engines import WorkerOptions
+from amplifier_sdk.errors import EngineError
+
+
+@attrs.frozen
+class _Subject:
+    """The runs of a namespace."""
+
+    url: str
+    namespace: str
+
+    async def open(self) -> ExecutionEngine:
+        return await open_engine(self.url, namespace=self.namespace)
+
+    async def kill(self, engine: ExecutionEngine) -> None:
+        """Let what the engine's worker has be a dead worker's: it returns what is its own, and finds nothing."""
+        assert isinstance(engine, DBOSEngine)
+        with engine.database.transaction() as connection:
+            connection.execute(
+                sa.update(RUNS)
+                .where(RUNS.c.namespace == self.namespace, RUNS.c.state == "running")
+                .values(worker="dead", fence=RUNS.c.fence + 1)
+            )
+            connection.execute(
+                sa.insert(WORKERS).values(
+                    namespace=self.namespace, name="dead", expires=1.0
+                )
+            )
+
+
+class TestSQLite(ExecutionEngineTests):
+    @pytest.fixture
+    def subject(self, tmp_path: Path) -> EngineSubject:
+        return _Subject(f"dbos+sqlite:///{tmp_path}/engine.db", uuid4().hex)
+
+
+@pytest.mark.parametrize(
+    ("url", "problem"),
+    [
+        ("files", "begins with dbos"),
+        ("sqlite:///x.db", "begins with dbos"),
+        ("dbos+sqlite://", "needs a file"),
+        ("dbos+postgresql://u:secret@127.0.0.1:1/x", "failed: .*refused"),
+    ],
+)
+async def test_a_bad_url_is_one_error_without_the_password(
+    url: str, problem: str
+) -> None:
+    with pytest.raises(EngineError, match=problem) as raised:
+        await open_engine(url, namespace="n")
+
+    assert "secret" not in str(raised.value)
+
+
+async def test_a_process_has_one_worker_and_the_file_is_private(
+    tmp_path: Path,
+) -> None:
+    url = f"dbos+sqlite:///{tmp_path}/engine.db"
+    engine = await open_engine(url, namespace="n")
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(engine.work, {}, WorkerOptions(name="first"))
+        await anyio.wait_all_tasks_blocked()
+        with pytest.raises(EngineError, match="one to a process"):
+            await engine.work({}, WorkerOptions(name="second"))
+        tasks.cancel_scope.cancel()
+    await engine.aclose()
+
+    assert (tmp_path / "engine.db").stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.process
+class TestPostgreSQL(ExecutionEngineTests):
+    @pytest.fixture
+    def subject(self, server: PostgresServer) -> EngineSubject:
+        return _Subject(f"dbos+{server.url()}", uuid4().hex)
