@@ -18,6 +18,9 @@ from amplifier_sdk import ExecutionEngine
 from amplifier_sdk.engines import WorkerOptions
 from amplifier_sdk.errors import EngineError
 
+# the import of DBOS asks a program what kind of executable this is
+pytestmark = pytest.mark.process
+
 
 @attrs.frozen
 class _Subject:
@@ -85,7 +88,6 @@ async def test_a_process_has_one_worker_and_the_file_is_private(
     assert (tmp_path / "engine.db").stat().st_mode & 0o077 == 0
 
 
-@pytest.mark.process
 class TestPostgreSQL(ExecutionEngineTests):
     @pytest.fixture
     def subject(self, server: PostgresServer) -> EngineSubject:

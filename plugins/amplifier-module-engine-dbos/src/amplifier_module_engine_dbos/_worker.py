@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from threading import Lock
@@ -30,6 +31,8 @@ from amplifier_sdk.errors import (
 from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Worker"]
+
+_LOGGER: Final = logging.getLogger("dbos")
 
 _POLLING: Final = 0.1
 """Seconds between two queries of the queue, and of what was cancelled."""
@@ -136,6 +139,10 @@ class Worker:
             "use_listen_notify": False,
             "notification_listener_polling_interval_sec": 1.0,
         }
+        # An earlier worker's handlers write to a stream that may be closed by now, and
+        # DBOS flushes them.
+        for handler in [*_LOGGER.handlers]:
+            _LOGGER.removeHandler(handler)
         DBOS.destroy(destroy_registry=True)
         DBOS(config=config)
         DBOS.workflow(name=SEGMENT, max_recovery_attempts=None)(segment)
