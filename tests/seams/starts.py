@@ -65,6 +65,16 @@ class Run(Start):
         return stage.take_turn("run", *stage.composition())
 
 
+class RunAskingLater(Start):
+    """`amplifier run --ask-later`: what would be asked waits in the store."""
+
+    name = "run-ask-later"
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.resume()
+        return stage.take_turn("run", "--ask-later", *stage.composition())
+
+
 class Chat(Start):
     """`amplifier chat`, at a terminal."""
 
@@ -503,6 +513,7 @@ class Shelf:
 
 STARTS: Final[tuple[Start, ...]] = (
     Run(),
+    RunAskingLater(),
     Chat(),
     ChatAgain(),
     Continue(),

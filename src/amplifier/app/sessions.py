@@ -194,6 +194,7 @@ async def open_session(
     approval: ApprovalSystem | None = None,
     accepted: frozenset[str] = frozenset(),
     shown: frozenset[str] = frozenset(),
+    asks_later: bool = False,
 ) -> AsyncIterator[OpenSession]:
     """Open a session that is ready for a turn; it is closed at the end of the block.
 
@@ -210,6 +211,7 @@ async def open_session(
         approval: asks the person; without one, what needs approval is denied.
         accepted: the kinds of calls that are accepted without a question, by the keys of `Coverage`.
         shown: what the caller shows of the turns, which no module shows then; see `amplifier_sdk.capabilities.SHOWN`.
+        asks_later: without an `approval`, let questions wait in the store; see `amplifier.app.stored_approvals`.
 
     Raises:
         ConfigError: the plan has problems, it guards a stored session less than what that
@@ -272,6 +274,13 @@ async def open_session(
         if display is not None:
             shown |= {"messages"}
         session.coordinator.register_capability(SHOWN, shown)
+        if asks_later and kept is not None:
+            # few sessions do
+            from amplifier.app.stored_approvals import StoredApprovals
+
+            session.coordinator.decisions.provider = StoredApprovals(
+                record.session_id, kept.folder, session.coordinator
+            )
         # its modules may run for long before it is open, and a kill leaves what is stored
         if not session.is_resumed:
             await opened.record_composition()

@@ -116,6 +116,7 @@ class SessionChoices(NamedTuple):
     output: str = "text"
     schema: Path | None = None
     agent: str | None = None
+    ask_later: bool = False
     mentions: bool = False
 
     @property
@@ -129,7 +130,10 @@ class SessionChoices(NamedTuple):
     def needs_a_prompt(self) -> bool:
         """Whether anything was chosen that only one turn has, and no chat."""
         return (
-            self.output != "text" or self.schema is not None or self.agent is not None
+            self.output != "text"
+            or self.schema is not None
+            or self.agent is not None
+            or self.ask_later
         )
 
     @property
@@ -321,6 +325,11 @@ _TURN = (
         "--agent",
         metavar="MODULE:NAME",
         help="The Agent that answers, by the Python module that has it; no session is stored.",
+    ),
+    _chosen(
+        "--ask-later",
+        is_flag=True,
+        help="Store what would be asked: 'amplifier answer' answers it, and the session is resumed.",
     ),
     _chosen(
         "--mentions",

@@ -25,6 +25,7 @@ __all__ = ["main"]
 COMMANDS: Final[Mapping[str, str]] = {
     "acp": "amplifier.cli.acp",
     "agent": "amplifier.cli.agent",
+    "answer": "amplifier.cli.question:answer",
     "bundle": "amplifier.cli.bundle",
     "chat": "amplifier.cli.chat",
     "collection": "amplifier.cli.collection",
@@ -40,6 +41,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "permissions": "amplifier.cli.permissions",
     "profile": "amplifier.cli.profile",
     "provider": "amplifier.cli.provider",
+    "question": "amplifier.cli.question",
     "resume": "amplifier.cli.resume",
     "run": "amplifier.cli.run",
     "session": "amplifier.cli.session",

@@ -12,6 +12,8 @@ from contextlib import (
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from anyio import to_thread
+
 from amplifier.app.base_plans import PlanOptions
 from amplifier.app.session_selection import SelectedSession, SessionSelector
 from amplifier.app.sessions import OpenSession, open_session
@@ -28,7 +30,13 @@ from amplifier.cli._output import (
 )
 from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._stdin import GivenPrompt
-from amplifier.cli._terminal import MessageLines, OutputClosedError
+from amplifier.cli._terminal import (
+    MessageLines,
+    OutputClosedError,
+    notice,
+    one_line,
+)
+from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.streaming import TurnFinished
 
@@ -55,11 +63,13 @@ def answer(
     consent: Consent = ASKS,
     wanted: SessionSelector = NEW,
     schema: Path | None = None,
+    asks_later: bool = False,
 ) -> None:
     """Run one turn in a session and write it to standard output.
 
     What modules print goes to standard error: standard output carries only the answer. What `consent`
-    leaves open is asked at the terminal. With `schema`, a file with a JSON Schema, the answer is JSON that fits.
+    leaves open is asked at the terminal, or with `asks_later` stored. With
+    `schema`, a file with a JSON Schema, the answer is JSON that fits.
     """
     check = None if schema is None else _check_of(schema)
     output = Output.standard()
@@ -69,6 +79,9 @@ def answer(
         with _one_screen(writer), redirect_stdout(sys.stderr):
             configure_logs(debug=debug)
             chosen = choose_session(options, wanted)
+            if asks_later and chosen.store is None:
+                told = "the settings say that sessions are not stored; use --keep"
+                raise ConfigError([Problem("--ask-later", told)], subject="session")
             if form != "text":
                 writer = make_writer(form, output, chosen.record.session_id)
             if form == "text":
@@ -85,6 +98,7 @@ def answer(
                     consent,
                     shown,
                     check,
+                    asks_later,
                 ),
                 backend,
             )
@@ -111,17 +125,22 @@ async def _answer(
     consent: Consent,
     shown: frozenset[str],
     check: AnswerCheck | None,
+    asks_later: bool,
     interrupts: Interrupts,
 ) -> None:
+    approval: ApprovalSystem | None = None
+    if not asks_later:
+        approval = consent.approval()
     opening = open_session(
         chosen.composition,
         record=chosen.record,
         store=chosen.store,
         first_tool=first_tool,
         display=MessageLines(),
-        approval=consent.approval(),
+        approval=approval,
         accepted=consent.accepted,
         shown=shown,
+        asks_later=asks_later,
     )
     async with opening as opened:
         tell_opening(opened)
@@ -134,6 +153,23 @@ async def _answer(
             await play_turn(opened, prompt, writer, interrupts)
         else:
             await _play_checked(opened, prompt, writer, interrupts, check)
+        if asks_later:
+            await _report_questions(opened)
+
+
+async def _report_questions(opened: OpenSession) -> None:
+    """Name the questions that wait, with the commands that answer them and resume the session."""
+    from amplifier.app.store.stored_questions import read_questions
+
+    assert opened.kept is not None  # checked before the turn
+    known = await to_thread.run_sync(read_questions, opened.kept.folder)
+    for question in known.values():
+        if question.answer is None and not question.is_void:
+            asked = one_line(question.prompt, 200)
+            notice(f"question {question.question_id} waits: {asked}")
+            told = f"'amplifier answer {question.question_id} allow' or 'deny', then"
+            session_id = opened.kept.record.session_id
+            notice(f"{told} 'amplifier run --resume {session_id} --ask-later TEXT'")
 
 
 def _check_of(schema: Path) -> AnswerCheck:

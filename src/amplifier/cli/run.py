@@ -41,7 +41,7 @@ def run(
     Without PROMPT it is read from standard input; with both, what is piped in stands below PROMPT. Files that
     PROMPT mentions as @FILE are read; those that stand in what is piped in only with --mentions. Standard output
     carries only the answer. What a hook asks is asked at the terminal, whatever is piped; without a terminal it is
-    denied. Ctrl-C stops after the running step, a second one at once.
+    denied, or waits with --ask-later. Ctrl-C stops after the running step, a second one at once.
     """
     if resume is not None and latest:
         raise click.UsageError("--resume names a session, --continue the latest one")
@@ -61,6 +61,8 @@ def run_turn(
 
     choices = session_choices(ctx)
     given = read_prompt(prompt, mentions=choices.mentions)
+    if choices.ask_later:
+        _refuse_beside_ask_later(choices)
     if choices.agent is not None:
         _refuse_beside_agent(choices, is_resumed=latest or resume is not None)
         from amplifier.cli._agent_turns import answer_by_agent
@@ -85,6 +87,7 @@ def run_turn(
         consent=choices.consent,
         wanted=choices.wanted(resume=resume, latest=latest),
         schema=choices.schema,
+        asks_later=choices.ask_later,
     )
 
 
@@ -93,4 +96,12 @@ def _refuse_beside_agent(choices: SessionChoices, *, is_resumed: bool) -> None:
     if is_resumed or choices.schema is not None or choices.says_what_it_is_made_of:
         raise click.UsageError(
             "--agent says all of the session: use it without --schema, --resume and what else it is made of"
+        )
+
+
+def _refuse_beside_ask_later(choices: SessionChoices) -> None:
+    """Refuse what leaves nothing to ask, or nowhere to store a question."""
+    if choices.yes or choices.keep is False or choices.agent is not None:
+        raise click.UsageError(
+            "--ask-later needs a stored session that asks: use it without --yes, --no-keep and --agent"
         )

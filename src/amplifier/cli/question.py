@@ -1,0 +1,123 @@
+"""`amplifier question` and `amplifier answer`: what sessions wait for a person to decide."""
+
+from __future__ import annotations
+
+import getpass
+import json
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.app.store.file_store import FileSessionStore
+    from amplifier_sdk.stores import StoredQuestion
+
+__all__ = ["answer", "question"]
+
+
+@click.group()
+@debug_option
+def question() -> None:
+    """Show what sessions of this project wait for you to decide; `amplifier answer` decides it."""
+
+
+@question.command("list")
+@click.option("--all", "is_all", is_flag=True, help="Also those that take no answer.")
+@output_option
+@debug_option
+def _list(is_all: bool, output: str) -> None:
+    """List the questions that wait for an answer."""
+    found = [each for each in _questions() if is_all or _is_open(each)]
+    if output == "json":
+        say_json([_as_json(each) for each in found])
+        return
+    if not found:
+        notice("No question waits for an answer.")
+        return
+    rows = [
+        (each.question_id, _state(each), each.session_id[:8], one_line(each.prompt, 80))
+        for each in found
+    ]
+    for line in columns(rows):
+        say(line)
+
+
+@question.command("show")
+@click.argument("question_id", metavar="ID")
+@output_option
+@debug_option
+def _show(question_id: str, output: str) -> None:
+    """Show all of a question: the call, its arguments, and what was answered."""
+    from amplifier_sdk.legible import escaped
+
+    found = next(
+        (each for each in _questions() if each.question_id == question_id), None
+    )
+    if found is None:
+        raise click.ClickException(f"There is no question {question_id!r}")
+    if output == "json":
+        say_json(_as_json(found))
+        return
+    # what a model wrote must not obey the terminal
+    say(escaped(found.prompt))
+    say(f"tool       {escaped(str(found.details.get('tool')), kept='')}")
+    arguments = json.dumps(found.details.get("arguments"), ensure_ascii=False)
+    say(f"arguments  {escaped(arguments, kept='')}")
+    say(f"session    {found.session_id}")
+    say(f"options    {', '.join(found.options)}")
+    say(f"state      {_state(found)}")
+
+
+@click.command()
+@click.argument("question_id", metavar="ID")
+@click.argument("decision", metavar="ANSWER")
+@debug_option
+def answer(question_id: str, decision: str) -> None:
+    """Answer question ID with ANSWER, one of its options: `allow` or `deny`.
+
+    The first answer counts, and allows one call as it was shown; the same answer again changes nothing. The session
+    acts on it when it is resumed.
+    """
+    import anyio
+
+    answering = partial(_store().answer, question_id, decision, by=getpass.getuser())
+    answered = anyio.run(answering)
+    say(f"{answered.question_id}: {answered.answer}, by {answered.answered_by}")
+
+
+def _store() -> FileSessionStore:
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.store.file_store import FileSessionStore
+    from amplifier.app.store.store import SessionStore
+
+    return FileSessionStore(SessionStore.of(Places.find()))
+
+
+def _questions() -> tuple[StoredQuestion, ...]:
+    import anyio
+
+    return anyio.run(_store().questions)
+
+
+def _is_open(asked: StoredQuestion) -> bool:
+    return asked.answer is None and not asked.is_void
+
+
+def _state(asked: StoredQuestion) -> str:
+    if asked.answer is not None:
+        return f"{asked.answer}, by {asked.answered_by}"
+    if asked.is_void:
+        return "void"
+    return "waits"
+
+
+def _as_json(asked: StoredQuestion) -> object:
+    from amplifier_sdk.convert import to_json
+
+    return to_json(asked)
