@@ -146,6 +146,20 @@ def kill_points(session: nox.Session) -> None:
 
 
 @nox.session(python=DEFAULT)
+def worker_kills(session: nox.Session) -> None:
+    """Kill workers of the engine while they run 200 runs of 20 steps; a row of counts for each test."""
+    install_workspace(session)
+    run_full(
+        session,
+        "-s",
+        "plugins/amplifier-module-engine-dbos/tests/test_kills.py",
+        AMPLIFIER_KILL_RUNS="200",
+        AMPLIFIER_KILL_STEPS="20",
+        AMPLIFIER_KILLS="60",
+    )
+
+
+@nox.session(python=DEFAULT)
 def cancel_matrix(session: nox.Session) -> None:
     """Cancel a turn at nine places, with three loops, on both backends, twenty times each."""
     install_workspace(session)

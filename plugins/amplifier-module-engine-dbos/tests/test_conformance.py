@@ -11,12 +11,14 @@ import pytest
 import sqlalchemy as sa
 
 from amplifier.testing.engines import EngineSubject, ExecutionEngineTests
+from amplifier.testing.engines.behavior import settled, working
 from amplifier.testing.postgres import PostgresServer
 from amplifier_module_engine_dbos import DBOSEngine, open_engine
 from amplifier_module_engine_dbos._tables import RUNS, WORKERS
 from amplifier_sdk import ExecutionEngine
-from amplifier_sdk.engines import WorkerOptions
+from amplifier_sdk.engines import RunRequest, WorkerOptions, WorkflowContext
 from amplifier_sdk.errors import EngineError
+from amplifier_sdk.jsontypes import JSONValue
 
 # the import of DBOS asks a program what kind of executable this is
 pytestmark = pytest.mark.process
@@ -86,6 +88,32 @@ async def test_a_process_has_one_worker_and_the_file_is_private(
     await engine.aclose()
 
     assert (tmp_path / "engine.db").stat().st_mode & 0o077 == 0
+
+
+async def test_a_run_is_not_lost_whose_worker_dies_before_it_takes_it(
+    tmp_path: Path,
+) -> None:
+    """DBOS holds the segment for running already, and this engine for queued still."""
+
+    async def workflow(context: WorkflowContext, _: JSONValue) -> JSONValue:
+        return context.run_id
+
+    engine = await open_engine(f"dbos+sqlite:///{tmp_path}/e.db", namespace="n")
+    await engine.start(RunRequest(run_id="r1", workflow="w"))
+    with engine.database.transaction() as connection:
+        claimed = sa.text(
+            "UPDATE workflow_status SET status = 'PENDING', executor_id = 'dead'"
+        )
+        assert connection.execute(claimed).rowcount == 1
+        dead = {"namespace": "n", "name": "dead", "expires": 1.0}
+        connection.execute(sa.insert(WORKERS).values(**dead))
+
+    assert await engine.take_over() == ("r1",)
+    assert await engine.take_over() == ()
+    async with working(engine, {"w": workflow}):
+        run = await settled(engine, "r1")
+    assert run.result == "r1"
+    await engine.aclose()
 
 
 class TestPostgreSQL(ExecutionEngineTests):

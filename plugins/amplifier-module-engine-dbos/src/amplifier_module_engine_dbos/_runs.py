@@ -279,31 +279,44 @@ class Runs:
         return tuple(woken)
 
     def leave(self, worker: str) -> list[str]:
-        """Queue what a worker has that works no more, each as a new segment; return the ids."""
-        # First, and again by whoever comes next if this process ends here: a segment that
-        # DBOS holds for running counts against the tenant's limit for ever.
+        """Queue what a worker has that works no more, each as a new segment; return the ids.
+
+        Whoever is killed in between leaves the worker in its table, and the next one does the rest.
+        """
         segments = self.client.list_workflows(
             status="PENDING", executor_id=worker, load_input=False, load_output=False
         )
-        self.client.cancel_workflows([each.workflow_id for each in segments])
+        pending = [each.workflow_id for each in segments]
+        has_run = sa.and_(RUNS.c.worker == worker, RUNS.c.state == "running")
+        query = sa.select(RUNS).where(RUNS.c.namespace == self.namespace)
+        returned: list[str] = []
+        with self.database.transaction() as connection:
+            rows = connection.execute(query.where(has_run).with_for_update()).all()
+            # It may have died after it dequeued a segment and before it took the run.
+            for workflow_id in pending:
+                namespace, run_id, segment = json.loads(workflow_id)
+                is_untaken = sa.and_(
+                    RUNS.c.run_id == run_id,
+                    RUNS.c.segment == segment,
+                    RUNS.c.state == "queued",
+                )
+                if namespace == self.namespace:
+                    found = connection.execute(
+                        query.where(is_untaken).with_for_update()
+                    )
+                    rows = [*rows, *found.all()]
+            for row in rows:
+                self._wake(connection, row)
+                returned.append(row.run_id)
+        # What DBOS holds for running counts against the tenant's limit for ever.
+        self.client.cancel_workflows(pending)
         with self.database.transaction() as connection:
             connection.execute(
                 sa.delete(WORKERS).where(
                     WORKERS.c.namespace == self.namespace, WORKERS.c.name == worker
                 )
             )
-            rows = connection.execute(
-                sa.select(RUNS)
-                .where(
-                    RUNS.c.namespace == self.namespace,
-                    RUNS.c.worker == worker,
-                    RUNS.c.state == "running",
-                )
-                .with_for_update()
-            ).all()
-            for row in rows:
-                self._wake(connection, row)
-        return [row.run_id for row in rows]
+        return returned
 
     def _wake(
         self, connection: sa.Connection, row: sa.Row[tuple[JSONValue, ...]]

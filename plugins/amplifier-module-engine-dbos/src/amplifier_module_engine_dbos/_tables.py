@@ -14,13 +14,21 @@ from typing import Final
 
 import attrs
 import sqlalchemy as sa
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import InterfaceError, OperationalError, SQLAlchemyError
 
 from amplifier_sdk.engines import Run, RunRequest, RunState
 from amplifier_sdk.errors import EngineError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["EVENTS", "RUNS", "STEPS", "WORKERS", "Database", "read_run"]
+__all__ = [
+    "EVENTS",
+    "RUNS",
+    "STEPS",
+    "WORKERS",
+    "Database",
+    "UnreachableError",
+    "read_run",
+]
 
 _METADATA: Final = sa.MetaData()
 
@@ -78,6 +86,10 @@ _NOW: Final[Mapping[str, str]] = {
 """The database's clock in seconds since the epoch: those of workers may differ by minutes."""
 
 
+class UnreachableError(EngineError):
+    """The database does not answer, or is locked: nothing was done, or all of it, and later it may answer."""
+
+
 @attrs.frozen(eq=False)
 class Database:
     """The database of an engine.
@@ -121,7 +133,10 @@ class Database:
             # The statement and its values are no part of the message: they may be anything.
             reason = str(getattr(error, "orig", None) or type(error).__name__)
             first = reason.strip().partition("\n")[0]
-            raise EngineError(f"The engine at {self.place} failed: {first}") from error
+            kind = EngineError
+            if isinstance(error, (InterfaceError, OperationalError)):
+                kind = UnreachableError
+            raise kind(f"The engine at {self.place} failed: {first}") from error
 
 
 def read_run(row: sa.Row[tuple[JSONValue, ...]]) -> Run:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from threading import Lock
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 import anyio
 import attrs
@@ -21,6 +22,7 @@ from amplifier_module_engine_dbos._runs import (
     Held,
     Runs,
 )
+from amplifier_module_engine_dbos._tables import UnreachableError
 from amplifier_sdk.engines import WorkerOptions, Workflow, WorkflowContext
 from amplifier_sdk.errors import (
     EngineError,
@@ -32,6 +34,12 @@ from amplifier_sdk.jsontypes import JSONValue
 
 __all__ = ["Worker"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_RETRY: Final = 0.5
+"""Seconds before a database that did not answer is retried."""
+
 _LOGGER: Final = logging.getLogger("dbos")
 
 _POLLING: Final = 0.1
@@ -39,6 +47,19 @@ _POLLING: Final = 0.1
 
 _PROCESS: Final = Lock()
 """Held while DBOS is launched, which is one to a process."""
+
+
+async def _persist(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what uses the database, again until that answers: a worker must not lose what a step returned.
+
+    Whoever took the run over meanwhile is found out then, by `RunLostError`. Calls change nothing the second time.
+    """
+    call = partial(function, *args, **kwargs)
+    while True:
+        try:
+            return await to_thread.run_sync(call)
+        except UnreachableError:
+            await anyio.sleep(_RETRY)
 
 
 @attrs.frozen(eq=False)
@@ -55,13 +76,13 @@ class _Context:
     async def step(
         self, name: str, action: Callable[[], Awaitable[JSONValue]]
     ) -> JSONValue:
-        outcome = await to_thread.run_sync(self.runs.step, self.held, name)
+        outcome = await _persist(self.runs.step, self.held, name)
         if outcome is None:
             try:
                 outcome = await action(), None
             except Exception as error:  # foreign code
                 outcome = None, f"{type(error).__name__}: {error}"
-            await to_thread.run_sync(self.runs.record, self.held, name, outcome)
+            await _persist(self.runs.record, self.held, name, outcome)
         value, problem = outcome
         if problem is not None:
             raise StepFailedError(problem)
@@ -70,7 +91,7 @@ class _Context:
     async def wait_for_event(
         self, name: str, *, timeout: float | None = None
     ) -> JSONValue:
-        found = await to_thread.run_sync(self.runs.event, self.held, name, timeout)
+        found = await _persist(self.runs.event, self.held, name, timeout)
         if found is None:
             raise RunSuspendedError(f"Run {self.run_id!r} waits for {name!r}")
         return found[0]
@@ -115,15 +136,18 @@ class Worker:
             await call(self._launch, segment)
             try:
                 while True:
-                    for held in await call(self._maintain):
-                        self._cancel(held)
+                    with suppress(UnreachableError):
+                        for held in await call(self._maintain):
+                            self._cancel(held)
                     await anyio.sleep(_POLLING)
             finally:
                 self._is_stopping = True
                 with anyio.CancelScope(shield=True):
                     await self._drain()
                     await call(DBOS.destroy)
-                    await call(self.runs.leave, self.options.name)
+                    # without the database others take its runs when its period is over
+                    with suppress(UnreachableError):
+                        await call(self.runs.leave, self.options.name)
         finally:
             _PROCESS.release()
 
@@ -173,7 +197,7 @@ class Worker:
         if self._is_stopping:
             return
         name = self.options.name
-        held = await to_thread.run_sync(self.runs.take, run_id, number, name)
+        held = await _persist(self.runs.take, run_id, number, name)
         if held is None:
             return
         # shielded: a run has time to end when its worker is cancelled
@@ -200,8 +224,7 @@ class Worker:
             return
         except Exception as error:  # foreign code
             problem = f"{type(error).__name__}: {error}"
-        end = partial(self.runs.end, held, result=result, problem=problem)
-        await to_thread.run_sync(end)
+        await _persist(self.runs.end, held, result=result, problem=problem)
 
     async def _drain(self) -> None:
         with anyio.move_on_after(self.options.drain):

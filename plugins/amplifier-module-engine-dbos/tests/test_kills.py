@@ -1,0 +1,177 @@
+"""Workers that are killed, paused and cut off from their database: no run is lost and no finished step repeated."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import attrs
+import pytest
+
+from amplifier.testing.engines.behavior import settled
+from amplifier.testing.postgres import PostgresServer
+from amplifier_module_engine_dbos import open_engine
+from amplifier_sdk.engines import ExecutionEngine, RunRequest
+
+_PROGRAM = Path(__file__).with_name("worker_program.py")
+_STEPS = int(os.environ.get("AMPLIFIER_KILL_STEPS", "6"))
+_RUNS = int(os.environ.get("AMPLIFIER_KILL_RUNS", "12"))
+_KILLS = int(os.environ.get("AMPLIFIER_KILLS", "4"))
+_LIMIT = 60 + _RUNS * _STEPS * 0.2 + _KILLS
+"""Seconds for all runs."""
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.figures,
+    pytest.mark.timeout(_LIMIT * 2),
+]
+
+
+@attrs.define
+class Fleet:
+    """Workers, and what they noted."""
+
+    url: str
+    namespace: str
+    file: Path
+    workers: list[subprocess.Popen[bytes]] = attrs.field(factory=list)
+
+    def hire(self) -> subprocess.Popen[bytes]:
+        """Start a worker, on the other backend than the one before."""
+        backend = ("asyncio", "trio")[len(self.workers) % 2]
+        words = (backend, self.url, self.namespace, str(self.file), str(_STEPS))
+        worker = subprocess.Popen([sys.executable, str(_PROGRAM), *words])
+        self.workers.append(worker)
+        return worker
+
+    def alive(self) -> list[subprocess.Popen[bytes]]:
+        """Return those that were not killed."""
+        return [each for each in self.workers if each.poll() is None]
+
+    def lines(self) -> list[str]:
+        """Return what was noted."""
+        return self.file.read_text("utf-8").splitlines() if self.file.exists() else []
+
+    def count(self) -> Counter[str]:
+        """Count what became of the steps."""
+        ended: set[str] = set()
+        counts: Counter[str] = Counter(repeated=0, interrupted=0, steps=0)
+        began: set[str] = set()
+        for line in self.lines():
+            word, _, step = line.partition(" ")
+            if word == "began":
+                counts["repeated"] += step in ended
+                counts["interrupted"] += step in began - ended
+                began.add(step)
+            elif word == "ended":
+                ended.add(step)
+        counts["steps"] = len(ended)
+        return counts
+
+
+@contextmanager
+def fleet(url: str, file: Path) -> Iterator[Fleet]:
+    """Yield workers, none of which is left."""
+    made = Fleet(url, uuid4().hex, file)
+    try:
+        yield made
+    finally:
+        for worker in made.workers:
+            worker.kill()
+            worker.wait()
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110  # processes report in a file
+        await anyio.sleep(0.05)
+
+
+async def _begin(engine: ExecutionEngine, workers: Fleet, number: int) -> None:
+    for run in range(_RUNS):
+        await engine.start(
+            RunRequest(run_id=f"r{run}", workflow="steps", tenant=f"t{run % 3}")
+        )
+    for _ in range(number):
+        workers.hire()
+    await _until(lambda: any(line.startswith("ended") for line in workers.lines()))
+
+
+async def _require_all(engine: ExecutionEngine, workers: Fleet, told: str) -> None:
+    with anyio.fail_after(_LIMIT):
+        for run in range(_RUNS):
+            await settled(engine, f"r{run}")
+    counts = workers.count()
+    print(f"{told}: {_RUNS} runs, {dict(counts)}")  # noqa: T201  # a row of the table
+    finished = await engine.runs("finished", limit=_RUNS)
+    assert {str(run.result) for run in finished} == {str([*range(_STEPS)])}
+    assert counts["repeated"] == 0
+    assert counts["steps"] == _RUNS * _STEPS
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+async def test_killed_workers(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    url = f"dbos+sqlite:///{tmp_path}/engine.db"
+    if kind == "postgresql":
+        server: PostgresServer = request.getfixturevalue("server")
+        url = f"dbos+{server.url()}"
+    chosen = random.Random(7)  # the same victims each time
+    with fleet(url, tmp_path / "log") as workers:
+        engine = await open_engine(url, namespace=workers.namespace)
+        await _begin(engine, workers, 3)
+        for _ in range(_KILLS):
+            await anyio.sleep(0.3)
+            victim = chosen.choice(workers.alive())
+            victim.kill()
+            victim.wait()
+            workers.hire()
+        await _require_all(engine, workers, f"{kind}, {_KILLS} kills")
+        await engine.aclose()
+
+
+async def test_a_worker_that_is_paused_beyond_its_period(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    url = f"dbos+{server.url()}"
+    with fleet(url, tmp_path / "log") as workers:
+        engine = await open_engine(url, namespace=workers.namespace)
+        await _begin(engine, workers, 1)
+        (paused,) = workers.workers
+        os.kill(paused.pid, signal.SIGSTOP)
+        workers.hire()
+        await _require_all(engine, workers, "paused")
+        before = workers.count()
+        os.kill(paused.pid, signal.SIGCONT)
+        await anyio.sleep(1)
+        paused.terminate()
+        paused.wait()
+        assert workers.count()["repeated"] == before["repeated"]
+        await _require_all(engine, workers, "resumed")
+        await engine.aclose()
+
+
+async def test_a_server_that_is_restarted(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    url = f"dbos+{server.url()}"
+    with fleet(url, tmp_path / "log") as workers:
+        engine = await open_engine(url, namespace=workers.namespace)
+        await _begin(engine, workers, 2)
+        for _ in range(2):
+            await anyio.to_thread.run_sync(server.stop)
+            await anyio.to_thread.run_sync(server.start)
+            await anyio.sleep(0.3)
+        await engine.aclose()
+        engine = await open_engine(url, namespace=workers.namespace)
+        await _require_all(engine, workers, "server restarted twice")
+        await engine.aclose()
