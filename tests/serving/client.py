@@ -121,7 +121,11 @@ class Caller:
     ) -> AsyncIterator[Stream]:
         """Send a request; leaving the block disconnects."""
         raw = _encoded(body)
-        given = {"host": "server", "content-length": str(len(raw)), **(headers or {})}
+        given = {
+            "host": "127.0.0.1",
+            "content-length": str(len(raw)),
+            **(headers or {}),
+        }
         if raw:
             given.setdefault("content-type", "application/json")
         if self.secret is not None:

@@ -7,6 +7,7 @@ from typing import Final
 
 import attrs
 
+from amplifier.serving.json_answers import json_bytes
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["AgUiEncoder"]
@@ -153,4 +154,4 @@ class AgUiEncoder:
 
 
 def _line(event: JSONObject) -> bytes:
-    return b"data: %b\n\n" % json.dumps(event, separators=(",", ":")).encode("ascii")
+    return b"data: %b\n\n" % json_bytes(event)

@@ -23,6 +23,7 @@ from amplifier_sdk.values import NO_EXTRAS
 
 __all__ = ["AgUiMessage", "AgUiRoutes", "ContextEntry", "RunInput"]
 
+_MAX_ID: Final = 256
 _OBJECT: Final[JSONObject] = {"type": "object"}
 _SPOKEN: Final = ("user", "assistant", "system", "developer")
 
@@ -71,6 +72,12 @@ class RunInput:
     resume: list[JSONValue] | None = None
     extras: Mapping[str, JSONValue] = NO_EXTRAS
 
+    def __attrs_post_init__(self) -> None:
+        for key, given in (("threadId", self.threadId), ("runId", self.runId)):
+            # they stand in every event
+            if len(given) > _MAX_ID:
+                raise ValueError(f"{key}: expected at most {_MAX_ID} characters")
+
     def conversation(self) -> Conversation:
         """Return the messages.
 
@@ -114,7 +121,7 @@ class AgUiRoutes:
             body=OutputSchema.of(RunInput).schema,
             answers={},
             streamed=_OBJECT,
-            errors=(503,),
+            errors=(409, 503),
         )
 
     async def run_agent(self, request: Request, client: Client) -> Response:

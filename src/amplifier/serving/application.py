@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Never, TypedDict
+from typing import TYPE_CHECKING, Final, Never, TypedDict
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -35,6 +35,11 @@ if TYPE_CHECKING:
 
 __all__ = ["AgentServer", "ServerOptions"]
 
+_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+)
+
 
 class ServerOptions(TypedDict, total=False):
     """The options of an `AgentServer`, which say what they are there."""
@@ -42,6 +47,7 @@ class ServerOptions(TypedDict, total=False):
     tokens: Sequence[Token]
     allow_anonymous: bool
     origins: Sequence[str]
+    hosts: Sequence[str]
     limits: ServerLimits
     prepare: Prepare
 
@@ -57,6 +63,7 @@ class AgentServer:
         tokens: who may call; each finds its own sessions alone.
         allow_anonymous: let anybody call who sends no token.
         origins: the origins of web pages that may call; default none.
+        hosts: the names under which anonymous callers may find the server; default addresses and `localhost`.
         limits: of what the server holds.
         prepare: gets each session before it is opened, and the name of the token for which it is, to register
             capabilities and handlers or to set its `deps`.
@@ -72,10 +79,13 @@ class AgentServer:
         tokens: Sequence[Token] = (),
         allow_anonymous: bool = False,
         origins: Sequence[str] = (),
+        hosts: Sequence[str] = (),
         limits: ServerLimits | None = None,
         prepare: Prepare | None = None,
     ) -> None:
-        clients = Clients.of(tokens, allow_anonymous=allow_anonymous)
+        clients = Clients.of(
+            tokens, allow_anonymous=allow_anonymous, origins=origins, hosts=hosts
+        )
         self._metrics = Metrics()
         self._sessions = SessionTable(
             agent, limits or ServerLimits(), prepare, self._metrics
@@ -97,7 +107,7 @@ class AgentServer:
         self._app = Starlette(
             routes=[
                 *server.public_routes(),
-                *routes_of(operations, clients, origins),
+                *routes_of(operations, clients),
             ],
             middleware=[cors] if origins else [],
             exception_handlers={
@@ -107,6 +117,8 @@ class AgentServer:
             },
             lifespan=self.lifespan,
         )
+        # a redirect would lead to whatever the request calls its host
+        self._app.router.redirect_slashes = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or run for as long as the server does."""
@@ -114,9 +126,18 @@ class AgentServer:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._metrics.requests[message["status"]] += 1
+                message = {**message, "headers": self._headers(message)}
             await send(message)
 
         await self._app(scope, receive, counted)
+
+    @staticmethod
+    def _headers(message: Message) -> list[tuple[bytes, bytes]]:
+        """Return the headers of an answer: what is private is stored by nobody, and no browser guesses what it is."""
+        headers = list(message["headers"])
+        known = {name for name, _ in headers}
+        headers += [(name, value) for name, value in _HEADERS if name not in known]
+        return headers
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from time import time
 
 import attrs
 
+from amplifier.serving.json_answers import json_bytes
 from amplifier_sdk.chat import Usage
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.streaming import TurnFinished
@@ -133,4 +133,4 @@ def _usage_of(usage: JSONObject) -> JSONObject:
 
 
 def _line(chunk: JSONObject) -> bytes:
-    return b"data: %b\n\n" % json.dumps(chunk, separators=(",", ":")).encode("ascii")
+    return b"data: %b\n\n" % json_bytes(chunk)

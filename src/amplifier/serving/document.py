@@ -25,7 +25,7 @@ _WORDS: Final = {
     403: "The token, or a page of this origin, may not",
     404: "There is no such thing for this token",
     408: "The body was too slow",
-    409: "A turn runs",
+    409: "A turn runs, or the session was closed",
     413: "The body is too large",
     415: "The body is no JSON",
     422: "The body does not fit",

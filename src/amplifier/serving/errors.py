@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import Response
 
+from amplifier.serving.json_answers import JSONAnswer
 from amplifier_sdk.errors import AmplifierError, BudgetExceededError, LLMError
 from amplifier_sdk.jsontypes import JSONObject
 
@@ -19,7 +21,8 @@ __all__ = [
     "error_of_turn",
 ]
 
-_CODES = {404: "not_found", 405: "method_not_allowed"}
+_MAX_MESSAGE: Final = 2000
+_CODES: Final = {404: "not_found", 405: "method_not_allowed"}
 
 
 class RequestError(AmplifierError):
@@ -47,25 +50,28 @@ class RequestError(AmplifierError):
 
 def _answer(
     status: int, code: str, message: str, headers: Mapping[str, str] | None = None
-) -> JSONResponse:
-    error = {"code": code, "message": message}
-    return JSONResponse({"error": error}, status, headers)
+) -> Response:
+    # what is wrong may quote the request, whose size is the caller's
+    if len(message) > _MAX_MESSAGE:
+        message = f"{message[:_MAX_MESSAGE]}…"
+    error: JSONObject = {"code": code, "message": message}
+    return JSONAnswer({"error": error}, status, headers)
 
 
-def answer_request_error(_request: Request, error: Exception) -> JSONResponse:
+def answer_request_error(_request: Request, error: Exception) -> Response:
     """Answer a request that is refused."""
     assert isinstance(error, RequestError)
     return _answer(error.status, error.code, str(error), error.headers)
 
 
-def answer_http_exception(_request: Request, error: Exception) -> JSONResponse:
+def answer_http_exception(_request: Request, error: Exception) -> Response:
     """Answer a request for which there is no route."""
     assert isinstance(error, HTTPException)
     code = _CODES.get(error.status_code, "http_error")
     return _answer(error.status_code, code, error.detail, error.headers)
 
 
-def answer_unexpected(_request: Request, _error: Exception) -> JSONResponse:
+def answer_unexpected(_request: Request, _error: Exception) -> Response:
     """Answer a request that failed here: what failed is for the log alone."""
     return _answer(500, "internal_error", "The server failed; its log says why")
 

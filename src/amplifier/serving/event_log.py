@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Callable
 from typing import Final, TypeAlias
@@ -10,6 +9,7 @@ from typing import Final, TypeAlias
 import anyio
 import attrs
 
+from amplifier.serving.json_answers import json_bytes
 from amplifier_sdk.jsontypes import JSONObject
 
 __all__ = ["Encode", "EventLog"]
@@ -17,17 +17,14 @@ __all__ = ["Encode", "EventLog"]
 Encode: TypeAlias = Callable[[int, JSONObject], bytes]
 """Writes an event, with its number, as server-sent events; as none where the protocol has no word for it."""
 
-# `json.dumps` with separators makes an encoder for each event
-_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 _KEEP_ALIVE: Final = b": keep-alive\n\n"
+_MAX_PIECE: Final = 65_536
+"""Bytes after which a reader gets its next piece: a server stores what a slow reader does not take."""
 
 
 def _frame(number: int, event: JSONObject) -> bytes:
     """Write an event of the stream; JSON in ASCII has no line end in it, so nothing in it ends the frame."""
-    return b"id: %d\ndata: %b\n\n" % (
-        number,
-        _ENCODER.encode(event).encode("ascii"),
-    )
+    return b"id: %d\ndata: %b\n\n" % (number, json_bytes(event))
 
 
 @attrs.define(eq=False)
@@ -82,26 +79,34 @@ class EventLog:
             gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
             return dropped, self.encode(dropped, gap)
         if after < self.last:
-            # counted from the right, where a deque is fast
-            new = [self._frames[index] for index in range(after - self.last, 0)]
-            return self.last, b"".join(new)
+            return self._piece(after)
         if self.is_ended:
             return None
         return after, _KEEP_ALIVE
 
-    async def keep_alive(self, interval: float) -> None:
-        """Let readers send a comment when there was nothing else for so many seconds, until cancelled."""
-        # one timer for many events: a deadline around each wait costs more than the wait
-        while True:
-            before = self.last
-            await anyio.sleep(interval)
-            if self.last == before:
-                self._notify()
+    def wake(self) -> None:
+        """Let readers send a comment, where they wait for an event."""
+        self._notify()
 
     async def wait_for_end(self) -> None:
         """Wait until there are no more."""
         while not self.is_ended:
             await self._wait()
+
+    def _piece(self, after: int) -> tuple[int, bytes]:
+        """Return the events after a number, as many as a reader gets at once."""
+        # counted from the right, where a deque is fast
+        first = after - self.last
+        if first == -1:
+            return self.last, self._frames[-1]
+        new, size = list[bytes](), 0
+        for index in range(first, 0):
+            frame = self._frames[index]
+            new.append(frame)
+            size += len(frame)
+            if size >= _MAX_PIECE:
+                break
+        return after + len(new), b"".join(new)
 
     async def _wait(self) -> None:
         """Wait for a change."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -28,22 +31,47 @@ class EventStreamResponse(Response):
         self._client = client
         self._after = after
         self._keep_alive = sessions.limits.keep_alive
+        self._pieces = 0
+        self._is_sending = False
         self._metrics = sessions.metrics
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         """Send events until there are no more."""
-        self._client.streams += 1
-        self._metrics.streams_open += 1
+        with self._turn.reader(), self._counted():
+            async with open_group() as group:
+                group.start_soon(until_disconnected, receive, group.cancel_scope)
+                group.start_soon(self._watch, group.cancel_scope)
+                await self._send(send)
+                group.cancel_scope.cancel()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        """Count the stream; others may have come since the request was let in.
+
+        Raises:
+            RequestError: the token has all the streams that it may have.
+        """
+        client, metrics = self._client, self._metrics
+        client.check_room("streams", client.streams, client.token.max_streams)
+        client.streams += 1
+        metrics.streams_open += 1
         try:
-            with self._turn.reader():
-                async with open_group() as group:
-                    group.start_soon(until_disconnected, receive, group.cancel_scope)
-                    group.start_soon(self._turn.log.keep_alive, self._keep_alive)
-                    await self._send(send)
-                    group.cancel_scope.cancel()
+            yield
         finally:
-            self._client.streams -= 1
-            self._metrics.streams_open -= 1
+            client.streams -= 1
+            metrics.streams_open -= 1
+
+    async def _watch(self, scope: anyio.CancelScope) -> None:
+        """Have a comment sent where nothing else was, and leave a reader that takes nothing."""
+        log = self._turn.log
+        # one timer for many events: a deadline around each step costs more than the step
+        while True:
+            before = self._pieces, log.last
+            await anyio.sleep(self._keep_alive)
+            if self._is_sending and self._pieces == before[0]:
+                scope.cancel()
+            elif log.last == before[1]:
+                log.wake()
 
     async def _send(self, send: Send) -> None:
         start = {"status": self.status_code, "headers": self.raw_headers}
@@ -51,9 +79,12 @@ class EventStreamResponse(Response):
         after = self._after
         while new := await self._turn.log.read(after):
             after, body = new
-            if body:
-                message = {"body": body, "more_body": True}
-                await send({"type": "http.response.body", **message})
+            if not body:
+                continue
+            self._is_sending = True
+            await send({"type": "http.response.body", "body": body, "more_body": True})
+            self._is_sending = False
+            self._pieces += 1
         await send({"type": "http.response.body", "body": b""})
 
 

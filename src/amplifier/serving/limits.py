@@ -22,7 +22,8 @@ class ServerLimits:
         max_events: of one turn that can be read again; earlier ones are a stated gap.
         max_event_bytes: the same in bytes.
         idle_timeout: seconds without a turn after which a session is closed.
-        keep_alive: seconds without an event after which a reader of events gets a comment.
+        keep_alive: seconds without an event after which a reader of events gets a comment, and one that takes
+            nothing is disconnected.
     """
 
     max_body_bytes: int = attrs.field(default=1_000_000, validator=integer(1))

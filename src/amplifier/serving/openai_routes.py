@@ -8,11 +8,12 @@ from uuid import uuid4
 
 import attrs
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from amplifier.serving.bodies import read_body
 from amplifier.serving.chat_completions import ChatEncoder, chat_completion
 from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.openai_requests import ChatRequestBody, ResponseRequestBody
 from amplifier.serving.operations import Operation
 from amplifier.serving.responses import ResponseEncoder, status_of
@@ -58,7 +59,7 @@ class OpenAIRoutes:
             body=OutputSchema.of(ChatRequestBody).schema,
             answers={200: _OBJECT},
             streamed=_OBJECT,
-            errors=(502, 503),
+            errors=(409, 502, 503),
         )
         yield Operation(
             method="POST",
@@ -67,14 +68,14 @@ class OpenAIRoutes:
             body=OutputSchema.of(ResponseRequestBody).schema,
             answers={200: _OBJECT},
             streamed=_OBJECT,
-            errors=(502, 503),
+            errors=(409, 502, 503),
         )
 
     async def list_models(self, _request: Request, _client: Client) -> Response:
         """List the agent as OpenAI lists its models."""
         model = {"id": self.model, "object": "model", "created": 0}
         model["owned_by"] = "amplifier"
-        return JSONResponse({"object": "list", "data": [model]})
+        return JSONAnswer({"object": "list", "data": [model]})
 
     async def complete_chat(self, request: Request, client: Client) -> Response:
         """Answer a chat as OpenAI's chat completions do."""
@@ -83,7 +84,7 @@ class OpenAIRoutes:
         if not body.stream:
             turn = await begin_single_turn(self.sessions, client, conversation)
             finished = await finished_turn(request, turn)
-            return JSONResponse(chat_completion(self.model, turn.id, finished))
+            return JSONAnswer(chat_completion(self.model, turn.id, finished))
         options = body.stream_options
         has_usage = options is not None and bool(options.include_usage)
         encode = ChatEncoder(self.model, uuid4().hex, has_usage)
@@ -104,4 +105,4 @@ class OpenAIRoutes:
         finished = await finished_turn(request, turn)
         status = status_of(finished.finish_reason)
         usage = None if finished.usage is None else json_or_text(finished.usage)
-        return JSONResponse(encode.response(status, finished.text, usage))
+        return JSONAnswer(encode.response(status, finished.text, usage))

@@ -50,27 +50,20 @@ class Operation:
     headers: Mapping[str, JSONObject] = attrs.field(factory=dict)
 
 
-def routes_of(
-    operations: Iterable[Operation], clients: Clients, origins: Sequence[str]
-) -> list[Route]:
+def routes_of(operations: Iterable[Operation], clients: Clients) -> list[Route]:
     """Make a route of each path, which lets nobody in who is not known."""
     ordered = sorted(operations, key=lambda operation: operation.path)
     return [
-        _route(path, {one.method: one.endpoint for one in same}, clients, origins)
+        _route(path, {one.method: one.endpoint for one in same}, clients)
         for path, same in groupby(ordered, key=lambda operation: operation.path)
     ]
 
 
-def _route(
-    path: str,
-    endpoints: Mapping[str, Endpoint],
-    clients: Clients,
-    origins: Sequence[str],
-) -> Route:
+def _route(path: str, endpoints: Mapping[str, Endpoint], clients: Clients) -> Route:
     allowed = {"Allow": ", ".join(endpoints)}
 
     async def guarded(request: Request) -> Response:
-        client = clients.identify(request.headers, origins)
+        client = clients.identify(request.headers)
         client.count_request()
         endpoint = endpoints.get(request.method)
         if endpoint is None:

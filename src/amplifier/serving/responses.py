@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from time import time
 
 import attrs
 
+from amplifier.serving.json_answers import json_bytes
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
 __all__ = ["ResponseEncoder", "status_of"]
@@ -155,10 +155,9 @@ class ResponseEncoder:
         return self._line(kind, **place, **fields)
 
     def _line(self, kind: str, **fields: JSONValue) -> bytes:
-        event = {"type": kind, "sequence_number": self._number, **fields}
+        event: JSONObject = {"type": kind, "sequence_number": self._number, **fields}
         self._number += 1
-        data = json.dumps(event, separators=(",", ":")).encode("ascii")
-        return b"event: %b\ndata: %b\n\n" % (kind.encode("ascii"), data)
+        return b"event: %b\ndata: %b\n\n" % (kind.encode("ascii"), json_bytes(event))
 
 
 def status_of(finish_reason: JSONValue) -> str:

@@ -7,11 +7,12 @@ from typing import Final, Literal
 
 import attrs
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
 from amplifier.serving.bodies import read_body
 from amplifier.serving.errors import RequestError
 from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.operations import EVENT_STREAM, Operation
 from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
 from amplifier.serving.sessions import ServedSession, SessionTable
@@ -109,7 +110,7 @@ class SessionRoutes:
             endpoint=self.begin_session,
             body=_schema(SessionRequest),
             answers={201: SESSION_SCHEMA},
-            errors=(503,),
+            errors=(409, 503),
         )
         yield Operation(
             method="GET",
@@ -166,17 +167,17 @@ class SessionRoutes:
     async def list_sessions(self, _request: Request, client: Client) -> Response:
         """List the sessions of the token."""
         listed = [session.to_json() for session in client.sessions.values()]
-        return JSONResponse({"sessions": listed})
+        return JSONAnswer({"sessions": listed})
 
     async def begin_session(self, request: Request, client: Client) -> Response:
         """Open a session."""
         await read_body(request, SessionRequest, self.sessions.limits)
         session = await self.sessions.begin(client)
-        return JSONResponse(session.to_json(), 201)
+        return JSONAnswer(session.to_json(), 201)
 
     async def show_session(self, request: Request, client: Client) -> Response:
         """Show a session with its last turns and open questions."""
-        return JSONResponse(_session(request, client).to_json())
+        return JSONAnswer(_session(request, client).to_json())
 
     async def close_session(self, request: Request, client: Client) -> Response:
         """Cancel what runs in a session and close it."""
@@ -201,11 +202,11 @@ class SessionRoutes:
         )
         if is_streamed:
             return EventStreamResponse(self.sessions, client, turn)
-        return JSONResponse(turn.to_json(), 202)
+        return JSONAnswer(turn.to_json(), 202)
 
     async def show_turn(self, request: Request, client: Client) -> Response:
         """Show how a turn stands, and its output when it has ended."""
-        return JSONResponse(_turn(request, client).to_json())
+        return JSONAnswer(_turn(request, client).to_json())
 
     async def read_events(self, request: Request, client: Client) -> Response:
         """Stream a turn's events, those after `Last-Event-ID` alone."""
@@ -222,7 +223,7 @@ class SessionRoutes:
         turn = _turn(request, client)
         wanted = await read_body(request, CancelRequest, self.sessions.limits)
         turn.cancel(immediate=wanted.immediate)
-        return JSONResponse(turn.to_json(), 202)
+        return JSONAnswer(turn.to_json(), 202)
 
     async def answer_approval(self, request: Request, client: Client) -> Response:
         """Answer a question of the turn that runs."""

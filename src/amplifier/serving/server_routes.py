@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import attrs
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from amplifier.serving.errors import RequestError
+from amplifier.serving.json_answers import JSONAnswer
 from amplifier.serving.metrics import METRICS_TYPE
 from amplifier.serving.operations import Operation
 from amplifier.serving.schema import EVENT_SCHEMA
@@ -61,12 +62,12 @@ class ServerRoutes:
         """Show whether the server runs."""
         if not self.sessions.is_running:
             raise RequestError(503, "not_running", "The server is not running")
-        return JSONResponse({"status": "ok"})
+        return JSONAnswer({"status": "ok"})
 
     async def show_document(self, _request: Request) -> Response:
         """Show the OpenAPI document."""
-        return JSONResponse(self.document)
+        return JSONAnswer(self.document)
 
 
 async def _schema(_request: Request) -> Response:
-    return JSONResponse(EVENT_SCHEMA, media_type="application/schema+json")
+    return JSONAnswer(EVENT_SCHEMA, media_type="application/schema+json")

@@ -62,7 +62,7 @@ class ServedSession:
     closed: anyio.Event = attrs.field(factory=anyio.Event)
     _waiting: list[ServedTurn] = attrs.field(factory=list)
     _running: ServedTurn | None = None
-    _is_closing: bool = False
+    is_closing: bool = attrs.field(default=False, init=False)
     _asked: anyio.Event = attrs.field(factory=anyio.Event)
     _scope: anyio.CancelScope = attrs.field(factory=anyio.CancelScope)
 
@@ -104,7 +104,7 @@ class ServedSession:
         Raises:
             RequestError: a turn runs and the caller does not want to wait, or too many wait already.
         """
-        if self._is_closing:
+        if self.is_closing:
             raise RequestError(404, "not_found", "The session is closed")
         is_busy = self._running is not None or bool(self._waiting)
         if is_busy and not may_wait:
@@ -130,7 +130,7 @@ class ServedSession:
 
     def close(self) -> None:
         """Cancel whatever runs and close it; `closed` says when that is done."""
-        self._is_closing = True
+        self.is_closing = True
         self._scope.cancel()
 
     # -- in a task of its own
@@ -148,7 +148,7 @@ class ServedSession:
                     task_status.started()
                     await self._take_turns()
                     # what it releases may take a while
-                    self._is_closing = True
+                    self.is_closing = True
         except Exception as error:  # modules fail as they like, and the server stays
             report("serving.session_failed", error, session=self.id)
             if not is_open:
@@ -281,6 +281,7 @@ class SessionTable:
         client.check_room("sessions", len(client.sessions), client.token.max_sessions)
         if self.metrics.sessions_open >= self.limits.max_sessions:
             raise RequestError(503, "server_full", "Too many sessions are open")
+        session: ServedSession | None = None
         try:
             session = self._made(client)
             session.history, session.is_single = history, is_single
@@ -289,6 +290,9 @@ class SessionTable:
             self.metrics.sessions_open += 1
             await self._group.start(self._serve, session)
         except Exception as error:  # a module may refuse to be mounted
+            if session is not None and session.is_closing:
+                message = "The session was closed while it opened"
+                raise RequestError(409, "session_closed", message) from None
             report("serving.session_not_opened", error)
             raise RequestError(
                 500, "session_failed", "The session cannot be opened; the log says why"

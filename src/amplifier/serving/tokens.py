@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from hashlib import sha256
 from hmac import compare_digest
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -107,9 +108,18 @@ class Clients:
 
     _known: tuple[tuple[bytes, Client], ...]
     _anonymous: Client | None = None
+    _origins: frozenset[str] = frozenset()
+    _hosts: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, tokens: Sequence[Token], *, allow_anonymous: bool) -> Clients:
+    def of(
+        cls,
+        tokens: Sequence[Token],
+        *,
+        allow_anonymous: bool,
+        origins: Sequence[str] = (),
+        hosts: Sequence[str] = (),
+    ) -> Clients:
         """Take the tokens.
 
         Raises:
@@ -129,9 +139,10 @@ class Clients:
         if not allow_anonymous:
             return cls(known)
         # nothing compares this secret: it is whoever sends no token
-        return cls(known, Client(Token(name="anonymous", secret="-" * _MIN_SECRET)))
+        anonymous = Client(Token(name="anonymous", secret="-" * _MIN_SECRET))
+        return cls(known, anonymous, frozenset(origins), frozenset(hosts))
 
-    def identify(self, headers: Headers, origins: Sequence[str]) -> Client:
+    def identify(self, headers: Headers) -> Client:
         """Return who sends a request.
 
         Raises:
@@ -139,7 +150,7 @@ class Clients:
         """
         given = headers.getlist("authorization")
         if not given and self._anonymous is not None:
-            _check_origin(headers, origins)
+            self._check_page(headers)
             return self._anonymous
         scheme, _, secret = "".join(given[:1]).partition(" ")
         found = None
@@ -157,12 +168,41 @@ class Clients:
             )
         return found
 
+    def _check_page(self, headers: Headers) -> None:
+        """Refuse a page: without a token, whatever a person's browser shows could call a server on their machine.
 
-def _check_origin(headers: Headers, origins: Sequence[str]) -> None:
-    """Refuse a page: without a token, whatever a person's browser shows could call a server on their machine."""
-    origin = headers.get("origin")
-    if origin is not None and origin not in origins and "*" not in origins:
-        raise RequestError(403, "origin_refused", "Pages of this origin may not call")
+        Raises:
+            RequestError: its origin, or the name under which it finds the server, is none that was named.
+        """
+        origin = headers.get("origin")
+        if origin is not None and not self._origins & {origin, "*"}:
+            raise RequestError(
+                403, "origin_refused", "Pages of this origin may not call"
+            )
+        # a page whose own name leads to this machine reads without naming an origin
+        host = _host_name(headers.get("host", ""))
+        if not (_is_own_name(host) or self._hosts & {host, "*"}):
+            raise RequestError(
+                403, "host_refused", "Without a token this host name may not be used"
+            )
+
+
+def _host_name(host: str) -> str:
+    """Return the name, or the address, of a `Host` header."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0].lower()
+    return host.partition(":")[0].lower()
+
+
+def _is_own_name(host: str) -> bool:
+    """Tell whether a name leads to one place whoever owns it: an address, or this machine."""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _digest(secret: str) -> bytes:
