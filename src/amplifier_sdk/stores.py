@@ -1,8 +1,8 @@
 """Where sessions are stored: what an application asks of a store, however that stores them.
 
-A session is its *record* (who it is), two *logs* (the journal of the running turn and the transcript),
-*documents* (files of its own, such as what it was made of) and *questions* to a person. All of it is JSON data
-or bytes, and comes back exactly as it went in, the order of keys included.
+A session is its *record* (who it is), *logs* (the journal of the running turn, the transcript, and the events of
+served turns), *documents* (files of its own, such as what it was made of) and *questions* to a person. All of it is
+JSON data or bytes, and comes back exactly as it went in, the order of keys included.
 
 Whoever writes holds a *lease*. It ends when its holder has not renewed it for its period, by the store's clock
 and not by the writer's, or when the holder releases it. Each lease on a session has a higher *fencing token*
@@ -33,8 +33,8 @@ __all__ = [
     "StoredQuestion",
 ]
 
-LogName: TypeAlias = Literal["journal", "transcript"]
-"""What a session has logs of: what its running turn does, and what was said in it."""
+LogName: TypeAlias = Literal["journal", "transcript", "events"]
+"""What a session has logs of: what its running turn does, what was said in it, and what watchers were shown."""
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)

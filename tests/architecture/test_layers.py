@@ -38,6 +38,14 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.agent",
         "amplifier.serving",
     ),
+    "amplifier.server": (
+        "amplifier_sdk",
+        "amplifier_kit",
+        "amplifier.kernel",
+        "amplifier.app",
+        "amplifier.serving",
+        "amplifier.server",
+    ),
     "amplifier.validation": (
         "amplifier_sdk",
         "amplifier_kit",
@@ -89,6 +97,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
         "amplifier.app",
         "amplifier.agent",
         "amplifier.compat",
+        "amplifier.server",
         "amplifier.cli",
     ),
     "amplifier": ("amplifier_sdk", "amplifier_kit", "amplifier"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, redirect_stderr
 from typing import TYPE_CHECKING, ClassVar, Final, Never
 
@@ -17,15 +17,19 @@ from amplifier.app.sessions import open_session
 from amplifier.app.store.fork import fork_session
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.server.application import StoredServer
+from amplifier.server.stores import ServerStores
+from amplifier.server.token_store import TokenStore
 from amplifier_sdk.delegation import ChildRecord
 from tests.seams.stage import BEGIN, HAND_BEGIN, HAND_GO, HAND_GO_AGAIN, Outcome, Stage
-from tests.serving.client import serving
+from tests.serving.client import Caller, serving
 
 if TYPE_CHECKING:
     from amplifier import AgentSession
 
 __all__ = ["BOTH", "MOVED", "STARTS", "EmbeddedStart", "Start"]
 
+ENDS: Final = ("turn_result", "turn_failed", "turn_cancelled")
 BOTH: Final = ("asyncio", "trio")
 
 
@@ -392,6 +396,65 @@ class ServedAgent(EmbeddedStart):
         return str(end["output"])
 
 
+class ServedSession(EmbeddedStart):
+    """A stored session that a server resumes, which was started with a profile that guards less."""
+
+    name = "served-session"
+    by_profile = True
+    is_resumed = True
+    can_refuse = True
+
+    async def embed(self, stage: Stage) -> str:
+        stores = ServerStores("files", stage.places())
+        secret = await TokenStore(await stores.server()).add("olga", "default", "owner")
+        await stores.aclose()
+        async with self.serving(stage, secret) as caller:
+            session = await caller.begin()
+            await self.turn(caller, session, BEGIN)
+        stage.resume()
+        stage.weaken()
+        async with self.serving(stage, secret) as caller:
+            end = await self.turn(caller, session, stage.prompt)
+        if end["type"] != "turn_result":
+            raise RuntimeError(str(end))
+        return str(end["output"])
+
+    @asynccontextmanager
+    async def serving(self, stage: Stage, secret: str) -> AsyncIterator[Caller]:
+        """Run a server with the profile."""
+        options = PlanOptions(profile=stage.profile, provider="ay")
+        server = StoredServer(ServerStores("files", stage.places()), options)
+        async with server.lifespan():
+            yield Caller(server, secret)
+
+    async def deny(
+        self, caller: Caller, session: str, asked: Mapping[str, object]
+    ) -> None:
+        """Answer a question as nobody does elsewhere; one that was answered is as it is."""
+        path = f"/sessions/{session}/approvals/{asked['approval_id']}"
+        await caller.post(path, {"option": "Deny"})
+
+    async def turn(
+        self, caller: Caller, session: str, prompt: str
+    ) -> Mapping[str, object]:
+        """Take a turn and return its last event."""
+        path = f"/sessions/{session}"
+        begun = await caller.post(f"{path}/turns", {"prompt": prompt})
+        if begun.status != 202:
+            raise RuntimeError(begun.body.decode())
+        turn, is_own = begun.json["turn_id"], False
+        async with caller.stream("GET", f"{path}/events") as events:
+            async for event in events:
+                is_own |= event.data.get("turn_id") == turn
+                if event.type == "approval_requested":
+                    await self.deny(caller, session, event.data)
+                if is_own and event.type in ENDS:
+                    break
+        while (await caller.get(path)).json["state"] == "running":
+            await anyio.lowlevel.checkpoint()
+        return event.data
+
+
 class EmbeddedProfile(EmbeddedStart):
     """A session of a profile, with the person's settings, kept in the store."""
 
@@ -532,6 +595,7 @@ STARTS: Final[tuple[Start, ...]] = (
     EmbeddedPlan(),
     EmbeddedAgent(),
     ServedAgent(),
+    ServedSession(),
     EmbeddedProfile(),
     EmbeddedStored(),
     EmbeddedStoredFork(),

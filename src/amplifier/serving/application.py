@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Final, Never, TypedDict
+from typing import TYPE_CHECKING, Never, TypedDict
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,6 +21,7 @@ from amplifier.serving.errors import (
     answer_request_error,
     answer_unexpected,
 )
+from amplifier.serving.json_answers import with_private_headers
 from amplifier.serving.limits import ServerLimits
 from amplifier.serving.metrics import Metrics
 from amplifier.serving.openai_routes import OpenAIRoutes
@@ -34,11 +35,6 @@ if TYPE_CHECKING:
     from amplifier.agent.agent import Agent
 
 __all__ = ["AgentServer", "ServerOptions"]
-
-_HEADERS: Final = (
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-)
 
 
 class ServerOptions(TypedDict, total=False):
@@ -126,18 +122,10 @@ class AgentServer:
         async def counted(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._metrics.requests[message["status"]] += 1
-                message = {**message, "headers": self._headers(message)}
+                message = {**message, "headers": with_private_headers(message)}
             await send(message)
 
         await self._app(scope, receive, counted)
-
-    @staticmethod
-    def _headers(message: Message) -> list[tuple[bytes, bytes]]:
-        """Return the headers of an answer: what is private is stored by nobody, and no browser guesses what it is."""
-        headers = list(message["headers"])
-        known = {name for name, _ in headers}
-        headers += [(name, value) for name, value in _HEADERS if name not in known]
-        return headers
 
     @asynccontextmanager
     async def lifespan(self, _app: object = None) -> AsyncIterator[None]:

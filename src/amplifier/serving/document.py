@@ -113,7 +113,11 @@ def _parameters(operation: Operation) -> list[JSONObject]:
         {"name": name, "in": "header", "schema": schema}
         for name, schema in operation.headers.items()
     ]
-    return [*places, *headers]
+    queries: list[JSONObject] = [
+        {"name": name, "in": "query", "schema": schema}
+        for name, schema in operation.parameters.items()
+    ]
+    return [*places, *headers, *queries]
 
 
 def _answer(

@@ -12,7 +12,7 @@ import attrs
 from amplifier.serving.json_answers import json_bytes
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["Encode", "EventLog"]
+__all__ = ["Encode", "EventLog", "frame_of"]
 
 Encode: TypeAlias = Callable[[int, JSONObject], bytes]
 """Writes an event, with its number, as server-sent events; as none where the protocol has no word for it."""
@@ -22,7 +22,7 @@ _MAX_PIECE: Final = 65_536
 """Bytes after which a reader gets its next piece: a server stores what a slow reader does not take."""
 
 
-def _frame(number: int, event: JSONObject) -> bytes:
+def frame_of(number: int, event: JSONObject) -> bytes:
     """Write an event of the stream; JSON in ASCII has no line end in it, so nothing in it ends the frame."""
     return b"id: %d\ndata: %b\n\n" % (number, json_bytes(event))
 
@@ -36,12 +36,17 @@ class EventLog:
 
     max_events: int
     max_bytes: int
-    encode: Encode = _frame
+    encode: Encode = frame_of
     is_ended: bool = False
     last: int = 0
     _frames: deque[bytes] = attrs.field(factory=deque)
     _bytes: int = 0
     _changed: anyio.Event | None = None
+
+    @property
+    def first(self) -> int:
+        """The number of the first event that is stored; that of the next one where none is."""
+        return self.last - len(self._frames) + 1
 
     def append(self, event: JSONObject) -> None:
         """Add an event; the first ones are dropped where there are too many."""
@@ -72,9 +77,9 @@ class EventLog:
         Returns:
             `None` where the turn has ended and the reader has everything.
         """
-        if after == self.last and not self.is_ended:
+        if after >= self.last and not self.is_ended:
             await self._wait()
-        dropped = self.last - len(self._frames)
+        dropped = self.first - 1
         if after < dropped:
             gap: JSONObject = {"type": "gap", "first": after + 1, "last": dropped}
             return dropped, self.encode(dropped, gap)

@@ -3,25 +3,69 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
 
 import anyio
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from amplifier.kernel.groups import open_group
-from amplifier.serving.sessions import SessionTable
+from amplifier.serving.limits import ServerLimits
+from amplifier.serving.metrics import Metrics
 from amplifier.serving.tokens import Client
-from amplifier.serving.turns import ServedTurn
 
-__all__ = ["EventStreamResponse", "until_disconnected"]
+__all__ = [
+    "EventSource",
+    "EventStreamResponse",
+    "ReadableLog",
+    "StreamHost",
+    "until_disconnected",
+]
+
+
+class ReadableLog(Protocol):
+    """Numbered events that readers wait for; `EventLog` is one in memory."""
+
+    @property
+    def last(self) -> int:
+        """The number of the last event."""
+
+    async def read(self, after: int) -> tuple[int, bytes] | None:
+        """Wait for events after a number; see `EventLog.read`."""
+
+    def wake(self) -> None:
+        """Let readers send a comment, where they wait for an event."""
+
+
+class EventSource(Protocol):
+    """What has events to read: a turn in this process, or a session in a store."""
+
+    @property
+    def log(self) -> ReadableLog:
+        """Its events."""
+
+    def reader(self) -> AbstractContextManager[None]:
+        """Count a reader for a block."""
+
+
+class StreamHost(Protocol):
+    """Where streams are served."""
+
+    @property
+    def limits(self) -> ServerLimits:
+        """The server's limits."""
+
+    @property
+    def metrics(self) -> Metrics:
+        """What the server did."""
 
 
 class EventStreamResponse(Response):
     """Server-sent events of a turn; it ends with the turn, or when the reader is gone."""
 
     def __init__(
-        self, sessions: SessionTable, client: Client, turn: ServedTurn, after: int = 0
+        self, sessions: StreamHost, client: Client, turn: EventSource, after: int = 0
     ) -> None:
         # proxies would store an answer, or wait for its end
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}

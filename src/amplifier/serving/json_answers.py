@@ -7,12 +7,17 @@ from math import isfinite
 from typing import Final
 
 from starlette.responses import Response
+from starlette.types import Message
 
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["JSONAnswer", "json_bytes"]
+__all__ = ["JSONAnswer", "json_bytes", "with_private_headers"]
 
 # `json.dumps` with separators makes an encoder for each call
+_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+)
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
@@ -46,3 +51,11 @@ def _finite(value: JSONValue) -> JSONValue:
     if isinstance(value, float) and not isfinite(value):
         return None
     return value
+
+
+def with_private_headers(message: Message) -> list[tuple[bytes, bytes]]:
+    """Return the headers of an answer: what is private is stored by nobody, and no browser guesses what it is."""
+    headers = list(message["headers"])
+    known = {name for name, _ in headers}
+    headers += [(name, value) for name, value in _HEADERS if name not in known]
+    return headers

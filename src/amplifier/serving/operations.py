@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from itertools import groupby
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from amplifier.serving.tokens import Client, Clients
+from amplifier.serving.tokens import Client
 from amplifier_sdk.jsontypes import JSONObject
 
-__all__ = ["EVENT_STREAM", "Endpoint", "Operation", "routes_of"]
+__all__ = ["EVENT_STREAM", "Endpoint", "Identifies", "Operation", "routes_of"]
 
 Endpoint: TypeAlias = Callable[[Request, Client], Awaitable[Response]]
 """Answers a request of a client that is known."""
@@ -37,6 +38,7 @@ class Operation:
         streamed: the JSON Schema of one server-sent event, where the answer may be a stream of them.
         errors: the statuses of the errors that are its own.
         headers: the request's own headers, each with its schema.
+        parameters: those of its query, likewise.
     """
 
     method: str
@@ -48,9 +50,17 @@ class Operation:
     streamed: JSONObject | None = None
     errors: Sequence[int] = ()
     headers: Mapping[str, JSONObject] = attrs.field(factory=dict)
+    parameters: Mapping[str, JSONObject] = attrs.field(factory=dict)
 
 
-def routes_of(operations: Iterable[Operation], clients: Clients) -> list[Route]:
+class Identifies(Protocol):
+    """Knows who may call."""
+
+    def identify(self, headers: Headers) -> Client:
+        """Return who sends a request, or raise a `RequestError`."""
+
+
+def routes_of(operations: Iterable[Operation], clients: Identifies) -> list[Route]:
     """Make a route of each path, which lets nobody in who is not known."""
     ordered = sorted(operations, key=lambda operation: operation.path)
     return [
@@ -59,7 +69,7 @@ def routes_of(operations: Iterable[Operation], clients: Clients) -> list[Route]:
     ]
 
 
-def _route(path: str, endpoints: Mapping[str, Endpoint], clients: Clients) -> Route:
+def _route(path: str, endpoints: Mapping[str, Endpoint], clients: Identifies) -> Route:
     allowed = {"Allow": ", ".join(endpoints)}
 
     async def guarded(request: Request) -> Response:

@@ -22,6 +22,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.output_schema import OutputSchema
 
 __all__ = [
+    "EVENT_FRAME",
     "ApprovalAnswer",
     "CancelRequest",
     "SessionRequest",
@@ -30,7 +31,7 @@ __all__ = [
 ]
 
 _MAX_DIGITS: Final = 18
-_EVENT: Final[JSONObject] = {
+EVENT_FRAME: Final[JSONObject] = {
     "type": "object",
     "properties": {
         "id": {"type": "string"},
@@ -130,7 +131,7 @@ class SessionRoutes:
             endpoint=self.begin_turn,
             body=_schema(TurnRequest),
             answers={202: TURN_SCHEMA},
-            streamed=_EVENT,
+            streamed=EVENT_FRAME,
             errors=(409,),
         )
         yield Operation(
@@ -144,7 +145,7 @@ class SessionRoutes:
             path=f"{turn}/events",
             endpoint=self.read_events,
             answers={204: None},
-            streamed=_EVENT,
+            streamed=EVENT_FRAME,
             headers={"Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}},
         )
         yield Operation(

@@ -19,7 +19,7 @@ from amplifier_sdk.errors import ConfigError, Problem
 if TYPE_CHECKING:
     from amplifier.serving.sessions import ServedSession
 
-__all__ = ["Client", "Clients", "Token"]
+__all__ = ["Client", "Clients", "Token", "bearer_of", "refused"]
 
 _MIN_SECRET: Final = 16
 _SCHEME: Final = "bearer"
@@ -152,20 +152,14 @@ class Clients:
         if not given and self._anonymous is not None:
             self._check_page(headers)
             return self._anonymous
-        scheme, _, secret = "".join(given[:1]).partition(" ")
+        digest = _digest(bearer_of(headers))
         found = None
-        digest = _digest(secret.strip())
         # all are compared, each in constant time: how long it takes says nothing
         for known, client in self._known:
             if compare_digest(known, digest):
                 found = client
-        if found is None or scheme.lower() != _SCHEME or len(given) > 1:
-            raise RequestError(
-                401,
-                "unauthorized",
-                "A known token is needed: `Authorization: Bearer …`",
-                {"WWW-Authenticate": "Bearer"},
-            )
+        if found is None:
+            raise refused()
         return found
 
     def _check_page(self, headers: Headers) -> None:
@@ -185,6 +179,25 @@ class Clients:
             raise RequestError(
                 403, "host_refused", "Without a token this host name may not be used"
             )
+
+
+def bearer_of(headers: Headers) -> str:
+    """Return the secret that a request sends; an empty one where it sends none, or several."""
+    given = headers.getlist("authorization")
+    scheme, _, secret = "".join(given[:1]).partition(" ")
+    if scheme.lower() != _SCHEME or len(given) > 1:
+        return ""
+    return secret.strip()
+
+
+def refused() -> RequestError:
+    """Return the error of a request without a known token."""
+    return RequestError(
+        401,
+        "unauthorized",
+        "A known token is needed: `Authorization: Bearer …`",
+        {"WWW-Authenticate": "Bearer"},
+    )
 
 
 def _host_name(host: str) -> str:

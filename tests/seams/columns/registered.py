@@ -37,7 +37,9 @@ class Handler(KeepsNotes):
     """A handler that a program registers on a session decides for all that come of it."""
 
     name = "registered-handler"
-    without: ClassVar[Reasons] = dict.fromkeys(COMMANDS, "a program registers it")
+    without: ClassVar[Reasons] = dict.fromkeys(
+        [*COMMANDS, "served-session"], "a program registers it"
+    )
     reason = "not while I watch"
 
     def prepare(self, stage: Stage) -> None:

@@ -42,6 +42,7 @@ class StreamingUi(Guard):
     """hooks-streaming-ui beside a command that shows the turn itself: everything is shown once."""
 
     name = "streaming-ui"
+    without: ClassVar[Reasons] = {"served-session": "its turns are shown as events"}
     begin: ClassVar[Calls] = ()
     calls: ClassVar[Calls] = (TALLY,)
 
@@ -75,6 +76,7 @@ class TypedMention(Guard):
     calls: ClassVar[Calls] = (TALLY,)
     without: ClassVar[Reasons] = {
         **dict.fromkeys(PLANS, "mentions are the application's; a plan has none"),
+        "served-session": "nobody at the machine typed it",
         "child": "a model writes to a child",
         "mcp-agent": "another agent writes to it",
         "resumed-child": "a model writes to a child",
@@ -124,6 +126,7 @@ class PipedSize(PipedMention):
     name = "piped-size"
     without: ClassVar[Reasons] = {
         **PipedMention.without,
+        "served-session": "nothing is piped there",
         **dict.fromkeys(
             ("child", "resumed-child", "moved-child"), "a model writes to a child"
         ),
@@ -268,7 +271,8 @@ class Telemetry(Guard):
         stage.patch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
 
     def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
-        # a program that resumes a child opens a session before and one after
-        sessions = 2 if start.name == "embedded-resumed-child" else 1
+        # a program that resumes a child, or a server, opens a session before and one after
+        reopened = ("embedded-resumed-child", "served-session")
+        sessions = 2 if start.name in reopened else 1
         told = outcome.told.count("OTEL_EXPORTER_OTLP_PROTOCOL")
         assert told == sessions, outcome.told

@@ -28,7 +28,7 @@ from amplifier.app.store.stored_questions import (
     changing_questions,
     read_questions,
 )
-from amplifier.app.store.writer import JOURNAL, METADATA, TRANSCRIPT
+from amplifier.app.store.writer import EVENTS, JOURNAL, METADATA, TRANSCRIPT
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import read_document
 from amplifier_kit.files.private_append import make_folders
@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 _POLL: Final = 0.05
 """Seconds after which a session that somebody waits for is checked again."""
-_OTHERS: Final = frozenset({METADATA, JOURNAL, TRANSCRIPT, LEASE, QUESTIONS})
+_OTHERS: Final = frozenset({METADATA, JOURNAL, TRANSCRIPT, EVENTS, LEASE, QUESTIONS})
 """The files of a session that are none of its documents."""
 
 
@@ -370,7 +370,7 @@ def _questions(folders: Sequence[Path]) -> tuple[StoredQuestion, ...]:
 def _mark(folder: Path) -> str:
     """Return what changes whenever a file of the session does that its writers write."""
     marks: list[str] = []
-    for name in (METADATA, JOURNAL, TRANSCRIPT, QUESTIONS):
+    for name in (METADATA, JOURNAL, TRANSCRIPT, EVENTS, QUESTIONS):
         try:
             status = (folder / name).stat()
         except (FileNotFoundError, NotADirectoryError):

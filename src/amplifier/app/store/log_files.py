@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from amplifier.app.store.journal import EXPECTED as JOURNAL_LOG
+from amplifier.app.store.journal import REMEDY
 from amplifier.app.store.transcript import EXPECTED as TRANSCRIPT_LOG
-from amplifier.app.store.writer import JOURNAL, TRANSCRIPT
+from amplifier.app.store.writer import EVENTS, JOURNAL, TRANSCRIPT
 from amplifier_kit.files.appendlog import (
     AppendedRecord,
     AppendError,
@@ -34,6 +35,7 @@ __all__ = ["append_entries", "read_entries", "replace_entries"]
 _LOGS: Final[Mapping[LogName, tuple[str, Expected]]] = {
     "journal": (JOURNAL, JOURNAL_LOG),
     "transcript": (TRANSCRIPT, TRANSCRIPT_LOG),
+    "events": (EVENTS, Expected(holds="events", remedy=REMEDY)),
 }
 
 
@@ -46,6 +48,8 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
     """
     name, expected = _LOGS[log]
     file = folder / name
+    if log == "events" and after:
+        return _read_end(file, after)
     try:
         content = read_log(file, expected)
     except LogFormatError as error:
@@ -58,6 +62,32 @@ def read_entries(folder: Path, log: LogName, after: int = 0) -> SessionLog:
     entries = tuple(
         LogEntry(kind=record.kind, data=record.data, at=record.at)
         for record in content.records[after:]
+    )
+    return SessionLog(entries=entries, began=_began(file))
+
+
+def _read_end(file: Path, after: int) -> SessionLog:
+    """Return what a log of events has behind its first entries, and decode no others: it is followed while it grows.
+
+    Raises:
+        ConfigError: a line of the end is damaged.
+        OSError: it cannot be read.
+    """
+    try:
+        data = file.read_bytes()
+    except FileNotFoundError:
+        return SessionLog()
+    # the first line is the header, and the last one may be in the middle of being written
+    lines = data.split(b"\n", after + 1)[after + 1 :]
+    *ended, _ = (lines or [b""])[0].split(b"\n")
+    try:
+        records = [decode_line(line) for line in ended]
+    except ValueError as error:
+        raise ConfigError(
+            [Problem(file.name, str(error))], subject=str(file)
+        ) from error
+    entries = tuple(
+        LogEntry(kind=one.kind, data=one.data, at=one.at) for one in records
     )
     return SessionLog(entries=entries, began=_began(file))
 

@@ -42,7 +42,11 @@ _ALL: Final = 1_000_000
 
 _OWNER: Final = "amplifier session move"
 _PERIOD: Final = 60.0
-_LOGS: Final[tuple[LogName, ...]] = ("journal", "transcript")
+_LOGS: Final[tuple[LogName, ...]] = (
+    "journal",
+    "transcript",
+    "events",
+)
 
 
 @attrs.frozen(kw_only=True)

@@ -23,6 +23,7 @@ from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.messages import MessageDict
 
 __all__ = [
+    "EVENTS",
     "JOURNAL",
     "MADE_OF",
     "METADATA",
@@ -36,6 +37,7 @@ __all__ = [
 METADATA: Final = "metadata.json"
 TRANSCRIPT: Final = "transcript.jsonl"
 JOURNAL: Final = "journal.jsonl"
+EVENTS: Final = "served.jsonl"
 MADE_OF: Final = "config.md"
 """The files of a session."""
 

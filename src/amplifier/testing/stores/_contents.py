@@ -66,6 +66,7 @@ async def _logs(subject: StoreSubject) -> None:
         await store.append(lease, "transcript", [entry("said")])
         # in two steps, and between them another log: entries are numbered for each log
         await store.append(lease, "journal", [entry("3"), entry("4")])
+        await store.append(lease, "events", [entry("shown"), odd])
     async with opened(subject) as store:
         journal = await store.read_log("s1", "journal")
         wanted = (entry("1"), odd, entry("3"), entry("4"))
@@ -75,6 +76,10 @@ async def _logs(subject: StoreSubject) -> None:
         same("when it began", end.began, journal.began)
         said = await store.read_log("s1", "transcript")
         same("the transcript", said.entries, (entry("said"),))
+        shown = await store.read_log("s1", "events", after=1)
+        same("the events behind one", shown.entries, (odd,))
+        nothing = await store.read_log("s1", "events", after=2)
+        same("the events behind all", nothing.entries, ())
 
 
 async def _replace(subject: StoreSubject) -> None:

@@ -1,0 +1,136 @@
+"""Running a server until a signal ends it, on asyncio or trio."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from functools import partial
+from importlib import import_module
+from ipaddress import ip_address
+from typing import Final
+
+import anyio
+import attrs
+import click
+from hypercorn.config import Config
+
+from amplifier.app.base_plans import PlanOptions
+from amplifier.cli._terminal import notice
+from amplifier.server.application import StoredServer
+from amplifier.server.stores import ServerStores
+from amplifier.server.token_store import TokenStore
+
+__all__ = ["Listener", "serve_until_signalled"]
+
+_IDLE: Final = 10.0
+"""Seconds in which a connection has to have sent a request's head: who sends it slowly holds nothing."""
+
+_DRAIN: Final = 3.0
+_BACKLOG: Final = 512
+_MAX_HEAD: Final = 16_384
+
+
+@attrs.frozen(kw_only=True)
+class Listener:
+    """Where a server listens.
+
+    Args:
+        host: the address.
+        port: the port; 0 for a free one.
+        certificate: the file of its TLS certificate.
+        key: the file of its key.
+    """
+
+    host: str
+    port: int
+    certificate: str | None = None
+    key: str | None = None
+
+    def bind(self) -> socket.socket:
+        """Take the port.
+
+        Raises:
+            click.ClickException: it cannot be had.
+        """
+        family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
+        try:
+            return socket.create_server(
+                (self.host, self.port), family=family, backlog=_BACKLOG
+            )
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise click.ClickException(
+                f"Cannot listen at {self.host} port {self.port}: {reason}"
+            ) from error
+
+    def config(self, bound: socket.socket) -> Config:
+        """Return the settings of the HTTP server."""
+        config = Config()
+        config.bind = [f"fd://{bound.detach()}"]
+        config.keep_alive_timeout = _IDLE
+        config.graceful_timeout = _DRAIN
+        config.shutdown_timeout = _DRAIN
+        config.h11_max_incomplete_size = _MAX_HEAD
+        config.include_server_header = False
+        config.certfile, config.keyfile = self.certificate, self.key
+        config.loglevel = "ERROR"
+        return config
+
+    @property
+    def is_private(self) -> bool:
+        """Whether nobody reads along on the way."""
+        if self.certificate is not None or self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def serve_until_signalled(
+    stores: ServerStores, options: PlanOptions, listener: Listener, backend: str
+) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        click.ClickException: the port cannot be had.
+        StoreError: the store cannot be opened.
+    """
+    anyio.run(_serve, stores, options, listener, backend, backend=backend)
+
+
+async def _serve(
+    stores: ServerStores, options: PlanOptions, listener: Listener, backend: str
+) -> None:
+    server, stop = StoredServer(stores, options), anyio.Event()
+    # the store first: what is wrong with it is said before anybody can call
+    async with server.lifespan(), anyio.create_task_group() as group:
+        bound = listener.bind()
+        host, port = bound.getsockname()[:2]
+        await _greet(stores, listener, f"{host}:{port}")
+        await group.start(partial(_listen_for_signals, stop))
+        serve = import_module(f"hypercorn.{backend}").serve
+        config = listener.config(bound)
+        # in a task of its own, which hypercorn may cancel as it likes
+        group.start_soon(partial(serve, server, config, shutdown_trigger=stop.wait))
+
+
+async def _greet(stores: ServerStores, listener: Listener, place: str) -> None:
+    scheme = "http" if listener.certificate is None else "https"
+    if not await TokenStore(await stores.server()).load():
+        notice("There is no token yet: amplifier token add NAME --role operator")
+    if not listener.is_private:
+        notice(
+            "warning: tokens go over the network unencrypted; use --certificate, or a proxy with TLS"
+        )
+    notice(f"Serving at {scheme}://{place}")
+
+
+async def _listen_for_signals(
+    stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None]
+) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            stop.set()
+            return  # a second signal ends the process at once

@@ -1,0 +1,88 @@
+"""`amplifier serve`: stored sessions over HTTP, and a web page for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from amplifier.cli._options import debug_option, is_debug
+
+__all__ = ["serve"]
+
+
+@click.command()
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, help="The address to listen at."
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="The port; 0 takes a free one.",
+)
+@click.option(
+    "--store",
+    default="files",
+    show_default=True,
+    metavar="STORE",
+    help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
+)
+@click.option("--profile", metavar="NAME", help="The profile of new sessions.")
+@click.option("-p", "--provider", metavar="ID", help="The provider module.")
+@click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
+@click.option(
+    "--plan",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A mount plan (YAML or JSON) instead of profile and settings.",
+)
+@click.option(
+    "--certificate",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A TLS certificate (PEM), with --key.",
+)
+@click.option(
+    "--key",
+    type=click.Path(exists=True, dir_okay=False),
+    help="The key of the certificate (PEM).",
+)
+@click.option(
+    "--backend",
+    type=click.Choice(["asyncio", "trio"]),
+    default="asyncio",
+    show_default=True,
+    help="The event loop; trio needs the extra amplifier[trio].",
+)
+@debug_option
+@click.pass_context
+def serve(
+    ctx: click.Context,
+    host: str,
+    port: int,
+    store: str,
+    profile: str | None,
+    provider: str | None,
+    model: str | None,
+    plan: Path | None,
+    certificate: str | None,
+    key: str | None,
+    backend: str,
+) -> None:
+    """Serve the sessions of this folder over HTTP, with a web page.
+
+    Who calls needs a token: amplifier token add. Any number of processes may serve one store. SIGTERM ends turns and
+    stores that. It needs the extra amplifier[server].
+    """
+    from amplifier.app.base_plans import PlanOptions
+    from amplifier.cli._listener import Listener, serve_until_signalled
+    from amplifier.cli._logs import configure_logs
+    from amplifier.cli._server_stores import require_server, stores_of
+
+    if (certificate is None) != (key is None):
+        raise click.UsageError("--certificate and --key belong together.")
+    require_server(backend)
+    configure_logs(debug=is_debug(ctx))
+    options = PlanOptions(provider=provider, model=model, file=plan, profile=profile)
+    listener = Listener(host=host, port=port, certificate=certificate, key=key)
+    serve_until_signalled(stores_of(store), options, listener, backend)

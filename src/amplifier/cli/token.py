@@ -1,0 +1,95 @@
+"""`amplifier token`: who may call a server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from amplifier.cli._options import debug_option
+from amplifier.cli._terminal import notice, one_line, say
+
+if TYPE_CHECKING:
+    from amplifier.server.roles import Role
+    from amplifier.server.stores import ServerStores
+    from amplifier.server.token_store import TokenStore
+
+__all__ = ["token"]
+
+T = TypeVar("T")
+
+_store_option = click.option(
+    "--store",
+    default="files",
+    show_default=True,
+    metavar="STORE",
+    help="The store of the server: files, or a URL.",
+)
+
+
+@click.group()
+def token() -> None:
+    """Say who may call `amplifier serve`; a running server notices at once."""
+
+
+@token.command("add")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(["reader", "operator", "owner"]),
+    default="operator",
+    show_default=True,
+    help="Who reads; who also runs turns and answers; who also deletes and audits.",
+)
+@click.option(
+    "--tenant",
+    default="default",
+    show_default=True,
+    help="Whose sessions it finds; tenants share nothing.",
+)
+@_store_option
+@debug_option
+def _add(name: str, role: Role, tenant: str, store: str) -> None:
+    """Make a token for NAME; it goes to standard output this once, and is stored as a hash."""
+    say(_with_tokens(store, lambda tokens: tokens.add(name, tenant, role)))
+    notice(f"{one_line(name)} is {role} of tenant {one_line(tenant)}")
+
+
+@token.command("list")
+@_store_option
+@debug_option
+def _list(store: str) -> None:
+    """List the tokens, without their secrets."""
+    for each in _with_tokens(store, lambda tokens: tokens.load()):
+        say(f"{one_line(each.name)}  {each.role}  {each.tenant}")
+
+
+@token.command("remove")
+@click.argument("name")
+@_store_option
+@debug_option
+def _remove(name: str, store: str) -> None:
+    """Let nobody in any more with the token of NAME."""
+    _with_tokens(store, lambda tokens: tokens.remove(name))
+    notice(f"{one_line(name)} may call no more")
+
+
+def _with_tokens(name: str, use: Callable[[TokenStore], Awaitable[T]]) -> T:
+    """Open the tokens of a store for one use."""
+    # with the runtime: help and wrong usage need none
+    import anyio
+
+    from amplifier.cli._server_stores import stores_of
+
+    return anyio.run(partial(_used, stores_of(name), use))
+
+
+async def _used(stores: ServerStores, use: Callable[[TokenStore], Awaitable[T]]) -> T:
+    from amplifier.server.token_store import TokenStore
+
+    try:
+        return await use(TokenStore(await stores.server()))
+    finally:
+        await stores.aclose()

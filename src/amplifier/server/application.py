@@ -1,0 +1,205 @@
+"""`StoredServer`: the ASGI application of `amplifier serve`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from functools import wraps
+from typing import Final
+
+import attrs
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Message, Receive, Scope, Send
+
+from amplifier.app.base_plans import PlanOptions
+from amplifier.kernel.groups import open_group
+from amplifier.server.activity import ActivityLog
+from amplifier.server.followers import Followers
+from amplifier.server.insights import Insights
+from amplifier.server.members import Member, Members
+from amplifier.server.page_routes import page_routes
+from amplifier.server.reaper import Reaper
+from amplifier.server.roles import Role
+from amplifier.server.sessions import StoredSessions
+from amplifier.server.stores import ServerStores
+from amplifier.server.token_store import TokenStore
+from amplifier.server.turns import LocalTurns
+from amplifier.serving.document import document_of
+from amplifier.serving.errors import (
+    RequestError,
+    answer_http_exception,
+    answer_request_error,
+    answer_unexpected,
+)
+from amplifier.serving.json_answers import JSONAnswer, with_private_headers
+from amplifier.serving.limits import ServerLimits
+from amplifier.serving.metrics import Metrics
+from amplifier.serving.operations import Endpoint, Operation, routes_of
+from amplifier.serving.schema import EVENT_SCHEMA
+from amplifier.serving.tokens import Client
+from amplifier_sdk.errors import StoreUnavailableError
+from amplifier_sdk.jsontypes import JSONObject
+
+__all__ = ["StoredServer"]
+
+_REAP: Final = 5.0
+
+
+@attrs.define(eq=False)
+class StoredServer:
+    """An ASGI application for the sessions of a store.
+
+    Args:
+        stores: where they are.
+        options: what new sessions are made of.
+        limits: what the server holds at most.
+    """
+
+    stores: ServerStores
+    options: PlanOptions = attrs.field(factory=PlanOptions)
+    limits: ServerLimits = attrs.field(factory=ServerLimits)
+    metrics: Metrics = attrs.field(factory=Metrics)
+    _app: Starlette | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or run for as long as the server does."""
+
+        async def counted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.metrics.requests[message["status"]] += 1
+                message = {**message, "headers": with_private_headers(message)}
+            await send(message)
+
+        app = self._app
+        if app is None:
+            if scope["type"] == "lifespan":
+                app = Starlette(lifespan=self.lifespan)
+            else:
+                app = Starlette()  # which knows no address yet
+        await app(scope, receive, counted)
+
+    @asynccontextmanager
+    async def lifespan(self, _app: object = None) -> AsyncIterator[None]:
+        """Open the stores and serve; at the end turns are cancelled, and that is stored.
+
+        Raises:
+            StoreError: the store cannot be opened.
+        """
+        try:
+            store = await self.stores.server()
+            members, activity = Members(TokenStore(store)), ActivityLog(store)
+            await members.load()
+            async with open_group() as group:
+                group.start_soon(members.follow)
+                group.start_soon(Reaper(self.stores, members, _REAP).run)
+                engine = LocalTurns(group, self.options, activity, self.metrics)
+                sessions = StoredSessions(
+                    self.stores,
+                    engine,
+                    Followers(group, self.limits),
+                    self.limits,
+                    self.metrics,
+                )
+                self._app = self._made(sessions, members, activity)
+                try:
+                    yield
+                finally:
+                    self._app = None
+                    group.cancel_scope.cancel()
+        finally:
+            await self.stores.aclose()
+
+    def _made(
+        self, sessions: StoredSessions, members: Members, activity: ActivityLog
+    ) -> Starlette:
+        described = [
+            *sessions.operations(),
+            *Insights(sessions, activity).operations(),
+        ]
+        operations = list(_guarded(described, activity))
+        app = Starlette(
+            routes=[
+                *page_routes(),
+                *self._public_routes(document_of("amplifier serve", operations)),
+                *routes_of(operations, members),
+            ],
+            exception_handlers={
+                RequestError: answer_request_error,
+                HTTPException: answer_http_exception,
+                StoreUnavailableError: _answer_unavailable,
+                Exception: answer_unexpected,
+            },
+        )
+        # a redirect would lead to whatever the request calls its host
+        app.router.redirect_slashes = False
+        return app
+
+    def _public_routes(self, document: JSONObject) -> Iterator[Route]:
+        """Yield what anybody may ask for: it says nothing of sessions."""
+
+        async def show_health(_request: Request) -> Response:
+            return JSONAnswer({"status": "ok"})
+
+        async def show_readiness(_request: Request) -> Response:
+            store = await self.stores.server()
+            await store.read_record("server-tokens")
+            return JSONAnswer({"status": "ready"})
+
+        async def show_schema(_request: Request) -> Response:
+            return JSONAnswer(EVENT_SCHEMA, media_type="application/schema+json")
+
+        async def show_document(_request: Request) -> Response:
+            return JSONAnswer(document)
+
+        for path, endpoint in (
+            ("/healthz", show_health),
+            ("/readyz", show_readiness),
+            ("/schema/events.json", show_schema),
+            ("/openapi.json", show_document),
+        ):
+            yield Route(path, endpoint, methods=["GET"])
+
+
+def _guarded(
+    described: Iterable[tuple[Role, Operation]], activity: ActivityLog
+) -> Iterator[Operation]:
+    """Let nobody in whose role is not enough, and note who changes something before they do."""
+    for role, operation in described:
+        yield attrs.evolve(
+            operation,
+            endpoint=_checked(operation, role, activity),
+            errors=(*operation.errors, 503),
+        )
+
+
+def _checked(operation: Operation, role: Role, activity: ActivityLog) -> Endpoint:
+    endpoint = operation.endpoint
+
+    @wraps(endpoint)
+    async def checked(request: Request, client: Client) -> Response:
+        assert isinstance(client, Member)
+        client.require(role)
+        if operation.method != "GET":
+            # what cannot be noted is not done
+            await activity.note(
+                "audit",
+                {
+                    "tenant": client.tenant,
+                    "token": client.token.name,
+                    "action": endpoint.__name__,
+                    "path": request.url.path[:300],
+                },
+            )
+        return await endpoint(request, client)
+
+    return checked
+
+
+def _answer_unavailable(_request: Request, _error: Exception) -> Response:
+    message = "The store cannot be reached"
+    error: JSONObject = {"code": "store_unavailable", "message": message}
+    return JSONAnswer({"error": error}, 503, {"Retry-After": "1"})

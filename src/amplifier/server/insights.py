@@ -1,0 +1,210 @@
+"""What happened in sessions and on the server: children, traces, logs, cost, questions, the audit log."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Final
+
+import attrs
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from amplifier.app.logs.library import LogLibrary, SessionLog
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.traces.page import page_data
+from amplifier.app.traces.writer import read_trace
+from amplifier.server.activity import ActivityLog
+from amplifier.server.members import Member
+from amplifier.server.records import approval_of, is_open_approval
+from amplifier.server.roles import Role
+from amplifier.server.sessions import StoredSessions
+from amplifier.server.stores import Tenant
+from amplifier.serving.json_answers import JSONAnswer
+from amplifier.serving.metrics import METRICS_TYPE
+from amplifier.serving.operations import Endpoint, Operation
+from amplifier.serving.tokens import Client
+from amplifier_kit.logs.records import LOG_FILE
+from amplifier_sdk.errors import ConfigError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["Insights"]
+
+_OBJECT: Final[JSONObject] = {"type": "object"}
+_MAX_RECORDS: Final = 500
+_MAX_ENTRIES: Final = 1000
+
+
+@attrs.frozen(eq=False)
+class Insights:
+    """The endpoints that change nothing.
+
+    Args:
+        sessions: the endpoints of sessions.
+        activity: the logs of all processes.
+    """
+
+    sessions: StoredSessions
+    activity: ActivityLog
+
+    def operations(self) -> Iterator[tuple[Role, Operation]]:
+        """Describe them all, each with the role that it needs."""
+        one = "/sessions/{session_id}"
+        reading: tuple[tuple[Role, str, Endpoint], ...] = (
+            ("reader", "/me", self.show_caller),
+            ("reader", "/questions", self.list_questions),
+            ("reader", f"{one}/children", self.list_children),
+            ("reader", f"{one}/trace", self.show_trace),
+            ("reader", f"{one}/logs", self.show_logs),
+            ("reader", "/cost", self.show_cost),
+            ("owner", "/audit", self.show_audit),
+        )
+        for role, path, endpoint in reading:
+            yield (
+                role,
+                Operation(
+                    method="GET", path=path, endpoint=endpoint, answers={200: _OBJECT}
+                ),
+            )
+        yield (
+            "owner",
+            Operation(
+                method="GET",
+                path="/metrics",
+                endpoint=self.show_metrics,
+                answers={200: {"type": "string"}},
+                media_type="text/plain",
+            ),
+        )
+
+    async def show_caller(self, _request: Request, client: Client) -> Response:
+        """Show whose token it is."""
+        assert isinstance(client, Member)
+        return JSONAnswer(
+            {"name": client.token.name, "tenant": client.tenant, "role": client.role}
+        )
+
+    async def list_questions(self, _request: Request, client: Client) -> Response:
+        """List the open questions of all sessions of the tenant."""
+        tenant = await self.sessions.tenant(client)
+        listed: list[JSONValue] = [
+            {"session_id": question.session_id, **approval_of(question)}
+            for question in await tenant.store.questions()
+            if is_open_approval(question)
+        ]
+        return JSONAnswer({"questions": listed})
+
+    async def list_children(self, request: Request, client: Client) -> Response:
+        """List the sessions that a session's agents made, with what they were asked and what it cost."""
+        tenant, record = await self.sessions.session(request, client)
+        store = FileSessionStore(tenant.files)
+        listed: list[JSONValue] = []
+        for child in await store.children(str(record["session_id"])):
+            found = await store.read_record(child) or {}
+            keys = ("agent_name", "prompt", "turn_count", "cost_usd", "created")
+            facts: JSONObject = {key: found.get(key) for key in keys}
+            listed.append({"session_id": child, **facts})
+        return JSONAnswer({"children": listed})
+
+    async def show_trace(self, request: Request, client: Client) -> Response:
+        """Show the steps of a session and of those it made, as the trace page has them."""
+        tenant, record = await self.sessions.session(request, client)
+        session_id = str(record["session_id"])
+        return JSONAnswer(await to_thread.run_sync(_trace, tenant, session_id))
+
+    async def show_logs(self, request: Request, client: Client) -> Response:
+        """Show the last records of a session's log."""
+        tenant, record = await self.sessions.session(request, client)
+        path = _log_file(tenant, str(record["session_id"]))
+        return JSONAnswer({"records": await to_thread.run_sync(_records, path)})
+
+    async def show_cost(self, _request: Request, client: Client) -> Response:
+        """Show what the tenant's turns cost, by day in UTC."""
+        assert isinstance(client, Member)
+        days: dict[str, _Day] = {}
+        for entry in await self.activity.read("cost", client.tenant):
+            assert isinstance(entry.data, dict)
+            day = datetime.fromtimestamp(entry.at, UTC).date().isoformat()
+            days.setdefault(day, _Day()).add(entry.data)
+        listed: list[JSONValue] = [
+            {"day": day, **amounts.to_json()} for day, amounts in sorted(days.items())
+        ]
+        return JSONAnswer({"tenant": client.tenant, "days": listed})
+
+    async def show_audit(self, _request: Request, client: Client) -> Response:
+        """Show who changed what in the tenant, the latest last."""
+        assert isinstance(client, Member)
+        entries = await self.activity.read("audit", client.tenant)
+        listed: list[JSONValue] = [
+            {"at": entry.at, **entry.data}
+            for entry in entries[-_MAX_ENTRIES:]
+            if isinstance(entry.data, dict)
+        ]
+        return JSONAnswer({"entries": listed})
+
+    async def show_metrics(self, _request: Request, _client: Client) -> Response:
+        """Show the metrics of this process as Prometheus reads them."""
+        text = self.sessions.metrics.to_text()
+        return Response(text, media_type=METRICS_TYPE)
+
+
+@attrs.define
+class _Day:
+    """What the turns of a day came to."""
+
+    turns: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal = Decimal(0)
+
+    def add(self, entry: JSONObject) -> None:
+        self.turns += 1
+        self.input_tokens += _number(entry.get("input_tokens"))
+        self.output_tokens += _number(entry.get("output_tokens"))
+        cost = entry.get("cost_usd")
+        if isinstance(cost, str):
+            self.cost += Decimal(cost)
+
+    def to_json(self) -> JSONObject:
+        return {
+            "turns": self.turns,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cost_usd": str(self.cost),
+        }
+
+
+def _number(value: JSONValue) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _log_file(tenant: Tenant, session_id: str) -> Path:
+    return tenant.files.folder(session_id) / LOG_FILE
+
+
+def _trace(tenant: Tenant, session_id: str) -> JSONObject:
+    try:
+        log = SessionLog.of_file(_log_file(tenant, session_id))
+    except ConfigError:  # it has none so far, or its turns ran on another machine
+        return {"rows": [], "said": []}
+    return page_data(read_trace(LogLibrary(tenant.places).family(log)))
+
+
+def _records(path: Path) -> list[JSONValue]:
+    try:
+        with path.open("rb") as stream:
+            lines = deque(stream, _MAX_RECORDS)
+    except FileNotFoundError:
+        return []
+    records: list[JSONValue] = []
+    for line in lines:
+        try:
+            records.append(json.loads(line))
+        except ValueError:  # one that is being written
+            continue
+    return records

@@ -1,0 +1,101 @@
+"""Who calls a server at the moment: each token's holder with their tenant, their role and what they use."""
+
+from __future__ import annotations
+
+from hmac import compare_digest
+from typing import Final
+
+import anyio
+import attrs
+from starlette.datastructures import Headers
+
+from amplifier.kernel.reports import report
+from amplifier.server.roles import Role, may
+from amplifier.server.token_store import StoredToken, TokenStore, hash_of
+from amplifier.serving.errors import RequestError
+from amplifier.serving.tokens import Client, Token, bearer_of, refused
+from amplifier_sdk.errors import AmplifierError
+
+__all__ = ["Member", "Members"]
+
+_POLL: Final = 60.0
+_RETRY: Final = 1.0
+
+
+@attrs.define(eq=False)
+class Member(Client):
+    """The holder of a token.
+
+    Args:
+        tenant: whose sessions they find.
+        role: what they may do.
+    """
+
+    tenant: str = attrs.field(kw_only=True)
+    role: Role = attrs.field(kw_only=True)
+
+    def require(self, role: Role) -> None:
+        """Refuse what the role may not.
+
+        Raises:
+            RequestError: another role is needed.
+        """
+        if not may(self.role, role):
+            raise RequestError(403, "forbidden", f"This needs the role {role!r}")
+
+
+@attrs.define(eq=False)
+class Members:
+    """Everybody who may call; a token that is added or removed counts at once.
+
+    Args:
+        tokens: where they are stored.
+    """
+
+    tokens: TokenStore
+    _known: dict[str, Member] = attrs.field(factory=dict)
+
+    def identify(self, headers: Headers) -> Member:
+        """Return who sends a request.
+
+        Raises:
+            RequestError: it has no token, or none that is known.
+        """
+        given = hash_of(bearer_of(headers)).encode()
+        found = None
+        # all are compared, each in constant time: how long it takes says nothing
+        for known, member in self._known.items():
+            if compare_digest(known.encode(), given):
+                found = member
+        if found is None:
+            raise refused()
+        return found
+
+    def tenants(self) -> set[str]:
+        """Return the tenants of all tokens."""
+        return {member.tenant for member in self._known.values()}
+
+    async def load(self) -> None:
+        """Read the tokens; who is still there keeps what they use."""
+        known: dict[str, Member] = {}
+        for token in await self.tokens.load():
+            before = self._known.get(token.hash)
+            known[token.hash] = before or _member(token)
+        self._known = known
+
+    async def follow(self) -> None:
+        """Read the tokens whenever they change, until cancelled."""
+        seen = ""
+        while True:
+            try:
+                seen = await self.tokens.wait_for_change(seen, max_wait=_POLL)
+                await self.load()
+            except (AmplifierError, OSError) as error:
+                report("server.tokens_not_read", error)
+                await anyio.sleep(_RETRY)
+
+
+def _member(token: StoredToken) -> Member:
+    # who may call is decided by the hash above; nothing compares this secret
+    limits = Token(name=token.name, secret=token.hash)
+    return Member(limits, tenant=token.tenant, role=token.role)

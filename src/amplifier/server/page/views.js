@@ -1,0 +1,82 @@
+// What the page shows. Whatever comes from a model or a person is text: nothing here makes markup of it.
+
+export function node(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value != null) made.setAttribute(key, String(value));
+  }
+  made.append(...children.filter((child) => child != null).map((child) => child instanceof Node ? child : String(child)));
+  return made;
+}
+
+export function titleOf(session) {
+  return session.name || session.prompt || "A new session";
+}
+
+export function timeOf(seconds) {
+  return seconds ? new Date(seconds * 1000).toLocaleString() : "";
+}
+
+export function factsOf(session) {
+  const facts = [session.state, timeOf(session.updated || session.created)];
+  if (session.turn_count) facts.push(`${session.turn_count} turns`);
+  if (session.cost_usd) facts.push(`$${session.cost_usd}`);
+  return node("div", { class: "facts" }, facts.filter(Boolean).join(" · "));
+}
+
+// A diff in a question: added and removed lines differ by their sign and by colour.
+export function promptOf(text) {
+  const shown = node("pre", { tabindex: 0, "aria-label": "What is asked" });
+  for (const line of text.split("\n")) {
+    const kind = line.startsWith("+") ? "added" : line.startsWith("-") ? "removed" : "";
+    shown.append(node("span", kind ? { class: kind } : {}, line), "\n");
+  }
+  return shown;
+}
+
+export function questionOf(question, answer, mayAnswer) {
+  const buttons = question.options.map((option) => node("button", {
+    type: "button", class: option === "Deny" ? "" : "main", disabled: !mayAnswer,
+    onclick: () => answer(question, option),
+  }, option));
+  return node("section", { class: "card asks", role: "group", "aria-label": "A question", id: `q-${question.approval_id}` },
+    node("h3", {}, "The session asks"), promptOf(question.prompt), node("div", { class: "buttons" }, ...buttons));
+}
+
+export function callOf(event) {
+  const state = event.type === "tool_started" ? "runs" : event.success === false ? "failed" : "finished";
+  const summary = node("summary", { class: event.success === false ? "failed" : "" }, `${event.name} · ${state}`);
+  const parts = [node("pre", { "aria-label": "Arguments" }, JSON.stringify(event.arguments, null, 1))];
+  if (event.output !== undefined) {
+    const output = typeof event.output === "string" ? event.output : JSON.stringify(event.output, null, 1);
+    parts.push(node("pre", { "aria-label": "Result" }, output));
+  }
+  return node("details", { class: "card" }, summary, ...parts);
+}
+
+export function costTable(days, tenant) {
+  const most = Math.max(1, ...days.map((day) => day.input_tokens + day.output_tokens));
+  const rows = days.map((day) => node("tr", {},
+    node("th", { scope: "row" }, day.day), node("td", { class: "number" }, day.turns),
+    node("td", { class: "number" }, day.input_tokens + day.output_tokens),
+    node("td", { class: "wide" }, node("progress", {
+      max: most, value: day.input_tokens + day.output_tokens, "aria-label": `Tokens on ${day.day}`,
+    })), node("td", { class: "number" }, `$${day.cost_usd}`)));
+  const head = [["Day", ""], ["Turns", "number"], ["Tokens", "number"], ["", "wide"], ["Cost", "number"]];
+  return node("table", {}, node("caption", {}, `Tenant ${tenant}, by day in UTC`),
+    node("thead", {}, node("tr", {}, ...head.map(([name, kind]) => node("th", { scope: "col", class: kind }, name)))),
+    node("tbody", {}, ...rows));
+}
+
+export function traceOf(rows) {
+  const end = Math.max(1, ...rows.map((row) => row[5]));
+  return node("ul", { class: "list" }, ...rows.map(([kind, depth, name, hint, start, stop, status, , , , sections]) =>
+    node("li", {}, node("details", {},
+      node("summary", { class: status === "ok" ? "" : "failed" },
+        `${"— ".repeat(depth)}${name} · ${kind} · ${Math.round(stop - start)} ms · ${status}`),
+      node("div", { class: "facts" }, hint),
+      node("progress", { max: end, value: stop - start, "aria-label": `Duration of ${name}` }),
+      ...sections.map(([title, text]) => node("div", {}, node("h3", {}, title), node("pre", {}, text)))))));
+}

@@ -1,0 +1,89 @@
+"""Ending the turns whose process died: whoever follows them learns of it, and the session is free again."""
+
+from __future__ import annotations
+
+from time import time
+from typing import Final
+
+import anyio
+import attrs
+
+from amplifier.kernel.reports import report
+from amplifier.server.members import Members
+from amplifier.server.records import running_turn, with_turn_ended
+from amplifier.server.stores import ServerStores, Tenant
+from amplifier_sdk.errors import AmplifierError, LeaseHeldError
+from amplifier_sdk.jsontypes import JSONObject
+from amplifier_sdk.stores import Lease, LogEntry
+
+__all__ = ["Reaper", "end_left_turn", "without_left_turn"]
+
+_MAX_SESSIONS: Final = 1000
+_PERIOD: Final = 15.0
+
+
+@attrs.frozen(eq=False)
+class Reaper:
+    """Looks for turns whose lease has ended.
+
+    Args:
+        stores: the server's.
+        members: whose tenants are looked after.
+        interval: seconds between two looks.
+    """
+
+    stores: ServerStores
+    members: Members
+    interval: float
+
+    async def run(self) -> None:
+        """Look again and again, until cancelled."""
+        while True:
+            for name in self.members.tenants():
+                try:
+                    await self.reap(await self.stores.tenant(name))
+                except (AmplifierError, OSError) as error:
+                    report("server.not_reaped", error, tenant=name)
+            await anyio.sleep(self.interval)
+
+    async def reap(self, tenant: Tenant) -> None:
+        """End the turns of a tenant that nobody runs any more."""
+        for record in await tenant.store.list_sessions(limit=_MAX_SESSIONS):
+            if running_turn(record) is not None:
+                await end_left_turn(tenant, str(record["session_id"]))
+
+
+async def end_left_turn(tenant: Tenant, session_id: str) -> None:
+    """End the turn of a session unless somebody runs it."""
+    store = tenant.store
+    try:
+        lease = await store.acquire(session_id, owner="reaper", period=_PERIOD)
+    except LeaseHeldError:
+        return
+    try:
+        # read again: it may have ended before the lease was ours
+        record = await store.read_record(session_id)
+        if record is not None:
+            await without_left_turn(tenant, lease, record)
+    finally:
+        await store.release(lease)
+
+
+async def without_left_turn(
+    tenant: Tenant, lease: Lease, record: JSONObject
+) -> JSONObject:
+    """Store that a turn ended whose process did, where there is one; return the session's record."""
+    turn_id = running_turn(record)
+    if turn_id is None:
+        return record
+    store = tenant.store
+    message = "The process that ran the turn ended; a tool call may have run"
+    error: JSONObject = {"code": "interrupted", "message": message}
+    event: JSONObject = {"type": "turn_failed", "error": error}
+    entry = LogEntry(kind="turn_failed", data=event, at=time())
+    await store.append(lease, "events", [entry])
+    await store.void_questions(lease)
+    ended: JSONObject = {"turn_id": turn_id, "state": "failed", "error": error}
+    changed = with_turn_ended(record, ended, None)
+    await store.write_record(lease, changed)
+    return changed

@@ -1,0 +1,149 @@
+"""Who a served session is, as its store has it: the record of any session, and how its turns stand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import time
+from typing import Final, cast
+
+from amplifier.app.store.records import SessionRecord, beginning_of
+from amplifier.serving.schema import SESSION_SCHEMA, TURN_SCHEMA
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.stores import StoredQuestion
+
+__all__ = [
+    "CANCEL",
+    "STORED_SESSION_SCHEMA",
+    "SUMMARY_SCHEMA",
+    "approval_of",
+    "described",
+    "is_open_approval",
+    "new_record",
+    "running_turn",
+    "summary",
+    "turns_of",
+    "with_new_turn",
+    "with_turn_ended",
+]
+
+CANCEL: Final = "cancel"
+"""The kind of the stored question whose answer cancels a turn, whichever process runs it."""
+
+_TURNS: Final = "served_turns"
+_MAX_TURNS: Final = 50
+_TEXT: Final[JSONObject] = {"type": "string"}
+_FACTS: Final[dict[str, JSONObject]] = {
+    "name": {"type": ["string", "null"]},
+    "prompt": {**_TEXT, "description": "How its first prompt begins."},
+    "created": {"type": "number"},
+    "updated": {"type": "number"},
+    "turn_count": {"type": "integer"},
+    "cost_usd": {"type": ["string", "null"]},
+}
+
+
+def _extended(**more: JSONValue) -> JSONObject:
+    properties: JSONObject = {"session_id": _TEXT, "state": {}, **_FACTS, **more}
+    known = SESSION_SCHEMA["properties"]
+    assert isinstance(known, dict)
+    properties["state"] = known["state"]
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_KNOWN: Final = cast("dict[str, JSONValue]", SESSION_SCHEMA["properties"])
+SUMMARY_SCHEMA: Final = _extended()
+"""A session in a list."""
+
+STORED_SESSION_SCHEMA: Final = _extended(
+    turns={"type": "array", "items": TURN_SCHEMA}, approvals=_KNOWN["approvals"]
+)
+"""A session with its last turns and open questions."""
+
+
+def new_record(session_id: str, working_dir: str, name: str | None) -> JSONObject:
+    """Write the record of a session in which nothing was said yet."""
+    record = SessionRecord(session_id=session_id, working_dir=working_dir, name=name)
+    return {**record.to_dict(), _TURNS: []}
+
+
+def turns_of(record: Mapping[str, JSONValue]) -> list[JSONObject]:
+    """Return the last turns of a session, the first one first."""
+    turns = record.get(_TURNS)
+    if not isinstance(turns, list):
+        return []
+    return [turn for turn in turns if isinstance(turn, dict)]
+
+
+def running_turn(record: Mapping[str, JSONValue]) -> str | None:
+    """Return the id of the turn that runs, or that whoever ran it left."""
+    for turn in turns_of(record):
+        if turn.get("state") == "running":
+            return str(turn["turn_id"])
+    return None
+
+
+def with_new_turn(record: JSONObject, turn_id: str, prompt: str) -> JSONObject:
+    """Return a session's record with a turn that runs."""
+    turn: JSONObject = {"turn_id": turn_id, "state": "running"}
+    first = record.get("prompt") or beginning_of(prompt)
+    turns: list[JSONValue] = [*turns_of(record)[1 - _MAX_TURNS :], turn]
+    return {**record, "prompt": first, "updated": time(), _TURNS: turns}
+
+
+def with_turn_ended(
+    record: JSONObject, turn: JSONObject, session: SessionRecord | None
+) -> JSONObject:
+    """Return a session's record with a turn that ended, and what the session came to."""
+    turns: list[JSONValue] = [
+        turn if known["turn_id"] == turn["turn_id"] else known
+        for known in turns_of(record)
+    ]
+    facts: JSONObject = {}
+    if session is not None:
+        told = session.to_dict()
+        for key in ("turn_count", "usage", "cost_usd", "profile", "provider", "model"):
+            facts[key] = told.get(key)
+    return {**record, **facts, "updated": time(), _TURNS: turns}
+
+
+def summary(record: Mapping[str, JSONValue]) -> JSONObject:
+    """Describe a session for a list."""
+    is_running = running_turn(record) is not None
+    facts: JSONObject = {key: record.get(key) for key in _FACTS}
+    state = "running" if is_running else "idle"
+    return {"session_id": record["session_id"], "state": state, **facts}
+
+
+def described(
+    record: Mapping[str, JSONValue], questions: Sequence[StoredQuestion]
+) -> JSONObject:
+    """Describe a session with its turns and open questions."""
+    approvals: list[JSONValue] = [approval_of(each) for each in questions]
+    turns: list[JSONValue] = [*turns_of(record)]
+    return {**summary(record), "turns": turns, "approvals": approvals}
+
+
+def approval_of(question: StoredQuestion) -> JSONObject:
+    """Describe a question as its event does."""
+    timeout = None
+    if question.expires is not None:
+        timeout = max(0.0, question.expires - time())
+    return {
+        "approval_id": question.question_id,
+        "prompt": question.prompt,
+        "options": list(question.options),
+        "timeout": timeout,
+    }
+
+
+def is_open_approval(question: StoredQuestion) -> bool:
+    """Tell whether a question waits for a person's answer."""
+    if question.details.get("kind") == CANCEL:
+        return False
+    is_expired = question.expires is not None and question.expires <= time()
+    return question.answer is None and not question.is_void and not is_expired

@@ -1,0 +1,116 @@
+"""What requests say, beyond the forms that every server of an agent has."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import attrs
+from starlette.requests import Request
+
+from amplifier.serving.errors import RequestError
+
+__all__ = [
+    "NewSession",
+    "NewTurn",
+    "last_event",
+    "limit_of",
+    "no_session",
+    "search_of",
+    "session_id_of",
+]
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MAX_DIGITS: Final = 18
+_MAX_LISTED: Final = 200
+_MAX_TEXT: Final = 200
+
+
+def _short_name(_: object, attribute: attrs.Attribute[str], value: str | None) -> None:
+    if value is not None and not (value.isprintable() and 0 < len(value) <= _MAX_TEXT):
+        raise ValueError(
+            f"{attribute.name}: expected 1 to {_MAX_TEXT} printable characters"
+        )
+
+
+@attrs.frozen(kw_only=True)
+class NewSession:
+    """What begins a session.
+
+    Args:
+        name: what people call it.
+    """
+
+    name: str | None = attrs.field(default=None, validator=_short_name)
+
+
+@attrs.frozen(kw_only=True)
+class NewTurn:
+    """What begins a turn.
+
+    Args:
+        prompt: what is asked.
+    """
+
+    prompt: str
+
+
+def session_id_of(request: Request) -> str:
+    """Return the session that a request names.
+
+    Raises:
+        RequestError: it is the id of none, whoever asks.
+    """
+    session_id = str(request.path_params["session_id"])
+    if not _ID.fullmatch(session_id):
+        raise no_session()
+    return session_id
+
+
+def no_session() -> RequestError:
+    """Return the error of a session that is not there, or that is another tenant's."""
+    return RequestError(404, "not_found", "There is no such session")
+
+
+def last_event(request: Request) -> int:
+    """Return the number of the last event that the reader has.
+
+    Raises:
+        RequestError: it is no number.
+    """
+    text = request.headers.get("last-event-id", "0")
+    if not (text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS):
+        raise RequestError(400, "unknown_event", "Last-Event-ID is no number")
+    return int(text)
+
+
+def limit_of(request: Request) -> int:
+    """Return how many are wanted.
+
+    Raises:
+        RequestError: it is no number, or too large.
+    """
+    text = request.query_params.get("limit", "50")
+    if text.isascii() and text.isdecimal() and len(text) < 4:
+        limit = int(text)
+        if 1 <= limit <= _MAX_LISTED:
+            return limit
+    raise RequestError(
+        422, "invalid_request", f"limit: expected a number from 1 to {_MAX_LISTED}"
+    )
+
+
+def search_of(request: Request) -> str | None:
+    """Return the text that is searched; `None` where all are wanted.
+
+    Raises:
+        RequestError: it is too long, or no text.
+    """
+    text = request.query_params.get("search")
+    if not text:
+        return None
+    if len(text) > _MAX_TEXT or not text.isprintable():
+        raise RequestError(
+            422, "invalid_request", f"search: expected at most {_MAX_TEXT} characters"
+        )
+    return text

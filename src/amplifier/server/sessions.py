@@ -1,0 +1,388 @@
+"""Stored sessions: what each address of them does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import time
+from typing import Final
+from uuid import uuid4
+
+import attrs
+from anyio import to_thread
+from starlette.requests import Request
+from starlette.responses import Response
+
+from amplifier.server.followers import Followers
+from amplifier.server.members import Member
+from amplifier.server.reaper import without_left_turn
+from amplifier.server.records import (
+    CANCEL,
+    STORED_SESSION_SCHEMA,
+    SUMMARY_SCHEMA,
+    described,
+    is_open_approval,
+    new_record,
+    summary,
+    turns_of,
+    with_new_turn,
+)
+from amplifier.server.requests import (
+    NewSession,
+    NewTurn,
+    last_event,
+    limit_of,
+    no_session,
+    search_of,
+    session_id_of,
+)
+from amplifier.server.roles import Role
+from amplifier.server.stores import ServerStores, Tenant
+from amplifier.server.turns import AcceptedTurn, TurnEngine
+from amplifier.serving.bodies import read_body
+from amplifier.serving.errors import RequestError
+from amplifier.serving.event_stream import EventStreamResponse
+from amplifier.serving.json_answers import JSONAnswer
+from amplifier.serving.limits import ServerLimits
+from amplifier.serving.metrics import Metrics
+from amplifier.serving.operations import Operation
+from amplifier.serving.routes import EVENT_FRAME, ApprovalAnswer, CancelRequest
+from amplifier.serving.schema import TURN_SCHEMA
+from amplifier.serving.tokens import Client
+from amplifier_kit.redaction import SinkRedactor, StrictRedactor
+from amplifier_sdk.errors import LeaseHeldError, QuestionClosedError
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+from amplifier_sdk.output_schema import OutputSchema
+from amplifier_sdk.stores import LogEntry, StoredQuestion
+
+__all__ = ["StoredSessions"]
+
+_PERIOD: Final = 15.0
+"""Seconds after which a session is free whose process died."""
+
+_TEXT: Final[JSONObject] = {"type": "string"}
+_NEW_TURN: Final = OutputSchema.of(NewTurn).schema
+_APPROVAL: Final = OutputSchema.of(ApprovalAnswer).schema
+
+
+@attrs.frozen(eq=False)
+class StoredSessions:
+    """The endpoints of stored sessions.
+
+    Args:
+        stores: where they are.
+        engine: runs their turns.
+        followers: read their events.
+        limits: the server's.
+        metrics: what it did.
+    """
+
+    stores: ServerStores
+    engine: TurnEngine
+    followers: Followers
+    limits: ServerLimits
+    metrics: Metrics
+
+    def operations(self) -> Iterator[tuple[Role, Operation]]:
+        """Describe them all, each with the role that it needs."""
+        one = "/sessions/{session_id}"
+        turn = f"{one}/turns/{{turn_id}}"
+        numbers: JSONObject = {"type": "integer", "minimum": 1, "maximum": 200}
+        yield (
+            "reader",
+            Operation(
+                method="GET",
+                path="/sessions",
+                endpoint=self.list_sessions,
+                answers={200: _list_of("sessions", SUMMARY_SCHEMA)},
+                parameters={
+                    "search": {**_TEXT, "maxLength": 200},
+                    "limit": numbers,
+                },
+                errors=(422,),
+            ),
+        )
+        yield (
+            "operator",
+            Operation(
+                method="POST",
+                path="/sessions",
+                endpoint=self.begin_session,
+                body=OutputSchema.of(NewSession).schema,
+                answers={201: STORED_SESSION_SCHEMA},
+            ),
+        )
+        yield (
+            "reader",
+            Operation(
+                method="GET",
+                path=one,
+                endpoint=self.show_session,
+                answers={200: STORED_SESSION_SCHEMA},
+            ),
+        )
+        yield (
+            "owner",
+            Operation(
+                method="DELETE",
+                path=one,
+                endpoint=self.delete_session,
+                answers={204: None},
+                errors=(409,),
+            ),
+        )
+        yield (
+            "operator",
+            Operation(
+                method="POST",
+                path=f"{one}/turns",
+                endpoint=self.begin_turn,
+                body=_NEW_TURN,
+                answers={202: TURN_SCHEMA},
+                errors=(409,),
+            ),
+        )
+        yield (
+            "reader",
+            Operation(
+                method="GET",
+                path=turn,
+                endpoint=self.show_turn,
+                answers={200: TURN_SCHEMA},
+            ),
+        )
+        yield (
+            "operator",
+            Operation(
+                method="POST",
+                path=f"{turn}/cancel",
+                endpoint=self.cancel_turn,
+                body=OutputSchema.of(CancelRequest).schema,
+                answers={202: TURN_SCHEMA},
+            ),
+        )
+        yield (
+            "reader",
+            Operation(
+                method="GET",
+                path=f"{one}/events",
+                endpoint=self.read_events,
+                answers={},
+                streamed=EVENT_FRAME,
+                headers={
+                    "Last-Event-ID": {"type": "string", "pattern": "^[0-9]{1,18}$"}
+                },
+            ),
+        )
+        yield (
+            "operator",
+            Operation(
+                method="POST",
+                path=f"{one}/approvals/{{approval_id}}",
+                endpoint=self.answer_approval,
+                body=_APPROVAL,
+                answers={204: None},
+                errors=(409,),
+            ),
+        )
+
+    # -- sessions
+
+    async def list_sessions(self, request: Request, client: Client) -> Response:
+        """List the tenant's sessions, the latest first, or those in which a text stands."""
+        store = (await self.tenant(client)).store
+        text, limit = search_of(request), limit_of(request)
+        if text is None:
+            records = await store.list_sessions(limit=limit)
+        else:
+            found = [
+                await store.read_record(session_id)
+                for session_id in await store.search(text, limit=limit)
+            ]
+            records = tuple(record for record in found if record is not None)
+        listed: list[JSONValue] = [summary(record) for record in records]
+        return JSONAnswer({"sessions": listed})
+
+    async def begin_session(self, request: Request, client: Client) -> Response:
+        """Begin a session; it is stored, and opened for each turn."""
+        wanted = await read_body(request, NewSession, self.limits)
+        tenant = await self.tenant(client)
+        session_id = str(uuid4())
+        name = None if wanted.name is None else _redacted(wanted.name)
+        record = new_record(session_id, str(tenant.places.working_dir), name)
+        lease = await tenant.store.acquire(session_id, owner="server", period=_PERIOD)
+        await tenant.store.write_record(lease, record)
+        await tenant.store.release(lease)
+        return JSONAnswer(described(record, ()), 201)
+
+    async def show_session(self, request: Request, client: Client) -> Response:
+        """Show a session with its last turns and open questions."""
+        tenant, record = await self.session(request, client)
+        questions = await tenant.store.questions(str(record["session_id"]))
+        return JSONAnswer(described(record, list(filter(is_open_approval, questions))))
+
+    async def delete_session(self, request: Request, client: Client) -> Response:
+        """Delete a session with all that came of it, unless a turn of it runs."""
+        tenant, record = await self.session(request, client)
+        session_id = str(record["session_id"])
+        try:
+            lease = await tenant.store.acquire(
+                session_id, owner="server", period=_PERIOD
+            )
+        except LeaseHeldError:
+            raise _busy() from None
+        # the session itself first: what is left of a failure here is still listed
+        if await to_thread.run_sync(tenant.files.session, session_id) is not None:
+            await to_thread.run_sync(tenant.files.delete, session_id)
+        await tenant.store.delete(session_id, leases=[lease])
+        return Response(status_code=204)
+
+    # -- turns
+
+    async def begin_turn(self, request: Request, client: Client) -> Response:
+        """Begin a turn; its events are those of the session."""
+        tenant, record = await self.session(request, client)
+        wanted = await read_body(request, NewTurn, self.limits)
+        session_id, turn_id = str(record["session_id"]), str(uuid4())
+        if self.metrics.turns_running >= client.token.max_turns:
+            raise RequestError(503, "server_full", "Too many turns run in this process")
+        try:
+            lease = await tenant.store.acquire(
+                session_id, owner=client.token.name, period=_PERIOD
+            )
+        except LeaseHeldError:
+            raise _busy() from None
+        turn = AcceptedTurn(
+            tenant=tenant, turn_id=turn_id, prompt=wanted.prompt, lease=lease
+        )
+        try:
+            await self._accept(turn)
+        except BaseException:
+            await tenant.store.release(lease)
+            raise
+        self.engine.start(turn)
+        return JSONAnswer({"turn_id": turn_id, "state": "running"}, 202)
+
+    async def show_turn(self, request: Request, client: Client) -> Response:
+        """Show how a turn stands, and its output when it has ended."""
+        _, record = await self.session(request, client)
+        return JSONAnswer(_turn(request, record))
+
+    async def cancel_turn(self, request: Request, client: Client) -> Response:
+        """Cancel a turn, whichever process runs it, unless it has ended."""
+        tenant, record = await self.session(request, client)
+        turn = _turn(request, record)
+        wanted = await read_body(request, CancelRequest, self.limits)
+        mode = "immediate" if wanted.immediate else "graceful"
+        try:
+            await tenant.store.answer(
+                f"{turn['turn_id']}-{mode}", mode, by=client.token.name
+            )
+        except QuestionClosedError:
+            # it ended meanwhile, and so did its questions
+            _, record = await self.session(request, client)
+        return JSONAnswer(_turn(request, record), 202)
+
+    async def read_events(self, request: Request, client: Client) -> Response:
+        """Stream a session's events, those after `Last-Event-ID` alone, and then those that come."""
+        tenant, record = await self.session(request, client)
+        after = last_event(request)
+        client.check_room("streams", client.streams, client.token.max_streams)
+        session_id = str(record["session_id"])
+        followed = await self.followers.follow(tenant.name, tenant.store, session_id)
+        if after > followed.log.last:
+            # another process may have been faster than this one's reader
+            log = await tenant.store.read_log(session_id, "events", after=after - 1)
+            if not log.entries:
+                with followed.reader():
+                    raise RequestError(404, "unknown_event", "There is no such event")
+        return EventStreamResponse(self, client, followed, after)
+
+    # -- questions
+
+    async def answer_approval(self, request: Request, client: Client) -> Response:
+        """Answer a question of the turn that runs; the same answer again changes nothing."""
+        tenant, record = await self.session(request, client)
+        wanted = await read_body(request, ApprovalAnswer, self.limits)
+        wanted_id = request.path_params["approval_id"]
+        questions = await tenant.store.questions(str(record["session_id"]))
+        found = [
+            each
+            for each in questions
+            if each.question_id == wanted_id and each.details.get("kind") != CANCEL
+        ]
+        if not found:
+            raise RequestError(404, "not_found", "There is no such question")
+        if wanted.option not in found[0].options:
+            known = ", ".join(map(repr, found[0].options))
+            raise RequestError(
+                422, "invalid_request", f"option: expected one of {known}"
+            )
+        try:
+            await tenant.store.answer(wanted_id, wanted.option, by=client.token.name)
+        except QuestionClosedError as error:
+            raise RequestError(409, "question_closed", str(error)) from None
+        return Response(status_code=204)
+
+    # -- what they share
+
+    async def tenant(self, client: Client) -> Tenant:
+        """Return the tenant of a caller."""
+        assert isinstance(client, Member)
+        return await self.stores.tenant(client.tenant)
+
+    async def session(
+        self, request: Request, client: Client
+    ) -> tuple[Tenant, JSONObject]:
+        """Return the tenant's session that a request names; another tenant's is not there."""
+        session_id = session_id_of(request)
+        tenant = await self.tenant(client)
+        record = await tenant.store.read_record(session_id)
+        if record is None or record.get("parent_id") is not None:
+            raise no_session()
+        return tenant, record
+
+    async def _accept(self, turn: AcceptedTurn) -> None:
+        """Store that a turn runs, and what takes the wish to cancel it."""
+        store, lease = turn.tenant.store, turn.lease
+        record = await store.read_record(lease.session_id)
+        if record is None:  # deleted meanwhile
+            raise no_session()
+        record = await without_left_turn(turn.tenant, lease, record)
+        prompt = _redacted(turn.prompt)
+        await store.write_record(lease, with_new_turn(record, turn.turn_id, prompt))
+        event: JSONObject = {
+            "type": "turn_started",
+            "session_id": lease.session_id,
+            "turn_id": turn.turn_id,
+        }
+        entry = LogEntry(kind="turn_started", data=event, at=time())
+        await store.append(lease, "events", [entry])
+        for mode in ("immediate", "graceful"):
+            question = StoredQuestion(
+                question_id=f"{turn.turn_id}-{mode}",
+                session_id=lease.session_id,
+                prompt="Cancel the turn",
+                options=(mode,),
+                details={"kind": CANCEL, "turn_id": turn.turn_id},
+            )
+            await store.ask(lease, question)
+
+
+def _turn(request: Request, record: JSONObject) -> JSONObject:
+    for turn in turns_of(record):
+        if turn["turn_id"] == request.path_params["turn_id"]:
+            return turn
+    raise RequestError(404, "not_found", "There is no such turn")
+
+
+def _busy() -> RequestError:
+    return RequestError(409, "session_busy", "The session runs a turn")
+
+
+def _redacted(text: str) -> str:
+    return SinkRedactor(StrictRedactor()).redact_text(text)
+
+
+def _list_of(name: str, schema: JSONObject) -> JSONObject:
+    listed: JSONObject = {"type": "array", "items": schema}
+    return {"type": "object", "properties": {name: listed}, "required": [name]}

@@ -1,0 +1,127 @@
+"""Where a server's sessions stand: a store for each tenant, and one for the server's tokens and its audit log."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Final
+
+import attrs
+
+from amplifier.app.directories import Places
+from amplifier.app.store.file_store import FileSessionStore
+from amplifier.app.store.openers import FILES, open_named_store
+from amplifier.app.store.store import SessionStore as ProjectSessions
+from amplifier_kit.files.private_append import make_folders
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.stores import SessionStore
+
+__all__ = ["DEFAULT_TENANT", "ServerStores", "Tenant", "check_tenant"]
+
+DEFAULT_TENANT: Final = "default"
+"""The tenant whose sessions work in the folder in which the server was started."""
+
+# no tenant can be called like it, so that none reads the tokens
+_SERVER: Final = "_server"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
+
+
+@attrs.frozen(eq=False)
+class Tenant:
+    """Who shares nothing with the others.
+
+    Args:
+        name: its name.
+        places: where its sessions work; no two tenants work in one folder.
+        store: what any server process reads of its sessions.
+    """
+
+    name: str
+    places: Places
+    store: SessionStore
+
+    @property
+    def files(self) -> ProjectSessions:
+        """The sessions themselves, as every command has them."""
+        return ProjectSessions.of(self.places)
+
+
+@attrs.define(eq=False)
+class ServerStores:
+    """The stores of a server, each opened when it is first needed.
+
+    Args:
+        name: `files`, or the URL of a store that several machines share.
+        places: of the folder in which the server was started.
+    """
+
+    name: str
+    places: Places
+    _tenants: dict[str, Tenant] = attrs.field(factory=dict)
+    _server: SessionStore | None = None
+
+    async def server(self) -> SessionStore:
+        """Return the server's own store.
+
+        Raises:
+            StoreError: it cannot be opened.
+        """
+        if self._server is None:
+            self._server = await self._open(_SERVER, self.places)
+        return self._server
+
+    async def tenant(self, name: str) -> Tenant:
+        """Return a tenant.
+
+        Raises:
+            StoreError: its store cannot be opened.
+        """
+        found = self._tenants.get(name)
+        if found is None:
+            places = self._places_of(name)
+            store = await self._open(name, places)
+            found = self._tenants.setdefault(name, Tenant(name, places, store))
+            if found.store is not store:  # somebody else was faster
+                await store.aclose()
+        return found
+
+    async def aclose(self) -> None:
+        """Close them all."""
+        opened = [tenant.store for tenant in self._tenants.values()]
+        if self._server is not None:
+            opened.append(self._server)
+        self._tenants.clear()
+        self._server = None
+        for store in opened:
+            await store.aclose()
+
+    def _places_of(self, name: str) -> Places:
+        if name == DEFAULT_TENANT:
+            return self.places
+        # beside the default tenant's folder: below it, that one would read the others' files
+        served = self.places.working_dir
+        folder = served.with_name(f"{served.name}-tenants") / name
+        make_folders(folder)
+        # its own root: a repository around it would make all tenants one project
+        return attrs.evolve(self.places, working_dir=folder, root=folder)
+
+    async def _open(self, namespace: str, places: Places) -> SessionStore:
+        if self.name != FILES:
+            return await open_named_store(self.name, places, namespace=namespace)
+        return FileSessionStore(ProjectSessions(self._folder(namespace)))
+
+    def _folder(self, namespace: str) -> Path:
+        return self.places.state / "served" / namespace
+
+
+def check_tenant(name: str) -> None:
+    """Refuse what no tenant is called.
+
+    Raises:
+        ConfigError: the name is none.
+    """
+    if not _NAME.fullmatch(name):
+        problem = "expected lower-case letters, digits and hyphens, at most 63; got "
+        raise ConfigError(
+            [Problem("tenant", f"{problem}{name!r:.80}")], subject="token"
+        )

@@ -1,0 +1,131 @@
+"""The tokens of a server in its store, which has their hashes alone."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from hashlib import sha256
+from time import time
+from typing import Final
+
+import attrs
+
+from amplifier.app.store.records import SessionRecord
+from amplifier.server.roles import ROLES, Role
+from amplifier.server.stores import check_tenant
+from amplifier_sdk.configuration import read_config
+from amplifier_sdk.convert import to_json
+from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.stores import SessionStore
+
+__all__ = ["StoredToken", "TokenStore", "hash_of"]
+
+_SESSION: Final = "server-tokens"
+_DOCUMENT: Final = "tokens.json"
+_PERIOD: Final = 10.0
+_PREFIX: Final = "amp_"
+
+
+def hash_of(secret: str) -> str:
+    """Return what is stored of a secret; it is random and long, so that nobody finds it by trying."""
+    return sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+@attrs.frozen(kw_only=True)
+class StoredToken:
+    """A token without its secret.
+
+    Args:
+        name: who has it.
+        tenant: whose sessions they find.
+        role: what they may do.
+        hash: of the secret.
+        created: when it was made, in seconds since the epoch.
+    """
+
+    name: str
+    tenant: str
+    role: Role
+    hash: str = attrs.field(repr=False)
+    created: float = attrs.field(factory=time)
+
+
+@attrs.frozen
+class _Tokens:
+    tokens: tuple[StoredToken, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class TokenStore:
+    """The tokens of a server.
+
+    Args:
+        store: the server's own.
+    """
+
+    store: SessionStore
+
+    async def load(self) -> tuple[StoredToken, ...]:
+        """Return all tokens.
+
+        Raises:
+            ConfigError: they cannot be understood; nobody is let in then.
+        """
+        documents = await self.store.read_documents(_SESSION)
+        written = documents.get(_DOCUMENT, b'{"tokens": []}')
+        try:
+            data = json.loads(written)
+        except ValueError as error:
+            raise ConfigError([Problem("", str(error))], subject="tokens") from error
+        return read_config(_Tokens, data, subject="tokens").tokens
+
+    async def wait_for_change(self, seen: str, *, max_wait: float) -> str:
+        """Wait until there are others."""
+        return await self.store.wait_for_change(_SESSION, seen, max_wait=max_wait)
+
+    async def add(self, name: str, tenant: str, role: Role) -> str:
+        """Make a token and return its secret, which is shown this once.
+
+        Raises:
+            ConfigError: the name is taken, or something is none of what it should be.
+        """
+        check_tenant(tenant)
+        if role not in ROLES or not name or not name.isprintable():
+            problem = f"expected a name and a role of {', '.join(ROLES)}"
+            raise ConfigError([Problem(name, problem)], subject="token")
+        secret = _PREFIX + secrets.token_urlsafe(32)
+        made = StoredToken(name=name, tenant=tenant, role=role, hash=hash_of(secret))
+        async with self._changing() as known:
+            if name in known:
+                problem = "there is one of this name; remove it first"
+                raise ConfigError([Problem(name, problem)], subject="token")
+            known[name] = made
+        return secret
+
+    async def remove(self, name: str) -> None:
+        """Let nobody in any more with a token.
+
+        Raises:
+            ConfigError: there is none of this name.
+        """
+        async with self._changing() as known:
+            if known.pop(name, None) is None:
+                raise ConfigError([Problem(name, "there is none")], subject="token")
+
+    @asynccontextmanager
+    async def _changing(self) -> AsyncIterator[dict[str, StoredToken]]:
+        lease = await self.store.acquire(_SESSION, owner="token", period=_PERIOD)
+        try:
+            known = {token.name: token for token in await self.load()}
+            yield known
+            record = SessionRecord(session_id=_SESSION, name="tokens", updated=time())
+            if await self.store.read_record(_SESSION) is None:
+                await self.store.write_record(lease, record.to_dict())
+            data = to_json(_Tokens(tuple(known.values())))
+            await self.store.write_document(lease, _DOCUMENT, json.dumps(data).encode())
+            # after it: who waits for a change of files notices that of the record
+            await self.store.write_record(lease, record.to_dict())
+        finally:
+            await self.store.release(lease)

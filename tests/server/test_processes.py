@@ -1,0 +1,163 @@
+"""The commands as processes: what the page of the documentation runs, slow callers, and a process that is killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import anyio
+import httpx2
+import pytest
+
+from tests.server.serving import Site, write_call
+from tests.server.test_page import served
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+PAGE: Final = ROOT / "docs/how-to/from-one-machine-to-many.md"
+STEP: Final = re.compile(
+    r"<!-- step -->\n```bash\n(?P<commands>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+
+pytestmark = [pytest.mark.process, pytest.mark.timeout(180)]
+
+
+def test_every_command_of_the_page_works(site: Site) -> None:
+    steps = "\n".join(each["commands"] for each in STEP.finditer(PAGE.read_text()))
+    ports = {}
+    for port in ("8000", "8001"):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            ports[port] = str(free.getsockname()[1])
+    for port, free_port in ports.items():
+        steps = steps.replace(port, free_port)
+    home = site.home / ".amplifier"
+    home.mkdir()
+    file = site.plan("Milk and rum.").file
+    steps = steps.replace("amplifier serve", f"amplifier serve --plan {file}")
+    environment = {**os.environ, "HOME": str(site.home), "AMPLIFIER_HOME": str(home)}
+    environment["PATH"] = (
+        f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    )
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", steps],
+        cwd=site.folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=150,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert '"output":"Milk and rum."' in (site.folder / "events").read_text()
+    assert done.stdout.count("laptop  owner  default") == 2
+    assert done.stdout.count('{"status":"ready"}') == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_caller_that_sends_a_head_slowly_holds_nothing(
+    site: Site, backend: str
+) -> None:
+    anyio.run(site.token)
+    file = site.plan("Fine.").file
+    with served(site, "--plan", str(file), "--backend", backend) as url:
+        host, _, port = url.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port))) as slow:
+            slow.sendall(b"GET /sessions HTTP/1.1\r\nHost: x\r\nX-A: ")
+            slow.settimeout(30)
+            # it is closed, or told so, without the rest of it
+            answered = slow.recv(1000)
+        with socket.create_connection((host, int(port))) as long:
+            long.settimeout(30)
+            long.sendall(b"GET /sessions HTTP/1.1\r\nHost: x\r\nX-A: " + b"x" * 60_000)
+            refused = long.recv(1000)
+
+    assert answered == b"" or answered.startswith(b"HTTP/1.1 4")
+    assert refused == b"" or refused.startswith(b"HTTP/1.1 4")
+
+
+def test_a_process_that_is_killed_loses_nothing_that_was_shown(site: Site) -> None:
+    secret = anyio.run(site.token)
+    headers = {"Authorization": f"Bearer {secret}"}
+    file = site.plan(write_call(), "Written.").file
+    command = [sys.executable, "-m", "amplifier", "serve", "--port", "0"]
+    with subprocess.Popen(
+        [*command, "--plan", str(file)],
+        cwd=site.folder,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().removeprefix("Serving at ").strip()
+        with httpx2.Client(base_url=url, headers=headers) as client:
+            session = client.post("/sessions").json()["session_id"]
+            client.post(f"/sessions/{session}/turns", json={"prompt": "Write"})
+            before = read_until(client, session, "approval_requested")
+        process.kill()
+    with (
+        served(site, "--plan", str(file)) as url,
+        httpx2.Client(base_url=url, headers=headers, timeout=60) as client,
+    ):
+        after = read_until(client, session, "turn_failed")
+        open_ = client.get("/questions").json()["questions"]
+        client.post(f"/sessions/{session}/turns", json={"prompt": "Again"})
+        again = read_until(client, session, "approval_requested", len(after))
+
+    assert after[: len(before)] == before
+    assert after[-1]["error"]["code"] == "interrupted"  # type: ignore[index]  # JSON
+    assert open_ == []
+    assert again[0]["type"] == "turn_started"
+    assert not (site.folder / "notes.txt").exists()
+
+
+def read_until(
+    client: httpx2.Client, session: str, kind: str, after: int = 0
+) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = []
+    path = f"/sessions/{session}/events"
+    with client.stream("GET", path, headers={"Last-Event-ID": str(after)}) as answer:
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                found.append(json.loads(line[6:]))
+                if found[-1]["type"] == kind:
+                    break
+    return found
+
+
+CHECKS: Final = """
+[[operations]]
+include-path-regex = "^/sessions/.*/events$"
+enabled = false
+"""
+
+
+@pytest.mark.timeout(300)
+def test_nothing_that_the_document_allows_or_forbids_breaks_the_server(
+    site: Site,
+) -> None:
+    secret = anyio.run(site.token)
+    file = site.plan("Fine.").file
+    (site.folder / "schemathesis.toml").write_text(CHECKS)
+    with served(site, "--plan", str(file)) as url:
+        ran = subprocess.run(
+            [
+                *(sys.executable, "-m", "schemathesis.cli", "run"),
+                f"{url}/openapi.json",
+                *("--header", f"Authorization: Bearer {secret}"),
+                *("--max-examples", "8", "--seed", "1", "--no-color"),
+                *("--rate-limit", "500/m", "--checks", "not_a_server_error"),
+            ],
+            check=False,
+            capture_output=True,
+            text=True,
+            cwd=site.folder,
+        )
+
+    assert ran.returncode == 0, ran.stdout

@@ -1,0 +1,230 @@
+"""Stored sessions over HTTP: turns, events, questions, and what another process sees of them."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from amplifier.server.reaper import Reaper
+from tests.server.serving import WRITES, Site, ended, is_last
+from tests.serving.client import Caller, Event
+
+pytestmark = pytest.mark.timeout(60)
+
+
+async def begun(caller: Caller, prompt: str = "Write") -> tuple[str, str]:
+    session = await caller.begin()
+    answer = await caller.post(f"/sessions/{session}/turns", {"prompt": prompt})
+    assert answer.status == 202, answer.body
+    return session, answer.json["turn_id"]
+
+
+async def events_until(
+    caller: Caller, session: str, kind: str, after: int = 0
+) -> list[Event]:
+    """Read events until one of a kind."""
+    found: list[Event] = []
+    headers = {"last-event-id": str(after)}
+    path = f"/sessions/{session}/events"
+    with anyio.fail_after(20):
+        async with caller.stream("GET", path, None, headers) as events:
+            async for event in events:
+                found.append(event)
+                if event.type == kind:
+                    return found
+    raise AssertionError(found)
+
+
+async def test_a_turn_is_stored_with_its_events(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller, "How are you?")
+        done = await ended(caller, session, turn)
+        events = await events_until(caller, session, "turn_result")
+        shown = (await caller.get(f"/sessions/{session}")).json
+        listed = (await caller.get("/sessions?search=how+are")).json["sessions"]
+        none = (await caller.get("/sessions?search=elsewhere")).json["sessions"]
+
+    assert done == {"turn_id": turn, "state": "finished", "output": "Fine."}
+    assert [event.id for event in events] == [*range(1, len(events) + 1)]
+    assert [events[0].type, events[-1].data["output"]] == ["turn_started", "Fine."]
+    assert (shown["state"], shown["turn_count"]) == ("idle", 1)
+    assert [one["session_id"] for one in listed] == [session]
+    assert none == []
+
+
+async def test_a_session_is_resumed_by_another_process(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving("One.", "Two.") as first:
+        caller = Caller(first, secret)
+        session, turn = await begun(caller)
+        await ended(caller, session, turn)
+    async with site.serving("Three.") as second:
+        caller = Caller(second, secret)
+        path = f"/sessions/{session}/turns"
+        turn = (await caller.post(path, {"prompt": "Again"})).json["turn_id"]
+        await ended(caller, session, turn)
+        shown = (await caller.get(f"/sessions/{session}")).json
+    stored = site.places.state / "sessions" / session / "transcript.jsonl"
+
+    assert [turn["state"] for turn in shown["turns"]] == ["finished"] * 2, str(shown)
+    assert shown["turn_count"] == 2
+    assert [turn["state"] for turn in shown["turns"]] == ["finished"] * 2
+    assert stored.read_text().count('"Again"') == 1
+
+
+async def test_a_reader_at_another_process_misses_and_repeats_nothing(
+    site: Site,
+) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as one, site.serving(*WRITES) as other:
+        here, there = Caller(one, secret), Caller(other, secret)
+        session, turn = await begun(here)
+        first = await events_until(there, session, "approval_requested")
+        asked = first[-1].data
+        path = f"/sessions/{session}/approvals/{asked['approval_id']}"
+        # answered at the process that does not run the turn
+        answered = await there.post(path, {"option": "Allow once"})
+        rest = await events_until(here, session, "turn_result", first[-1].id)
+        done = await ended(there, session, turn)
+        again = await here.post(path, {"option": "Allow once"})
+        otherwise = await here.post(path, {"option": "Deny"})
+
+    ids = [event.id for event in (*first, *rest)]
+    assert ids == [*range(1, len(ids) + 1)]
+    assert "Creates notes.txt" in asked["prompt"]
+    assert done["output"] == "Written."
+    assert (site.folder / "notes.txt").read_text() == "hello"
+    assert [answered.status, again.status, otherwise.status] == [204, 204, 409]
+
+
+async def test_a_turn_is_cancelled_from_another_process(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as one, site.serving(*WRITES) as other:
+        here, there = Caller(one, secret), Caller(other, secret)
+        session, turn = await begun(here)
+        events = await events_until(here, session, "approval_requested")
+        busy = await there.post(f"/sessions/{session}/turns", {"prompt": "x"})
+        cancelled = await there.post(f"/sessions/{session}/turns/{turn}/cancel")
+        rest = await events_until(here, session, "turn_cancelled", events[-1].id)
+        done = await ended(here, session, turn)
+        path = f"/sessions/{session}/approvals/{events[-1].data['approval_id']}"
+        late = await there.post(path, {"option": "Allow once"})
+
+    assert (busy.status, busy.json["error"]["code"]) == (409, "session_busy")
+    assert cancelled.status == 202
+    assert "approval_withdrawn" in [event.type for event in rest]
+    assert done["state"] == "cancelled"
+    assert late.status == 409
+    assert not (site.folder / "notes.txt").exists()
+
+
+async def test_a_turn_whose_process_died_is_ended_by_another(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session = await caller.begin()
+        tenant = await server.stores.tenant("default")
+        store = tenant.store
+        # what a process leaves that is killed in a turn
+        from amplifier.server.records import with_new_turn
+
+        lease = await store.acquire(session, owner="dead", period=60)
+        record = await store.read_record(session)
+        assert record is not None
+        await store.write_record(lease, with_new_turn(record, "t1", "x"))
+        reaper = Reaper(server.stores, None, 1)  # type: ignore[arg-type]  # it asks nobody
+        await reaper.reap(tenant)
+        running = (await caller.get(f"/sessions/{session}")).json["state"]
+        await store.release(lease)
+        await reaper.reap(tenant)
+        shown = (await caller.get(f"/sessions/{session}")).json
+        events = await events_until(caller, session, "turn_failed")
+
+    assert (running, shown["state"]) == ("running", "idle")
+    assert shown["turns"][0]["error"]["code"] == "interrupted"
+    assert is_last(events[-1])
+
+
+async def test_the_end_of_a_server_is_stored(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await events_until(caller, session, "approval_requested")
+    async with site.serving(*WRITES) as server:
+        caller = Caller(server, secret)
+        done = await ended(caller, session, turn)
+        open_ = (await caller.get("/questions")).json["questions"]
+
+    assert done["state"] == "cancelled"
+    assert open_ == []
+
+
+async def test_a_session_is_deleted_with_all_of_it(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await ended(caller, session, turn)
+        deleted = await caller.request("DELETE", f"/sessions/{session}")
+        gone = await caller.get(f"/sessions/{session}")
+
+    assert (deleted.status, gone.status) == (204, 404)
+    assert not (site.places.state / "sessions" / session).exists()
+
+
+async def test_a_secret_reaches_the_store_of_no_event(site: Site) -> None:
+    secret = await site.token()
+    key = "sk-ant-api03-" + "a1B2c3D4e5" * 9
+    pieces = [f"The key is {key[:20]}", key[20:50], f"{key[50:]} there."]
+    async with site.serving({"deltas": pieces}) as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller, f"Remember {key}")
+        await ended(caller, session, turn)
+    found = [
+        path
+        for path in site.home.rglob("*")
+        if path.is_file()
+        and path.name != "plan.json"
+        and key in path.read_text("latin-1")
+    ]
+
+    assert found == []
+
+
+async def test_mentions_of_a_caller_are_followed_nowhere(site: Site) -> None:
+    (site.folder / "private.txt").write_text("the content of a file")
+    secret = await site.token()
+    async with site.serving("Fine.") as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller, "Look at @private.txt")
+        await ended(caller, session, turn)
+        log = (await caller.get(f"/sessions/{session}/logs")).body
+
+    assert b"the content of a file" not in log
+
+
+async def test_what_sessions_came_to_is_shown(site: Site) -> None:
+    secret = await site.token()
+    async with site.serving() as server:
+        caller = Caller(server, secret)
+        session, turn = await begun(caller)
+        await ended(caller, session, turn)
+        one = f"/sessions/{session}"
+        trace = (await caller.get(f"{one}/trace")).json
+        logs = (await caller.get(f"{one}/logs")).json["records"]
+        children = (await caller.get(f"{one}/children")).json["children"]
+        with anyio.fail_after(10):
+            while not (days := (await caller.get("/cost")).json["days"]):
+                await anyio.lowlevel.checkpoint()
+        audit = (await caller.get("/audit")).json["entries"]
+        metrics = (await caller.get("/metrics")).body.decode()
+
+    assert [row[0] for row in trace["rows"]][:2] == ["turn", "iteration"]
+    assert logs[0]["event"] == "session:start"
+    assert children == []
+    assert days[0]["turns"] == 1
+    assert [entry["action"] for entry in audit] == ["begin_session", "begin_turn"]
+    assert 'turns_total{state="finished"} 1' in metrics
