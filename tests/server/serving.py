@@ -87,18 +87,16 @@ class Site:
 
 async def ended(caller: Caller, session: str, turn: str) -> dict[str, object]:
     """Wait until a turn has ended and is free for the next."""
-    path = f"/sessions/{session}/turns/{turn}"
+    server = caller.app
+    assert isinstance(server, StoredServer)
+    store, seen = (await server.stores.tenant("default")).store, ""
     with anyio.fail_after(20):
         while True:
-            answer = await caller.get(path)
+            answer = await caller.get(f"/sessions/{session}/turns/{turn}")
             if answer.json["state"] != "running":
                 assert isinstance(answer.json, dict)
                 return answer.json
-            async with caller.stream("GET", f"/sessions/{session}/events") as events:
-                async for event in events:
-                    if is_last(event):
-                        break
-            await anyio.lowlevel.checkpoint()
+            seen = await store.wait_for_change(session, seen, max_wait=20)
 
 
 def is_last(event: Event) -> bool:

@@ -81,8 +81,9 @@ async def without_left_turn(
     error: JSONObject = {"code": "interrupted", "message": message}
     event: JSONObject = {"type": "turn_failed", "error": error}
     entry = LogEntry(kind="turn_failed", data=event, at=time())
-    await store.append(lease, "events", [entry])
+    # before the event: who reads it finds nothing to answer any more
     await store.void_questions(lease)
+    await store.append(lease, "events", [entry])
     ended: JSONObject = {"turn_id": turn_id, "state": "failed", "error": error}
     changed = with_turn_ended(record, ended, None)
     await store.write_record(lease, changed)

@@ -7,6 +7,7 @@ from time import time
 from typing import Final
 from uuid import uuid4
 
+import anyio
 import attrs
 from anyio import to_thread
 from starlette.requests import Request
@@ -52,13 +53,15 @@ from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_sdk.errors import LeaseHeldError, QuestionClosedError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.output_schema import OutputSchema
-from amplifier_sdk.stores import LogEntry, StoredQuestion
+from amplifier_sdk.stores import Lease, LogEntry, StoredQuestion
 
 __all__ = ["StoredSessions"]
 
 _PERIOD: Final = 15.0
 """Seconds after which a session is free whose process died."""
 
+_HANDOVER: Final = 2.0
+_RETRY: Final = 0.05
 _TEXT: Final[JSONObject] = {"type": "string"}
 _NEW_TURN: Final = OutputSchema.of(NewTurn).schema
 _APPROVAL: Final = OutputSchema.of(ApprovalAnswer).schema
@@ -224,12 +227,7 @@ class StoredSessions:
         """Delete a session with all that came of it, unless a turn of it runs."""
         tenant, record = await self.session(request, client)
         session_id = str(record["session_id"])
-        try:
-            lease = await tenant.store.acquire(
-                session_id, owner="server", period=_PERIOD
-            )
-        except LeaseHeldError:
-            raise _busy() from None
+        lease = await _acquired(tenant, session_id, client.token.name)
         # the session itself first: what is left of a failure here is still listed
         if await to_thread.run_sync(tenant.files.session, session_id) is not None:
             await to_thread.run_sync(tenant.files.delete, session_id)
@@ -245,12 +243,7 @@ class StoredSessions:
         session_id, turn_id = str(record["session_id"]), str(uuid4())
         if self.metrics.turns_running >= client.token.max_turns:
             raise RequestError(503, "server_full", "Too many turns run in this process")
-        try:
-            lease = await tenant.store.acquire(
-                session_id, owner=client.token.name, period=_PERIOD
-            )
-        except LeaseHeldError:
-            raise _busy() from None
+        lease = await _acquired(tenant, session_id, client.token.name)
         turn = AcceptedTurn(
             tenant=tenant, turn_id=turn_id, prompt=wanted.prompt, lease=lease
         )
@@ -366,6 +359,24 @@ class StoredSessions:
                 details={"kind": CANCEL, "turn_id": turn.turn_id},
             )
             await store.ask(lease, question)
+
+
+async def _acquired(tenant: Tenant, session_id: str, owner: str) -> Lease:
+    """Take the lease on a session.
+
+    Raises:
+        RequestError: a turn of it runs.
+    """
+    # whoever read a turn's last event is faster than the process that ran it lets go
+    with anyio.move_on_after(_HANDOVER):
+        while True:
+            try:
+                return await tenant.store.acquire(
+                    session_id, owner=owner, period=_PERIOD
+                )
+            except LeaseHeldError:
+                await anyio.sleep(_RETRY)
+    raise _busy()
 
 
 def _turn(request: Request, record: JSONObject) -> JSONObject:

@@ -232,9 +232,10 @@ class _LocalTurn:
         with anyio.move_on_after(_CLOSING, shield=True):
             try:
                 end = self.recorder.redacted(end)
+                # before the event: who reads it finds nothing to answer any more
+                await store.void_questions(lease)
                 self.recorder.add(end)
                 await self.recorder.flush()
-                await store.void_questions(lease)
                 ended = {key: value for key, value in end.items() if key != "type"}
                 ended.update(turn_id=turn.turn_id, state=state)
                 await self._publish()
