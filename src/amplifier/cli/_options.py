@@ -24,6 +24,7 @@ __all__ = [
     "SCOPES",
     "SessionChoices",
     "consent_options",
+    "current_plan_option",
     "debug_option",
     "is_debug",
     "made_of_options",
@@ -307,6 +308,13 @@ _CONSENT = (
 )
 
 
+current_plan_option: Final = _chosen(
+    "--with-current-plan",
+    is_flag=True,
+    help="Resume with what a new session would be made of now, and record that, instead of what is recorded.",
+)
+"""Adds what decides which plan a stored session is resumed with."""
+
 _TURN = (
     _chosen(
         "--output",
@@ -336,11 +344,7 @@ _TURN = (
         is_flag=True,
         help="Follow @FILE in what is piped in as well.",
     ),
-    _chosen(
-        "--with-current-plan",
-        is_flag=True,
-        help="Resume with what a new session would be made of now, and record that, instead of what is recorded.",
-    ),
+    current_plan_option,
 )
 
 

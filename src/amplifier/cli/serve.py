@@ -29,7 +29,7 @@ __all__ = ["serve"]
     metavar="STORE",
     help="Where sessions, events and tokens stand: files, or a URL that several machines share.",
 )
-@click.option("--profile", metavar="NAME", help="The profile of new sessions.")
+@click.option("-P", "--profile", metavar="NAME", help="The profile of new sessions.")
 @click.option("-p", "--provider", metavar="ID", help="The provider module.")
 @click.option("-m", "--model", metavar="NAME", help="The model to ask for.")
 @click.option(
