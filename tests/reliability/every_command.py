@@ -113,6 +113,15 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ),
     ("permissions list", (), 0),
     ("permissions revoke", ("--all",), 0),
+    ("question list", (), 0),
+    ("question show", ("nothing",), 1),  # nothing waits here
+    ("answer", ("nothing", "allow"), 1),
+    ("token add", ("olga",), 0),
+    ("token list", (), 0),
+    ("token remove", ("olga",), 0),
+    ("serve", ("--store", "nowhere://here"), 1),  # it would serve until a signal
+    ("acp", PLANNED, 0),  # the editor is gone at once
+    ("mcp serve", PLANNED, 0),
     ("trust", (), 1),
     ("trust list", (), 0),
     ("trust show", (), 0),

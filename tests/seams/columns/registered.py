@@ -139,6 +139,7 @@ class Cancel(Guard):
     without: ClassVar[Reasons] = {
         "tool-invoke": "there is no step behind the first",
         "mcp-agent": "Ctrl-C ends the server; a client cancels its request",
+        "served-session": "Ctrl-C ends the server; a client cancels the turn",
     }
 
     def prepare(self, stage: Stage) -> None:
