@@ -32,7 +32,7 @@ EXTRAS: Final[Mapping[str, tuple[str, ...]]] = {
     "keyring": ("keyring",),
     "locks": ("filelock", "platformdirs"),
     "prices": ("genai_prices",),
-    "server": ("starlette",),
+    "server": ("hypercorn", "starlette"),
     "shell": ("tree_sitter", "tree_sitter_bash"),
     "tokens": ("bpe_openai",),
     "trio": ("trio",),
