@@ -199,6 +199,7 @@ async def test_a_reader_that_takes_nothing_is_left() -> None:
     assert read[-1].type == "turn_result"
 
 
+@pytest.mark.figures  # seconds, most of them in the debug mode of asyncio
 async def test_ten_thousand_streams_are_bounded() -> None:
     gate = anyio.Event()
     provider = ScriptedProvider(answer("A", gate))

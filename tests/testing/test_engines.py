@@ -151,7 +151,7 @@ async def test_a_fault_breaks_a_behaviour(
     (found,) = (each for each in ENGINE_BEHAVIORS if each.id == behavior)
 
     with pytest.raises((BehaviorFailed, TimeoutError, ExceptionGroup)):
-        with anyio.fail_after(2):
+        with anyio.fail_after(1):
             await found.check(_InMemory(kind))
 
 

@@ -223,7 +223,7 @@ async def _cancels(subject: EngineSubject) -> None:
     await engine.cancel("queued")
     await engine.start(_request("running"))
     await engine.start(_request("waiting", "for an answer"))
-    async with working(engine, {"check": workflow}, period=0.3):
+    async with working(engine, {"check": workflow}, period=0.3, drain=0.2):
         await begun.wait()
         await settled(engine, "waiting", "waiting")
         await engine.cancel("waiting")
