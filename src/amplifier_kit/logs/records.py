@@ -51,6 +51,8 @@ LOG_FILE: Final = "events.jsonl"
 
 _OWN: Final = ("parent_id", "turn_id", "span_id", "parent_span_id", "iteration")
 _SURROGATE: Final = "[\ud800-\udfff]"
+# `json.loads` asks each line anew what it is and how it is to be decoded
+_decoded: Final = json.JSONDecoder().decode
 
 
 @attrs.frozen(kw_only=True, eq=False, repr=False)
@@ -130,8 +132,8 @@ def decode_record(line: bytes | str) -> LogRecord:
     try:
         if isinstance(line, bytes):  # `json` would guess at the encoding of each line
             line = line.decode("utf-8", "surrogatepass")
-        found = json.loads(line)
-        schema, level = found["schema"], found["lvl"].lower()
+        found = _decoded(line)
+        schema, level, data = found["schema"], found["lvl"].lower(), found["data"]
         # another first number may mean something else by the same keys
         if (
             schema["name"] != LOG_SCHEMA["name"]
@@ -146,8 +148,12 @@ def decode_record(line: bytes | str) -> LogRecord:
             session_id=found["session_id"],
             seq=int(found["seq"]),
             run=found.get("run", ""),
-            data=dict(found["data"]),
-            **{name: found.get(name) for name in _OWN},
+            parent_id=found.get("parent_id"),
+            turn_id=found.get("turn_id"),
+            span_id=found.get("span_id"),
+            parent_span_id=found.get("parent_span_id"),
+            iteration=found.get("iteration"),
+            data=data,
         )
         _check(record)
         return record
@@ -158,6 +164,8 @@ def decode_record(line: bytes | str) -> LogRecord:
 
 def _check(record: LogRecord) -> None:
     """Refuse a record whose fields are of other types than they say."""
+    if not isinstance(record.data, dict):
+        raise TypeError(f"the data is no object: {record.data!r:.40}")
     for text in (record.ts, record.event, record.session_id, record.run):
         if not isinstance(text, str):
             raise TypeError(f"a time, an id or a name is no text: {text!r:.40}")
