@@ -121,6 +121,11 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("token remove", ("olga",), 0),
     ("serve", ("--store", "nowhere://here"), 1),  # it would serve until a signal
     ("acp", PLANNED, 0),  # the editor is gone at once
+    ("mcp add", ("shop", "--", "no-such-program"), 0),
+    ("mcp list", PLANNED, 0),
+    ("mcp tools", (), 0),
+    ("mcp show", ("shop",), 0),
+    ("mcp remove", ("shop",), 0),
     ("mcp serve", PLANNED, 0),
     ("trust", (), 1),
     ("trust list", (), 0),

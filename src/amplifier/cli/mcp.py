@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from amplifier.cli._mcp_servers import COMMANDS
 from amplifier.cli._options import (
     debug_option,
     is_debug,
@@ -24,7 +25,14 @@ __all__ = ["mcp", "serve"]
 
 @click.group()
 def mcp() -> None:
-    """Use the Model Context Protocol."""
+    """Connect sessions to MCP servers, and serve them as one.
+
+    A session has the tools of the servers that settings, profiles and trusted folders declare.
+    """
+
+
+for _command in COMMANDS:
+    mcp.add_command(_command)
 
 
 @mcp.command()

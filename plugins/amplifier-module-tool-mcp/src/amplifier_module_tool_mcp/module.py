@@ -12,6 +12,7 @@ from anyio.abc import TaskGroup
 
 from amplifier_kit.commands import COMMANDS, SessionCommand
 from amplifier_kit.files.session_folders import working_directory
+from amplifier_kit.mcp_servers import SERVERS, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
@@ -27,6 +28,7 @@ from amplifier_module_tool_mcp.server_definitions import (
     declared_servers,
 )
 from amplifier_module_tool_mcp.server_tools import McpTool
+from amplifier_module_tool_mcp.shown import show_server
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ModuleConflictError, ToolError, did_you_mean
@@ -90,6 +92,7 @@ class McpServers:
         self._coordinator.register_contributor(
             "trust.pending", "tool-mcp", self._pending
         )
+        self._coordinator.register_contributor(SERVERS, "tool-mcp", self._shown)
         if self._config.prompts:
             self._coordinator.register_contributor(COMMANDS, "tool-mcp", self._commands)
         begun = [server.start() for server in self.servers.values()]
@@ -216,6 +219,12 @@ class McpServers:
         if decision is None or decision.trusted or not decision.can_be_trusted:
             return []
         return [decision]
+
+    async def _shown(self) -> Sequence[ShownServer]:
+        return [
+            show_server(server, self._tools_of(server))
+            for server in self.servers.values()
+        ]
 
     async def _commands(self) -> Sequence[SessionCommand]:
         return [

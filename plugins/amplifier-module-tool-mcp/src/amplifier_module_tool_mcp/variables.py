@@ -22,7 +22,7 @@ class MissingVariableError(ValueError):
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"the variable {name} is not set; set it, or write ${{{name}:-default}}"
+            f"the variable {name} is not set; set it, or keep it with 'amplifier config secret set {name}'"
         )
 
 

@@ -1,0 +1,1 @@
+"""MCP servers as a person declares and checks them, by `amplifier mcp`."""

@@ -1,0 +1,133 @@
+"""A look at MCP servers: a session with nothing but the module that connects to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Final
+
+import attrs
+
+from amplifier.app.mcp.entries import MODULE
+from amplifier.app.plan_entries import entries
+from amplifier.app.session_plan import Composition
+from amplifier.app.sessions import open_session
+from amplifier.app.tool_calls import ToolShown, show_tools
+from amplifier_kit.mcp_servers import SERVERS, ShownServer
+from amplifier_kit.open_data import as_object
+from amplifier_kit.trust import TrustDecision
+from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["ServersLook", "is_read", "look_at_servers", "require_package"]
+
+_PACKAGE: Final = "amplifier_module_tool_mcp"
+_MORE_SECONDS: Final = 1.0
+
+
+@attrs.frozen(kw_only=True)
+class ServersLook:
+    """What was seen.
+
+    Args:
+        servers: the servers, by name.
+        tools: their tools as a session has them, by the names that models use.
+        pending: what of the project's folder a person has not decided on.
+    """
+
+    servers: tuple[ShownServer, ...] = ()
+    tools: Mapping[str, ToolShown] = attrs.field(factory=dict)
+    pending: tuple[TrustDecision, ...] = ()
+
+    def require(self, name: str) -> ShownServer:
+        """Return the server of a name.
+
+        Raises:
+            ConfigError: there is none; names the nearest.
+        """
+        known = {server.name: server for server in self.servers}
+        if name in known:
+            return known[name]
+        hint = (
+            did_you_mean(name, list(known)) or f"; known: {', '.join(known) or 'none'}"
+        )
+        raise ConfigError(
+            [Problem(name, f"there is no such server{hint}")], subject="MCP server"
+        )
+
+
+def require_package() -> None:
+    """Check that the module that connects to servers is installed.
+
+    Raises:
+        AmplifierError: it is not; names the command that installs it.
+    """
+    if find_spec(_PACKAGE) is None:
+        raise AmplifierError("MCP servers need a package: pip install 'amplifier[mcp]'")
+
+
+def is_read(composition: Composition) -> bool:
+    """Tell whether sessions of a composition read the files in which servers are declared."""
+    return any(
+        entry.get("module") == MODULE for entry in entries(composition.plan, "tools")
+    )
+
+
+async def look_at_servers(composition: Composition, timeout: float) -> ServersLook:
+    """Connect to the servers of new sessions, list their tools, and end the connections.
+
+    Servers of a project's folder that nobody trusted are not started.
+
+    Args:
+        composition: what new sessions are made of.
+        timeout: seconds that each server has to answer.
+
+    Raises:
+        AmplifierError: the module is not installed, or cannot be mounted.
+        ConfigError: what the settings or the profile say of it does not fit.
+    """
+    require_package()
+    plan: JSONObject = {
+        "session": dict(as_object(composition.plan.get("session"))),
+        "tools": _limited(entries(composition.plan, "tools"), timeout),
+    }
+    alone = attrs.evolve(composition, plan=plan, written=plan, profile=None)
+    async with open_session(alone, first_tool=None, needs_provider=False) as opened:
+        for failure in opened.session.failures:
+            raise AmplifierError(f"MCP servers cannot be checked: {failure}")
+        coordinator = opened.session.coordinator
+        shown = await coordinator.collect_contributions(SERVERS)
+        pending = await coordinator.collect_contributions("trust.pending")
+        tools = {tool.name: tool for tool in show_tools(coordinator.tools)}
+    return ServersLook(
+        servers=tuple(server for each in shown for server in _servers(each)),
+        tools=tools,
+        pending=tuple(
+            decision
+            for each in pending
+            for decision in (each if isinstance(each, Sequence) else ())
+            if isinstance(decision, TrustDecision)
+        ),
+    )
+
+
+def _servers(contributed: object) -> list[ShownServer]:
+    if not isinstance(contributed, Sequence):
+        return []
+    return [each for each in contributed if isinstance(each, ShownServer)]
+
+
+def _limited(tools: Sequence[JSONObject], timeout: float) -> list[JSONValue]:
+    """Return the module's entries, waiting for every server as long as one may take to answer."""
+    own = [entry for entry in tools if entry.get("module") == MODULE]
+    return [
+        {
+            **entry,
+            "config": {
+                **as_object(entry.get("config")),
+                "connect_timeout": timeout,
+                "start_timeout": timeout + _MORE_SECONDS,
+            },
+        }
+        for entry in own or [{"module": MODULE}]
+    ]

@@ -1,0 +1,298 @@
+"""`amplifier mcp add`, `list`, `show`, `tools`, `remove`: the MCP servers that sessions connect to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from amplifier.cli._options import (
+    debug_option,
+    is_debug,
+    made_of_options,
+    scope_option,
+    session_choices,
+    yes_option,
+)
+from amplifier.cli._quiet import run_quietly
+from amplifier.cli._tables import columns, output_option, say_json
+from amplifier.cli._terminal import notice, one_line, say, visible
+
+if TYPE_CHECKING:
+    from amplifier.app.mcp.look import ServersLook
+    from amplifier.app.session_plan import Composition
+    from amplifier_kit.mcp_servers import ShownServer
+    from amplifier_sdk.jsontypes import JSONValue
+
+__all__ = ["COMMANDS"]
+
+_SECONDS = click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=15.0,
+    show_default=True,
+    help="Seconds that one server may take.",
+)
+
+
+@click.command("add")
+@click.argument("name", required=False)
+@click.argument("target", nargs=-1, metavar="[URL | -- COMMAND [ARGUMENT]...]")
+@click.option(
+    "--env",
+    metavar="NAME[=VALUE]",
+    multiple=True,
+    help="A variable of the program; NAME alone passes the one of that name on.",
+)
+@click.option(
+    "--header",
+    "headers",
+    metavar="'NAME: VALUE'",
+    multiple=True,
+    help="A header of each request to the URL.",
+)
+@scope_option
+@click.option("--force", is_flag=True, help="Put it in place of one of its name.")
+@yes_option
+@debug_option
+@click.pass_context
+def _add(
+    ctx: click.Context,
+    name: str | None,
+    target: Sequence[str],
+    env: Sequence[str],
+    headers: Sequence[str],
+    scope: str,
+    *,
+    force: bool,
+    yes: bool,
+) -> None:
+    """Let sessions connect to the MCP server NAME: a program, or a URL. Nothing is started now.
+
+    Secrets are not written out: keep them with 'amplifier config secret set', and write '${VARIABLE}'. Without NAME,
+    the servers that this folder's files declare are shown and offered.
+    """
+    if name is None:
+        _offer(ctx, scope, yes=yes)
+        return
+    if not target:
+        raise click.UsageError("a URL, or -- and the command of a program, is missing")
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.mcp.entries import ServerEntry, add_server, unset_variables
+    from amplifier.app.mcp.look import require_package
+
+    require_package()
+    places = Places.find()
+    config = ServerEntry(target=target, env=env, headers=headers).to_config()
+    path = add_server(name, config, scope=scope, places=places, force=force)
+    notice(f"New sessions have the MCP server {name}, by {path}")
+    for variable in unset_variables(config, places):
+        notice(f"{variable} is not set yet: amplifier config secret set {variable}")
+    notice(f"Try it: amplifier mcp tools {name}")
+
+
+@click.command("list")
+@_SECONDS
+@made_of_options
+@output_option
+@debug_option
+@click.pass_context
+def _list(ctx: click.Context, timeout: float, output: str) -> None:
+    """List the MCP servers, whether each can be connected to, and why not.
+
+    Each is started for a moment; one of a project's folder only once you trust it.
+    """
+    composition = _composition(ctx)
+    found = _look(ctx, composition, timeout)
+    if output == "json":
+        say_json([server.to_dict() for server in found.servers])
+        return
+    if not found.servers:
+        notice("There is no MCP server; amplifier mcp add NAME -- COMMAND, or a URL")
+        return
+    rows = [("SERVER", "STATE", "TOOLS", "DECLARED BY", "PLACE")]
+    rows += [
+        (
+            one_line(server.name, 60),
+            server.state,
+            str(len(server.tools)),
+            _declared_by(server),
+            one_line(server.place, 80),
+        )
+        for server in found.servers
+    ]
+    for line in columns(rows):
+        say(line)
+    for server in found.servers:
+        if server.problem is not None:
+            notice(f"{one_line(server.name, 60)}: {one_line(server.problem, 300)}")
+    _tell_unread(found, composition)
+
+
+@click.command("show")
+@click.argument("name")
+@_SECONDS
+@made_of_options
+@output_option
+@debug_option
+@click.pass_context
+def _show(ctx: click.Context, name: str, timeout: float, output: str) -> None:
+    """Show the MCP server NAME: how it is reached, whether it can be, and its tools."""
+    found = _look(ctx, _composition(ctx), timeout)
+    server = found.require(name)
+    if output == "json":
+        say_json(server.to_dict())
+        return
+    say(f"{one_line(server.name, 60)}: {server.state}")
+    if server.problem is not None:
+        say(f"  {one_line(server.problem, 300)}")
+    say(f"  declared by: {_declared_by(server)}")
+    say(f"  {'url' if 'url' in server.written else 'command'}: {visible(server.place)}")
+    for label in ("env", "headers"):
+        for key, value in _pairs(server.written.get(label)):
+            say(f"  {label}: {one_line(key, 60)} = {one_line(value, 100)}")
+    for tool, reason in server.held_back.items():
+        say(f"  held back: {one_line(tool, 60)} ({one_line(reason, 200)})")
+    _write_tools(found, [server])
+
+
+@click.command("tools")
+@click.argument("name", required=False)
+@_SECONDS
+@made_of_options
+@output_option
+@debug_option
+@click.pass_context
+def _tools(ctx: click.Context, name: str | None, timeout: float, output: str) -> None:
+    """List the tools of the MCP server NAME, or of all, with what they do.
+
+    What a server says of its own tools allows nothing, so that their effects are unknown, and calls are asked about.
+    """
+    found = _look(ctx, _composition(ctx), timeout)
+    servers = found.servers if name is None else (found.require(name),)
+    if output == "json":
+        say_json(
+            [
+                {"server": server.name, **found.tools[tool].to_dict()}
+                for server in servers
+                for tool in server.tools
+            ]
+        )
+        return
+    _write_tools(found, servers)
+    for server in servers:
+        if server.problem is not None:
+            notice(f"{one_line(server.name, 60)}: {one_line(server.problem, 300)}")
+        elif not server.tools:
+            notice(f"{one_line(server.name, 60)} offers no tool.")
+
+
+@click.command("remove")
+@click.argument("name")
+@scope_option
+@debug_option
+def _remove(name: str, scope: str) -> None:
+    """Take the MCP server NAME out of a scope's settings."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.mcp.entries import remove_server
+
+    path = remove_server(name, scope=scope, places=Places.find())
+    notice(f"New sessions are without the MCP server {name}, by {path}")
+
+
+COMMANDS = (_add, _list, _show, _tools, _remove)
+"""The commands about servers, for the group."""
+
+
+def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:
+    """Show what the folder's files declare, and use it after a yes."""
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.directories import Places
+    from amplifier.app.mcp.entries import mount_module
+    from amplifier_kit.trust import TrustStore
+
+    composition = _composition(ctx)
+    found = _look(ctx, composition, 15.0)
+    offered = [server for server in found.servers if server.declared_by == "project"]
+    if not offered:
+        raise click.UsageError(
+            "NAME is missing: this folder's files (.mcp.json) declare no server to offer"
+        )
+    for server in offered:
+        say(f"{one_line(server.name, 60)}: {visible(server.place)}")
+    for decision in found.pending:
+        for item, digest in sorted(decision.items.items()):
+            if digest != "absent":
+                notice(f"  reads or runs {one_line(item, 200)}")
+    if not yes and not click.confirm(
+        "Trust these servers as they are now, and let sessions connect to them?",
+        default=False,
+        err=True,
+    ):
+        notice("Nothing is changed.")
+        ctx.exit(1)
+    for decision in found.pending:
+        TrustStore.in_home().grant(decision)
+    path = mount_module(scope, Places.find())
+    notice(f"New sessions connect to what trusted folders declare, by {path}")
+
+
+def _composition(ctx: click.Context) -> Composition:
+    from amplifier.app.session_selection import SessionSelector
+    from amplifier.cli._logs import configure_logs
+    from amplifier.cli._session_selection import choose_session
+
+    configure_logs(debug=is_debug(ctx))
+    chosen = choose_session(
+        session_choices(ctx).plan_options(), SessionSelector(keep=False)
+    )
+    return chosen.composition
+
+
+def _look(ctx: click.Context, composition: Composition, timeout: float) -> ServersLook:
+    # with the runtime: help and wrong usage need none
+    from amplifier.app.mcp.look import look_at_servers
+
+    return run_quietly(ctx, partial(look_at_servers, composition, timeout))
+
+
+def _tell_unread(found: ServersLook, composition: Composition) -> None:
+    from amplifier.app.mcp.look import is_read
+
+    is_offered = any(server.declared_by == "project" for server in found.servers)
+    if is_offered and (found.pending or not is_read(composition)):
+        notice("What this folder's files declare is not used: amplifier mcp add")
+    elif not is_read(composition):
+        notice("Sessions do not connect to them: amplifier mcp add NAME …")
+
+
+def _declared_by(server: ShownServer) -> str:
+    return {"plan": "settings", "home": "mcp.json", "project": "this folder"}[
+        server.declared_by
+    ]
+
+
+def _pairs(value: JSONValue) -> list[tuple[str, str]]:
+    if not isinstance(value, dict):
+        return []
+    return [(name, str(text)) for name, text in value.items()]
+
+
+def _write_tools(found: ServersLook, servers: Sequence[ShownServer]) -> None:
+    rows = [
+        (
+            one_line(server.name, 60),
+            one_line(name, 64),
+            found.tools[name].effects_text,
+            one_line(found.tools[name].description.partition("\n")[2], 80),
+        )
+        for server in servers
+        for name in server.tools
+    ]
+    if rows:
+        for line in columns([("SERVER", "TOOL", "EFFECTS", "DESCRIPTION"), *rows]):
+            say(line)

@@ -1,0 +1,74 @@
+"""What is shown of a session's MCP servers: each with its state, where it was declared, and what it offers.
+
+`tool-mcp` contributes lists of `ShownServer` to the channel `SERVERS`; nothing in them is a secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, TypeAlias
+
+import attrs
+
+from amplifier_sdk.jsontypes import JSONObject, JSONValue
+
+__all__ = ["SERVERS", "ShownServer", "ShownState"]
+
+SERVERS: Final = "mcp.servers"
+"""The channel of contributions."""
+
+ShownState: TypeAlias = Literal[
+    "connected", "connecting", "waiting", "failed", "refused", "closed"
+]
+"""In use, starting, not started yet, to be retried, not to be used, or ended with the session."""
+
+
+@attrs.frozen(kw_only=True)
+class ShownServer:
+    """One server.
+
+    Args:
+        name: its name.
+        declared_by: `plan` for a plan, a profile or settings, `home` for the person's own file, `project` for a file
+            of the project's folder.
+        state: how it is.
+        problem: why it cannot be used, in one line; `None` where it can.
+        written: its program or address with references to variables as they were written; literal values of
+            variables and headers are left out.
+        tools: the names that models call its tools by, with the names that it has for them itself.
+        held_back: the tools that are not offered, with the reasons.
+    """
+
+    name: str
+    declared_by: Literal["plan", "home", "project"]
+    state: ShownState
+    problem: str | None = None
+    written: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    tools: Mapping[str, str] = attrs.field(factory=dict)
+    held_back: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def place(self) -> str:
+        """Its address, or its command line; empty where that cannot be read."""
+        if isinstance(url := self.written.get("url"), str):
+            return url
+        words = [self.written.get("command"), *_texts(self.written.get("args"))]
+        return " ".join(word for word in words if isinstance(word, str))
+
+    def to_dict(self) -> JSONObject:
+        """Write it as JSON data."""
+        return {
+            "name": self.name,
+            "declared_by": self.declared_by,
+            "state": self.state,
+            "problem": self.problem,
+            **self.written,
+            "tools": list(self.tools),
+            "held_back": dict(self.held_back),
+        }
+
+
+def _texts(value: JSONValue) -> list[JSONValue]:
+    if isinstance(value, list):
+        return value
+    return []
