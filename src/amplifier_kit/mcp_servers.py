@@ -5,22 +5,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Literal, Protocol, TypeAlias
 
 import attrs
 
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["SERVERS", "ShownServer", "ShownState"]
+__all__ = ["LOGINS", "SERVERS", "ServerLogin", "ShownServer", "ShownState"]
 
 SERVERS: Final = "mcp.servers"
 """The channel of contributions."""
 
+LOGINS: Final = "mcp.logins"
+"""The channel of lists of `ServerLogin`."""
+
 ShownState: TypeAlias = Literal[
-    "connected", "connecting", "waiting", "failed", "refused", "closed"
+    "connected", "connecting", "waiting", "failed", "needs login", "refused", "closed"
 ]
-"""In use, starting, not started yet, to be retried, not to be used, or ended with the session."""
+"""In use, starting, not started yet, to be retried, after the person signed in, not to be used, or ended with the
+session."""
 
 
 @attrs.frozen(kw_only=True)
@@ -66,6 +70,37 @@ class ShownServer:
             "tools": list(self.tools),
             "held_back": dict(self.held_back),
         }
+
+
+class ServerLogin(Protocol):
+    """Signs the person in to one server, and out."""
+
+    @property
+    def name(self) -> str:
+        """The server's name."""
+
+    async def sign_in(
+        self,
+        show: Callable[[str], Awaitable[None]],
+        stored_in: Literal["keyring", "file"],
+    ) -> None:
+        """Let the person sign in, and store what the server grants.
+
+        Args:
+            show: shows the address that the person opens in a browser of this machine.
+            stored_in: where it is stored.
+
+        Raises:
+            AmplifierError: nobody can sign in to it, or it failed; no token is in the message.
+        """
+
+    async def sign_out(self) -> bool:
+        """Forget what the server granted; whether there was anything.
+
+        Raises:
+            AmplifierError: the server may not be used, or the keyring does not answer.
+            OSError: the file cannot be written.
+        """
 
 
 def _texts(value: JSONValue) -> list[JSONValue]:

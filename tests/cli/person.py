@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from amplifier.app.settings.secrets import Keyring
+from amplifier_kit.keyrings import Keyring
 from tests.cli.programs import call
 
 __all__ = ["answer", "person"]

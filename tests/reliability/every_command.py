@@ -125,6 +125,8 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("mcp list", PLANNED, 0),
     ("mcp tools", (), 0),
     ("mcp show", ("shop",), 0),
+    ("mcp login", ("shop",), 1),  # nobody signs in to a program
+    ("mcp logout", ("shop",), 1),
     ("mcp remove", ("shop",), 0),
     ("mcp serve", PLANNED, 0),
     ("trust", (), 1),

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 import structlog
 
-from amplifier.app.settings.secrets import Keyring
 from amplifier.cli import _approval
+from amplifier_kit.keyrings import Keyring
 from amplifier_sdk import threads
 from tests.app.installing import install
 from tests.cli.conftest import _interruptible  # noqa: F401  # a fixture of the tests here

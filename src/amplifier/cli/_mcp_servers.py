@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -204,8 +205,68 @@ def _remove(name: str, scope: str) -> None:
     notice(f"New sessions are without the MCP server {name}, by {path}")
 
 
-COMMANDS = (_add, _list, _show, _tools, _remove)
+@click.command("login")
+@click.argument("name")
+@click.option(
+    "--store-in",
+    "stored_in",
+    type=click.Choice(["keyring", "file"]),
+    default="keyring",
+    show_default=True,
+    help="Where tokens are stored: the system's keyring, or a file that only you read.",
+)
+@_SECONDS
+@made_of_options
+@debug_option
+@click.pass_context
+def _login(
+    ctx: click.Context, name: str, stored_in: Literal["keyring", "file"], timeout: float
+) -> None:
+    """Sign in to the MCP server NAME, in a browser of this machine (OAuth 2.1).
+
+    What is granted is sent to this server alone, renewed when it ends, and in no settings and no log.
+    """
+    composition = _composition(ctx)
+
+    async def sign_in() -> None:
+        from amplifier.app.mcp.look import open_login
+
+        async with open_login(composition, name, timeout) as login:
+            await login.sign_in(_show_address, stored_in)
+
+    run_quietly(ctx, sign_in)
+    notice(f"You are signed in to {name}.")
+
+
+@click.command("logout")
+@click.argument("name")
+@made_of_options
+@debug_option
+@click.pass_context
+def _logout(ctx: click.Context, name: str) -> None:
+    """Forget what the MCP server NAME granted to you."""
+    composition = _composition(ctx)
+
+    async def sign_out() -> bool:
+        from amplifier.app.mcp.look import open_login
+
+        async with open_login(composition, name, 1.0) as login:
+            return await login.sign_out()
+
+    if not run_quietly(ctx, sign_out):
+        notice(f"You were not signed in to {name}.")
+        ctx.exit(1)
+    notice(f"You are signed out of {name}.")
+
+
+COMMANDS = (_add, _list, _show, _tools, _login, _logout, _remove)
 """The commands about servers, for the group."""
+
+
+async def _show_address(address: str) -> None:
+    notice(f"Sign in at {visible(address)}")
+    if sys.stdin.isatty():
+        click.launch(address)
 
 
 def _offer(ctx: click.Context, scope: str, *, yes: bool) -> None:

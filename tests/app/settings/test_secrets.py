@@ -8,8 +8,9 @@ import attrs
 import pytest
 
 from amplifier.app.directories import Places
-from amplifier.app.settings.secrets import Keyring, SecretStore
+from amplifier.app.settings.secrets import SecretStore
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.keyrings import Keyring
 from amplifier_sdk.errors import AmplifierError
 
 

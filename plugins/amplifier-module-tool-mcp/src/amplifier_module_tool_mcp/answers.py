@@ -16,7 +16,14 @@ from mcp_types import (
 from amplifier_module_tool_mcp.no_answer import NoAnswer
 from amplifier_module_tool_mcp.wire import read_message
 
-__all__ = ["EVENTS", "JSON", "AnswerError", "content_type", "read_answer"]
+__all__ = [
+    "EVENTS",
+    "JSON",
+    "AnswerError",
+    "LoginNeededError",
+    "content_type",
+    "read_answer",
+]
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
@@ -44,6 +51,22 @@ class AnswerError(Exception):
         self.code: Final = code
         self.why: Final = NoAnswer(
             may_have_run=may_have_run, ended_session=ended_session
+        )
+
+
+class LoginNeededError(AnswerError):
+    """A server wants the person to sign in; says with which command.
+
+    Args:
+        server: its name.
+        reason: what keeps the last time they did from counting.
+    """
+
+    def __init__(self, server: str, reason: str | None = None) -> None:
+        why = "" if reason is None else f" ({reason})"
+        super().__init__(
+            f"it answers with status 401; sign in{why}: amplifier mcp login {server}",
+            may_have_run=False,
         )
 
 

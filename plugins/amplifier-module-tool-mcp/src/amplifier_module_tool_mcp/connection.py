@@ -75,6 +75,11 @@ class ServerConnection:
             self.client is None or self._link is None or self._link.ended.is_set()
         )
 
+    @property
+    def needs_login(self) -> bool:
+        """Whether the person has to sign in before it is of use."""
+        return self._link is not None and self._link.needs_login
+
     def give_up(self) -> None:
         """End it, through no failure."""
         self.is_given_up = True

@@ -17,9 +17,10 @@ __all__ = [
 ]
 
 ServerState: TypeAlias = Literal[
-    "waiting", "connecting", "ready", "failed", "refused", "closed"
+    "waiting", "connecting", "ready", "failed", "login", "refused", "closed"
 ]
-"""Not started yet, starting, in use, to be retried, not to be used, or ended with the session."""
+"""Not started yet, starting, in use, to be retried, waiting for the person to sign in, not to be used, or ended with
+the session."""
 
 
 class StateChanged(EventFields):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import anyio
 import attrs
@@ -15,7 +15,10 @@ from amplifier_kit.http.netguard import Connector, NetPolicy, read_url
 from amplifier_kit.vendors.transport import network
 from amplifier_module_tool_mcp.wire import MessageTooLargeError
 
-__all__ = ["Carrier"]
+__all__ = ["Authorize", "Carrier", "pinned"]
+
+Authorize: TypeAlias = Callable[[str | None], Awaitable[str | None]]
+"""Returns the token that requests carry, if the person signed in; given one that was refused, another one."""
 
 _SILENT_SECONDS: Final = 300.0
 _MOST_REDIRECTS: Final = 3
@@ -29,10 +32,16 @@ class Carrier:
     _client: httpx2.AsyncClient
     _url: httpx2.URL
     _connector: Connector | None
+    _authorize: Authorize | None = None
 
     @classmethod
     def to(
-        cls, url: str, headers: Mapping[str, str], timeout: float, public_only: bool
+        cls,
+        url: str,
+        headers: Mapping[str, str],
+        timeout: float,
+        public_only: bool,
+        authorize: Authorize | None = None,
     ) -> Self:
         """Make a carrier; it reads certificates from the disk.
 
@@ -41,6 +50,7 @@ class Carrier:
             headers: sent with each.
             timeout: seconds that connecting and sending may take.
             public_only: whether the address must be public.
+            authorize: returns the token that each carries.
         """
         client = httpx2.AsyncClient(
             transport=network(url),
@@ -55,6 +65,7 @@ class Carrier:
             client,
             httpx2.URL(url),
             Connector(policy=NetPolicy(), timeout=timeout) if public_only else None,
+            authorize,
         )
 
     async def __aenter__(self) -> Self:
@@ -91,10 +102,14 @@ class Carrier:
             WebError: the address is not public and must be.
         """
         url = self._url
+        token = await self._token(None)
+        is_renewed = False
         for _ in range(_MOST_REDIRECTS):
             request = self._client.build_request(
                 method, url, headers=headers, content=data
             )
+            if token is not None:
+                request.headers["Authorization"] = f"Bearer {token}"
             if is_patient:
                 request.extensions["timeout"] = {
                     **request.extensions["timeout"],
@@ -102,14 +117,18 @@ class Carrier:
                 }
             # Redirects are followed by hand: the client would follow them to any host,
             # with the headers' secrets.
-            response = await self._client.send(
-                await self._checked(request), stream=True
-            )
+            if self._connector is not None:
+                request = await pinned(self._connector, request)
+            response = await self._client.send(request, stream=True)
             try:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise httpx2.RemoteProtocolError(
                         "its answer is packed although that was not asked for"
                     )
+                # It may have been taken back before its time.
+                if response.status_code == 401 and token and not is_renewed:
+                    token, is_renewed = await self._token(token), True
+                    continue
                 place = self._followed(response, url)
                 if place is None:
                     yield response
@@ -121,6 +140,11 @@ class Carrier:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
         raise httpx2.TooManyRedirects("it leads on and on")
+
+    async def _token(self, refused: str | None) -> str | None:
+        if self._authorize is None:
+            return None
+        return await self._authorize(refused)
 
     @staticmethod
     async def read(response: httpx2.Response, max_bytes: int) -> bytes:
@@ -163,18 +187,21 @@ class Carrier:
             return place
         return None
 
-    async def _checked(self, request: httpx2.Request) -> httpx2.Request:
-        """Look the host up, check where it leads, and let the request go there and nowhere else."""
-        if self._connector is None:
-            return request
-        url = read_url(str(request.url))
-        self._connector.policy.check_url(url)
-        # The request goes to this very address: a second lookup could answer with
-        # another one.
-        address = (await self._connector.resolve(url))[0]
-        # The server and its certificate are known by name, though the request goes to
-        # an address.
-        request.headers["Host"] = url.authority
-        request.extensions = {**request.extensions, "sni_hostname": url.host}
-        request.url = request.url.copy_with(host=str(address))
-        return request
+
+async def pinned(connector: Connector, request: httpx2.Request) -> httpx2.Request:
+    """Look a request's host up, check where it leads, and let the request go there and nowhere else.
+
+    Raises:
+        WebError: the connector's policy refuses it.
+    """
+    url = read_url(str(request.url))
+    connector.policy.check_url(url)
+    # The request goes to this very address: a second lookup could answer with
+    # another one.
+    address = (await connector.resolve(url))[0]
+    # The server and its certificate are known by name, though the request goes to
+    # an address.
+    request.headers["Host"] = url.authority
+    request.extensions = {**request.extensions, "sni_hostname": url.host}
+    request.url = request.url.copy_with(host=str(address))
+    return request

@@ -18,7 +18,8 @@ from amplifier_module_tool_mcp.server_definitions import ServerDefinition
 from amplifier_module_tool_mcp.variables import Expanded
 
 if TYPE_CHECKING:
-    # both import the protocol's library
+    # all import the protocol's library
+    from amplifier_module_tool_mcp.oauth.authorization import Authorization
     from amplifier_module_tool_mcp.stdio import StdioLink
     from amplifier_module_tool_mcp.web import WebLink
 
@@ -63,15 +64,7 @@ class Links:
         return await to_thread.run_sync(self._make, declared, hear)
 
     def _make(self, declared: ServerDefinition, hear: _Hear) -> tuple[Link, Expanded]:
-        if declared.config is None:
-            raise ServerRefusedError(declared.problem or "it is not configured")
-        if declared.source == "project":
-            self._require_trust(declared)
-        try:
-            expanded = declared.expanded(self.working_dir)
-        except ValueError as error:
-            # a variable is missing, or holds what cannot be used
-            raise ServerRefusedError(str(error)) from error
+        expanded = self._expanded(declared)
         # they would write what servers say on the terminal where nobody set logging up
         for name in _LOGGERS:
             # A handler that the person set up stays the one that hears them.
@@ -83,6 +76,7 @@ class Links:
             from amplifier_module_tool_mcp.web import WebLink
 
             return WebLink(
+                authorization=self._authorization(declared, server),
                 url=server.url,
                 headers=server.headers,
                 max_bytes=self.config.max_message_bytes,
@@ -99,6 +93,46 @@ class Links:
         return StdioLink(
             command=command, max_bytes=self.config.max_message_bytes, hear=hear
         ), expanded
+
+    async def authorization(self, declared: ServerDefinition) -> Authorization | None:
+        """Return the person's authorization at a server; `None` where nobody can sign in to it.
+
+        Raises:
+            ServerRefusedError: it may not be used.
+        """
+        return await to_thread.run_sync(self._found_authorization, declared)
+
+    def _found_authorization(self, declared: ServerDefinition) -> Authorization | None:
+        expanded = self._expanded(declared)
+        return self._authorization(declared, expanded.config)
+
+    def _authorization(
+        self, declared: ServerDefinition, server: ServerConfig
+    ) -> Authorization | None:
+        if server.url is None or any(
+            name.lower() == "authorization" for name in server.headers
+        ):
+            return None
+        # imports the protocol's library, in this thread
+        from amplifier_module_tool_mcp.oauth.authorization import Authorization
+
+        return Authorization(
+            name=declared.name,
+            url=server.url,
+            timeout=self.config.connect_timeout,
+            public_only=declared.source == "project",
+        )
+
+    def _expanded(self, declared: ServerDefinition) -> Expanded:
+        if declared.config is None:
+            raise ServerRefusedError(declared.problem or "it is not configured")
+        if declared.source == "project":
+            self._require_trust(declared)
+        try:
+            return declared.expanded(self.working_dir)
+        except ValueError as error:
+            # a variable is missing, or holds what cannot be used
+            raise ServerRefusedError(str(error)) from error
 
     def _require_trust(self, declared: ServerDefinition) -> None:
         servers, decision = self.project.look()

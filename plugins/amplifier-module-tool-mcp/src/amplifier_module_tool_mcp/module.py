@@ -12,7 +12,7 @@ from anyio.abc import TaskGroup
 
 from amplifier_kit.commands import COMMANDS, SessionCommand
 from amplifier_kit.files.session_folders import working_directory
-from amplifier_kit.mcp_servers import SERVERS, ShownServer
+from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
@@ -28,7 +28,7 @@ from amplifier_module_tool_mcp.server_definitions import (
     declared_servers,
 )
 from amplifier_module_tool_mcp.server_tools import McpTool
-from amplifier_module_tool_mcp.shown import show_server
+from amplifier_module_tool_mcp.shown import Login, show_server
 from amplifier_sdk.configuration import read_config
 from amplifier_sdk.contracts import Coordinator, Tool
 from amplifier_sdk.errors import ModuleConflictError, ToolError, did_you_mean
@@ -93,6 +93,7 @@ class McpServers:
             "trust.pending", "tool-mcp", self._pending
         )
         self._coordinator.register_contributor(SERVERS, "tool-mcp", self._shown)
+        self._coordinator.register_contributor(LOGINS, "tool-mcp", self._logins)
         if self._config.prompts:
             self._coordinator.register_contributor(COMMANDS, "tool-mcp", self._commands)
         begun = [server.start() for server in self.servers.values()]
@@ -225,6 +226,9 @@ class McpServers:
             show_server(server, self._tools_of(server))
             for server in self.servers.values()
         ]
+
+    def _logins(self) -> Sequence[ServerLogin]:
+        return [Login(server) for server in self.servers.values()]
 
     async def _commands(self) -> Sequence[SessionCommand]:
         return [

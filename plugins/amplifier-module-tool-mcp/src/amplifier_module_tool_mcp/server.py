@@ -223,6 +223,8 @@ class Server:
             return
         if refused:
             self.state = "refused"
+        elif connection.needs_login:
+            self.state = "login"
         else:
             self.state = "failed"
         self._retry_at = anyio.current_time() + min(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, suppress
 from os import read
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 import attrs
@@ -66,6 +66,7 @@ class StdioLink:
     hear: Callable[[str, bytes], None]
     ended: anyio.Event = attrs.field(factory=anyio.Event)
     problem: str | None = None
+    needs_login: ClassVar[bool] = False
     _is_closing: bool = False
     _waiting: set[RequestId] = attrs.field(factory=set)
     _unasked: Unasked = attrs.field(factory=Unasked)

@@ -33,11 +33,13 @@ from amplifier_module_tool_mcp.answers import (
     EVENTS,
     JSON,
     AnswerError,
+    LoginNeededError,
     content_type,
     read_answer,
 )
 from amplifier_module_tool_mcp.http_transport import Carrier
 from amplifier_module_tool_mcp.no_answer import NoAnswer
+from amplifier_module_tool_mcp.oauth.authorization import Authorization
 from amplifier_module_tool_mcp.streams import EventStream
 from amplifier_module_tool_mcp.unasked import Unasked
 from amplifier_module_tool_mcp.wire import (
@@ -79,6 +81,8 @@ class WebLink:
         max_bytes: the longest message.
         timeout: seconds that connecting and sending may take.
         public_only: whether the address must be public, since no person but a project's file says it.
+        authorization: the person's at this server; `None` where the headers have their own.
+        needs_login: whether the person has to sign in before it is of use.
         problem: what went wrong last, in words.
         ended: set when the connection cannot go on.
     """
@@ -88,6 +92,8 @@ class WebLink:
     max_bytes: int
     timeout: float
     public_only: bool
+    authorization: Authorization | None = None
+    needs_login: bool = False
     problem: str | None = None
     ended: anyio.Event = attrs.field(factory=anyio.Event)
     _session: str | None = None
@@ -100,7 +106,12 @@ class WebLink:
         """Open the connection for the protocol's client, once; the server is notified when it is left in order."""
         # Reading certificates takes a tenth of a second.
         carrier = await to_thread.run_sync(
-            Carrier.to, self.url, self.headers, self.timeout, self.public_only
+            Carrier.to,
+            self.url,
+            self.headers,
+            self.timeout,
+            self.public_only,
+            None if self.authorization is None else self.authorization.bearer,
         )
         incoming, received = anyio.create_memory_object_stream[
             SessionMessage | Exception
@@ -123,7 +134,7 @@ class WebLink:
         if self._session is not None:
             with (
                 anyio.move_on_after(_LEAVING_SECONDS),
-                suppress(httpx2.HTTPError, WebError),
+                suppress(httpx2.HTTPError, WebError, LoginNeededError),
             ):
                 async with carrier.send("DELETE", self._request_headers()):
                     pass
@@ -182,7 +193,7 @@ class WebLink:
         if not is_cancel or self._version not in MODERN_PROTOCOL_VERSIONS:
             # What fails here is reported by the request that it is about.
             with (
-                suppress(httpx2.HTTPError, WebError, ValueError),
+                suppress(httpx2.HTTPError, WebError, ValueError, AnswerError),
                 anyio.move_on_after(self.timeout),
             ):
                 async with carrier.send("POST", headers, write_message(message)):
@@ -212,6 +223,7 @@ class WebLink:
                 AnswerError,
             ) as error:
                 self.problem = str(error) or type(error).__name__
+                self.needs_login = isinstance(error, LoginNeededError)
                 # a call that may have run is not made again unasked
                 why = NoAnswer(may_have_run=not isinstance(error, _UNSENT))
                 code = INTERNAL_ERROR
@@ -239,6 +251,8 @@ class WebLink:
         async with carrier.send(
             "POST", headers, write_message(message), is_patient=is_patient
         ) as response:
+            if response.status_code == 401 and self.authorization is not None:
+                raise LoginNeededError(self.authorization.name)
             if message.method == "initialize":
                 self._session = response.headers.get(_SESSION)
                 # It is sent back as a header, where a line break would begin another
@@ -300,7 +314,9 @@ class WebLink:
         while left and (request is None or stream.last_id is not None):
             await anyio.sleep(stream.wait)
             left -= 1
-            with suppress(httpx2.HTTPError, WebError):  # it may be back a moment later
+            with suppress(
+                httpx2.HTTPError, WebError, LoginNeededError
+            ):  # it may be back a moment later
                 async with carrier.send(
                     "GET", self._stream_headers(stream)
                 ) as response:
@@ -318,7 +334,7 @@ class WebLink:
     async def _listen(self, carrier: Carrier, incoming: Incoming) -> None:
         """Hear what the server says unasked, where it has a stream for that."""
         stream = EventStream(self.max_bytes)
-        with suppress(httpx2.HTTPError, WebError, MessageTooLargeError):
+        with suppress(httpx2.HTTPError, WebError, MessageTooLargeError, AnswerError):
             async with carrier.send("GET", self._stream_headers(stream)) as response:
                 if response.status_code != 200:
                     return

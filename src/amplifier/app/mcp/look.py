@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from importlib.util import find_spec
 from typing import Final
 
@@ -13,13 +14,20 @@ from amplifier.app.plan_entries import entries
 from amplifier.app.session_plan import Composition
 from amplifier.app.sessions import open_session
 from amplifier.app.tool_calls import ToolShown, show_tools
-from amplifier_kit.mcp_servers import SERVERS, ShownServer
+from amplifier.kernel.coordinator import ModuleCoordinator
+from amplifier_kit.mcp_servers import LOGINS, SERVERS, ServerLogin, ShownServer
 from amplifier_kit.open_data import as_object
 from amplifier_kit.trust import TrustDecision
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
-__all__ = ["ServersLook", "is_read", "look_at_servers", "require_package"]
+__all__ = [
+    "ServersLook",
+    "is_read",
+    "look_at_servers",
+    "open_login",
+    "require_package",
+]
 
 _PACKAGE: Final = "amplifier_module_tool_mcp"
 _MORE_SECONDS: Final = 1.0
@@ -48,12 +56,7 @@ class ServersLook:
         known = {server.name: server for server in self.servers}
         if name in known:
             return known[name]
-        hint = (
-            did_you_mean(name, list(known)) or f"; known: {', '.join(known) or 'none'}"
-        )
-        raise ConfigError(
-            [Problem(name, f"there is no such server{hint}")], subject="MCP server"
-        )
+        raise _unknown(name, list(known))
 
 
 def require_package() -> None:
@@ -86,16 +89,7 @@ async def look_at_servers(composition: Composition, timeout: float) -> ServersLo
         AmplifierError: the module is not installed, or cannot be mounted.
         ConfigError: what the settings or the profile say of it does not fit.
     """
-    require_package()
-    plan: JSONObject = {
-        "session": dict(as_object(composition.plan.get("session"))),
-        "tools": _limited(entries(composition.plan, "tools"), timeout),
-    }
-    alone = attrs.evolve(composition, plan=plan, written=plan, profile=None)
-    async with open_session(alone, first_tool=None, needs_provider=False) as opened:
-        for failure in opened.session.failures:
-            raise AmplifierError(f"MCP servers cannot be checked: {failure}")
-        coordinator = opened.session.coordinator
+    async with _opened(composition, timeout) as coordinator:
         shown = await coordinator.collect_contributions(SERVERS)
         pending = await coordinator.collect_contributions("trust.pending")
         tools = {tool.name: tool for tool in show_tools(coordinator.tools)}
@@ -108,6 +102,57 @@ async def look_at_servers(composition: Composition, timeout: float) -> ServersLo
             for decision in (each if isinstance(each, Sequence) else ())
             if isinstance(decision, TrustDecision)
         ),
+    )
+
+
+@asynccontextmanager
+async def open_login(
+    composition: Composition, name: str, timeout: float
+) -> AsyncGenerator[ServerLogin, None]:
+    """Yield what signs the person in to a server, and out.
+
+    Args:
+        composition: what new sessions are made of.
+        name: the server.
+        timeout: seconds that a request to it may take.
+
+    Raises:
+        AmplifierError: the module is not installed, or cannot be mounted.
+        ConfigError: there is no such server; names the nearest.
+    """
+    async with _opened(composition, timeout) as coordinator:
+        contributed = await coordinator.collect_contributions(LOGINS)
+        logins: dict[str, ServerLogin] = {
+            login.name: login
+            for each in contributed
+            if isinstance(each, Sequence)
+            for login in each
+        }
+        if name not in logins:
+            raise _unknown(name, list(logins))
+        yield logins[name]
+
+
+@asynccontextmanager
+async def _opened(
+    composition: Composition, timeout: float
+) -> AsyncGenerator[ModuleCoordinator, None]:
+    require_package()
+    plan: JSONObject = {
+        "session": dict(as_object(composition.plan.get("session"))),
+        "tools": _limited(entries(composition.plan, "tools"), timeout),
+    }
+    alone = attrs.evolve(composition, plan=plan, written=plan, profile=None)
+    async with open_session(alone, needs_provider=False) as opened:
+        for failure in opened.session.failures:
+            raise AmplifierError(f"MCP servers cannot be checked: {failure}")
+        yield opened.session.coordinator
+
+
+def _unknown(name: str, known: Sequence[str]) -> ConfigError:
+    hint = did_you_mean(name, known) or f"; known: {', '.join(known) or 'none'}"
+    return ConfigError(
+        [Problem(name, f"there is no such server{hint}")], subject="MCP server"
     )
 
 

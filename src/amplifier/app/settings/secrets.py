@@ -8,78 +8,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, MutableMapping
-from contextlib import contextmanager
+from collections.abc import Mapping, MutableMapping
 from typing import Final, Literal, Self
 
 import attrs
 
 from amplifier.app.directories import Places
 from amplifier_kit.files.private import PrivateFile
+from amplifier_kit.keyrings import Keyring
 from amplifier_kit.open_data import as_object
-from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["Keyring", "SecretStore"]
+__all__ = ["SecretStore"]
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_SERVICE: Final = "amplifier"
-
-
-@attrs.frozen
-class Keyring:
-    """The system's keyring, through the package `keyring` where it is installed."""
-
-    service: str = _SERVICE
-
-    def is_there(self) -> bool:
-        """Tell whether there is a keyring that keeps what it is given."""
-        try:
-            import keyring
-            from keyring.backends import fail, null
-        except ImportError:
-            return False
-        return not isinstance(keyring.get_keyring(), (fail.Keyring, null.Keyring))
-
-    def get(self, name: str) -> str | None:
-        """Return a secret; `None` where there is none.
-
-        Raises:
-            AmplifierError: the keyring is locked, or fails; so do the others.
-        """
-        import keyring
-
-        with _asking(name):
-            return keyring.get_password(self.service, name)
-
-    def set(self, name: str, value: str) -> None:
-        """Keep a secret."""
-        import keyring
-
-        with _asking(name):
-            keyring.set_password(self.service, name, value)
-
-    def remove(self, name: str) -> None:
-        """Forget a secret; one that somebody else removed from the keyring is forgotten."""
-        import keyring
-
-        with _asking(name):
-            # Deleting what somebody else removed would be an error.
-            if keyring.get_password(self.service, name) is not None:
-                keyring.delete_password(self.service, name)
-
-
-@contextmanager
-def _asking(name: str) -> Iterator[None]:
-    from keyring.errors import KeyringError
-
-    try:
-        yield
-    except KeyringError as error:
-        remedy = f"unlock it, or set {name} in the environment"
-        raise AmplifierError(
-            f"The system's keyring does not answer for {name}: {error}; {remedy}"
-        ) from error
 
 
 @attrs.frozen(kw_only=True)
