@@ -343,7 +343,7 @@ async def test_an_address_that_is_no_server_says_why(
     here = site(lambda *_: (code, headers, body))
     async with opened({"s": {"url": here.url}}, max_message_bytes=100_000) as one:
         found = await status(one, "s")
-        assert found["state"] == "failed"
+        assert found["state"] == ("login" if code == 401 else "failed")
         assert why in str(found["problem"])
 
 
