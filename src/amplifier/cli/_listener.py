@@ -20,7 +20,7 @@ from amplifier.server.application import StoredServer
 from amplifier.server.stores import ServerStores
 from amplifier.server.token_store import TokenStore
 
-__all__ = ["Listener", "serve_until_signalled"]
+__all__ = ["Listener", "listen_for_signals", "serve_until_signalled"]
 
 _IDLE: Final = 10.0
 """Seconds in which a connection has to have sent a request's head: who sends it slowly holds nothing."""
@@ -108,7 +108,7 @@ async def _serve(
         bound = listener.bind()
         host, port = bound.getsockname()[:2]
         await _greet(stores, listener, f"{host}:{port}")
-        await group.start(partial(_listen_for_signals, stop))
+        await group.start(partial(listen_for_signals, stop))
         serve = import_module(f"hypercorn.{backend}").serve
         config = listener.config(bound)
         # in a task of its own, which hypercorn may cancel as it likes
@@ -126,9 +126,10 @@ async def _greet(stores: ServerStores, listener: Listener, place: str) -> None:
     notice(f"Serving at {scheme}://{place}")
 
 
-async def _listen_for_signals(
+async def listen_for_signals(
     stop: anyio.Event, *, task_status: anyio.abc.TaskStatus[None]
 ) -> None:
+    """Wait for SIGINT or SIGTERM, and set what stops the server; started when it listens."""
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         task_status.started()
         async for _ in signals:

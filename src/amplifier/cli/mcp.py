@@ -43,11 +43,23 @@ for _command in COMMANDS:
     multiple=True,
     help="A tool to serve; may be given several times.",
 )
+@click.option(
+    "--http",
+    is_flag=True,
+    help="Serve over HTTP at 127.0.0.1, to those who have the token AMPLIFIER_MCP_TOKEN.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8001,
+    show_default=True,
+    help="The port of --http; 0 takes a free one.",
+)
 @serving_options
 @debug_option
 @click.pass_context
-def serve(ctx: click.Context, tools: tuple[str, ...]) -> None:
-    """Serve tools, agents, commands and stored sessions to an MCP client over standard input and output.
+def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) -> None:
+    """Serve tools, agents, commands and stored sessions to an MCP client over standard input and output, or HTTP.
 
     A tool that does more than read is offered only to a client that can ask the person (elicitation). Standard output
     carries the protocol alone; the log goes to standard error.
@@ -73,6 +85,11 @@ def serve(ctx: click.Context, tools: tuple[str, ...]) -> None:
         choices.plan_options(), SessionSelector(keep=choices.keep)
     )
     accepted = choices.consent.accepted
+    if http:
+        from amplifier.cli._mcp_http import serve_http
+
+        serve_http(selected, tools, accepted, port, choices.backend)
+        return
     run_interruptible(partial(_serve, selected, tools, accepted), choices.backend)
 
 
