@@ -8,6 +8,7 @@ from typing import Final
 
 import anyio
 import pytest
+from acp.schema import PromptResponse
 
 from amplifier_kit.open_data import as_list, as_object
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -163,7 +164,7 @@ async def test_a_command_answers_or_changes_the_mode(project: Path) -> None:
         assert stop(await editor.prompt(session, text_block("/tools"))) == "end_turn"
         assert stop(await editor.prompt(session, text_block("/nope"))) == "end_turn"
         await editor.prompt(session, text_block("/plan think of it"))
-        await editor.until(lambda: bool(editor.of_kind("current_mode_update")))
+        assert editor.of_kind("current_mode_update")  # before the answer
 
     (commands,) = editor.of_kind("available_commands_update")
     names = {as_object(each)["name"] for each in as_list(commands["availableCommands"])}
@@ -395,3 +396,15 @@ async def test_what_ends_a_turn_is_an_error_of_the_prompt(project: Path) -> None
 
     assert "no key" in error(failed)
     assert stop(after) == "end_turn"
+
+
+async def test_the_answer_says_what_the_turn_used(project: Path) -> None:
+    async with editing(project, ["Hello."]) as editor:
+        session = await editor.new()
+        reply = await editor.prompt(session, HI)
+        command = await editor.prompt(session, text_block("/tools"))
+
+    used = PromptResponse.model_validate(reply["result"]).usage
+    assert used is not None
+    assert used.total_tokens == used.input_tokens + used.output_tokens > 0
+    assert "usage" not in as_object(command["result"])

@@ -222,7 +222,7 @@ class AcpAgent:
     async def _prompt(self, params: JSONObject) -> Reply:
         session = self._session(params)
         prompt = read_prompt(objects_param(params, "prompt"))
-        return Reply(result={"stopReason": await session.prompt(prompt)})
+        return Reply(result=await session.prompt(prompt))
 
     async def _set_mode(self, params: JSONObject) -> Reply:
         self._session(params).choose_mode(text_param(params, "modeId"))

@@ -20,6 +20,7 @@ from amplifier.acp.updates import (
     chunk,
     plan_of,
     stop_reason,
+    usage_of,
 )
 from amplifier.app.commands.builtin import make_registry
 from amplifier.app.commands.registry import CommandRegistry, Typed, read_line
@@ -33,6 +34,7 @@ from amplifier_kit.commands import CommandAnswer, CommandError, CommandPrompt
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor, redactor_of
 from amplifier_kit.rpc.frames import INVALID_PARAMS, INVALID_REQUEST, RpcError
 from amplifier_kit.todos import TODO_UPDATED, TodosUpdated
+from amplifier_sdk.chat import Usage
 from amplifier_sdk.errors import TurnCancelled
 from amplifier_sdk.events import TOOL_PRE
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -64,6 +66,7 @@ class _Prompted:
     cancelled: anyio.Event = attrs.field(factory=anyio.Event)
     in_turn: bool = False
     stop: StopReason = "cancelled"
+    usage: Usage | None = None
     error: Exception | None = None
 
 
@@ -166,8 +169,8 @@ class AcpSession:
             )
         self._talk.modes.choose(mode)
 
-    async def prompt(self, prompt: AcpPrompt) -> StopReason:
-        """Answer a prompt, and say why the answer ended.
+    async def prompt(self, prompt: AcpPrompt) -> JSONObject:
+        """Answer a prompt, and say why the answer ended and what it used.
 
         Raises:
             RpcError: a prompt runs already, or the session is closed.
@@ -184,7 +187,10 @@ class AcpSession:
         await asked.ended.wait()
         if asked.error is not None:
             raise asked.error
-        return asked.stop
+        result: JSONObject = {"stopReason": asked.stop}
+        if asked.usage is not None:
+            result["usage"] = usage_of(asked.usage)
+        return result
 
     def cancel(self) -> None:
         """Stop what runs, at once."""
@@ -275,6 +281,22 @@ class AcpSession:
         self._approval.updates = updates
         mode = self._mode
         try:
+            await self._take_turn(asked, updates, opened)
+            # Before the answer to the prompt: an editor may take nothing of a turn behind it.
+            await updates.end_text()
+            if self._mode != mode:
+                update: JSONObject = {"sessionUpdate": "current_mode_update"}
+                await self.send({**update, "currentModeId": self._mode})
+        finally:
+            self._approval.updates = None
+            self._running = None
+            asked.ended.set()
+
+    async def _take_turn(
+        self, asked: _Prompted, updates: TurnUpdates, opened: OpenSession
+    ) -> None:
+        """Answer a prompt until the answer, or a cancellation, ends it; its error is the prompt's."""
+        try:
             async with open_group() as group:
                 scope = anyio.CancelScope()
                 group.start_soon(self._cancel_when_asked, asked, scope, opened)
@@ -285,14 +307,6 @@ class AcpSession:
             asked.stop = "cancelled"
         except Exception as error:  # providers and tools fail as they like
             asked.error = error
-        finally:
-            self._approval.updates = None
-            self._running = None
-            asked.ended.set()
-        await updates.end_text()
-        if self._mode != mode:
-            update: JSONObject = {"sessionUpdate": "current_mode_update"}
-            await self.send({**update, "currentModeId": self._mode})
 
     async def _cancel_when_asked(
         self, asked: _Prompted, scope: anyio.CancelScope, opened: OpenSession
@@ -326,7 +340,7 @@ class AcpSession:
             async for event in events:
                 await updates.take(event)
                 if isinstance(event, TurnFinished):
-                    finished = event
+                    finished, asked.usage = event, event.usage
         return stop_reason(finished)
 
     async def _command(self, line: Typed) -> CommandPrompt | CommandAnswer:

@@ -12,7 +12,7 @@ from anyio import to_thread
 from amplifier.acp.tool_calls import CallView, text_content
 from amplifier_kit.redaction import SinkFilter
 from amplifier_kit.todos import TodosUpdated
-from amplifier_sdk.chat import ToolCall
+from amplifier_sdk.chat import ToolCall, Usage
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from amplifier_sdk.results import ToolResult
 from amplifier_sdk.streaming import (
@@ -24,7 +24,15 @@ from amplifier_sdk.streaming import (
     TurnFinished,
 )
 
-__all__ = ["Send", "StopReason", "TurnUpdates", "chunk", "plan_of", "stop_reason"]
+__all__ = [
+    "Send",
+    "StopReason",
+    "TurnUpdates",
+    "chunk",
+    "plan_of",
+    "stop_reason",
+    "usage_of",
+]
 
 Send: TypeAlias = Callable[[JSONObject], Awaitable[None]]
 """Sends one update of a session."""
@@ -62,6 +70,19 @@ def stop_reason(finished: TurnFinished | None) -> StopReason:
     if finished.limit is not None:
         return "max_turn_requests"
     return _REASONS.get(finished.finish_reason, "end_turn")
+
+
+def usage_of(usage: Usage) -> JSONObject:
+    """Return the tokens that a turn used; parts that the provider does not report are left out."""
+    parts = {
+        "inputTokens": usage.input_tokens,
+        "outputTokens": usage.output_tokens,
+        "totalTokens": usage.total_tokens,
+        "thoughtTokens": usage.reasoning_tokens,
+        "cachedReadTokens": usage.cache_read_tokens,
+        "cachedWriteTokens": usage.cache_write_tokens,
+    }
+    return {name: tokens for name, tokens in parts.items() if tokens is not None}
 
 
 @attrs.define(eq=False)

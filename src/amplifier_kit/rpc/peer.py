@@ -217,7 +217,8 @@ class RpcPeer:
 
     def _settle(self, message: JSONObject) -> None:
         number = message.get("id")
-        if not isinstance(number, (int, str)):
+        # In Python `True == 1`: it would answer the first question.
+        if not isinstance(number, (int, str)) or not _is_id(number):
             return
         pending = self._pending.pop(number, None)
         if pending is None:

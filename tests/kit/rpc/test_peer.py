@@ -142,6 +142,7 @@ async def test_answers_that_are_none_are_passed_over_or_errors() -> None:
         answers: tuple[JSONObject, ...] = (
             {"id": [], "result": 1},
             {"id": 99, "result": 1},
+            {"id": True, "result": 1},
             {"id": 1, "error": "?"},
         )
         for answer in answers:
