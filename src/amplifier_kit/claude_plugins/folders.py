@@ -13,6 +13,7 @@ from amplifier_kit.claude_plugins.agents import ClaudeAgent, read_agent
 from amplifier_kit.claude_plugins.commandfiles import CommandFile, read_command
 from amplifier_kit.claude_plugins.hookfiles import HookEntry, read_hooks
 from amplifier_kit.files.documents import read_mapping
+from amplifier_kit.files.homes import amplifier_home
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -145,7 +146,9 @@ class _Reader:
             yield from entries
 
     def note_servers(self) -> None:
-        """Note that the plugin's MCP servers are not started, if it has any."""
+        """Note that the plugin's MCP servers are not started, if it has any and is not the person's own."""
+        if self.root.parent == (amplifier_home() / "plugins").resolve():
+            return
         if "mcpServers" in self.manifest or (self.root / _SERVERS).is_file():
             self.problems.append(
                 "its MCP servers are not started here; declare them for tool-mcp"

@@ -127,7 +127,7 @@ class McpConfig:
 
     Args:
         servers: by name; one here hides one of that name in a file.
-        home_file: whether the servers of the person's own `mcp.json` are there as well.
+        home_file: whether the servers of the person's own `mcp.json` and plugins are there as well.
         project_file: whether those of the project's `.mcp.json` are, once a person trusts it.
         start_timeout: seconds that the session's start waits for servers; slower ones join later.
         connect_timeout: seconds that a server has to answer when it starts.

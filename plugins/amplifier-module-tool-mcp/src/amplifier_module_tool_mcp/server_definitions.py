@@ -14,6 +14,7 @@ import attrs
 from amplifier_kit.files.documents import read_mapping
 from amplifier_kit.files.homes import amplifier_home
 from amplifier_module_tool_mcp.config import McpConfig, ServerConfig
+from amplifier_module_tool_mcp.plugin_servers import plugin_servers
 from amplifier_module_tool_mcp.projects import ProjectServers
 from amplifier_module_tool_mcp.serverfiles import read_servers
 from amplifier_module_tool_mcp.variables import Expanded, expand
@@ -79,6 +80,8 @@ def declared_servers(
         for name, entry in project.look()[0].items():
             found[name] = _declared(name, "project", entry)
     if config.home_file:
+        for name, entry in plugin_servers():
+            found[name] = _declared(name, "home", entry)
         for file in _HOME_FILES:
             path = amplifier_home() / file
             for name, entry in _of_person(path).items():
