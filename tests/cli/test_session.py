@@ -98,6 +98,7 @@ def test_sessions_are_listed_with_their_whole_ids(talks: SessionStore) -> None:
                 "created",
                 "folder",
                 "forked_from",
+                "instructions",
                 "model",
                 "name",
                 "parent_id",

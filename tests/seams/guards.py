@@ -35,6 +35,8 @@ GUARDS: Final[tuple[Guard, ...]] = (
     storage.CommandBackup(),
     storage.Logging(),
     turns.StreamingUi(),
+    turns.Instructions(),
+    turns.UntrustedInstructions(),
     turns.TypedMention(),
     turns.PipedMention(),
     turns.PipedSize(),

@@ -5,8 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
+
+from amplifier.app.context_blocks import is_context_block
+from amplifier.app.instructions import load_instructions
 from amplifier.app.store.interrupted import InterruptedTurn
 from amplifier.app.store.states import resumable
+from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.sessions.history import replace_history
 from amplifier_kit.redaction import clean_message, redactor_of
 from amplifier_sdk.contracts import ContextManager
@@ -49,24 +54,46 @@ async def restore(opened: OpenSession, store: SessionStore | None) -> None:
 
 
 async def instruct(opened: OpenSession) -> None:
-    """Put the profile's system message at the head of the history; that of an earlier time makes way for it.
+    """Put a system message at the head of the history: the files of instructions, and what the profile says.
 
-    One that says where it comes from stays, such as the memory that a context begins with.
+    Both are as they are now, and that of an earlier time makes way for it. One that says where it comes from stays,
+    such as the memory that a context begins with.
     """
-    profile, text = opened.composition.profile, opened.composition.instruction
-    if profile is None or text is None:
-        return
-    coordinator = opened.session.coordinator
-    text = await opened.mentions.instruction(text, profile.folder)
+    composition, coordinator = opened.composition, opened.session.coordinator
+    if composition.reads_instructions:
+        opened.instructions = await to_thread.run_sync(
+            load_instructions,
+            composition.places,
+            composition.project,
+            composition.settings.read().instructions,
+        )
+        coordinator.register_capability(INSTRUCTIONS, opened.instructions.text())
+        opened.mentions.begin_with(opened.instructions)
+    text = await _system_text(opened)
     context = coordinator.context
     stored = list(await context.get_messages())
-    system: MessageDict = {"role": "system", "content": text}
-    if not stored:
-        await context.add_message(system)
-    elif stored[0] != system:
-        # Metadata marks what a module put there, and the profile does not own.
-        is_earlier = stored[0].get("role") == "system" and not stored[0].get("metadata")
-        await replace_history(context, [system, *stored[is_earlier:]])
+    # Metadata marks what a module put there, and the profile does not own.
+    is_earlier = (
+        bool(stored)
+        and stored[0].get("role") == "system"
+        and not stored[0].get("metadata")
+    )
+    if text:
+        system: MessageDict = {"role": "system", "content": text}
+        if not stored:
+            await context.add_message(system)
+        elif stored[0] != system:
+            await replace_history(context, [system, *stored[is_earlier:]])
+    elif is_earlier and is_context_block(stored[0].get("content")):
+        # They were trusted then and are not now.
+        await replace_history(context, stored[1:])
+
+
+async def _system_text(opened: OpenSession) -> str:
+    profile, text = opened.composition.profile, opened.composition.instruction
+    if profile is None or text is None:
+        return opened.instructions.text()
+    return await opened.mentions.instruction(text, profile.folder, opened.instructions)
 
 
 async def _answer(context: ContextManager, turn: InterruptedTurn) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import attrs
 
 from amplifier.app.directories import Places
+from amplifier.app.projects import INSTRUCTIONS, items_of
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import AmplifierError, ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONObject
@@ -58,7 +59,10 @@ def look(kinds: Collection[str] = ()) -> list[Brought]:
     places, store, wanted = Places.find(), TrustStore.in_home(), _checked(kinds)
     if places.project is None:
         return []
-    found = (judge_project(store, places.root, kind) for kind in wanted)
+    found = (
+        judge_project(store, places.root, kind, _items(store, places, kind))
+        for kind in wanted
+    )
     return [
         Brought(decision=decision, files=_files(decision))
         for decision in found
@@ -109,7 +113,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
         return
     store = TrustStore.in_home()
-    before = judge_project(store, places.root, kind)
+    before = judge_project(store, places.root, kind, _items(store, places, kind))
     if not before.trusted:
         raise AmplifierError(
             f"The {kind} of this folder are not trusted ({before.reason}); run 'amplifier trust'"
@@ -118,7 +122,7 @@ def trust_again(places: Places, kind: str, changed: Collection[str]) -> Iterator
         yield
     finally:
         # Also when the block failed: it may have changed files before it did.
-        after = judge_project(store, places.root, kind)
+        after = judge_project(store, places.root, kind, _items(store, places, kind))
         # Where nothing is left there is nothing to trust, but what was trusted is not missing.
         is_other = dict(before.items) != dict(after.items)
         if (
@@ -145,6 +149,20 @@ def _changed_by_others(
         )
     )
     return any(before.items.get(name) != after.items.get(name) for name in others)
+
+
+def _items(store: TrustStore, places: Places, kind: str) -> tuple[str, ...]:
+    """Return what is evaluated of a kind; what was trusted in other folders of the project stays trusted."""
+    items = items_of(places, kind)
+    if kind != INSTRUCTIONS:
+        return items
+    grant = None
+    # a damaged store is reported where it decides
+    with suppress(OSError, ValueError):
+        grant = store.of_folder(places.root).get(kind)
+    if grant is None:
+        return items
+    return tuple(dict.fromkeys((*items, *grant.items)))
 
 
 def _checked(kinds: Collection[str]) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import attrs
 
@@ -13,7 +14,45 @@ from amplifier_kit.files.documents import read_text
 from amplifier_kit.trust import PROJECT_FILES, TrustDecision, TrustStore, judge_project
 from amplifier_sdk.errors import ConfigError, Problem
 
-__all__ = ["ProjectFiles"]
+__all__ = ["INSTRUCTIONS", "INSTRUCTION_FILES", "ProjectFiles", "items_of", "name_in"]
+
+INSTRUCTIONS: Final = "instructions"
+"""The kind of a project's files of which every folder down to the working directory has its own."""
+
+INSTRUCTION_FILES: Final = PROJECT_FILES[INSTRUCTIONS]
+"""What such a file is called; of two in a folder the first is read."""
+
+
+def items_of(places: Places, kind: str) -> tuple[str, ...]:
+    """Return the paths below a project's folder of its files of a kind, those of the working directory included.
+
+    Args:
+        places: where the project is.
+        kind: see `PROJECT_FILES`.
+    """
+    if kind != INSTRUCTIONS:
+        return PROJECT_FILES[kind]
+    below: tuple[str, ...] = ()
+    if places.working_dir.is_relative_to(places.root):
+        below = places.working_dir.relative_to(places.root).parts
+    folders = [places.root.joinpath(*below[:depth]) for depth in range(len(below) + 1)]
+    return tuple(
+        os.path.relpath(folder / name_in(folder), places.root) for folder in folders
+    )
+
+
+def name_in(folder: Path) -> str:
+    """Return what the file of instructions of a folder is called, which need not be there."""
+    # One is often a link to the other, and links cannot be trusted.
+    for fits in (_is_file, os.path.lexists):
+        for name in INSTRUCTION_FILES:
+            if fits(folder / name):
+                return name
+    return INSTRUCTION_FILES[0]
+
+
+def _is_file(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 @attrs.define(eq=False)
@@ -34,7 +73,10 @@ class ProjectFiles:
         if self.places.project is None:
             return None
         if kind not in self._decisions:
-            self._decisions[kind] = judge_project(self.store, self.places.root, kind)
+            items = items_of(self.places, kind)
+            self._decisions[kind] = judge_project(
+                self.store, self.places.root, kind, items
+            )
         return self._decisions[kind]
 
     def contents(self, kind: str) -> Mapping[str, bytes]:

@@ -18,7 +18,7 @@ from amplifier.app.directories import Places
 from amplifier.app.modules.origins import check_origins, find_origins
 from amplifier.app.modules.resolver import LayeredResolver, make_resolver
 from amplifier.app.plan_entries import entries, label
-from amplifier.app.projects import ProjectFiles
+from amplifier.app.projects import INSTRUCTIONS, ProjectFiles
 from amplifier.app.restrictions import Restricted, lower_limits, restrict
 from amplifier.app.session_plan import Composition, bare_composition, compose, fill_plan
 from amplifier.app.settings.settings import Settings
@@ -105,7 +105,12 @@ def describe_composition(composition: Composition) -> RecordedComposition:
     Raises:
         ConfigError: its plan has problems.
     """
-    used = composition.project.used
+    # Instructions are as they are now, also where the session is resumed without them.
+    used = {
+        kind: items
+        for kind, items in composition.project.used.items()
+        if kind != INSTRUCTIONS
+    }
     if composition.is_plan_file:
         # nothing else reaches such a plan
         used = {kind: items for kind, items in used.items() if kind == "modules"}

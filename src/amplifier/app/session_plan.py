@@ -62,6 +62,7 @@ class Composition:
         replaces_recorded: whether the person wants a stored session to be made of it,
             whatever guards the session had.
         invalid: the files of agents that are left out because they cannot be read.
+        is_probe: whether it only tries a provider, which reads nothing of the project.
     """
 
     plan: Mapping[str, JSONValue] = attrs.field(repr=False)
@@ -82,6 +83,12 @@ class Composition:
     agent_name: str | None = None
     replaces_recorded: bool = False
     invalid: tuple[InvalidFile, ...] = ()
+    is_probe: bool = False
+
+    @property
+    def reads_instructions(self) -> bool:
+        """Whether sessions begin with the files of instructions; a plan file is final."""
+        return not (self.is_probe or self.is_plan_file)
 
     @property
     def is_plan_file(self) -> bool:

@@ -143,13 +143,14 @@ def select_session(
 def opening_notices(
     opened: OpenSession, *, needs_provider: bool = True
 ) -> Iterator[str]:
-    """Report the modules that an open session has not, and what became of a turn that was interrupted.
+    """Report the modules and instructions that an open session has not, and what became of an interrupted turn.
 
     Args:
         opened: the session.
         needs_provider: whether it matters that a provider is missing.
     """
     yield from _unmounted(opened, needs_provider=needs_provider)
+    yield from opened.instructions.warnings()
     if opened.kept is not None:
         for damage in opened.kept.damage:
             yield f"warning: the session is damaged. {one_line(str(damage), 300)}"

@@ -14,6 +14,7 @@ from anyio import to_thread
 from amplifier.app.base_plans import provider_and_model, set_loop
 from amplifier.app.guards import require_guards, require_recorded_guards
 from amplifier.app.initial_history import instruct, restore
+from amplifier.app.instructions import Instructions
 from amplifier.app.mentions.session import SessionMentions
 from amplifier.app.reopened import describe_composition, resolver_of
 from amplifier.app.session_plan import Composition
@@ -58,6 +59,7 @@ class OpenSession:
         kept: where it is stored; `None` where it is not.
         interrupted: the turn that was running when the program ended last.
         cut_off: the sessions that came of it and were running then.
+        instructions: the files of instructions that it began with.
     """
 
     session: AmplifierSession
@@ -66,6 +68,7 @@ class OpenSession:
     kept: KeptSession | None = None
     interrupted: InterruptedTurn | None = None
     cut_off: tuple[CutOff, ...] = ()
+    instructions: Instructions = attrs.field(factory=Instructions)
     _spent_before: Spending = attrs.field(factory=Spending)
 
     @property
@@ -145,7 +148,12 @@ class OpenSession:
             return
         recorded = await to_thread.run_sync(describe_composition, self.composition)
         provider, model = provider_and_model(self.composition.plan)
-        await self.kept.record_composition(recorded, provider=provider, model=model)
+        await self.kept.record_composition(
+            recorded,
+            provider=provider,
+            model=model,
+            instructions=[str(file.path) for file in self.instructions.files],
+        )
 
     async def rewrite(self, messages: Sequence[MessageDict], *, turns: int) -> None:
         """Put another history in the place of the session's, and store it; call it between turns.

@@ -138,6 +138,8 @@ def _show(name: str, limit: int, detail: bool, all_projects: bool, output: str) 
         if value:
             if field in _TIMES and isinstance(value, float):
                 text = when(value)
+            elif isinstance(value, list):
+                text = one_line(", ".join(map(str, value)), 300)
             else:
                 text = one_line(str(value), 300)
             say(f"{field}: {text}")

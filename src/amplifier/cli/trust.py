@@ -23,8 +23,8 @@ __all__ = ["trust"]
 def trust(ctx: click.Context, yes: bool) -> None:
     """Look at what this folder brings along, and decide whether it may be used.
 
-    Settings, profiles, agents, commands, hooks, skills, modules and servers of a project count once they are
-    trusted, and until they change. Without a command what is not trusted is shown and asked about.
+    Settings, profiles, agents, commands, hooks, instructions, skills, modules and servers of a project count once
+    they are trusted, and until they change. Without a command what is not trusted is shown and asked about.
     """
     if ctx.invoked_subcommand is None:
         _ask(yes=yes)

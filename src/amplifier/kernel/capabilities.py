@@ -8,7 +8,7 @@ registers one hides more and never less.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import cast
+from typing import Final, cast
 
 import attrs
 
@@ -16,7 +16,10 @@ from amplifier.kernel.spans import current_module
 from amplifier_sdk.capabilities import PER_SESSION, SHARED
 from amplifier_sdk.redaction import REDACTOR, Redactor, RedactorChain
 
-__all__ = ["Capabilities"]
+__all__ = ["INSTRUCTIONS", "Capabilities"]
+
+INSTRUCTIONS: Final = "session.instructions"
+"""The capability with the text that the system message of every new child begins with; an application offers it."""
 
 
 @attrs.define(eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Which files of a project would run, be imported, or say what to connect to: by kind."""
+"""Which files of a project would run, be imported, say what to connect to, or give a model orders: by kind."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ PROJECT_FILES: Final[Mapping[str, tuple[str, ...]]] = {
         ".claude/settings.json",
         ".claude/settings.local.json",
     ),
+    "instructions": ("AGENTS.md", "CLAUDE.md"),
     "mcp": (".mcp.json", ".amplifier/mcp.json", ".amplifier/mcp.yaml"),
     "modules": (".amplifier/modules",),
     "plugins": (".amplifier/plugins",),

@@ -26,12 +26,14 @@ __all__ = [
     "Agents",
     "ChosenProvider",
     "Fallbacks",
+    "Instructions",
     "PipedMention",
     "PipedSize",
     "Provider",
     "StreamingUi",
     "Telemetry",
     "TypedMention",
+    "UntrustedInstructions",
 ]
 
 HELP_BEGIN: Final = "[help with the beginning]"
@@ -94,6 +96,49 @@ class TypedMention(Guard):
     def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
         super().plays(stage, start, outcome)
         assert any("xyzzy" in asked.text for asked in outcome.asked)
+
+
+class Instructions(Guard):
+    """The instructions of the person and of the trusted project are what every session begins with."""
+
+    name = "instructions"
+    by_profile = True
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(PLANS, "a program says itself what its agent is"),
+        "tool-invoke": "no model is asked",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.home / "AGENTS.md").write_text("The first word is plugh.\n")
+        (stage.project / "AGENTS.md").write_text("The second word is xyzzy.\n")
+        assert stage.amplifier("trust", "grant", "instructions").code == 0
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Nothing: a start that is refused shows nothing."""
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        for asked in outcome.asked:
+            assert asked.text.count("plugh") == 1
+            assert asked.text.count("xyzzy") == 1
+
+
+class UntrustedInstructions(Instructions):
+    """Instructions that nobody trusted are not read, and the person is told why."""
+
+    name = "untrusted-instructions"
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.project / "AGENTS.md").write_text("The second word is xyzzy.\n")
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        assert not any("xyzzy" in asked.text for asked in outcome.asked)
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        Guard.plays(self, stage, start, outcome)
+        if not isinstance(start, EmbeddedStart):
+            assert "nobody trusted the instructions" in outcome.told
 
 
 class PipedMention(Guard):

@@ -85,6 +85,10 @@ class StatusCommands:
                 or f"chosen by the loop ({', '.join(providers) or 'none'})",
             ),
             ("Model", talk.model or _usual_model(talk)),
+            (
+                "Reads",
+                ", ".join(map(str, opened.instructions.files)) or "no instructions",
+            ),
             ("Mode", "plan: only tools that read" if talk.mode.is_on else "work"),
             ("Turns", str(len(talk.starts))),
             ("Messages", str(len(await talk.said()))),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Final
 
 import attrs
 
+from amplifier.app.context_blocks import CONTEXT_TAIL, context_head, guard_context
 from amplifier.app.mentions.contents import SHOWN, PlaceContents, Status, read_place
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.resolver import MentionResolver, Place, Writer
@@ -37,7 +36,6 @@ __all__ = [
 _MOST_MENTIONS: Final = 1000
 _LOOKED_AT: Final = 64
 """How many times as many bytes may be read as may be shown."""
-_TAG: Final = re.compile(r"<(?=\s*/?\s*context_file)", re.IGNORECASE)
 _METADATA: Final = "mentions"
 """The key of a message's metadata under which the places that it shows stand, with their digests."""
 
@@ -348,23 +346,17 @@ def _message(entry: _Entry) -> Message:
         label = ""
     else:
         label = "This takes the place of what was shown of it before.\n"
-    head = f'<context_file paths="{escape(credit, quote=True)}">\n{label}'
-    tail = "\n</context_file>"
+    head, tail = context_head(credit) + label, CONTEXT_TAIL
     metadata: dict[str, JSONValue] = {
         "source": "mention",
         _METADATA: {place: entry.digest or "" for _, place in entry.credits},
     }
     image = entry.reading.image
     if image is None:
-        text = f"{head}{_guarded(entry.reading.content)}{tail}"
+        text = f"{head}{guard_context(entry.reading.content)}{tail}"
         return Message(role="developer", content=text, metadata=metadata)
     blocks: list[ContentBlock] = [TextBlock(text=head), image, TextBlock(text=tail)]
     return Message(role="developer", content=blocks, metadata=metadata)
-
-
-def _guarded(content: str) -> str:
-    """Keep a content from ending its block, or beginning another one."""
-    return _TAG.sub("&lt;", content)
 
 
 def _content_of(reading: PlaceContents) -> str:

@@ -11,6 +11,7 @@ from anyio import to_thread
 
 from amplifier.app.collections.folders import CollectionLibrary
 from amplifier.app.directories import Places
+from amplifier.app.instructions import INSTRUCTIONS_LOADED, Instructions
 from amplifier.app.mentions.dedup import ContentDeduplicator
 from amplifier.app.mentions.loader import (
     Batch,
@@ -35,6 +36,8 @@ MENTIONS_RESOLVED: Final = "mentions:resolved"
 
 AFTER_GUARDS: Final = 900
 """The priority of what follows mentions: a prompt that a guard denies or changes is not followed as it was."""
+
+_NO_INSTRUCTIONS: Final = Instructions()
 
 Told: TypeAlias = tuple[str, str, Batch]
 """Where mentions stand, what is said of them first, and what they came to."""
@@ -67,6 +70,7 @@ class SessionMentions:
         factory=ContentDeduplicator, init=False
     )
     _untold: list[Told] = attrs.field(factory=list, init=False)
+    _begun: Instructions = attrs.field(factory=Instructions, init=False)
     _expected: _Expected = attrs.field(factory=_Expected, init=False)
 
     def __attrs_post_init__(self) -> None:
@@ -83,8 +87,7 @@ class SessionMentions:
         """
 
         async def follow(_: str, data: PromptSubmit) -> None:
-            await self._tell(coordinator, *self._untold)
-            self._untold.clear()
+            await self._tell_beginning(coordinator)
             # Hooks hear the sessions that work for this one; their prompts were written
             # by a model.
             if data.get("session_id", coordinator.session_id) != coordinator.session_id:
@@ -100,8 +103,14 @@ class SessionMentions:
         coordinator.register_capability("mention_resolver", self._loader.resolver)
         coordinator.register_capability("mention_deduplicator", self._deduplicator)
         coordinator.register_contributor(
-            "observability.events", "mentions", lambda: [MENTIONS_RESOLVED]
+            "observability.events",
+            "mentions",
+            lambda: [MENTIONS_RESOLVED, INSTRUCTIONS_LOADED],
         )
+
+    def begin_with(self, instructions: Instructions) -> None:
+        """Note the files of instructions that the session begins with; its first turn reports them."""
+        self._begun = instructions
 
     def expect(
         self, prompt: str, typed: str, written: WrittenText | None = None
@@ -146,8 +155,10 @@ class SessionMentions:
                 shown_places(metadata if isinstance(metadata, Mapping) else None)
             )
 
-    async def instruction(self, text: str, folder: Path) -> str:
-        """Return an instruction with what it mentions before it.
+    async def instruction(
+        self, text: str, folder: Path, instructions: Instructions = _NO_INSTRUCTIONS
+    ) -> str:
+        """Return an instruction with what it mentions before it, and before that the files of instructions.
 
         It is built anew for each session, so what it shows does not count as shown to later prompts: it has
         another role.
@@ -155,12 +166,19 @@ class SessionMentions:
         Args:
             text: the body of a profile.
             folder: that of the profile.
+            instructions: the files of instructions; one that the body mentions is shown once.
         """
         batch = await self._load(text, Writer(folder), ContentDeduplicator())
         if batch.outcomes:
-            # Told with the first turn: before it nobody has begun to listen.
             self._untold.append(("instruction", "Adding system instruction. ", batch))
-        return prepend_context_to_markdown(batch.messages, text)
+        shown = {
+            place
+            for message in batch.messages
+            for place in shown_places(message.metadata)
+        }
+        standing = instructions.text(shown)
+        whole = prepend_context_to_markdown(batch.messages, text)
+        return "\n\n".join(part for part in (standing, whole) if part)
 
     async def messages(
         self, text: str, writer: Writer, coordinator: Coordinator
@@ -178,6 +196,14 @@ class SessionMentions:
         if "@" not in text:
             return Batch()
         return await to_thread.run_sync(self._loader.load, text, writer, deduplicator)
+
+    async def _tell_beginning(self, coordinator: Coordinator) -> None:
+        """Emit what the session began with, once: before its first turn nobody has begun to listen."""
+        begun, self._begun = self._begun, Instructions()
+        if begun.files or begun.notices:
+            await coordinator.hooks.emit(INSTRUCTIONS_LOADED, begun.to_dict())
+        await self._tell(coordinator, *self._untold)
+        self._untold.clear()
 
     async def _tell(self, coordinator: Coordinator, *told: Told) -> None:
         for where, before, batch in told:

@@ -135,7 +135,7 @@ def alone(
         "orchestrator": {"config": loop},
         "providers": [filled(entry.entry, subject="plan")],
     }
-    return attrs.evolve(composition, plan=whole, profile=None)
+    return attrs.evolve(composition, plan=whole, profile=None, is_probe=True)
 
 
 async def _inspect(

@@ -10,7 +10,12 @@ import attrs
 from amplifier_sdk.bounds import count
 from amplifier_sdk.jsontypes import JSONValue
 
-__all__ = ["DisplaySettings", "MentionSettings", "SettingsSchema"]
+__all__ = [
+    "DisplaySettings",
+    "InstructionSettings",
+    "MentionSettings",
+    "SettingsSchema",
+]
 
 _Config = Mapping[str, JSONValue]
 
@@ -84,6 +89,14 @@ class MentionSettings:
 
 
 @attrs.frozen(kw_only=True)
+class InstructionSettings:
+    """Whether sessions begin with the instructions of the person and of the project, and how many bytes of them."""
+
+    enabled: bool = True
+    max_bytes: int = attrs.field(default=32_768, validator=count)
+
+
+@attrs.frozen(kw_only=True)
 class _Sessions:
     """How sessions are stored: `sync` survives a power loss, `async` the end of the process; unless `keep` is false."""
 
@@ -113,6 +126,7 @@ class SettingsSchema:
     overrides: Mapping[str, _Override] = attrs.field(factory=dict)
     collections: _Collections = attrs.field(factory=_Collections)
     mentions: MentionSettings = attrs.field(factory=MentionSettings)
+    instructions: InstructionSettings = attrs.field(factory=InstructionSettings)
     sessions: _Sessions = attrs.field(factory=_Sessions)
     limits: _Config = attrs.field(factory=dict)
     ui: DisplaySettings = attrs.field(factory=DisplaySettings)

@@ -89,6 +89,7 @@ class SessionRecord:
         spending: what all its turns have spent, as `Spending.to_dict` writes it.
         owed: what its last turn that was cut off spent, for whoever charges it to the session that made this one:
             `turn_id`, `works_for` (the turn of that session) and `spent`.
+        instructions: the paths of the files of instructions that its last turn began with.
         has_composition: whether it is recorded what it was made of; see `RecordedComposition`.
         is_renewed: whether a repair made it anew, so that it is not known what the session has spent.
         further: what another version of this program knows of it; it stays as it is.
@@ -116,6 +117,7 @@ class SessionRecord:
     request: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)
     spending: Mapping[str, JSONValue] = attrs.field(factory=dict)
     owed: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    instructions: tuple[str, ...] = ()
     has_composition: bool = False
     is_renewed: bool = False
     further: Mapping[str, JSONValue] = attrs.field(factory=dict, repr=False)

@@ -119,7 +119,12 @@ class KeptSession:
         )
 
     async def record_composition(
-        self, recorded: RecordedComposition, *, provider: str | None, model: str | None
+        self,
+        recorded: RecordedComposition,
+        *,
+        provider: str | None,
+        model: str | None,
+        instructions: Sequence[str] = (),
     ) -> None:
         """Store what the session is made of, and who answers in it; of a child, whose record has its plan, that.
 
@@ -127,7 +132,12 @@ class KeptSession:
             ConfigError: it is too large to be read again.
             OSError: it was not stored.
         """
-        changed = attrs.evolve(self.record, provider=provider, model=model)
+        changed = attrs.evolve(
+            self.record,
+            provider=provider,
+            model=model,
+            instructions=tuple(instructions),
+        )
         if self.record.parent_id is not None and self.record.plan is not None:
             changed = attrs.evolve(changed, plan=recorded.plan)
         else:

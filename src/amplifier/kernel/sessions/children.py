@@ -12,6 +12,7 @@ import attrs
 
 from amplifier.kernel.budgets.deadlines import call_deadlines_held
 from amplifier.kernel.budgets.expenses import Spending
+from amplifier.kernel.capabilities import INSTRUCTIONS
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier.kernel.sessions.child_plans import (
@@ -35,6 +36,7 @@ from amplifier_sdk.errors import (
     SessionError,
     TurnCancelled,
 )
+from amplifier_sdk.jsontypes import JSONObject
 from amplifier_sdk.limits import LimitChanges
 from amplifier_sdk.messages import MessageDict
 
@@ -82,7 +84,11 @@ class Children:
             parent_id=session.session_id,
             agent_name=request.agent_name,
             plan=child_plan(Guards(session), agent, request),
-            messages=_beginning(instruction, request.parent_messages or ()),
+            messages=_beginning(
+                session.coordinator.get_capability(INSTRUCTIONS),
+                instruction,
+                request.parent_messages or (),
+            ),
             provider_preferences=request.provider_preferences or preferences_of(agent),
             request=request.record,
         )
@@ -315,7 +321,12 @@ async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
     """Give a child its history; a new one without an instruction of its agent's keeps what its context begins with."""
     context, messages = child.coordinator.context, record.messages
     # its own instruction replaces what a fresh context begins with
-    if record.turn_count or (messages and messages[0]["role"] == "system"):
+    is_instructed = (
+        bool(messages)
+        and messages[0]["role"] == "system"
+        and not messages[0].get("metadata")
+    )
+    if record.turn_count or is_instructed:
         await context.set_messages(messages)
         return
     for message in messages:
@@ -323,9 +334,21 @@ async def _remember(child: AmplifierSession, record: ChildRecord) -> None:
 
 
 def _beginning(
-    instruction: str | None, parent_messages: Sequence[MessageDict]
+    offered: object, instruction: str | None, parent_messages: Sequence[MessageDict]
 ) -> list[MessageDict]:
-    """Return what a new child's history begins with."""
-    if instruction is None:
+    """Return what a new child's history begins with: what every child reads, then what its agent is."""
+    shared = offered if isinstance(offered, str) else ""
+    if parent_messages and parent_messages[0]["role"] == "system":
+        # A copy of its parent has the parent's system message, which says it already.
+        shared = ""
+    if instruction is not None:
+        text = "\n\n".join(part for part in (shared, instruction) if part)
+        return [{"role": "system", "content": text}, *parent_messages]
+    if not shared:
         return list(parent_messages)
-    return [{"role": "system", "content": instruction}, *parent_messages]
+    # Marked as no agent's: what a fresh context begins with stays beside it.
+    metadata: JSONObject = {"source": INSTRUCTIONS}
+    return [
+        {"role": "system", "content": shared, "metadata": metadata},
+        *parent_messages,
+    ]
