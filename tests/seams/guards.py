@@ -12,6 +12,8 @@ __all__ = ["GUARDS"]
 GUARDS: Final[tuple[Guard, ...]] = (
     approval.Approval(),
     approval.DenyRule(),
+    approval.DeniedTool(),
+    approval.AllowedTool(),
     approval.DenyPaths(),
     approval.WeakenedProfile(),
     approval.DenyRuleSince(),
@@ -37,6 +39,7 @@ GUARDS: Final[tuple[Guard, ...]] = (
     turns.StreamingUi(),
     turns.Instructions(),
     turns.UntrustedInstructions(),
+    turns.GivenSystem(),
     turns.TypedMention(),
     turns.PipedMention(),
     turns.PipedSize(),

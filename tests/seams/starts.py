@@ -164,6 +164,18 @@ class RunResume(Start):
         return stage.take_turn("run", "--resume", session, *stage.again)
 
 
+class RunContinue(Start):
+    """`amplifier run --continue`."""
+
+    name = "run-continue"
+    is_resumed = True
+
+    def play(self, stage: Stage) -> Outcome:
+        stage.begun(BEGIN)
+        stage.resume()
+        return stage.take_turn("run", "--continue", *stage.again)
+
+
 class Fork(Start):
     """`amplifier session fork`, and a turn in what it made."""
 
@@ -582,6 +594,7 @@ STARTS: Final[tuple[Start, ...]] = (
     Continue(),
     Resume(),
     RunResume(),
+    RunContinue(),
     Fork(),
     Import(),
     Child(),

@@ -916,6 +916,24 @@ async def test_that_a_persons_images_are_not_seen_is_said(
     assert "AAAA" not in str(peer.chats())
 
 
+@pytest.mark.parametrize(("effort", "lost"), [("high", True), ("none", False)])
+async def test_an_effort_is_reported_as_not_made(
+    local: LocalProvider, peer: Peer, effort: str, lost: bool
+) -> None:
+    peer.replies = [written("Paris.")]
+
+    answer = await local.complete(
+        attrs.evolve(ask("What is the capital?"), reasoning_effort=effort)
+    )
+
+    reported = answer.degradation is not None
+    assert reported == lost
+    if answer.degradation is not None:
+        assert str(answer.degradation) == (
+            "an answer at once instead of reasoning_effort: this model does not reason"
+        )
+
+
 async def test_without_the_rule_an_open_choice_is_text(
     fake_llama: Path, peer: Peer
 ) -> None:

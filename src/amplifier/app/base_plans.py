@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import attrs
 
 from amplifier.app.plan_entries import entries, identity
 from amplifier.app.restrictions import lower_limits
 from amplifier.app.sources.absolute_sources import anchor_sources
+from amplifier.app.tool_rules import allow_tools, deny_tools
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_kit.files.documents import read_document
@@ -61,6 +62,10 @@ class PlanOptions:
         file: a mount plan, in YAML or JSON, instead of a profile and the settings.
         profile: the profile, instead of the one that the settings name; an empty name chooses none.
         limits: limits that can only lower those of the plan, be it new or recorded.
+        effort: how much the model is to reason, as the provider understands it.
+        system: the agent's instruction, in place of the profile's.
+        denied_tools: tools that are denied from now on, by name, with `*` for any characters.
+        allowed_tools: tools that run unasked this time, likewise, where no other rule is stricter.
     """
 
     provider: str | None = None
@@ -69,6 +74,22 @@ class PlanOptions:
     file: Path | None = None
     profile: str | None = None
     limits: Mapping[str, JSONValue] = attrs.field(factory=dict)
+    effort: str | None = None
+    system: str | None = attrs.field(default=None, repr=False)
+    denied_tools: tuple[str, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
+
+    @property
+    def lasting(self) -> Self:
+        """What of it is recorded with the session: not what was said for one time."""
+        return attrs.evolve(self, first_tool=None, allowed_tools=())
+
+    def for_once(self, plan: Mapping[str, JSONValue]) -> JSONObject:
+        """Return a plan with what was said for one time."""
+        changed = allow_tools(plan, self.allowed_tools)
+        if self.first_tool is not None:
+            set_loop(changed, "first_tool", self.first_tool)
+        return changed
 
 
 def make_plan(
@@ -103,11 +124,7 @@ def make_plan(
             plan["providers"] = _only(
                 options.provider, entries(plan, "providers"), installed
             )
-    if options.model is not None:
-        set_loop(plan, "model", options.model)
-    if options.first_tool is not None:
-        set_loop(plan, "first_tool", options.first_tool)
-    return lower_limits(plan, options.limits)
+    return options.for_once(_lastingly(plan, options))
 
 
 def choose_from(
@@ -123,7 +140,7 @@ def choose_from(
     Args:
         plan: the plan; it is not changed.
         offered: the other plan.
-        options: what the person chose; the provider, the model and the limits count.
+        options: what the person chose; all that is recorded counts.
     """
     chosen = dict(plan)
     if options.provider is not None:
@@ -138,9 +155,16 @@ def choose_from(
         if named != set(map(identity, only)):
             for key in ("default_provider", "model"):
                 set_loop(chosen, key, None)
+    return _lastingly(chosen, options)
+
+
+def _lastingly(plan: JSONObject, options: PlanOptions) -> JSONObject:
+    """Put into a plan what is recorded of a person's choices, but for the provider."""
     if options.model is not None:
-        set_loop(chosen, "model", options.model)
-    return lower_limits(chosen, options.limits)
+        set_loop(plan, "model", options.model)
+    if options.effort is not None:
+        set_loop(plan, "reasoning_effort", options.effort)
+    return lower_limits(deny_tools(plan, options.denied_tools), options.limits)
 
 
 def installed_modules() -> list[str]:

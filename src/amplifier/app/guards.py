@@ -11,6 +11,7 @@ from amplifier.app.store.lineage import find_recorded, subject_of
 from amplifier.app.store.plan_secrets import conceal
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.app.tool_rules import without_allowances
 from amplifier_sdk.errors import ConfigError, Problem
 
 __all__ = ["require_guards", "require_recorded_guards"]
@@ -70,7 +71,9 @@ def require_recorded_guards(
     plan = {key: value for key, value in recorded.plan.items() if key != "providers"}
     if not recorded.is_literal:
         plan = fill_plan(plan, composition.settings)
-    lacking = find_lacking(conceal(plan), conceal(composition.plan))
+    # What was allowed for one time is no part of what is recorded.
+    present = without_allowances(composition.plan, composition.allowed_tools)
+    lacking = find_lacking(conceal(plan), conceal(present))
     if lacking:
         lost = "the session was made with this guard, and would be resumed without it"
         problems = [*(Problem(path, lost) for path in lacking), _REMEDY]

@@ -91,6 +91,9 @@ async def instruct(opened: OpenSession) -> None:
 
 async def _system_text(opened: OpenSession) -> str:
     profile, text = opened.composition.profile, opened.composition.instruction
+    if opened.composition.system is not None:
+        given = (opened.instructions.text(), opened.composition.system)
+        return "\n\n".join(part for part in given if part)
     if profile is None or text is None:
         return opened.instructions.text()
     return await opened.mentions.instruction(text, profile.folder, opened.instructions)

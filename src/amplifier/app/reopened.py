@@ -27,6 +27,7 @@ from amplifier.app.store.plan_secrets import conceal, reveal
 from amplifier.app.store.recorded import PlanFile, RecordedComposition
 from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.store import SessionStore
+from amplifier.app.tool_rules import without_denials
 from amplifier.kernel.plans.overlays import merge_plans
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
@@ -129,6 +130,7 @@ def describe_composition(composition: Composition) -> RecordedComposition:
         agent_name=composition.agent_name,
         provider=composition.chosen.provider,
         model=composition.chosen.model,
+        system=composition.system,
         plan_file=composition.plan_file,
         modules=find_origins(composition.plan, resolver_of(composition)),
         project=used,
@@ -201,7 +203,10 @@ def _restored(
     _refuse(_uncounted(record, filled), subject)
     composition = attrs.evolve(
         present,
-        plan=_with_first_tool(filled, options),
+        plan=options.for_once(filled),
+        system=recorded.system if options.system is None else options.system,
+        denied_tools=options.denied_tools,
+        allowed_tools=options.allowed_tools,
         written=revealed,
         chosen=chosen,
         profile=present.profile if recorded.agent_name is None else None,
@@ -237,8 +242,11 @@ def _notices(
     if (
         recorded.plan_file is None
         and recorded.agent_name is None
-        # limits that were chosen when the session began are no change since
-        and _differ(restricted.plan, lower_limits(now, _limits_of(restricted.plan)))
+        # limits and denials that were chosen when the session began are no change since
+        and _differ(
+            without_denials(restricted.plan),
+            lower_limits(without_denials(now), _limits_of(restricted.plan)),
+        )
     ):
         notices.append(_CHANGED)
     return notices
@@ -330,13 +338,6 @@ def _plan_file_of(recorded: RecordedComposition) -> JSONObject:
     if recorded.plan_file is None or not recorded.plan_file.is_unchanged():
         return {}
     return read_plan(Path(recorded.plan_file.path))
-
-
-def _with_first_tool(plan: JSONObject, options: PlanOptions) -> JSONObject:
-    changed = dict(plan)
-    if options.first_tool is not None:
-        set_loop(changed, "first_tool", options.first_tool)
-    return changed
 
 
 def _refuse(problems: Sequence[Problem], subject: str) -> None:

@@ -62,6 +62,9 @@ class Composition:
         replaces_recorded: whether the person wants a stored session to be made of it,
             whatever guards the session had.
         invalid: the files of agents that are left out because they cannot be read.
+        system: the agent's instruction that the person gave, in place of the profile's; mentions mean nothing in it.
+        denied_tools: the tools that the person denied this time, which must be there.
+        allowed_tools: those that they allowed this time, likewise.
         is_probe: whether it only tries a provider, which reads nothing of the project.
     """
 
@@ -83,6 +86,9 @@ class Composition:
     agent_name: str | None = None
     replaces_recorded: bool = False
     invalid: tuple[InvalidFile, ...] = ()
+    system: str | None = attrs.field(default=None, repr=False)
+    denied_tools: tuple[str, ...] = ()
+    allowed_tools: tuple[str, ...] = ()
     is_probe: bool = False
 
     @property
@@ -155,8 +161,7 @@ def compose(
     bare = bare_composition(places, session=session, project=project)
     if installed is None:
         installed = installed_modules()
-    # Which tool comes first is said for one time: it is no part of what is recorded.
-    lasting = attrs.evolve(options, first_tool=None)
+    lasting = options.lasting
     if options.file is None:
         made = _of_profile(bare, lasting, installed)
     else:
@@ -172,9 +177,13 @@ def compose(
     plan = dict(made.written)
     if fill and not made.is_literal:
         plan = fill_plan(plan, made.settings)
-    if options.first_tool is not None:
-        set_loop(plan, "first_tool", options.first_tool)
-    return attrs.evolve(made, plan=plan)
+    return attrs.evolve(
+        made,
+        plan=options.for_once(plan),
+        system=options.system,
+        denied_tools=options.denied_tools,
+        allowed_tools=options.allowed_tools,
+    )
 
 
 def _of_profile(

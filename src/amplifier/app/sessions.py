@@ -27,6 +27,7 @@ from amplifier.app.store.snapshot import describe
 from amplifier.app.store.states import CutOff
 from amplifier.app.store.store import SessionStore
 from amplifier.app.store.writer import KeptSession
+from amplifier.app.tool_rules import require_named_tools
 from amplifier.app.trusted_file_guard import TrustedFiles
 from amplifier.kernel.budgets.expenses import Spending
 from amplifier.kernel.reports import redact_reports_by
@@ -298,6 +299,10 @@ async def open_session(
             _require_provider(session)
         if first_tool is not None:
             _require_tool(session, first_tool)
+        require_named_tools(
+            (*composition.denied_tools, *composition.allowed_tools),
+            session.coordinator.tools,
+        )
         # The history first, the instruction after it: it is built anew and replaces the
         # one that was stored.
         await restore(opened, store)

@@ -43,6 +43,9 @@ R = TypeVar("R")
 SCOPES: Final = ("local", "project", "user")
 """Whose settings a command can change."""
 
+EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+"""How much a model may be asked to reason; each vendor knows some of them."""
+
 _DEBUG: Final = "amplifier.debug"
 _CHOICES: Final = "amplifier.choices"
 
@@ -113,6 +116,10 @@ class SessionChoices(NamedTuple):
     accept_edits: bool = False
     max_turns: int | None = None
     max_cost: Decimal | None = None
+    system: str | None = None
+    effort: str | None = None
+    allow_tool: tuple[str, ...] = ()
+    deny_tool: tuple[str, ...] = ()
     with_current_plan: bool = False
     output: str = "text"
     schema: Path | None = None
@@ -125,7 +132,10 @@ class SessionChoices(NamedTuple):
         """Whether anything was chosen of what the session is made of, or of whether it is stored."""
         chosen = (self.profile, self.bundle, self.plan, self.provider, self.model)
         given = (*chosen, self.tool, self.keep, self.max_turns, self.max_cost)
-        return any(each is not None for each in given)
+        shaped = (self.system, self.effort, self.allow_tool or None)
+        return any(
+            each is not None for each in (*given, *shaped, self.deny_tool or None)
+        )
 
     @property
     def needs_a_prompt(self) -> bool:
@@ -170,6 +180,10 @@ class SessionChoices(NamedTuple):
             first_tool=self.tool,
             file=self.plan,
             limits=self._limits(),
+            effort=self.effort,
+            system=self.system,
+            denied_tools=self.deny_tool,
+            allowed_tools=self.allow_tool,
         )
 
     def _limits(self) -> JSONObject:
@@ -232,6 +246,18 @@ def _dollars(text: str) -> Decimal:
     raise click.BadParameter(f"{text!r} is no amount above zero, such as 0.50")
 
 
+def _instruction(
+    ctx: click.Context, parameter: click.Parameter, value: str | None
+) -> None:
+    """Take a text, or that of the file whose name stands behind an `@`."""
+    if value is not None and value.startswith("@"):
+        # with the runtime: few commands read a file
+        from amplifier_kit.files.documents import read_text
+
+        value = read_text(Path(value[1:]))
+    _choose(ctx, parameter, value)
+
+
 _chosen = partial(click.option, expose_value=False, callback=_choose)
 _MADE_OF = (
     _chosen(
@@ -291,6 +317,34 @@ _ASKED = (
         default="asyncio",
         show_default=True,
         help="The event loop; trio needs the extra amplifier[trio].",
+    ),
+)
+_ALLOW_TOOL = _chosen(
+    "--allow-tool",
+    multiple=True,
+    metavar="NAME",
+    help="Let a tool run unasked this time, where no rule denies it or asks; * stands for any characters.",
+)
+_SYSTEM = click.option(
+    "--system",
+    metavar="TEXT|@FILE",
+    expose_value=False,
+    callback=_instruction,
+    help="The agent's instruction, in place of the profile's: a text, or that of a file.",
+)
+_SHAPED = (
+    _SYSTEM,
+    _chosen(
+        "--effort",
+        type=click.Choice(EFFORTS),
+        help="How much the model is to reason; what it does not support is reported.",
+    ),
+    _ALLOW_TOOL,
+    _chosen(
+        "--deny-tool",
+        multiple=True,
+        metavar="NAME",
+        help="Deny a tool in this session from now on, whatever allows it; * stands for any characters.",
     ),
 )
 _CONSENT = (
@@ -366,7 +420,7 @@ def consent_options(command: Callable[P, R]) -> Callable[P, R]:
 
 def session_options(command: Callable[P, R]) -> Callable[P, R]:
     """Add all of that, and what decides who answers and how; `session_choices` returns it."""
-    for option in reversed(_ASKED):
+    for option in reversed((*_ASKED, *_SHAPED)):
         command = option(command)
     return made_of_options(consent_options(command))
 
@@ -379,8 +433,8 @@ def turn_options(command: Callable[P, R]) -> Callable[P, R]:
 
 
 def serving_options(command: Callable[P, R]) -> Callable[P, R]:
-    """Add them to a command whose sessions others drive, who say themselves what is called first."""
-    for option in reversed(_ASKED):
-        if option is not _FIRST_TOOL:
+    """Add them to a command whose sessions others drive, but for what is said of one turn, or to one agent."""
+    for option in reversed((*_ASKED, *_SHAPED)):
+        if option not in (_FIRST_TOOL, _ALLOW_TOOL, _SYSTEM):
             command = option(command)
     return made_of_options(consent_options(command))

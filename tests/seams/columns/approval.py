@@ -10,6 +10,7 @@ from amplifier_sdk.jsontypes import JSONObject
 from tests.seams.columns.guard import (
     DELETE,
     EDIT,
+    EMBEDDED,
     NEW,
     PLANS,
     Calls,
@@ -22,11 +23,13 @@ from tests.seams.stage import NOTES, Made, Outcome, Stage
 from tests.seams.starts import EmbeddedStart, Start
 
 __all__ = [
+    "AllowedTool",
     "Approval",
     "BaseProfile",
     "CommandEdit",
     "CommandEditRule",
     "DefaultSession",
+    "DeniedTool",
     "DenyPaths",
     "DenyRule",
     "DenyRuleSince",
@@ -67,6 +70,35 @@ class DenyRule(KeepsNotes):
 
     def made(self) -> Made:
         return Made(plan={"hooks": [DENY]})
+
+
+class DeniedTool(KeepsNotes):
+    """`--deny-tool` of the command that begins the session; the one that resumes it does not name it again."""
+
+    name = "deny-tool-option"
+    reason = "--deny-tool delete"
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(EMBEDDED, "it is an option of commands"),
+        "tool-invoke": "the person names the tool",
+        "import": "its composition is the one of now",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        stage.options = ("--deny-tool", "delete")
+
+
+class AllowedTool(DenyRule):
+    """`--allow-tool` of every command: what a rule denies stays denied."""
+
+    name = "allow-tool-option"
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(EMBEDDED, "it is an option of commands"),
+        **dict.fromkeys(("acp", "acp-load", "mcp-agent"), "a client asks the person"),
+        "tool-invoke": "the person names the tool",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        stage.options = stage.again = ("--allow-tool", "*")
 
 
 class DenyPaths(KeepsNotes):

@@ -26,6 +26,7 @@ __all__ = [
     "Agents",
     "ChosenProvider",
     "Fallbacks",
+    "GivenSystem",
     "Instructions",
     "PipedMention",
     "PipedSize",
@@ -122,6 +123,32 @@ class Instructions(Guard):
         for asked in outcome.asked:
             assert asked.text.count("plugh") == 1
             assert asked.text.count("xyzzy") == 1
+
+
+class GivenSystem(Guard):
+    """`--system` of the command that begins a session is its instruction; a command that resumes it need not say it."""
+
+    name = "system-option"
+    calls: ClassVar[Calls] = (TALLY,)
+    without: ClassVar[Reasons] = {
+        **dict.fromkeys(EMBEDDED, "it is an option of commands"),
+        "tool-invoke": "no model is asked",
+        "import": "its composition is the one of now",
+        "acp": "an editor's agent has the instruction of its profile",
+        "mcp-agent": "an agent has its own",
+    }
+
+    def prepare(self, stage: Stage) -> None:
+        (stage.project / "sailor.txt").write_text("You are a sailor.\n")
+        stage.options = ("--system", "@sailor.txt")
+
+    def holds(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        """Nothing: a start that is refused shows nothing."""
+
+    def plays(self, stage: Stage, start: Start, outcome: Outcome) -> None:
+        super().plays(stage, start, outcome)
+        for asked in outcome.asked:
+            assert asked.messages[0] == ("system", "You are a sailor.\n")
 
 
 class UntrustedInstructions(Instructions):

@@ -21,6 +21,11 @@ _BY_RULE: Final = Degradation(
 _BLIND: Final = Degradation(
     requested="images", actual="the text beside them", reason="this model cannot see"
 )
+_AT_ONCE: Final = Degradation(
+    requested="reasoning_effort",
+    actual="an answer at once",
+    reason="this model does not reason",
+)
 
 
 @attrs.frozen(kw_only=True)
@@ -50,12 +55,14 @@ def choose(
         InvalidRequestError: it forces a tool that it does not offer, or says nothing to take arguments from.
     """
     choice = _choose(request, conversation, gate)
-    if not conversation.has_images:
-        return choice
-    return attrs.evolve(
-        choice,
-        degradation=Degradation.of_all([_BLIND, *filter(None, [choice.degradation])]),
-    )
+    losses = []
+    if conversation.has_images:
+        losses.append(_BLIND)
+    if request.reasoning_effort not in (None, "none"):
+        losses.append(_AT_ONCE)
+    if choice.degradation is not None:
+        losses.append(choice.degradation)
+    return attrs.evolve(choice, degradation=Degradation.of_all(losses))
 
 
 def _choose(

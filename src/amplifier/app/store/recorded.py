@@ -96,6 +96,7 @@ class RecordedComposition:
         agent_name: the agent, where it is an agent's session or was forked from one.
         provider: the provider that the person chose.
         model: the model that the person chose.
+        system: the agent's instruction that the person gave in place of the profile's.
         plan_file: where the plan came from, where that was a file.
         modules: where the modules came from.
         project: what of the project's folder was used and trusted: digests of files by kind and name.
@@ -107,6 +108,7 @@ class RecordedComposition:
     agent_name: str | None = None
     provider: str | None = None
     model: str | None = None
+    system: str | None = attrs.field(default=None, repr=False)
     plan_file: PlanFile | None = None
     modules: tuple[ModuleOrigin, ...] = ()
     project: Mapping[str, Mapping[str, str]] = attrs.field(factory=dict)
