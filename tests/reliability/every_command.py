@@ -97,6 +97,9 @@ COMMANDS: Final[Sequence[tuple[str, Sequence[str], int]]] = [
     ("profile validate", ("foundation:base",), 0),
     ("profile diff", ("foundation:base", "foundation:dev"), 0),
     ("profile use", ("foundation:base",), 0),
+    ("profile new", ("sailor",), 0),
+    ("profile edit", ("nobody",), 1),  # there is none
+    ("profile remove", ("sailor", "--yes"), 0),
     ("profile current", (), 0),
     ("profile reset", (), 0),
     ("provider list", (), 0),

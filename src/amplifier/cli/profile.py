@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._compositions import add_looking, json_text, tell_choice
-from amplifier.cli._options import debug_option, scope_option
+from amplifier.cli._options import debug_option, scope_option, yes_option
 from amplifier.cli._shell_completion import profiles
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say
@@ -21,9 +21,18 @@ if TYPE_CHECKING:
 __all__ = ["profile"]
 
 
+_own_scope = click.option(
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    default="user",
+    show_default=True,
+    help="Whose profile: the person's own or the project's.",
+)
+
+
 @click.group()
 def profile() -> None:
-    """List, look at, check, compare and choose profiles."""
+    """List, look at, check, compare, choose, write and remove profiles."""
 
 
 @profile.command("list")
@@ -164,6 +173,70 @@ def _reset(scope: str) -> None:
     from amplifier.app.settings_changes import change
 
     notice(f"No profile is active by {change(scope, ('profile', 'active'), None)}")
+
+
+@profile.command("new")
+@click.argument("name")
+@click.option(
+    "--extends",
+    metavar="PROFILE",
+    default="foundation:base",
+    show_default=True,
+    help="The profile that it builds on; an empty name for none.",
+    shell_complete=profiles,
+)
+@click.option("--description", default="", metavar="TEXT", help="What it is for.")
+@_own_scope
+@debug_option
+def _new(name: str, extends: str, description: str, scope: str) -> None:
+    """Write the profile NAME, and print its file: a head with what it builds on, and an instruction to begin with."""
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.own_files import new_profile
+
+    path = new_profile(
+        Places.find(),
+        name,
+        scope=scope,
+        extends=extends or None,
+        description=description,
+    )
+    say(str(path))
+    notice(
+        f"'amplifier profile edit {name}' changes it, 'amplifier profile use {name}' chooses it"
+    )
+
+
+@profile.command("edit")
+@click.argument("name", shell_complete=profiles)
+@_own_scope
+@debug_option
+def _edit(name: str, scope: str) -> None:
+    """Open the profile NAME in $EDITOR; it is saved when it is valid."""
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.own_files import edit_profile
+
+    path = edit_profile(
+        Places.find(),
+        name,
+        lambda text: click.edit(text, extension=".md"),
+        scope=scope,
+    )
+    notice("Nothing was changed." if path is None else f"changed: {path}")
+
+
+@profile.command("remove")
+@click.argument("name", shell_complete=profiles)
+@_own_scope
+@yes_option
+@debug_option
+def _remove(name: str, scope: str, yes: bool) -> None:
+    """Delete the profile NAME, after asking."""
+    from amplifier.app.directories import Places
+    from amplifier.app.profiles.own_files import remove_profile
+
+    if not yes:
+        click.confirm(f"Delete the profile {one_line(name)}?", abort=True, err=True)
+    notice(f"removed: {remove_profile(Places.find(), name, scope=scope)}")
 
 
 def _composed(name: str | None) -> Composition:
