@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import anyio
@@ -9,6 +10,7 @@ import pytest
 
 from amplifier import Agent, ModuleLoader
 from amplifier.agent.modules import Toolset
+from amplifier_kit.installation import install_command
 from amplifier_sdk import HookResult, RunContext, tool
 from amplifier_sdk.errors import ConfigError, TurnCancelled
 from amplifier_sdk.events import TOOL_PRE, ToolPre
@@ -302,7 +304,9 @@ def test_a_vendor_of_ours_is_named_with_the_command_that_installs_it(
 ) -> None:
     monkeypatch.setattr(ModuleLoader, "discover", lambda _: [])
 
-    with pytest.raises(ConfigError, match=r"pip install 'amplifier\[anthropic\]'"):
+    with pytest.raises(
+        ConfigError, match=re.escape(install_command("amplifier[anthropic]"))
+    ):
         Agent("anthropic:x").plan()
     with pytest.raises(ConfigError, match="there are none"):
         Agent("keyring").plan()

@@ -10,6 +10,7 @@ import pytest
 
 from amplifier import MountPlanValidator
 from amplifier.app.base_plans import PlanOptions, make_plan, provider_and_model
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import ConfigError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -66,8 +67,9 @@ def test_missing_modules_are_one_error_with_install_command() -> None:
 
     (problem,) = caught.value.problems
     assert problem.path == "loop-basic, provider-local"
+    missing = ("amplifier-module-loop-basic", "amplifier-module-provider-local")
     assert problem.message == (
-        "not installed; install with: pip install amplifier-module-loop-basic amplifier-module-provider-local;"
+        f"not installed; install with: {install_command(*missing)};"
         " or choose an installed provider: provider-a, provider-b"
     )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from amplifier.app.own_modules import OWN_MODULES, how_to_add
+from amplifier_kit.installation import install_command
 
 PLUGINS = Path(__file__).parents[2] / "plugins"
 TYPES = ("context-", "hooks-", "loop-", "provider-", "tool-")
@@ -23,7 +24,7 @@ def test_own_modules_are_those_of_the_repository() -> None:
 def test_a_module_of_amplifier_is_installed_by_its_distribution() -> None:
     told = how_to_add("tool-web", ())
 
-    assert told == "install it with: pip install amplifier-module-tool-web"
+    assert told == f"install it with: {install_command('amplifier-module-tool-web')}"
 
 
 @pytest.mark.parametrize("module", ["tool-bsh", "tool-hammer", "acme", "loop-", ""])

@@ -22,18 +22,23 @@ from tests.architecture.source_tree import (
     root_files,
 )
 
+# It names the command that installs an extra, and imports the standard library alone.
+INSTALLATION: Final = "amplifier_kit.installation"
+
 LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     "amplifier_sdk": ("amplifier_sdk",),
     "amplifier_kit": ("amplifier_sdk", "amplifier_kit"),
     "amplifier.kernel": ("amplifier_sdk", "amplifier.kernel"),
     "amplifier.agent": (
         "amplifier_sdk",
+        INSTALLATION,
         "amplifier.kernel",
         "amplifier.agent",
         "amplifier.serving",
     ),
     "amplifier.serving": (
         "amplifier_sdk",
+        INSTALLATION,
         "amplifier.kernel",
         "amplifier.agent",
         "amplifier.serving",
@@ -54,6 +59,7 @@ LAYERS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "amplifier.compat": (
         "amplifier_sdk",
+        INSTALLATION,
         "amplifier.kernel",
         "amplifier.testing",
         "amplifier.compat",

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from amplifier.cli import main
+from amplifier_kit.installation import install_command
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, Terminal, open_terminal, write_plan
 
@@ -159,7 +160,7 @@ WITHOUT = "import sys\nsys.modules['prompt_toolkit'] = None\nfrom amplifier.cli 
 def test_bare_command_at_terminal_is_chat_and_names_extra() -> None:
     with open_terminal(sys.executable, "-c", WITHOUT) as terminal:
         terminal.read_until(
-            "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'"
+            f"a chat needs the package prompt_toolkit: {install_command('amplifier[cli]')}"
         )
 
         assert terminal.wait() == 1

@@ -10,6 +10,7 @@ import pytest
 
 from amplifier.app.directories import Places
 from amplifier.app.store.store import SessionStore
+from amplifier_kit.installation import install_command
 from tests.app.store.talks import interrupt, keep
 from tests.cli.programs import call, write_plan
 
@@ -123,14 +124,16 @@ def test_without_the_package_that_locks_sessions_are_not_kept(
     plan = str(write_plan(tmp_path, ["one"]))
     monkeypatch.setattr("amplifier.app.session_selection.find_spec", lambda _: None)
     assert (
-        "to store sessions: pip install 'amplifier[cli]'"
+        f"to store sessions: {install_command('amplifier[cli]')}"
         in call("run", "Hello", "--plan", plan).stderr
     )
     assert (
-        "pip install 'amplifier[cli]'"
+        install_command("amplifier[cli]")
         in call("run", "Hello", "--plan", plan, "--keep", expect=1).stderr
     )
-    assert "pip install 'amplifier[cli]'" in call("continue", "Hello", expect=1).stderr
+    assert (
+        install_command("amplifier[cli]") in call("continue", "Hello", expect=1).stderr
+    )
 
 
 def test_what_a_project_brings_is_told_and_left_out(

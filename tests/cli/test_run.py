@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from amplifier.cli import main
 from amplifier.cli._logs import configure_logs
 from amplifier.cli._stdin import GivenPrompt
+from amplifier_kit.installation import install_command
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 from tests.cli.programs import BACKENDS, PROGRAM, run, start, write_plan
 
@@ -725,7 +726,7 @@ def test_a_backend_that_is_not_installed_names_the_extra(
     assert result.exit_code == 1
     assert (
         result.stderr
-        == "Error: --backend trio needs a package: pip install 'amplifier[trio]'\n"
+        == f"Error: --backend trio needs a package: {install_command('amplifier[trio]')}\n"
     )
 
 

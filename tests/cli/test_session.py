@@ -15,6 +15,7 @@ from amplifier.app.directories import Places
 from amplifier.app.doctor.storage import check_sessions
 from amplifier.app.store.store import SessionStore
 from amplifier.cli import main
+from amplifier_kit.installation import install_command
 from amplifier_sdk.jsontypes import JSONObject
 from tests.app.store.talks import HELLO, ROME, interrupt, keep
 
@@ -473,7 +474,7 @@ def test_sessions_are_not_changed_without_package_that_locks(
         ["rename", "alpha", "x"],
         ["repair", "alpha"],
     ):
-        assert "pip install 'amplifier[cli]'" in call(*arguments, expect=1).stderr
+        assert install_command("amplifier[cli]") in call(*arguments, expect=1).stderr
     assert "Hello" in call("list").stdout
 
 

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 
 from amplifier import Agent
 from amplifier.serving import AgentServer
+from amplifier_kit.installation import install_command
 from tests.doubles import ScriptedProvider
 from tests.serving.client import ALICE
 
@@ -153,4 +154,4 @@ def test_without_the_extra_the_error_names_it() -> None:
         [sys.executable, "-c", MISSING], capture_output=True, text=True, check=True
     )
 
-    assert "pip install 'amplifier[server]'" in ran.stdout
+    assert install_command("amplifier[server]") in ran.stdout

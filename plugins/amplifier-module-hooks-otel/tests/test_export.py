@@ -12,6 +12,7 @@ import pytest
 from opentelemetry import trace
 
 from amplifier.testing import answer, create_test_session
+from amplifier_kit.installation import install_command
 from amplifier_module_hooks_otel import mount
 from amplifier_module_hooks_otel._export import _open
 
@@ -149,7 +150,7 @@ async def test_a_missing_exporter_is_said_once(monkeypatch: pytest.MonkeyPatch) 
     (notified,) = await a_turn()
 
     assert f"No telemetry is exported: {ENDPOINT} is set, but " in notified
-    assert "pip install 'amplifier-module-hooks-otel[otlp]'" in notified
+    assert install_command("amplifier-module-hooks-otel[otlp]") in notified
 
 
 async def test_a_protocol_that_is_not_spoken_is_said_once(

@@ -7,6 +7,7 @@ from typing import Final, TypeAlias
 import attrs
 
 from amplifier.kernel.modules.loader import ModuleLoader
+from amplifier_kit.installation import install_command
 from amplifier_sdk.contracts import Provider
 from amplifier_sdk.errors import ConfigError, Problem, did_you_mean
 from amplifier_sdk.jsontypes import JSONValue
@@ -69,7 +70,8 @@ def _installed(vendor: str, model: str | None) -> ModelChoice:
     ours = f"amplifier-module-{_PREFIX}{short};"
     if any(requirement.startswith(ours) for requirement in _requirements()):
         raise _problem(
-            vendor, f"not installed; install with: pip install 'amplifier[{short}]'"
+            vendor,
+            f"not installed; install with: {install_command(f'amplifier[{short}]')}",
         )
     known = sorted(
         module.removeprefix(_PREFIX) for module in modules if module.startswith(_PREFIX)

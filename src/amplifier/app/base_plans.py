@@ -15,6 +15,7 @@ from amplifier.app.tool_rules import allow_tools, deny_tools
 from amplifier.kernel.modules.loader import ModuleLoader
 from amplifier.kernel.plans.plan import MountPlanValidator
 from amplifier_kit.files.documents import read_document
+from amplifier_kit.installation import install_command
 from amplifier_kit.open_data import as_object
 from amplifier_sdk.errors import ConfigError, Problem
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
@@ -252,9 +253,7 @@ def _default_loop(installed: Collection[str]) -> str:
 
 
 def _remedy(missing: Collection[str], installed: Collection[str]) -> str:
-    command = "pip install " + " ".join(
-        f"amplifier-module-{module}" for module in missing
-    )
+    command = install_command(*(f"amplifier-module-{module}" for module in missing))
     text = f"not installed; install with: {command}"
     others = sorted(module for module in installed if module.startswith("provider-"))
     if DEFAULT_PROVIDER in missing and others:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Final
 
+from amplifier_kit.installation import install_command
+
 __all__ = ["OWN_MODULES", "how_to_add"]
 
 OWN_MODULES: Final = frozenset(
@@ -49,7 +51,7 @@ def how_to_add(module: str, installed: Collection[str]) -> str:
     a package.
     """
     if module in OWN_MODULES:
-        return f"install it with: pip install amplifier-module-{module}"
+        return f"install it with: {install_command(f'amplifier-module-{module}')}"
     add = f"'amplifier module add {module} --source FOLDER' adds one of yours"
     near = _nearest(module, sorted({*installed, *OWN_MODULES}))
     if near is None:

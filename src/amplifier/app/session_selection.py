@@ -19,6 +19,7 @@ from amplifier.app.store.records import SessionRecord
 from amplifier.app.store.selection import NoSuchSessionError
 from amplifier.app.store.store import SessionStore
 from amplifier.app.unread_files import find_unread_files
+from amplifier_kit.installation import install_command
 from amplifier_kit.redaction import SinkRedactor, StrictRedactor
 from amplifier_kit.terminal import one_line
 from amplifier_sdk.errors import AmplifierError, Problem
@@ -34,7 +35,6 @@ __all__ = [
 ]
 
 _LOCKS: Final = "filelock"
-_INSTALL: Final = "pip install 'amplifier[cli]'"
 
 
 @attrs.frozen(kw_only=True)
@@ -84,7 +84,7 @@ def require_locks() -> None:
     """
     if not has_locks():
         raise AmplifierError(
-            f"To keep, continue or change sessions, {_LOCKS} is needed: {_INSTALL}"
+            f"To keep, continue or change sessions, {_LOCKS} is needed: {install_command('amplifier[cli]')}"
         )
 
 
@@ -130,7 +130,9 @@ def select_session(
     if selector.keep:
         require_locks()
     elif is_stored and not has_locks():
-        notices.append(f"This session is not stored; to store sessions: {_INSTALL}")
+        notices.append(
+            f"This session is not stored; to store sessions: {install_command('amplifier[cli]')}"
+        )
         is_stored = False
     return SelectedSession(
         composition=composition,

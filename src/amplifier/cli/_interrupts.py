@@ -20,6 +20,7 @@ from anyio.abc import TaskGroup, TaskStatus
 from amplifier.cli._exits import SignalledError
 from amplifier.cli._terminal import notice
 from amplifier.kernel.sessions.session import AmplifierSession
+from amplifier_kit.installation import install_command
 
 __all__ = ["Interrupts", "run_interruptible"]
 
@@ -37,7 +38,7 @@ def run_interruptible(program: Callable[[Interrupts], Awaitable[T]], backend: st
     """
     if find_spec(backend) is None:
         raise click.ClickException(
-            f"--backend {backend} needs a package: pip install 'amplifier[{backend}]'"
+            f"--backend {backend} needs a package: {install_command(f'amplifier[{backend}]')}"
         )
     return anyio.run(_beside_signals, program, backend=backend)
 

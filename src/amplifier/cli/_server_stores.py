@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._sessions import require_locks
+from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from amplifier.server.stores import ServerStores
@@ -28,7 +29,7 @@ def require_server(backend: str) -> None:
     ):
         if find_spec(name) is None:
             raise click.ClickException(
-                f"To serve sessions, {name} is needed: pip install 'amplifier[{extra}]'"
+                f"To serve sessions, {name} is needed: {install_command(f'amplifier[{extra}]')}"
             )
 
 

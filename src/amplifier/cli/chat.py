@@ -13,6 +13,7 @@ from amplifier.cli._options import (
     session_choices,
     session_options,
 )
+from amplifier_kit.installation import install_command
 
 __all__ = ["chat", "require_chat"]
 
@@ -49,7 +50,8 @@ def require_chat() -> None:
     """
     if find_spec("prompt_toolkit") is None:
         raise click.ClickException(
-            "a chat needs the package prompt_toolkit: pip install 'amplifier[cli]'; 'amplifier run PROMPT' needs none"
+            f"a chat needs the package prompt_toolkit: {install_command('amplifier[cli]')};"
+            " 'amplifier run PROMPT' needs none"
         )
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.UsageError(

@@ -13,6 +13,7 @@ from amplifier.cli._options import (
     serving_options,
     session_choices,
 )
+from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +74,7 @@ def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) 
 
     if find_spec("mcp") is None:
         raise click.ClickException(
-            "mcp serve needs a package: pip install 'amplifier[mcp]'"
+            f"mcp serve needs a package: {install_command('amplifier[mcp]')}"
         )
     from amplifier.app.session_selection import SessionSelector
     from amplifier.cli._interrupts import run_interruptible

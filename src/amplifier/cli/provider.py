@@ -13,6 +13,7 @@ from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import providers
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
+from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,7 +192,7 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
         return
     if not states:
         notice(
-            "No provider is installed; one that needs no key: pip install 'amplifier[local]'"
+            f"No provider is installed; one that needs no key: {install_command('amplifier[local]')}"
         )
         return
     rows = [("", "PROVIDER", "KEY", "MODEL", "")]

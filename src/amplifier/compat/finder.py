@@ -15,6 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from amplifier_kit.installation import install_command
+
 __all__ = [
     "FINDER",
     "NAME",
@@ -122,7 +124,7 @@ def install() -> None:
 def _require_pydantic() -> None:
     if find_spec("pydantic") is None:
         raise ModuleNotFoundError(
-            f"{NAME!r} is provided by the extra 'compat': pip install 'amplifier[compat]'",
+            f"{NAME!r} is provided by the extra 'compat': {install_command('amplifier[compat]')}",
             name=NAME,
         )
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec as _find_spec
 
+from amplifier_kit.installation import install_command as _install_command
+
 if _find_spec("starlette") is None:
     # the modules below would name no extra
     raise ModuleNotFoundError(
-        "To serve an agent, starlette is needed: pip install 'amplifier[server]'",
+        f"To serve an agent, starlette is needed: {_install_command('amplifier[server]')}",
         name="starlette",
     )
 from amplifier.serving.application import AgentServer

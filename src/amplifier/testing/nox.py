@@ -24,6 +24,8 @@ from typing import Final
 
 import nox
 
+from amplifier_kit.installation import PUBLISHED, clone_folder
+
 __all__ = ["PYTHONS", "build", "lint", "tests", "typing", "validate"]
 
 PYTHONS: Final = ("3.11", "3.12", "3.13")
@@ -133,7 +135,7 @@ def build(*, folder: str = "dist") -> None:
         if untyped:
             session.error(f"{wheel.name} has no py.typed in {', '.join(untyped)}")
         if session.venv_backend != "none":
-            session.install(str(wheel))
+            session.install(*_unpublished(), str(wheel))
             for module in modules:
                 # in the repository its sources would be imported instead
                 with session.chdir(made):
@@ -147,7 +149,15 @@ def _install(session: nox.Session, requirements: Sequence[str]) -> None:
     """Install into the session's own environment; one that it was given stays as it is."""
     # whoever gave the environment decides what is in it
     if session.venv_backend != "none":
-        session.install(*requirements)
+        session.install(*_unpublished(), *requirements)
+
+
+def _unpublished() -> tuple[str, ...]:
+    """Return what installs Amplifier itself where it is on no index: the clone that this installation was made from."""
+    clone = clone_folder()
+    if PUBLISHED or clone is None:
+        return ()
+    return ("-e", str(clone))
 
 
 def _validate(session: nox.Session, path: str, *, behavioral: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tarfile
@@ -19,6 +20,7 @@ from amplifier.app.directories import Places
 from amplifier.app.projects import ProjectFiles
 from amplifier.app.sources import downloads
 from amplifier.app.sources.fetch_errors import SourceFetchError
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from tests.app.projects import write
 
@@ -145,7 +147,9 @@ def test_what_cannot_be_fetched_says_why_and_leaves_nothing(
         installer(places).install(source)
     with (
         monkeypatch.context() as patch,
-        pytest.raises(AmplifierError, match=r"pip install 'amplifier\[http\]'"),
+        pytest.raises(
+            AmplifierError, match=re.escape(install_command("amplifier[http]"))
+        ),
     ):
         patch.setitem(sys.modules, "httpx2", None)
         installer(places).install(source)

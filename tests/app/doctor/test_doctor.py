@@ -29,6 +29,7 @@ from amplifier.app.sessions import new_record
 from amplifier.app.settings.secrets import SecretStore
 from amplifier.app.store.store import SessionStore
 from amplifier.cli import main
+from amplifier_kit.installation import install_command
 from tests.app.installing import ACME, install, install_ours
 from tests.app.projects import composed, write
 
@@ -111,7 +112,7 @@ def test_a_missing_extra_of_the_command_line_is_told(
     missing, rest = check_extras()
     assert (missing.status, missing.remedy) == (
         "warning",
-        "pip install 'amplifier[cli]'",
+        install_command("amplifier[cli]"),
     )
     assert "nowhere.inside" in missing.message
     assert "not installed: cli" in rest.message

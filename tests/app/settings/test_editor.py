@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from amplifier.app.settings.editor import change_settings
 from amplifier.app.settings.layers import Key, read_layer, value_at
 from amplifier.app.settings.settings import load_settings
 from amplifier.app.settings_changes import change, edit
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
 from amplifier_sdk.jsontypes import JSONValue
 from tests.app.projects import trust, write
@@ -248,7 +250,8 @@ def test_a_package_that_is_missing_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(
-        AmplifierError, match=r"is needed: pip install 'amplifier\[cli\]'"
+        AmplifierError,
+        match=re.escape(f"is needed: {install_command('amplifier[cli]')}"),
     ):
         change_setting(tmp_path / "settings.yaml", ("ui", "show_usage"), value=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from amplifier.app.sources.locations import (
 )
 from amplifier.app.sources.parser import read_location
 from amplifier.app.sources.requirements import canonical_name, satisfies
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError, ConfigError
 
 BASE = Path("/base")
@@ -260,7 +262,9 @@ def test_versions_that_cannot_be_compared_are_an_error(
 def test_comparing_versions_needs_an_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "packaging.specifiers", None)
 
-    with pytest.raises(AmplifierError, match=r"pip install 'amplifier\[cli\]'"):
+    with pytest.raises(
+        AmplifierError, match=re.escape(install_command("amplifier[cli]"))
+    ):
         satisfies("1", ">=1")
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Final, Protocol, cast
 import attrs
 from opentelemetry import trace
 
+from amplifier_kit.installation import install_command
+
 if TYPE_CHECKING:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import MetricExporter
@@ -29,7 +31,6 @@ _ENDPOINTS: Final = (
 )
 _PROTOCOL: Final = "OTEL_EXPORTER_OTLP_PROTOCOL"
 _HTTP: Final = "http/protobuf"
-_EXTRA: Final = "pip install 'amplifier-module-hooks-otel[otlp]'"
 
 
 class MissingExporterError(Exception):
@@ -70,7 +71,8 @@ def find_export() -> Export | None:
         return _open()
     except ImportError as error:
         raise MissingExporterError(
-            f"{endpoint} is set, but {error.name or error} is not installed: {_EXTRA}"
+            f"{endpoint} is set, but {error.name or error} is not installed:"
+            f" {install_command('amplifier-module-hooks-otel[otlp]')}"
         ) from error
 
 

@@ -14,6 +14,7 @@ from typing import Final
 
 from amplifier.app.directories import Places
 from amplifier.app.doctor.findings import DoctorFinding, broken, fine, warning
+from amplifier_kit.installation import install_command
 from amplifier_kit.processes import SandboxName
 
 __all__ = ["EXTRAS", "check_extras", "check_home", "check_platform", "tell_sandbox"]
@@ -75,7 +76,7 @@ def check_extras() -> Iterator[DoctorFinding]:
     }
     if lacking := missing["cli"]:
         told = f"the command line lacks {', '.join(lacking)}: sessions are not stored, settings not changed"
-        yield warning("extras", told, "pip install 'amplifier[cli]'")
+        yield warning("extras", told, install_command("amplifier[cli]"))
     there = [extra for extra, names in missing.items() if not names]
     absent = [extra for extra, names in missing.items() if names]
     told = f"installed: {', '.join(there) or 'none'}"

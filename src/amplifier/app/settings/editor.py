@@ -15,6 +15,7 @@ from amplifier.app.settings.layers import Key, Scope, read_layer
 from amplifier.app.settings.yaml_removal import cut_entry
 from amplifier_kit.files.atomic import write_private
 from amplifier_kit.files.documents import DocumentError, parse_yaml, read_text
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError
 from amplifier_sdk.jsontypes import JSONObject, JSONValue
 
@@ -110,7 +111,7 @@ def rewrite(scope: Scope, path: Path, change: Callable[[str], str]) -> None:
 
 def _lacks(error: ImportError) -> AmplifierError:
     return AmplifierError(
-        f"To change settings, {error.name} is needed: pip install 'amplifier[cli]'"
+        f"To change settings, {error.name} is needed: {install_command('amplifier[cli]')}"
     )
 
 

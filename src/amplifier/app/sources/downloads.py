@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from amplifier.app.sources.fetch_errors import SourceFetchError, offline_error
 from amplifier.app.sources.locations import ArchiveLocation
 from amplifier.app.sources.trees import MAX_BYTES
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def download(location: ArchiveLocation, target: Path, *, offline: bool = False) 
         import httpx2  # comes with an extra, and is needed by nothing else here
     except ImportError as error:
         raise AmplifierError(
-            f"To fetch archives, {error.name} is needed: pip install 'amplifier[http]'"
+            f"To fetch archives, {error.name} is needed: {install_command('amplifier[http]')}"
         ) from error
 
     asked = httpx2.URL(location.url)  # in the form in which requests have theirs

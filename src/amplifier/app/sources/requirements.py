@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from amplifier_kit.installation import install_command
 from amplifier_sdk.errors import AmplifierError
 
 __all__ = ["canonical_name", "satisfies"]
@@ -29,7 +30,7 @@ def satisfies(version: str, versions: str) -> bool:
         from packaging.version import Version
     except ImportError as error:
         raise AmplifierError(
-            "To compare versions, packaging is needed: pip install 'amplifier[cli]'"
+            f"To compare versions, packaging is needed: {install_command('amplifier[cli]')}"
         ) from error
     # What is installed already was somebody's choice, a prerelease as well.
     return SpecifierSet(versions).contains(Version(version), prereleases=True)
