@@ -103,14 +103,22 @@ async def test_module_not_there_named_with_nearest_and_where_searched(
         "application's own modules (3) and the entry points of group 'amplifier.modules' in 3 folders"
         in text
     )
-    assert "known: context, loop, provider, tool-search." in text
-    assert "usually 'amplifier-module-tool-serch'" in text
+    assert ". There are: tool-search (" in text
+    assert "amplifier-module-tool-serch" not in text
+
+
+async def test_a_beginning_alone_makes_no_names_alike(site: Path) -> None:
+    install(site, "a-tool", {"tool-search": "x:mount"}, {})
+
+    failure = await the_failure(a_session(site, "tool-xyz"))
+
+    assert "did you mean" not in str(failure)
 
 
 async def test_without_any_module_the_message_says_so() -> None:
     session = AmplifierSession(build_plan(), ModuleLoader(path=[]))
 
-    with pytest.raises(ModuleNotFoundError, match="known: none"):
+    with pytest.raises(ModuleNotFoundError, match="There are: none"):
         await session.initialize()
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from amplifier_kit.installation import install_command
 
-__all__ = ["OWN_MODULES", "how_to_add"]
+__all__ = ["OWN_MODULES", "how_to_add", "how_to_get"]
 
 OWN_MODULES: Final = frozenset(
     {
@@ -50,13 +50,20 @@ def how_to_add(module: str, installed: Collection[str]) -> str:
     Only a distribution of Amplifier's own is named to pip: under the name that a misspelt id makes, anybody may publish
     a package.
     """
+    add = how_to_get(module)
     if module in OWN_MODULES:
-        return f"install it with: {install_command(f'amplifier-module-{module}')}"
-    add = f"'amplifier module add {module} --source FOLDER' adds one of yours"
+        return add
     near = _nearest(module, sorted({*installed, *OWN_MODULES}))
     if near is None:
         return add
     return f"did you mean {near!r}? {add}"
+
+
+def how_to_get(module: str) -> str:
+    """Return the command that installs a module of Amplifier's own, or that adds one of the person's."""
+    if module in OWN_MODULES:
+        return f"install it with: {install_command(f'amplifier-module-{module}')}"
+    return f"'amplifier module add {module} --source FOLDER' adds one of yours"
 
 
 def _nearest(module: str, known: Sequence[str]) -> str | None:

@@ -100,10 +100,27 @@ def _report(error: Exception, *, debug: bool) -> int:
 
 
 def describe(error: BaseException) -> str:
-    """Say what happened, where, and what helps; for an error that is not ours also its type."""
-    from amplifier_sdk.errors import AmplifierError, ConfigError, LLMError
+    """Say to a person what happened, where, and what helps."""
+    # an error alone needs them
+    from amplifier.cli._people import plain
+
+    return plain(_described(error))
+
+
+def _described(error: BaseException) -> str:
+    from amplifier.cli._people import system_text
+    from amplifier_sdk.errors import (
+        AmplifierError,
+        ConfigError,
+        LLMError,
+        ModuleNotFoundError,
+    )
 
     match error:
+        case ModuleNotFoundError(module_id=str(module)):
+            from amplifier.app.own_modules import how_to_get
+
+            return f"{_text(error)}; {how_to_get(module)}"
         case ConfigError(problems=(problem,), subject=subject):
             return f"{subject}: {problem}"
         case LLMError(provider=str(provider)):
@@ -118,12 +135,14 @@ def describe(error: BaseException) -> str:
             return message
         case BaseExceptionGroup():
             return "; ".join(describe(cause) for cause in error.exceptions)
+        case OSError():
+            return f"{system_text(error)}; --debug shows where it comes from"
         case _:
-            return f"{type(error).__name__}: {_text(error)}; --debug shows where it comes from"
+            return f"unexpected: {_text(error)}; --debug shows where it comes from"
 
 
 def _text(error: BaseException) -> str:
-    return str(error) or type(error).__name__
+    return str(error) or "there is no message"
 
 
 def _flush() -> None:

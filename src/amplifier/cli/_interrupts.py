@@ -20,7 +20,6 @@ from anyio.abc import TaskGroup, TaskStatus
 from amplifier.cli._exits import SignalledError
 from amplifier.cli._terminal import notice
 from amplifier.kernel.sessions.session import AmplifierSession
-from amplifier_kit.installation import install_command
 
 __all__ = ["Interrupts", "run_interruptible"]
 
@@ -37,6 +36,9 @@ def run_interruptible(program: Callable[[Interrupts], Awaitable[T]], backend: st
         SignalledError: a signal ended it.
     """
     if find_spec(backend) is None:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
         raise click.ClickException(
             f"--backend {backend} needs a package: {install_command(f'amplifier[{backend}]')}"
         )

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from amplifier.cli._sessions import require_locks
-from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from amplifier.server.stores import ServerStores
@@ -28,6 +27,9 @@ def require_server(backend: str) -> None:
         (backend, backend),
     ):
         if find_spec(name) is None:
+            # wrong usage alone names it
+            from amplifier_kit.installation import install_command
+
             raise click.ClickException(
                 f"To serve sessions, {name} is needed: {install_command(f'amplifier[{extra}]')}"
             )

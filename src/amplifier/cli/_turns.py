@@ -28,6 +28,7 @@ from amplifier.cli._output import (
     make_writer,
     write_checked,
 )
+from amplifier.cli._people import plain
 from amplifier.cli._session_selection import choose_session, tell_opening
 from amplifier.cli._stdin import GivenPrompt
 from amplifier.cli._terminal import (
@@ -38,6 +39,7 @@ from amplifier.cli._terminal import (
 )
 from amplifier_sdk.contracts import ApprovalSystem
 from amplifier_sdk.errors import ConfigError, Problem
+from amplifier_sdk.events import PROVIDER_RETRY, ProviderRetry
 from amplifier_sdk.streaming import TurnFinished
 
 if TYPE_CHECKING:
@@ -144,6 +146,9 @@ async def _answer(
     )
     async with opening as opened:
         tell_opening(opened)
+        opened.session.coordinator.hooks.register(
+            PROVIDER_RETRY, _tell_retry, name="retries"
+        )
         if isinstance(writer, TextAnswer):
             # what its rules cost, only text needs
             from amplifier_kit.redaction import redactor_of
@@ -155,6 +160,15 @@ async def _answer(
             await _play_checked(opened, prompt, writer, interrupts, check)
         if asks_later:
             await _report_questions(opened)
+
+
+def _tell_retry(_: str, data: ProviderRetry) -> None:
+    """Report a wait, which would be silence otherwise."""
+    why = one_line(plain(data["error_message"]), 300)
+    notice(
+        f"{one_line(data['provider'])}: {why}; retrying in {data['delay']:.0f} s,"
+        f" {data['attempt']} of {data['max_retries']}"
+    )
 
 
 async def _report_questions(opened: OpenSession) -> None:

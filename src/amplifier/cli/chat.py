@@ -13,7 +13,6 @@ from amplifier.cli._options import (
     session_choices,
     session_options,
 )
-from amplifier_kit.installation import install_command
 
 __all__ = ["chat", "require_chat"]
 
@@ -49,6 +48,9 @@ def require_chat() -> None:
         click.ClickException: says what is missing.
     """
     if find_spec("prompt_toolkit") is None:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
         raise click.ClickException(
             f"a chat needs the package prompt_toolkit: {install_command('amplifier[cli]')};"
             " 'amplifier run PROMPT' needs none"

@@ -15,7 +15,6 @@ from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import profiles, providers
 from amplifier.cli._terminal import notice, one_line, say, visible
 from amplifier.cli.provider import key_text
-from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from amplifier.app.providers.details import ProviderState
@@ -191,6 +190,9 @@ def _picked(states: Sequence[ProviderState], *, asks: bool) -> ProviderState:
         if states:
             problem = f": {one_line(states[0].problem, 300)}"
         else:
+            # wrong usage alone names it
+            from amplifier_kit.installation import install_command
+
             problem = f"; {install_command('amplifier[local]')}"
         raise click.ClickException(f"there is no provider that could be used{problem}")
     if not asks:

@@ -13,7 +13,6 @@ from amplifier.cli._options import (
     serving_options,
     session_choices,
 )
-from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,6 +72,9 @@ def serve(ctx: click.Context, tools: tuple[str, ...], port: int, *, http: bool) 
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
         raise click.ClickException(
             f"mcp serve needs a package: {install_command('amplifier[mcp]')}"
         )

@@ -13,7 +13,6 @@ from amplifier.cli._quiet import run_quietly
 from amplifier.cli._shell_completion import providers
 from amplifier.cli._tables import columns, output_option, say_json
 from amplifier.cli._terminal import notice, one_line, say, visible
-from amplifier_kit.installation import install_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -191,6 +190,9 @@ def _write_states(states: Sequence[ProviderState], output: str) -> None:
         say_json([state.to_dict() for state in states])
         return
     if not states:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
         notice(
             f"No provider is installed; one that needs no key: {install_command('amplifier[local]')}"
         )

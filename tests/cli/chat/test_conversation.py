@@ -221,7 +221,7 @@ async def test_command_of_module_makes_prompt_and_its_metadata(
         chat.conversation.registry.add(commands)
         chat.screen.type("/fail", "/shout it")
         await chat.screen.until_written(
-            "Traceback", "Error: RuntimeError: the \\x1b[31mdisk", "> /shout it", "done"
+            "Traceback", "Error: unexpected: the \\x1b[31mdisk", "> /shout it", "done"
         )
         assert (await said(chat))[0] == ("user", "/IT")
         assert chat.screen.text.count("shout it") == 1

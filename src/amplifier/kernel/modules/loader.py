@@ -20,7 +20,7 @@ from amplifier.kernel.modules.imports import ImportPaths, import_error, import_p
 from amplifier.kernel.modules.mounts import RESOLVER
 from amplifier.kernel.modules.plugins import Plugins
 from amplifier.kernel.modules.shapes import ImportedModule, load_plugin, main_of
-from amplifier.kernel.modules.sources import FOLDER_PREFIX, FoundModule, module_in
+from amplifier.kernel.modules.sources import FoundModule, module_in
 from amplifier.kernel.plans.plan import ModuleSpec
 from amplifier.kernel.reports import report
 from amplifier_sdk.contracts import Coordinator
@@ -57,6 +57,23 @@ class ModuleInfo(Value):
     distribution: str | None = None
     version: str | None = None
     location: str | None = None
+
+
+def _nearest(module: str, known: Sequence[str]) -> str:
+    """Return the hint at the nearest id of the same type: its beginning alone makes any two look alike."""
+    begin, dash, name = module.partition("-")
+    names = [each.removeprefix(begin + dash) for each in _of_type(module, known)]
+    hint = did_you_mean(name, names)
+    return hint.replace("'", f"'{begin}{dash}", 1)
+
+
+def _alike(module: str, known: Sequence[str]) -> str:
+    return ", ".join(_of_type(module, known) or known) or "none"
+
+
+def _of_type(module: str, known: Sequence[str]) -> list[str]:
+    begin, dash, _ = module.partition("-")
+    return [each for each in known if dash and each.startswith(begin + dash)]
 
 
 class ModuleLoader:
@@ -297,10 +314,9 @@ class ModuleLoader:
         else:
             unused = f" Its source {spec.source!r} was not used: {_NO_RESOLVER}."
         return (
-            f"not found{did_you_mean(spec.module, known) or '.'}{unused}"
-            f" Searched the application's own modules ({len(self._modules)}) and {self._catalog.places()};"
-            f" known: {', '.join(known) or 'none'}. Install the distribution that provides it,"
-            f" usually '{FOLDER_PREFIX}{spec.module}'"
+            f"not found{_nearest(spec.module, known) or '.'}{unused}"
+            f" Searched the application's own modules ({len(self._modules)}) and {self._catalog.places()}."
+            f" There are: {_alike(spec.module, known)}"
         )
 
     # -- types
