@@ -593,9 +593,7 @@ async def test_unknown_module_fails_with_resolver_error(
     assert text.startswith(
         "Module 'tool-serch': not found; did you mean 'tool-search'?"
     )
-    assert (
-        "AnyResolver says: not in the registry (at tools[0] in the mount plan)" in text
-    )
+    assert ". Sources: not in the registry (at tools[0] in the mount plan)" in text
     assert caught.value.path == "tools[0]"
 
 

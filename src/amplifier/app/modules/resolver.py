@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -114,8 +114,9 @@ class LayeredResolver:
                     self.cache,
                 )
             said.append(tried)
-        told = "; ".join(f"{tried.layer}: {tried.result}" for tried in said)
-        raise ModuleNotFoundError(module_id, f"no layer names a source ({told})")
+        raise ModuleNotFoundError(
+            module_id, f"no layer names a source ({_listed(said)})"
+        )
 
     def _approved(self, module_id: str, tried: Tried, location: Location) -> Location:
         """Return a copy of the checked files of a folder that the project names, since the folder may change.
@@ -358,3 +359,13 @@ def _offers(folder: Path, module_id: str) -> bool:
 
 def _located(location: Location) -> tuple[str, Location]:
     return str(location), location
+
+
+def _listed(said: Sequence[Tried]) -> str:
+    """List the layers that were searched, those of one result together."""
+    by_result: dict[str, list[str]] = {}
+    for tried in said:
+        by_result.setdefault(tried.result, []).append(tried.layer)
+    return "; ".join(
+        f"{', '.join(layers)}: {result}" for result, layers in by_result.items()
+    )

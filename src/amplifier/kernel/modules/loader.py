@@ -285,7 +285,7 @@ class ModuleLoader:
                 return self._find_directly(spec)
             # both were asked, so both reasons are given
             except ModuleNotFoundError as direct:
-                reason = f"{direct.reason}. {type(resolver).__qualname__} says: {error.reason}"
+                reason = f"{direct.reason}. Sources: {error.reason}"
                 raise error.amended(reason=reason) from error
         return module_in(
             await open_source(source, spec.module, limits.source_timeout), spec.module
