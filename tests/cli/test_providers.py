@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from amplifier.app.providers.local_servers import LocalServer
 from tests.app.installing import ACME, install, install_ours
 from tests.cli.programs import call
 
@@ -29,6 +30,8 @@ def own(site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("ACME_KEY", raising=False)
     # one of the trials never mounts
     monkeypatch.setattr("amplifier.cli.init.PATIENCE", 0.5)
+    # what runs on the machine of the tests is no part of them
+    monkeypatch.setattr("amplifier.app.providers.local_servers.KNOWN", ())
     return tmp_path / "own"
 
 
@@ -294,3 +297,53 @@ def test_at_a_terminal_the_provider_is_one_of_a_list(
     ]
     assert len(lines) == 1
     assert "would set provider: provider-acme, model acme-1" in asked.stdout
+
+
+def _with_server(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    """Let a server be found on this machine whose provider is a module."""
+    server = LocalServer(
+        name="LM Studio",
+        port=1234,
+        path="/v1/models",
+        module=module,
+        models=("qwen", "phi"),
+    )
+
+    async def found() -> list[LocalServer]:
+        return [server]
+
+    monkeypatch.setattr(
+        "amplifier.app.providers.local_servers.find_local_servers", found
+    )
+
+
+def test_a_server_on_this_machine_is_taken_before_the_embedded_model(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_server(monkeypatch, "provider-acme")
+
+    told = call("init", "--yes", "--dry-run").stdout
+
+    assert "would set provider: provider-acme, model qwen" in told
+
+
+def test_a_server_whose_provider_is_missing_is_reported(
+    own: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_server(monkeypatch, "provider-away")
+
+    result = call("init", "--yes", "--dry-run")
+
+    assert "LM Studio runs here; to use it, 'amplifier module add" in result.stderr
+    assert "provider-away" not in result.stdout
+
+
+def test_a_server_and_its_model_are_picked_at_a_terminal(
+    own: Path, terminal: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _with_server(monkeypatch, "provider-acme")
+
+    asked = call("init", "--dry-run", input="\n2\n1\n")
+
+    assert "LM Studio on this machine (qwen, phi)" in asked.stderr
+    assert "would set provider: provider-acme, model phi" in asked.stdout

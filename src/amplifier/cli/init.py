@@ -19,6 +19,7 @@ from amplifier.cli.provider import key_text
 if TYPE_CHECKING:
     from amplifier.app.providers.details import ProviderState
     from amplifier.app.providers.entries import Survey
+    from amplifier.app.providers.local_servers import LocalServer
     from amplifier_sdk.chat import ConfigField
     from amplifier_sdk.jsontypes import JSONObject
     from amplifier_sdk.secret import Secret
@@ -92,8 +93,8 @@ def init(
     """Choose a provider, keep its key, choose model and profile.
 
     At a terminal what no option says is asked. Elsewhere, and with --yes, the provider whose key is there is taken,
-    else the one that needs none. A key is never shown; it is stored in the system's keyring, else in a file that only
-    you read.
+    else Ollama, LM Studio or llama.cpp where it runs on this machine, else the embedded model, which needs no key. A
+    key is never shown; it is stored in the system's keyring, else in a file that only you read.
     """
     if key_stdin and key_from_env is not None:
         raise click.UsageError(
@@ -116,7 +117,7 @@ def init(
     from amplifier.app.setup import SetupDecision, carry_out
 
     survey = survey_providers(Places.find())
-    state = _choose_provider(ctx, survey, id, asks=asks)
+    state, server = _choose_provider(ctx, survey, id, asks=asks)
     if state.keys:
         variable = state.keys[0].variable
     else:
@@ -127,10 +128,8 @@ def init(
         )
     if key is None and variable is not None and asks:
         key = _asked_key(state, variable)
-    options: JSONObject = {}
+    model, options = _configured(state, server, model, asks=asks)
     if asks:
-        model = model or _asked_model(state)
-        options = _asked_options(state, model or state.model)
         profile = profile or _asked_profile(survey)
     setup = SetupDecision(
         provider=state.entry,
@@ -166,9 +165,11 @@ def _given_key(variable: str | None, from_stdin: bool) -> Secret | None:
 
 def _choose_provider(
     ctx: click.Context, survey: Survey, id: str | None, *, asks: bool
-) -> ProviderState:
+) -> tuple[ProviderState, LocalServer | None]:
+    """Return the provider, and the server on this machine that it is to ask, where one was chosen."""
     from amplifier.app.providers.details import inspect_providers
     from amplifier.app.providers.entries import find_entry
+    from amplifier.app.providers.local_servers import find_local_servers
 
     if id is None:
         entries = survey.entries
@@ -178,28 +179,92 @@ def _choose_provider(
         inspect_providers, entries, survey.composition, survey.keys, timeout=PATIENCE
     )
     states = run_quietly(ctx, look)
-    return _picked(states, asks=asks and id is None)
+    servers: Sequence[LocalServer] = []
+    if id is None:
+        servers = _usable(run_quietly(ctx, find_local_servers), states)
+    return _picked(states, servers, asks=asks and id is None)
 
 
-def _picked(states: Sequence[ProviderState], *, asks: bool) -> ProviderState:
+def _usable(
+    servers: Sequence[LocalServer], states: Sequence[ProviderState]
+) -> list[LocalServer]:
+    """Return the servers whose provider is installed; of others say how to get it."""
+    from amplifier.app.own_modules import how_to_get
+
+    installed = {state.entry.module for state in states}
+    for server in servers:
+        if server.module not in installed:
+            notice(
+                f"{server.name} runs here; to use it, {how_to_get(server.module)}, then 'amplifier init' again"
+            )
+    return [server for server in servers if server.module in installed]
+
+
+def _picked(
+    states: Sequence[ProviderState], servers: Sequence[LocalServer], *, asks: bool
+) -> tuple[ProviderState, LocalServer | None]:
     """Return the suggested provider, or the one that the person picks."""
     from amplifier.app.setup import suggest
 
     best = suggest(states)
-    if best is None:
-        if states:
-            problem = f": {one_line(states[0].problem, 300)}"
-        else:
-            # wrong usage alone names it
-            from amplifier_kit.installation import install_command
-
-            problem = f"; {install_command('amplifier[local]')}"
-        raise click.ClickException(f"there is no provider that could be used{problem}")
-    if not asks:
-        return best
+    if best is None and not servers:
+        raise click.ClickException(_no_provider(states))
+    is_keyed = best is not None and any(key.source for key in best.keys)
     usable = [state for state in states if not state.problem]
+    if not asks:
+        if best is None or (servers and not is_keyed):
+            return _of_server(servers[0], states), servers[0]
+        return best, None
     lines = [f"{state.entry.name} (key: {key_text(state)})" for state in usable]
-    return usable[_pick("Provider", lines, usable.index(best))]
+    lines += [
+        f"{server.name} on this machine ({', '.join(server.models[:3])})"
+        for server in servers
+    ]
+    default = len(usable)
+    if best is not None and (is_keyed or not servers):
+        default = usable.index(best)
+    number = _pick("Provider", lines, default)
+    if number < len(usable):
+        return usable[number], None
+    server = servers[number - len(usable)]
+    return _of_server(server, states), server
+
+
+def _no_provider(states: Sequence[ProviderState]) -> str:
+    if states:
+        problem = f": {one_line(states[0].problem, 300)}"
+    else:
+        # wrong usage alone names it
+        from amplifier_kit.installation import install_command
+
+        problem = f"; {install_command('amplifier[local]')}"
+    return f"there is no provider that could be used{problem}"
+
+
+def _of_server(server: LocalServer, states: Sequence[ProviderState]) -> ProviderState:
+    """Return the provider that speaks to a server, which needs no key."""
+    import attrs  # with the runtime: help and wrong usage need none
+
+    state = next(each for each in states if each.entry.module == server.module)
+    return attrs.evolve(state, keys=(), needs_key=False, problem="")
+
+
+def _model_of(server: LocalServer, *, asks: bool) -> str:
+    if not asks or len(server.models) == 1:
+        return server.models[0]
+    return server.models[_pick("Model", list(map(one_line, server.models)), 0)]
+
+
+def _configured(
+    state: ProviderState, server: LocalServer | None, model: str | None, *, asks: bool
+) -> tuple[str | None, JSONObject]:
+    """Return the model and the options of the provider: those of the server, or what the person answers."""
+    if server is not None:
+        return model or _model_of(server, asks=asks), server.options
+    if not asks:
+        return model, {}
+    model = model or _asked_model(state)
+    return model, _asked_options(state, model or state.model)
 
 
 def _asked_key(state: ProviderState, variable: str) -> Secret | None:
